@@ -1,0 +1,136 @@
+//! The table of everything metier can find in a skill: one row a code, with its severity in each profile.
+
+use std::fmt;
+
+use crate::{Profile, Severity};
+
+/// Severity of a row in one profile: error, warning, off.
+const E: Option<Severity> = Some(Severity::Error);
+const W: Option<Severity> = Some(Severity::Warning);
+const O: Option<Severity> = None;
+
+macro_rules! codes {
+    ($($variant:ident $text:literal [$strict:ident $standard:ident $lenient:ident] $summary:literal;)+) => {
+        /// A stable name for one kind of finding.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = $summary] $variant,)+
+        }
+
+        impl Code {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The code as it is printed and documented.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// One line that says what the finding means.
+            pub const fn summary(self) -> &'static str {
+                match self { $(Self::$variant => $summary,)+ }
+            }
+
+            /// How bad it is in a profile; `None` where the profile does not report it.
+            pub const fn severity(self, profile: Profile) -> Option<Severity> {
+                let [strict, standard, lenient] = match self {
+                    $(Self::$variant => [$strict, $standard, $lenient],)+
+                };
+                match profile {
+                    Profile::Strict => strict,
+                    Profile::Standard => standard,
+                    Profile::Lenient => lenient,
+                }
+            }
+        }
+    };
+}
+
+// Columns: strict, standard, lenient. `strict` gives the verdict of the reference validator, so what that
+// one lets pass is at most a warning there, even where `standard` objects.
+codes! {
+    // The file
+    SkillMdMissing       "skill-md-missing"       [E E E] "the directory has no `SKILL.md`";
+    SkillMdLink          "skill-md-link"          [W E E] "`SKILL.md` is a symbolic link";
+    SkillMdLowercase     "skill-md-lowercase"     [W W W] "the file is called `skill.md`, not `SKILL.md`";
+    SkillMdTooLarge      "skill-md-too-large"     [E E E] "`SKILL.md` is larger than the limit";
+    NotMarkdown          "not-markdown"           [E E E] "a single-file skill is not a markdown file";
+    NotUtf8              "not-utf8"               [E E E] "the file is not UTF-8";
+    Bom                  "bom"                    [W W W] "the file begins with a byte-order mark";
+
+    // The frontmatter as text
+    FrontmatterMissing   "frontmatter-missing"    [E E E] "the file does not begin with a `---` line";
+    FrontmatterUnclosed  "frontmatter-unclosed"   [E E E] "no second `---` line ends the frontmatter";
+    FrontmatterEmpty     "frontmatter-empty"      [E E E] "there is nothing between the `---` lines";
+    FrontmatterTooLarge  "frontmatter-too-large"  [E E E] "the frontmatter is larger than the limit";
+    FrontmatterNotMapping "frontmatter-not-mapping" [E E E] "the frontmatter is not a list of `key: value` fields";
+    FrontmatterSynthesized "frontmatter-synthesized" [W W W] "name and description were derived, since there is no frontmatter";
+    ControlCharacter     "control-character"      [E E E] "the frontmatter has a character that YAML does not allow";
+    YamlSyntax           "yaml-syntax"            [E E E] "the frontmatter is not valid YAML";
+    YamlUnquotedColon    "yaml-unquoted-colon"    [E E W] "a value with `: ` in it is not quoted";
+    YamlDuplicateKey     "yaml-duplicate-key"     [E E E] "a key stands twice in one mapping";
+    YamlAnchor           "yaml-anchor"            [E E E] "YAML anchors are not allowed";
+    YamlAlias            "yaml-alias"             [E E E] "YAML aliases are not allowed";
+    YamlTag              "yaml-tag"               [E E E] "YAML tags are not allowed";
+    YamlComplexKey       "yaml-complex-key"       [E E E] "a key is a list or a mapping";
+    YamlMultipleDocuments "yaml-multiple-documents" [E E E] "the frontmatter holds more than one YAML document";
+    YamlTooDeep          "yaml-too-deep"          [E E E] "the frontmatter is nested deeper than the limit";
+    YamlTab              "yaml-tab"               [E O O] "a tab stands outside quotes";
+    YamlMergeKey         "yaml-merge-key"         [E E E] "the YAML merge key `<<` is not allowed";
+
+    // The fields
+    NameMissing          "name-missing"           [E E W] "the required field `name` is missing";
+    NameNotString        "name-not-string"        [E E W] "`name` is not a string";
+    NameEmpty            "name-empty"             [E E W] "`name` is empty";
+    NameBlanks           "name-blanks"            [W E W] "`name` begins or ends with white space";
+    NameTooLong          "name-too-long"          [E E W] "`name` is longer than 64 characters";
+    NameNotLowercase     "name-not-lowercase"     [E E W] "`name` has upper-case letters";
+    NameEdgeHyphen       "name-edge-hyphen"       [E E W] "`name` begins or ends with a hyphen";
+    NameDoubleHyphen     "name-double-hyphen"     [E E W] "`name` has two hyphens in a row";
+    NameInvalidCharacter "name-invalid-character" [E E W] "`name` has a character other than letters, digits and hyphens";
+    NameMismatch         "name-mismatch"          [E E W] "`name` is not the name of the skill's directory";
+    DescriptionMissing   "description-missing"    [E E E] "the required field `description` is missing";
+    DescriptionNotString "description-not-string" [E E W] "`description` is not a string";
+    DescriptionEmpty     "description-empty"      [E E E] "`description` is empty";
+    DescriptionTooLong   "description-too-long"   [E E W] "`description` is longer than 1024 characters";
+    DescriptionMarkup    "description-markup"     [W W W] "`description` has text that looks like an XML tag";
+    LicenseNotString     "license-not-string"     [W E W] "`license` is not a string";
+    CompatibilityNotString "compatibility-not-string" [W E W] "`compatibility` is a number or another scalar that is not a string";
+    CompatibilityNotText "compatibility-not-text" [E E W] "`compatibility` is a list or a mapping";
+    CompatibilityEmpty   "compatibility-empty"    [E E W] "`compatibility` is empty";
+    CompatibilityTooLong "compatibility-too-long" [E E W] "`compatibility` is longer than 500 characters";
+    MetadataShape        "metadata-shape"         [W W W] "`metadata` is not a mapping of strings to strings";
+    AllowedToolsType     "allowed-tools-type"     [W E W] "`allowed-tools` is neither a string nor a list of strings";
+    AllowedToolsForm     "allowed-tools-form"     [W O O] "`allowed-tools` uses commas or a list where the standard has blanks";
+    AllowedToolsRule     "allowed-tools-rule"     [W W W] "an `allowed-tools` rule has parentheses that cannot match anything";
+    FieldNull            "field-null"             [W W W] "an optional field has no value";
+    FieldUnknown         "field-unknown"          [E W W] "the field is not one that metier or a known client reads";
+    FieldClient          "field-client"           [E O O] "the field belongs to some clients, not to the standard";
+    FieldClientType      "field-client-type"      [W W W] "a client's field has a value of another type than that client reads";
+
+    // The directory
+    SkillTooLarge        "skill-too-large"        [E E E] "the skill's files together are larger than the limit";
+    TooManyEntries       "too-many-entries"       [E E E] "the skill has more files and directories than the limit";
+    TooDeep              "too-deep"               [E E E] "directories are nested deeper than the limit";
+    LinkSkipped          "link-skipped"           [W W W] "a symbolic link in the skill is not followed";
+    FileSkipped          "file-skipped"           [W W W] "something in the skill is not a regular file and is left out";
+    Unreadable           "unreadable"             [W W W] "a file or directory of the skill cannot be read";
+
+    // Advice
+    BodyEmpty            "body-empty"             [W W W] "there are no instructions after the frontmatter";
+    BodyLong             "body-long"              [W W W] "the body is longer than 500 lines or about 5,000 tokens";
+    DescriptionNoTrigger "description-no-trigger" [W W W] "`description` does not say when to use the skill";
+    ReferenceMissing     "reference-missing"      [W W W] "the body names a file that is not there";
+    ResourceUnnamed      "resource-unnamed"       [W W W] "nothing in `SKILL.md` leads to this file";
+    ScriptNoShebang      "script-no-shebang"      [W W W] "a script does not begin with `#!`";
+    ScriptNotExecutable  "script-not-executable"  [W W W] "a script has no run bit";
+    ResourceNested       "resource-nested"        [W W W] "files lie more than one directory below the skill";
+    SkillNested          "skill-nested"           [W W W] "the skill lies in a group directory";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,207 @@
+//! Findings about a skill, each with a place in a file, and the collector that rules report to.
+//!
+//! Nothing here decides what is wrong; that is for the rules. Nothing here prints; that is for the caller.
+
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
+
+use crate::{Code, Rules};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth mending; the skill is usable.
+    Warning,
+    /// Breaks a rule; the skill is not valid.
+    Error,
+}
+
+impl Severity {
+    /// The word for it, as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A range of bytes in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes from `start` to just before `end`.
+    pub const fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    /// The place just before the byte at `offset`.
+    pub const fn at(offset: usize) -> Self {
+        Self::new(offset, offset)
+    }
+
+    /// The same as a range, to slice with.
+    pub const fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+/// One replacement in a file: the bytes of `span` become `text`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced; empty to insert.
+    pub span: Span,
+    /// What stands there afterwards.
+    pub text: String,
+}
+
+/// The one obvious way to mend a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fix {
+    /// What the fix does, as an order: "quote the value".
+    pub title: String,
+    /// The replacements; they do not overlap.
+    pub edits: Vec<Edit>,
+}
+
+impl Fix {
+    /// A fix that replaces the bytes of `span` by `text`.
+    pub fn replace(title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
+        let edits = vec![Edit { span, text: text.into() }];
+        Self { title: title.into(), edits }
+    }
+}
+
+/// One finding: what, how bad, where, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diagnostic {
+    /// The stable code.
+    pub code: Code,
+    /// How bad it is under the rules that were applied.
+    pub severity: Severity,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// The file, relative to the skill's directory; of a single-file skill, its file name.
+    pub file: String,
+    /// The bytes in that file.
+    pub span: Span,
+    /// The line of `span.start`, from 1.
+    pub line: usize,
+    /// The column of `span.start` in characters, from 1.
+    pub column: usize,
+    /// How to mend it, if there is one obvious way.
+    pub fix: Option<Fix>,
+}
+
+impl Diagnostic {
+    /// Whether this makes the skill invalid.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct as _;
+        let mut out = serializer.serialize_struct("Diagnostic", 7)?;
+        out.serialize_field("code", self.code.as_str())?;
+        out.serialize_field("severity", &self.severity)?;
+        out.serialize_field("message", &self.message)?;
+        out.serialize_field("file", &self.file)?;
+        out.serialize_field("line", &self.line)?;
+        out.serialize_field("column", &self.column)?;
+        if let Some(fix) = &self.fix {
+            out.serialize_field("fix", &fix.title)?;
+        }
+        out.end()
+    }
+}
+
+/// Collects findings for one file. A finding whose code the rules switch off is dropped here, so that the
+/// rules themselves never ask.
+#[derive(Debug)]
+pub(crate) struct Findings<'a> {
+    rules: &'a Rules,
+    file: &'a str,
+    list: Vec<Diagnostic>,
+}
+
+impl<'a> Findings<'a> {
+    pub(crate) fn new(rules: &'a Rules, file: &'a str) -> Self {
+        Self { rules, file, list: Vec::new() }
+    }
+
+    pub(crate) fn report(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.push(code, span, message.into(), None);
+    }
+
+    pub(crate) fn report_with_fix(
+        &mut self,
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        fix: impl Into<Option<Fix>>,
+    ) {
+        self.push(code, span, message.into(), fix.into());
+    }
+
+    /// Whether a finding with this code would be kept; for messages that cost something to make.
+    pub(crate) fn wants(&self, code: Code) -> bool {
+        self.rules.severity(code).is_some()
+    }
+
+    /// A collector for the same file with nothing in it.
+    pub(crate) fn empty(&self) -> Self {
+        Self::new(self.rules, self.file)
+    }
+
+    /// Takes over findings in a changed text, with their places moved to where they are in this one.
+    pub(crate) fn absorb(&mut self, other: Self, to: &impl Fn(usize) -> usize) {
+        self.list.extend(other.list.into_iter().map(|mut found| {
+            found.span = Span::new(to(found.span.start), to(found.span.end));
+            found
+        }));
+    }
+
+    fn push(&mut self, code: Code, span: Span, message: String, fix: Option<Fix>) {
+        let Some(severity) = self.rules.severity(code) else {
+            return;
+        };
+        let file = self.file.to_owned();
+        self.list.push(Diagnostic { code, severity, message, file, span, line: 1, column: 1, fix });
+    }
+
+    /// The findings in the order of the text, with their lines and columns.
+    pub(crate) fn finish(mut self, text: &str) -> Vec<Diagnostic> {
+        self.list.sort_by_key(|found| found.span);
+        let (mut offset, mut line, mut column) = (0, 1, 1);
+        for found in &mut self.list {
+            let Some(between) = text.get(offset..found.span.start) else {
+                continue;
+            };
+            let mut breaks = memchr::memchr_iter(b'\n', between.as_bytes());
+            line += breaks.clone().count();
+            let last_line = match breaks.next_back() {
+                Some(newline) => {
+                    column = 1;
+                    &between[newline + 1..]
+                }
+                None => between,
+            };
+            column += last_line.chars().count();
+            offset = found.span.start;
+            (found.line, found.column) = (line, column);
+        }
+        self.list
+    }
+}

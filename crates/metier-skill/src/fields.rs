@@ -1,0 +1,440 @@
+//! The rules on the fields of the frontmatter, one function a field.
+
+use crate::allowed_tools::{AllowedTools, rule_problem};
+use crate::client_fields;
+use crate::diagnostic::Findings;
+use crate::name::{self, NameError, SkillName};
+use crate::value::{Data, Entry, Scalar, ScalarKind, Value};
+use crate::yaml::repair::quote;
+use crate::{Code, Edit, Fix, Origin, Rules, Skill, Span};
+
+/// The most characters of a description.
+pub const DESCRIPTION_MAX: usize = 1024;
+
+/// The standard's fields.
+pub(crate) const STANDARD_FIELDS: [&str; 6] =
+    ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+
+/// Holds a frontmatter to the rules. There is a skill when there are a name and a description, however bad.
+pub(crate) fn check(
+    frontmatter: &Value,
+    origin: Origin<'_>,
+    rules: &Rules,
+    findings: &mut Findings<'_>,
+) -> Option<Skill> {
+    let entries = frontmatter.as_map()?;
+    let mut fields = Fields { entries, origin, rules, findings };
+    fields.others();
+    let name = fields.name();
+    let description = fields.description();
+    let license = fields.license();
+    let compatibility = fields.compatibility();
+    let metadata = fields.metadata();
+    let allowed_tools = fields.allowed_tools();
+    let others = entries.iter().filter(|entry| !STANDARD_FIELDS.contains(&entry.key.text()));
+    let others = others.cloned().collect();
+    let (name, id) = name?;
+    Some(Skill {
+        id,
+        name,
+        description: description?,
+        license,
+        compatibility,
+        metadata,
+        allowed_tools,
+        fields: others,
+        body: String::new(),
+    })
+}
+
+struct Fields<'a, 'f, 'r> {
+    entries: &'a [Entry],
+    origin: Origin<'a>,
+    rules: &'a Rules,
+    findings: &'f mut Findings<'r>,
+}
+
+impl<'a> Fields<'a, '_, '_> {
+    fn find(&self, key: &str) -> Option<&'a Entry> {
+        self.entries.iter().find(|entry| entry.key.text() == key)
+    }
+
+    /// An optional field with a value; one without is as good as absent.
+    fn find_present(&mut self, key: &str) -> Option<&'a Entry> {
+        let entry = self.find(key)?;
+        if !entry.value.is_null() {
+            return Some(entry);
+        }
+        let message = match key {
+            "allowed-tools" => {
+                "`allowed-tools` has no value, which counts as absent; write `[]` to allow no tool".to_owned()
+            }
+            _ => format!("`{key}` has no value, which counts as absent; give it one or remove it"),
+        };
+        self.findings.report(Code::FieldNull, entry.key_span, message);
+        None
+    }
+
+    /// The start of the frontmatter, for what is missing from it.
+    fn start(&self) -> Span {
+        self.entries.first().map_or(Span::default(), |entry| Span::at(entry.key_span.start))
+    }
+
+    fn name(&mut self) -> Option<(String, SkillName)> {
+        let fallback = self.origin.directory.or(self.origin.stem());
+        let Some(entry) = self.find("name") else {
+            let example = fallback.and_then(SkillName::slug);
+            let example = example.as_ref().map_or("my-skill", SkillName::as_str);
+            let message = format!("missing required field: `name`; add `name: {example}`");
+            self.findings.report(Code::NameMissing, self.start(), message);
+            let name = fallback?;
+            return Some((name.to_owned(), self.id(name, fallback)?));
+        };
+        let span = value_span(entry);
+        let Some(scalar) = entry.value.as_scalar() else {
+            let message = format!("`name` must be a string, not {}", entry.value.noun());
+            self.findings.report(Code::NameNotString, span, message);
+            return None;
+        };
+        if scalar.text().trim().is_empty() {
+            self.findings.report(Code::NameEmpty, span, "`name` cannot be empty; write the directory's name");
+            let name = fallback?;
+            return Some((name.to_owned(), self.id(name, fallback)?));
+        }
+        if scalar.kind() != ScalarKind::String {
+            self.report_not_string(Code::NameNotString, "name", entry, scalar);
+        }
+        self.name_rule(scalar.text(), span);
+        let name = scalar.text().trim();
+        Some((name.to_owned(), self.id(name, fallback)?))
+    }
+
+    /// The name under which the skill is known: itself if it keeps the rule, else the nearest that does.
+    fn id(&self, name: &str, fallback: Option<&str>) -> Option<SkillName> {
+        let exact =
+            if self.rules.unicode_names { SkillName::new_unicode(name) } else { SkillName::new(name) };
+        exact.ok().or_else(|| SkillName::slug(name)).or_else(|| SkillName::slug(fallback?)).or_else(|| {
+            // Nothing of the name can be kept, as with scripts that have no ASCII letters.
+            let hex = crate::Digest::of(name.as_bytes()).hex();
+            SkillName::new(format!("skill-{}", &hex[..8])).ok()
+        })
+    }
+
+    fn name_rule(&mut self, text: &str, span: Span) {
+        let shown = name::normalize(text.trim());
+        let unicode = self.rules.unicode_names;
+        let checked = if unicode { name::normalize(text) } else { text.to_owned() };
+        let fix = self.name_fix(text, span);
+        for error in name::check(&checked, unicode) {
+            let (code, message) = match error {
+                NameError::Empty => (Code::NameEmpty, "`name` cannot be empty".to_owned()),
+                NameError::Blanks => {
+                    let message = "`name` begins or ends with white space; remove it".to_owned();
+                    (Code::NameBlanks, message)
+                }
+                NameError::TooLong(length) => {
+                    let message =
+                        format!("`name` exceeds {} characters ({length}); shorten it", name::NAME_MAX);
+                    (Code::NameTooLong, message)
+                }
+                NameError::NotLowercase => (
+                    Code::NameNotLowercase,
+                    format!("the name `{}` must be lower case", shown.escape_debug()),
+                ),
+                NameError::EdgeHyphen => {
+                    (Code::NameEdgeHyphen, "`name` cannot begin or end with a hyphen".to_owned())
+                }
+                NameError::DoubleHyphen => {
+                    (Code::NameDoubleHyphen, "`name` cannot have two hyphens in a row".to_owned())
+                }
+                NameError::InvalidCharacter(other) => {
+                    let kind = if unicode { "letters" } else { "letters a to z" };
+                    let message = format!(
+                        "`name` is invalid: `{}` is none of lower-case {kind}, digits and hyphens",
+                        other.escape_debug()
+                    );
+                    (Code::NameInvalidCharacter, message)
+                }
+            };
+            self.findings.report_with_fix(code, span, message, fix.clone());
+        }
+        let Some(directory) = self.origin.directory else {
+            return;
+        };
+        if name::normalize(directory) != shown {
+            let message = format!(
+                "the name `{}` must match the directory's name `{}`; rename one of them",
+                shown.escape_debug(),
+                directory.escape_debug()
+            );
+            self.findings.report_with_fix(Code::NameMismatch, span, message, fix);
+        }
+    }
+
+    /// The name that the rules leave: the directory's, or for a single file the nearest that keeps the rule.
+    fn name_fix(&self, text: &str, span: Span) -> Option<Fix> {
+        let right = match self.origin.directory {
+            Some(directory) => SkillName::new(directory).ok()?,
+            None => SkillName::slug(text)?,
+        };
+        (right.as_str() != text).then(|| {
+            let written = match ScalarKind::of_plain(right.as_str()) {
+                ScalarKind::String => right.to_string(),
+                _ => quote(right.as_str()),
+            };
+            Fix::replace(format!("change the name to `{right}`"), span, written)
+        })
+    }
+
+    fn description(&mut self) -> Option<String> {
+        let Some(entry) = self.find("description") else {
+            let message = "missing required field: `description`; say what the skill does and when to use it";
+            self.findings.report(Code::DescriptionMissing, self.start(), message);
+            return None;
+        };
+        let span = value_span(entry);
+        let Some(scalar) = entry.value.as_scalar() else {
+            let message = format!("`description` must be a string, not {}; quote it", entry.value.noun());
+            self.findings.report(Code::DescriptionNotString, span, message);
+            return None;
+        };
+        let text = scalar.text().trim();
+        if text.is_empty() {
+            let message = "`description` cannot be empty; say what the skill does and when to use it";
+            self.findings.report(Code::DescriptionEmpty, span, message);
+            return None;
+        }
+        if scalar.kind() != ScalarKind::String {
+            self.report_not_string(Code::DescriptionNotString, "description", entry, scalar);
+        }
+        let length = text.chars().count();
+        if length > DESCRIPTION_MAX {
+            let message = format!(
+                "`description` exceeds {DESCRIPTION_MAX} characters ({length}); older Codex drops the skill, newer \
+                 Codex and VS Code cut it. Move details into the body"
+            );
+            self.findings.report(Code::DescriptionTooLong, span, message);
+        }
+        if let Some(tag) = find_tag(text) {
+            let message = format!(
+                "`{}` looks like an XML tag, which some agents refuse or take for markup; describe it in words",
+                tag.escape_debug()
+            );
+            self.findings.report(Code::DescriptionMarkup, span, message);
+        }
+        Some(text.to_owned())
+    }
+
+    fn license(&mut self) -> Option<String> {
+        let entry = self.find_present("license")?;
+        match entry.value.as_scalar() {
+            Some(scalar) if scalar.kind() == ScalarKind::String => {}
+            Some(scalar) => {
+                self.report_not_string(Code::LicenseNotString, "license", entry, scalar);
+            }
+            None => {
+                let message = format!("`license` must be a string, not {}", entry.value.noun());
+                self.findings.report(Code::LicenseNotString, value_span(entry), message);
+            }
+        }
+        Some(entry.value.to_string())
+    }
+
+    fn compatibility(&mut self) -> Option<String> {
+        let entry = self.find_present("compatibility")?;
+        let span = value_span(entry);
+        let Some(scalar) = entry.value.as_scalar() else {
+            let message = format!("`compatibility` must be a string, not {}", entry.value.noun());
+            self.findings.report(Code::CompatibilityNotText, span, message);
+            return Some(entry.value.to_string());
+        };
+        if scalar.kind() != ScalarKind::String {
+            self.report_not_string(Code::CompatibilityNotString, "compatibility", entry, scalar);
+        }
+        let text = scalar.text();
+        let (length, most) = (text.chars().count(), self.rules.limits.compatibility_chars);
+        if text.trim().is_empty() {
+            let message = "`compatibility` cannot be empty; say what the skill needs, or remove the field";
+            self.findings.report(Code::CompatibilityEmpty, span, message);
+            return None;
+        }
+        if length > most {
+            let message = format!("`compatibility` exceeds {most} characters ({length}); shorten it");
+            self.findings.report(Code::CompatibilityTooLong, span, message);
+        }
+        Some(text.to_owned())
+    }
+
+    fn metadata(&mut self) -> Option<Value> {
+        let entry = self.find_present("metadata")?;
+        let Data::Map(entries) = &entry.value.data else {
+            let message =
+                format!("`metadata` must be a mapping of strings to strings, not {}", entry.value.noun());
+            self.findings.report(Code::MetadataShape, value_span(entry), message);
+            return Some(entry.value.clone());
+        };
+        for field in entries {
+            self.metadata_field(field);
+        }
+        Some(entry.value.clone())
+    }
+
+    fn metadata_field(&mut self, field: &Entry) {
+        let key = field.key.text().escape_debug();
+        if field.key.kind() != ScalarKind::String {
+            let message = format!(
+                "keys of `metadata` must be strings, and `{key}` is {}; quote it",
+                field.key.kind().noun()
+            );
+            let fix = quote_fix(&field.key, field.key_span);
+            self.findings.report_with_fix(Code::MetadataShape, field.key_span, message, fix);
+        }
+        let (noun, fix) = match field.value.as_scalar() {
+            Some(scalar) if scalar.kind() == ScalarKind::String => return,
+            Some(scalar) => (scalar.kind().noun(), quote_fix(scalar, value_span(field))),
+            None => (field.value.noun(), None),
+        };
+        let advice =
+            if fix.is_some() { "quote it" } else { "clients that follow the standard may ignore it" };
+        let message = format!("values of `metadata` must be strings, and `{key}` is {noun}; {advice}");
+        self.findings.report_with_fix(Code::MetadataShape, value_span(field), message, fix);
+    }
+
+    fn allowed_tools(&mut self) -> Option<AllowedTools> {
+        let entry = self.find_present("allowed-tools")?;
+        let span = value_span(entry);
+        let (tools, plain_form) = match &entry.value.data {
+            Data::Scalar(scalar) if scalar.kind() == ScalarKind::String => {
+                let tools = AllowedTools::split(scalar.text());
+                let blanks_only =
+                    tools.rules().iter().map(String::as_str).eq(scalar.text().split_whitespace());
+                let commas = !blanks_only && scalar.text().contains(',');
+                (tools, !commas)
+            }
+            Data::List(items) if items.iter().all(|item| item.as_str().is_some()) => {
+                (AllowedTools::from_rules(items.iter().filter_map(Value::as_str)), false)
+            }
+            _ => {
+                let message = "`allowed-tools` must be a string or a list of strings; until then it counts as \
+                               \"no tool at all\"";
+                self.findings.report(Code::AllowedToolsType, span, message);
+                return Some(AllowedTools::default());
+            }
+        };
+        if !plain_form {
+            let message =
+                "the standard separates `allowed-tools` by blanks; some clients do not read commas or lists";
+            self.findings.report(Code::AllowedToolsForm, span, message);
+        }
+        for rule in tools.rules() {
+            if let Some(problem) = rule_problem(rule) {
+                let message = format!("the rule `{}` can never match: {problem}", rule.escape_debug());
+                self.findings.report(Code::AllowedToolsRule, span, message);
+            }
+        }
+        Some(tools)
+    }
+
+    /// Fields that are not the standard's.
+    fn others(&mut self) {
+        for entry in self.entries {
+            let key = entry.key.text();
+            if STANDARD_FIELDS.contains(&key) {
+                continue;
+            }
+            match client_fields::find(key) {
+                Some(field) => self.client_field(entry, field),
+                None => self.unknown_field(entry),
+            }
+        }
+    }
+
+    fn client_field(&mut self, entry: &Entry, field: &client_fields::ClientField) {
+        if self.findings.wants(Code::FieldClient) {
+            let message = format!(
+                "`{}` is read by {}, but is not a field of the standard; move it below `metadata` to publish",
+                field.name, field.clients
+            );
+            self.findings.report(Code::FieldClient, entry.key_span, message);
+        }
+        if !field.kind.fits(&entry.value) {
+            let (wanted, noun) = (field.kind.noun(), entry.value.noun());
+            let message = format!("`{}` should be {wanted}, and is {noun}", field.name);
+            self.findings.report(Code::FieldClientType, value_span(entry), message);
+        }
+    }
+
+    fn unknown_field(&mut self, entry: &Entry) {
+        let key = entry.key.text();
+        let meant = STANDARD_FIELDS.into_iter().find(|field| squash(field) == squash(key));
+        let (message, fix) = match meant.filter(|field| self.find(field).is_none()) {
+            Some(field) => {
+                let message = format!("unknown field `{}`; did you mean `{field}`?", key.escape_debug());
+                (message, Some(Fix::replace(format!("rename the field to `{field}`"), entry.key_span, field)))
+            }
+            None => {
+                let message = format!(
+                    "unknown field `{}`; it is kept, but no client is known to read it. Move it below `metadata`",
+                    key.escape_debug()
+                );
+                (message, None)
+            }
+        };
+        self.findings.report_with_fix(Code::FieldUnknown, entry.key_span, message, fix);
+    }
+
+    fn report_not_string(&mut self, code: Code, key: &str, entry: &Entry, scalar: &Scalar) {
+        let noun = scalar.kind().noun();
+        let message =
+            format!("`{key}` must be a string, and YAML takes `{}` for {noun}; quote it", scalar.text());
+        let fix = quote_fix(scalar, value_span(entry));
+        self.findings.report_with_fix(code, value_span(entry), message, fix);
+    }
+}
+
+/// Quotes around a plain scalar as it stands; nothing to quote where there is no text.
+fn quote_fix(scalar: &Scalar, span: Span) -> Option<Fix> {
+    let edit = Edit { span, text: quote(scalar.text()) };
+    (!scalar.text().is_empty()).then(|| Fix { title: "quote the value".to_owned(), edits: vec![edit] })
+}
+
+/// Where a value is, or its key where there is none.
+fn value_span(entry: &Entry) -> Span {
+    let span = entry.value.span;
+    if span.start == span.end { entry.key_span } else { span }
+}
+
+/// Letters and digits only, so that `allowedTools`, `allowed_tools` and `Allowed-Tools` compare equal.
+fn squash(key: &str) -> String {
+    key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The first `<…>` that looks like a tag.
+fn find_tag(text: &str) -> Option<&str> {
+    let mut rest = text;
+    loop {
+        rest = &rest[rest.find('<')?..];
+        let inside = &rest[1..];
+        let end = inside.find(['<', '>'])?;
+        let begins =
+            inside.trim_start_matches(['/', '!', '?']).starts_with(|c: char| c.is_ascii_alphabetic());
+        if begins && inside[end..].starts_with('>') {
+            return Some(&rest[..end + 2]);
+        }
+        rest = &inside[end..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_told_from_comparisons() {
+        assert_eq!(find_tag("Use <foo> & <bar>"), Some("<foo>"));
+        assert_eq!(find_tag("close </b> it"), Some("</b>"));
+        assert_eq!(find_tag("a < b > c"), None);
+        assert_eq!(find_tag("x <y z"), None);
+        assert_eq!(find_tag("<1>, <<a>"), Some("<a>"));
+    }
+}

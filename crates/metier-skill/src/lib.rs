@@ -1,0 +1,55 @@
+//! One Agent Skill: a directory with a `SKILL.md`, read, checked, mended, digested and written.
+//!
+//! Reading never fails: [`read`] takes any bytes and returns what skill there is and a list of
+//! [`Diagnostic`]s, each with a place in the file and, where there is one obvious way, a [`Fix`].
+//! What counts as an error and what as a warning is for the [`Rules`] to say, by [`Profile`].
+//!
+//! [`Location`] does the same for a path, and knows the files around `SKILL.md`.
+//!
+//! *Architecture invariant:* this crate knows nothing of other skills, of agents' directories, of the
+//! environment or the terminal. No other crate parses `SKILL.md`.
+//!
+//! ```no_run
+//! use metier_skill::{Rules, validate_skill};
+//!
+//! let reading = validate_skill("skills/code-review".as_ref(), &Rules::standard())?;
+//! for found in &reading.diagnostics {
+//!     println!("{}:{}:{}: {}", found.file, found.line, found.column, found.message);
+//! }
+//! # Ok::<(), metier_skill::SkillError>(())
+//! ```
+
+mod allowed_tools;
+mod client_fields;
+mod code;
+mod diagnostic;
+mod digest;
+mod document;
+mod error;
+mod fields;
+mod fix;
+mod lint;
+mod location;
+mod name;
+mod read;
+mod rules;
+mod skill;
+mod tree;
+mod value;
+mod write;
+mod yaml;
+
+pub use allowed_tools::AllowedTools;
+pub use code::Code;
+pub use diagnostic::{Diagnostic, Edit, Fix, Severity, Span};
+pub use digest::{Digest, tree_digest};
+pub use error::SkillError;
+pub use fields::DESCRIPTION_MAX;
+pub use fix::apply_fixes;
+pub use location::{Location, SKILL_FILES, effective_name, is_skill_directory, load_skill, validate_skill};
+pub use name::{NAME_MAX, NameError, SkillName, validate_skill_name};
+pub use read::{Origin, Reading, read};
+pub use rules::{Limits, Profile, Rules, SymlinkPolicy};
+pub use skill::Skill;
+pub use tree::{Exceeded, SkipReason, Skipped, Tree, TreeFile, VCS_DIRECTORIES};
+pub use value::{Data, Entry, Scalar, ScalarKind, Value};

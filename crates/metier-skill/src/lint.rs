@@ -1,0 +1,168 @@
+//! Advice beyond the rules: what makes a valid skill work badly, or in some agents not at all.
+//!
+//! [`text`] looks at `SKILL.md` alone; [`directory`] at the files around it.
+
+use crate::diagnostic::Findings;
+use crate::tree::{Exceeded, SkipReason, Tree};
+use crate::{Code, Diagnostic, Reading, Rules, Skill, Span};
+
+mod references;
+mod resources;
+
+/// The most lines of a body that agents read well.
+const BODY_LINES: usize = 500;
+/// The same in tokens, at about four bytes each.
+const BODY_TOKENS: usize = 5_000;
+
+/// Advice on the text of `SKILL.md`.
+pub(crate) fn text(reading: &Reading, file: &str, rules: &Rules) -> Vec<Diagnostic> {
+    let Some(skill) = &reading.skill else {
+        return Vec::new();
+    };
+    let mut findings = Findings::new(rules, file);
+    description(skill, reading, &mut findings);
+    body(skill, reading, &mut findings);
+    findings.finish(&reading.text)
+}
+
+fn description(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
+    if !says_when(&skill.description) {
+        let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get("description"));
+        let message =
+            "`description` does not say when to use the skill, and agents choose by it; add \"Use when …\"";
+        findings.report(
+            Code::DescriptionNoTrigger,
+            value.map_or(Span::default(), |value| value.span),
+            message,
+        );
+    }
+}
+
+/// Whether a description hints at when to use the skill. Only texts in Latin letters are judged.
+fn says_when(description: &str) -> bool {
+    const HINTS: [&str; 13] = [
+        "when", "whenever", "if", "while", "use", "used", "useful", "asks", "wants", "needs", "trigger",
+        "triggers", "mentions",
+    ];
+    if description.bytes().filter(|byte| !byte.is_ascii()).count() * 4 > description.len() {
+        return true;
+    }
+    let mut words = description.split(|c: char| !c.is_ascii_alphabetic());
+    words.any(|word| HINTS.iter().any(|hint| word.eq_ignore_ascii_case(hint)))
+}
+
+fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
+    let start = reading.text.len() - skill.body.len();
+    if skill.body.trim().is_empty() {
+        let message = "there are no instructions after the frontmatter; write what the agent should do";
+        findings.report(Code::BodyEmpty, Span::at(start), message);
+        return;
+    }
+    let tokens = skill.body.len() / 4;
+    let lines = memchr::memchr_iter(b'\n', skill.body.as_bytes()).count();
+    if lines > BODY_LINES || tokens > BODY_TOKENS {
+        let message = format!(
+            "the body has {lines} lines and about {tokens} tokens; keep it under {BODY_LINES} lines and \
+             {BODY_TOKENS} tokens, and move the rest into files that it names"
+        );
+        findings.report(Code::BodyLong, Span::at(start), message);
+    }
+}
+
+/// Advice on the files of a directory, and the limits they must keep.
+pub(crate) fn directory(reading: &Reading, file: &str, tree: &Tree, rules: &Rules) -> Vec<Diagnostic> {
+    let mut findings = Findings::new(rules, file);
+    limits(tree, rules, &mut findings);
+    let mut missing = Vec::new();
+    if let Some(skill) = &reading.skill {
+        let start = reading.text.len() - skill.body.len();
+        missing = references::missing(&skill.body, start, tree);
+    }
+    for (span, target) in missing {
+        let message = format!("`{}` is not there; add the file or mend the path", target.escape_debug());
+        findings.report(Code::ReferenceMissing, span, message);
+    }
+    let mut list = findings.finish(&reading.text);
+    skipped(tree, rules, &mut list);
+    if let Some(skill) = &reading.skill {
+        resources::check(&skill.body, file, tree, rules, &mut list);
+    }
+    list
+}
+
+fn limits(tree: &Tree, rules: &Rules, findings: &mut Findings<'_>) {
+    for exceeded in &tree.exceeded {
+        let (code, message) = match exceeded {
+            Exceeded::Bytes => {
+                let most = rules.limits.skill_bytes;
+                (Code::SkillTooLarge, format!("the skill's files exceed {most} bytes together; remove some"))
+            }
+            Exceeded::Entries => {
+                let most = rules.limits.entries;
+                (
+                    Code::TooManyEntries,
+                    format!("the skill has more than {most} files and directories; remove some"),
+                )
+            }
+            Exceeded::Depth => {
+                let most = rules.limits.depth;
+                (Code::TooDeep, format!("directories are nested more than {most} deep; flatten them"))
+            }
+        };
+        findings.report(code, Span::default(), message);
+    }
+}
+
+fn skipped(tree: &Tree, rules: &Rules, list: &mut Vec<Diagnostic>) {
+    for skipped in &tree.skipped {
+        let path = skipped.path.to_string_lossy();
+        // `SKILL.md` as a link has a finding of its own.
+        if path.eq_ignore_ascii_case("SKILL.md") {
+            continue;
+        }
+        let (code, message) = match skipped.reason {
+            SkipReason::Link => {
+                (Code::LinkSkipped, "a symbolic link is not followed; put the file itself here")
+            }
+            SkipReason::LinkOutside => (
+                Code::LinkSkipped,
+                "a symbolic link that leads out of the skill is never followed; put the file itself here",
+            ),
+            SkipReason::Special => (Code::FileSkipped, "this is no regular file and is left out; remove it"),
+            SkipReason::Unreadable => (Code::Unreadable, "this cannot be read; check its permissions"),
+            SkipReason::VersionControl => continue,
+        };
+        let mut findings = Findings::new(rules, &path);
+        findings.report(code, Span::default(), message);
+        list.extend(findings.finish(""));
+    }
+}
+
+/// The first paragraph of a markdown text that is not a heading, on one line.
+pub(crate) fn first_paragraph(text: &str) -> Option<String> {
+    let is_text =
+        |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with(['#', '<', '`', '|', '-']);
+    let lines = text.lines().skip_while(|line| !is_text(line)).take_while(is_text);
+    let paragraph = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    (!paragraph.is_empty()).then_some(paragraph)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_says_when_or_not() {
+        assert!(says_when("Reviews code. Use when somebody asks for a review."));
+        assert!(says_when("For pull requests: if there is one open"));
+        assert!(says_when("コードをレビューする"));
+        assert!(!says_when("Reviews code thoroughly."));
+        assert!(!says_when("A fused, userland toolkit"));
+    }
+
+    #[test]
+    fn the_first_paragraph_is_neither_heading_nor_markup() {
+        assert_eq!(first_paragraph("# Title\n\nSay\n  hello.\n\nMore.").as_deref(), Some("Say hello."));
+        assert_eq!(first_paragraph("# Title\n"), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! A skill as data.
+
+use crate::allowed_tools::AllowedTools;
+use crate::name::SkillName;
+use crate::value::{Data, Entry, ScalarKind, Value};
+
+/// One skill: what its `SKILL.md` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    /// The name under which the skill is known. It is `name`, except where `name` breaks the rule and the
+    /// profile let that pass: then it is the nearest name that keeps it.
+    pub id: SkillName,
+    /// The frontmatter's `name`, trimmed.
+    pub name: String,
+    /// What the skill does and when to use it, trimmed.
+    pub description: String,
+    /// The licence.
+    pub license: Option<String>,
+    /// What the skill needs to work.
+    pub compatibility: Option<String>,
+    /// What the author wrote below `metadata`, whatever its shape.
+    pub metadata: Option<Value>,
+    /// The tools that the skill declares; `None` where it declares nothing.
+    pub allowed_tools: Option<AllowedTools>,
+    /// All other fields, in the order of the file.
+    pub fields: Vec<Entry>,
+    /// The markdown after the frontmatter, byte for byte.
+    pub body: String,
+}
+
+impl Skill {
+    /// A skill with the two fields that every skill has.
+    pub fn new(name: SkillName, description: impl Into<String>) -> Self {
+        Self {
+            name: name.to_string(),
+            id: name,
+            description: description.into(),
+            license: None,
+            compatibility: None,
+            metadata: None,
+            allowed_tools: None,
+            fields: Vec::new(),
+            body: String::new(),
+        }
+    }
+
+    /// A field that is not one of the standard's.
+    pub fn field(&self, key: &str) -> Option<&Value> {
+        self.fields.iter().find(|entry| entry.key.text() == key).map(|entry| &entry.value)
+    }
+
+    /// Whether the skill is hidden from the catalogue that models see (`disable-model-invocation`).
+    pub fn is_hidden_from_models(&self) -> bool {
+        self.flag("disable-model-invocation").unwrap_or(false)
+    }
+
+    /// Whether people may call the skill by name (`user-invocable`); they may unless it says no.
+    pub fn is_user_invocable(&self) -> bool {
+        self.flag("user-invocable").unwrap_or(true)
+    }
+
+    /// The version: the field of that name, or the one below `metadata`.
+    pub fn version(&self) -> Option<&str> {
+        let below = || self.metadata.as_ref()?.get("version");
+        let scalar = self.field("version").or_else(below)?.as_scalar()?;
+        (scalar.kind() != ScalarKind::Null).then_some(scalar.text())
+    }
+
+    /// Tools that the skill wants refused (`disallowed-tools`).
+    pub fn disallowed_tools(&self) -> Option<AllowedTools> {
+        let value = self.field("disallowed-tools").filter(|value| !value.is_null())?;
+        Some(match &value.data {
+            Data::Scalar(scalar) => AllowedTools::split(scalar.text()),
+            Data::List(items) => AllowedTools::from_rules(items.iter().map(Value::to_string)),
+            Data::Map(_) => return None,
+        })
+    }
+
+    /// `metadata` as text to text: what is not a scalar in its one-line form.
+    pub fn metadata_text(&self) -> Vec<(String, String)> {
+        let entries = self.metadata.as_ref().and_then(Value::as_map).unwrap_or_default();
+        entries.iter().map(|entry| (entry.key.text().to_owned(), entry.value.to_string())).collect()
+    }
+
+    fn flag(&self, key: &str) -> Option<bool> {
+        match self.field(key)?.as_scalar()?.text().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            _ => None,
+        }
+    }
+}

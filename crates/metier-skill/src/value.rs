@@ -1,0 +1,354 @@
+//! Frontmatter as data: a tree of scalars, lists and mappings that keeps every scalar's text.
+//!
+//! It knows nothing of YAML's syntax, only what kind of thing a plain word is.
+
+use std::fmt;
+
+use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+
+use crate::Span;
+
+/// A piece of frontmatter, with its place in the file. Two are equal when their data is.
+#[derive(Debug, Clone, Default)]
+pub struct Value {
+    /// What it is.
+    pub data: Data,
+    /// Where it stands; empty if it was not read from a file.
+    pub span: Span,
+}
+
+/// The three shapes of data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// A single word, number or text.
+    Scalar(Scalar),
+    /// A list.
+    List(Vec<Value>),
+    /// Fields, in the order of the file. No key stands twice.
+    Map(Vec<Entry>),
+}
+
+/// One field of a mapping.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The key.
+    pub key: Scalar,
+    /// Where the key stands.
+    pub key_span: Span,
+    /// The value.
+    pub value: Value,
+}
+
+/// The text of a scalar, and what YAML takes it for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Scalar {
+    text: String,
+    kind: ScalarKind,
+}
+
+/// What YAML takes a scalar for. A quoted one is always a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ScalarKind {
+    /// Text.
+    String,
+    /// Nothing: empty, `~` or `null`.
+    Null,
+    /// `true`, `no`, `On`, …
+    Bool,
+    /// A whole number.
+    Integer,
+    /// A number with a fraction or exponent, infinity, or not a number.
+    Float,
+    /// A date or a date and time.
+    Timestamp,
+    /// `<<` or `=`, which YAML 1.1 gives a meaning of their own.
+    Reserved,
+}
+
+impl Scalar {
+    /// Text, whatever it looks like.
+    pub fn string(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: ScalarKind::String }
+    }
+
+    /// An unquoted word, which may be a number, a boolean, …
+    pub fn plain(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let kind = ScalarKind::of_plain(&text);
+        Self { text, kind }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What YAML takes it for.
+    pub fn kind(&self) -> ScalarKind {
+        self.kind
+    }
+}
+
+impl ScalarKind {
+    /// What an unquoted word is to any of the YAML versions that agents read with: a word that only one of
+    /// them takes for something else is not safely a string.
+    pub fn of_plain(text: &str) -> Self {
+        match text {
+            "" | "~" | "null" | "Null" | "NULL" => return Self::Null,
+            "true" | "True" | "TRUE" | "false" | "False" | "FALSE" | "yes" | "Yes" | "YES" | "no" | "No"
+            | "NO" | "on" | "On" | "ON" | "off" | "Off" | "OFF" => return Self::Bool,
+            ".nan" | ".NaN" | ".NAN" => return Self::Float,
+            "<<" | "=" => return Self::Reserved,
+            _ => {}
+        }
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
+            return Self::Float;
+        }
+        // Everything below begins with a digit, or with a point and a digit.
+        if !unsigned.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
+            return Self::String;
+        }
+        if is_integer(unsigned) {
+            Self::Integer
+        } else if is_float(unsigned) {
+            Self::Float
+        } else if is_timestamp(text) {
+            Self::Timestamp
+        } else {
+            Self::String
+        }
+    }
+
+    /// The word for it in a message, with its article.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::String => "a string",
+            Self::Null => "nothing",
+            Self::Bool => "a boolean",
+            Self::Integer => "an integer",
+            Self::Float => "a number",
+            Self::Timestamp => "a date",
+            Self::Reserved => "a reserved word",
+        }
+    }
+}
+
+fn digits(text: &str, allowed: fn(&u8) -> bool) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte == b'_' || allowed(&byte))
+}
+
+/// Decimal, hexadecimal, octal, binary, and the base 60 of YAML 1.1.
+fn is_integer(text: &str) -> bool {
+    let decimal = |part: &str| digits(part, u8::is_ascii_digit);
+    if let Some(hex) = text.strip_prefix("0x") {
+        return digits(hex, u8::is_ascii_hexdigit);
+    }
+    if let Some(octal) = text.strip_prefix("0o") {
+        return digits(octal, |byte| (b'0'..=b'7').contains(byte));
+    }
+    if let Some(binary) = text.strip_prefix("0b") {
+        return digits(binary, |byte| matches!(byte, b'0' | b'1'));
+    }
+    decimal(text) || is_base_60(text)
+}
+
+/// `1:30`, `10:20:30`: every part after the first is below 60.
+fn is_base_60(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let first = parts.next().is_some_and(|part| digits(part, u8::is_ascii_digit));
+    let mut rest = parts.peekable();
+    first
+        && rest.peek().is_some()
+        && rest.all(|part| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number < 60))
+}
+
+fn is_float(text: &str) -> bool {
+    let (number, exponent) = match text.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, Some(exponent)),
+        None => (text, None),
+    };
+    if exponent.is_some_and(|digits| {
+        let digits = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+        digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit())
+    }) {
+        return false;
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let part = |text: &str| text.is_empty() || digits(text, u8::is_ascii_digit);
+    if !part(fraction) {
+        return false;
+    }
+    part(whole) || is_base_60(whole)
+}
+
+/// `2024-01-31`, alone or followed by a time.
+fn is_timestamp(text: &str) -> bool {
+    let (date, time) = match text.find(['T', 't', ' ', '\t']) {
+        Some(at) => (&text[..at], text[at + 1..].trim_start()),
+        None => (text, ""),
+    };
+    let number = |part: &str, long: std::ops::RangeInclusive<usize>| {
+        long.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let parts: Vec<&str> = date.split('-').collect();
+    let [year, month, day] = parts.as_slice() else {
+        return false;
+    };
+    number(year, 4..=4)
+        && number(month, 1..=2)
+        && number(day, 1..=2)
+        && (time.is_empty()
+            || time.starts_with(|c: char| c.is_ascii_digit())
+                && time.contains(':')
+                && time.bytes().all(|byte| byte.is_ascii_digit() || b":.+-Zz \t".contains(&byte)))
+}
+
+impl Value {
+    /// Text, not from a file.
+    pub fn string(text: impl Into<String>) -> Self {
+        Self { data: Data::Scalar(Scalar::string(text)), span: Span::default() }
+    }
+
+    /// The scalar, if it is one.
+    pub fn as_scalar(&self) -> Option<&Scalar> {
+        match &self.data {
+            Data::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_scalar().filter(|scalar| scalar.kind == ScalarKind::String).map(Scalar::text)
+    }
+
+    /// The entries, if it is a mapping.
+    pub fn as_map(&self) -> Option<&[Entry]> {
+        match &self.data {
+            Data::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.as_map()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
+    }
+
+    /// Whether it is nothing: empty, `~` or `null`.
+    pub fn is_null(&self) -> bool {
+        self.as_scalar().is_some_and(|scalar| scalar.kind == ScalarKind::Null)
+    }
+
+    /// The word for its shape in a message, with its article.
+    pub fn noun(&self) -> &'static str {
+        match &self.data {
+            Data::Scalar(scalar) => scalar.kind.noun(),
+            Data::List(_) => "a list",
+            Data::Map(_) => "a mapping",
+        }
+    }
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self::Scalar(Scalar::plain(""))
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.data == other.data
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.value == other.value
+    }
+}
+
+impl Eq for Entry {}
+
+/// The text view: a scalar's text as it is; lists and mappings on one line, `[a, b]` and `{k: v}`.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.data {
+            Data::Scalar(scalar) => f.write_str(&scalar.text),
+            Data::List(items) => {
+                f.write_str("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if index == 0 { "" } else { ", " })?;
+                }
+                f.write_str("]")
+            }
+            Data::Map(entries) => {
+                f.write_str("{")?;
+                for (index, Entry { key, value, .. }) in entries.iter().enumerate() {
+                    write!(f, "{}{}: {value}", if index == 0 { "" } else { ", " }, key.text)?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+/// As data: strings, numbers in their own text, and dates become strings; only null and booleans become
+/// what JSON has for them, so that `1.10` stays `1.10`.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.data {
+            Data::Scalar(scalar) => match scalar.kind {
+                ScalarKind::Null => serializer.serialize_none(),
+                ScalarKind::Bool => {
+                    let no = ["false", "no", "off"];
+                    serializer.serialize_bool(!no.contains(&scalar.text.to_ascii_lowercase().as_str()))
+                }
+                _ => serializer.serialize_str(&scalar.text),
+            },
+            Data::List(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    list.serialize_element(item)?;
+                }
+                list.end()
+            }
+            Data::Map(entries) => {
+                let mut map = serializer.serialize_map(Some(entries.len()))?;
+                for entry in entries {
+                    map.serialize_entry(&entry.key.text, &entry.value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_word_is_what_any_yaml_version_takes_it_for() {
+        use ScalarKind::*;
+        for (kind, words) in [
+            (Null, "~ null Null"),
+            (Bool, "true yes No Off ON FALSE"),
+            (Integer, "0 123 -1 +7 1_000 0x1F 0o17 017 0b101 1:30 10:20:30"),
+            (Float, "1.5 -1.50 1e3 1E-3 .5 5. .inf -.INF .nan 1:30.5"),
+            (Reserved, "<< ="),
+            (Timestamp, "2024-01-02 2024-1-2 2001-12-14t21:59:43.10-05:00 2001-12-14T21:59:43Z"),
+            (String, "abc 1.2.3 v1 1a 0xg 0o9 12:99 y n 2024-01 1-2-3 -item . - -- +x 1e 12e+"),
+        ] {
+            for word in words.split(' ') {
+                assert_eq!(ScalarKind::of_plain(word), kind, "{word}");
+            }
+        }
+        assert_eq!(ScalarKind::of_plain("2001-12-14 21:59:43.10 -5"), Timestamp);
+        assert_eq!(ScalarKind::of_plain("2001-12-14 was a Friday"), String);
+        assert_eq!(ScalarKind::of_plain(""), Null);
+    }
+}

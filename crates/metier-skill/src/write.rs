@@ -1,0 +1,145 @@
+//! A skill back into the text of a `SKILL.md`.
+
+use std::fmt::Write as _;
+
+use crate::allowed_tools::AllowedTools;
+use crate::value::{Data, Entry, Scalar, ScalarKind, Value};
+use crate::{Skill, Span};
+
+/// The longest key that YAML takes without `? `; escapes make it longer than its text.
+const SIMPLE_KEY_MAX: usize = 1000;
+
+impl Skill {
+    /// The text of a `SKILL.md` that reads back as this skill.
+    ///
+    /// The standard's fields come first, in the standard's order, then all others in theirs.
+    ///
+    /// ```
+    /// use metier_skill::{Skill, SkillName};
+    ///
+    /// let mut skill = Skill::new(SkillName::new("hello").unwrap(), "Use when: greeting");
+    /// skill.body = "Say hello.\n".to_owned();
+    /// assert_eq!(
+    ///     skill.to_skill_md(),
+    ///     "---\nname: hello\ndescription: \"Use when: greeting\"\n---\nSay hello.\n",
+    /// );
+    /// ```
+    pub fn to_skill_md(&self) -> String {
+        let mut out = String::from("---\n");
+        let mut text = |key: &str, text: &str| entry(&mut out, 0, &Scalar::string(key), &Value::string(text));
+        text("name", &self.name);
+        text("description", &self.description);
+        if let Some(license) = &self.license {
+            text("license", license);
+        }
+        if let Some(compatibility) = &self.compatibility {
+            text("compatibility", compatibility);
+        }
+        if let Some(tools) = &self.allowed_tools {
+            entry(&mut out, 0, &Scalar::string("allowed-tools"), &tools_value(tools));
+        }
+        if let Some(metadata) = &self.metadata {
+            entry(&mut out, 0, &Scalar::string("metadata"), metadata);
+        }
+        for Entry { key, value, .. } in &self.fields {
+            entry(&mut out, 0, key, value);
+        }
+        out.push_str("---\n");
+        out.push_str(&self.body);
+        out
+    }
+}
+
+/// As a string, which is the standard's form, unless the rules would not come apart again.
+fn tools_value(tools: &AllowedTools) -> Value {
+    let joined = tools.rules().join(" ");
+    if AllowedTools::split(&joined) == *tools {
+        return Value::string(joined);
+    }
+    let rules = tools.rules().iter().map(Value::string).collect();
+    Value { data: Data::List(rules), span: Span::default() }
+}
+
+fn entry(out: &mut String, indent: usize, key: &Scalar, value: &Value) {
+    let _ = write!(out, "{:indent$}", "");
+    let mut written = String::new();
+    scalar(&mut written, key);
+    if written.chars().count() > SIMPLE_KEY_MAX {
+        let _ = write!(out, "? {written}\n{:indent$}", "");
+    } else {
+        out.push_str(&written);
+    }
+    out.push(':');
+    below(out, indent, value);
+}
+
+/// A value after `key:` or `-`: on the same line, or on lines of its own, further in.
+fn below(out: &mut String, indent: usize, value: &Value) {
+    let indent = indent + 2;
+    match &value.data {
+        Data::Scalar(text) if text.kind() == ScalarKind::Null && text.text().is_empty() => {
+            out.push('\n');
+        }
+        Data::Scalar(text) => {
+            out.push(' ');
+            scalar(out, text);
+            out.push('\n');
+        }
+        Data::List(items) if items.is_empty() => out.push_str(" []\n"),
+        Data::Map(entries) if entries.is_empty() => out.push_str(" {}\n"),
+        Data::List(items) => {
+            out.push('\n');
+            for item in items {
+                let _ = write!(out, "{:indent$}-", "");
+                below(out, indent, item);
+            }
+        }
+        Data::Map(entries) => {
+            out.push('\n');
+            for Entry { key, value, .. } in entries {
+                entry(out, indent, key, value);
+            }
+        }
+    }
+}
+
+fn scalar(out: &mut String, scalar: &Scalar) {
+    if scalar.kind() != ScalarKind::String || is_safe_plain(scalar.text()) {
+        out.push_str(scalar.text());
+    } else {
+        quoted(out, scalar.text());
+    }
+}
+
+/// Whether a string can stand without quotes: words of harmless characters that are taken for nothing else.
+fn is_safe_plain(text: &str) -> bool {
+    let harmless = |c: char| {
+        c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | '_' | '-' | '/' | '(' | ')' | '\'' | ';')
+    };
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !text.ends_with(' ')
+        && text.chars().all(harmless)
+        && ScalarKind::of_plain(text) == ScalarKind::String
+}
+
+/// In double quotes, on one line, with everything escaped that an editor or a parser could change.
+fn quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            _ if c.is_control() => {
+                let _ = write!(out, "\\x{:02X}", u32::from(c));
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+}

@@ -1,0 +1,227 @@
+//! YAML text into a [`Value`], by way of `granit-parser`'s events. No other module knows that crate.
+//!
+//! What YAML can do beyond plain data (anchors, aliases, tags, merge keys, second documents, keys that are
+//! collections) is refused with a finding each, and reading goes on. Only broken syntax and too much
+//! nesting stop it.
+
+use std::collections::HashSet;
+
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, options};
+
+use crate::diagnostic::Findings;
+use crate::value::{Data, Entry, Scalar, Value};
+use crate::{Code, Span};
+
+pub(crate) mod repair;
+
+/// Where and why reading stopped.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) code: Code,
+    pub(crate) offset: usize,
+    pub(crate) message: String,
+}
+
+/// Reads the one document in `text`. Spans are those in `text`, moved by `base`.
+///
+/// `None` where there is no document at all: nothing but blanks and comments.
+pub(crate) fn read(
+    text: &str,
+    base: usize,
+    max_depth: usize,
+    findings: &mut Findings<'_>,
+) -> Result<Option<Value>, Stop> {
+    let options = options! {
+        disallow_directives: true,
+        emit_anchor_events: true,
+        emit_unresolved_aliases: true,
+        flow_nesting_limit: max_depth,
+        block_nesting_limit: max_depth,
+    };
+    let mut builder = Builder { text, base, max_depth, findings, open: Vec::new(), root: None, documents: 0 };
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = event.map_err(|error| stop(&error, text.len(), base))?;
+        let span = span.byte_range().map_or(Span::at(base), |at| Span::new(base + at.start, base + at.end));
+        builder.take(event, span)?;
+    }
+    Ok(builder.root)
+}
+
+fn stop(error: &ScanError, end: usize, base: usize) -> Stop {
+    let offset = base + error.marker().byte_offset().unwrap_or(end).min(end);
+    let (code, message) = match error.kind() {
+        ErrorKind::RecursionLimitExceeded => {
+            (Code::YamlTooDeep, "the frontmatter is nested too deeply; flatten it".to_owned())
+        }
+        _ => (Code::YamlSyntax, format!("invalid YAML: {}", error.info())),
+    };
+    Stop { code, offset, message }
+}
+
+/// A collection that has begun and not ended.
+struct Open {
+    start: usize,
+    kind: OpenKind,
+}
+
+enum OpenKind {
+    List(Vec<Value>),
+    Map { entries: Vec<Entry>, key: Option<(Scalar, Span)>, seen: HashSet<String> },
+}
+
+struct Builder<'a, 'f, 'r> {
+    text: &'a str,
+    base: usize,
+    max_depth: usize,
+    findings: &'f mut Findings<'r>,
+    open: Vec<Open>,
+    root: Option<Value>,
+    documents: usize,
+}
+
+impl Builder<'_, '_, '_> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
+        if let Some(tag) = event.tag() {
+            let message = format!("the tag `{}` is not allowed; remove it", tag.original());
+            self.findings.report(Code::YamlTag, span, message);
+        }
+        match event {
+            Event::DocumentStart(..) => self.start_document(span),
+            Event::Scalar(text, style, ..) => {
+                let scalar = match style {
+                    // The parser stands `~` in for a value that is not there.
+                    ScalarStyle::Plain if span.start == span.end => Scalar::plain(""),
+                    ScalarStyle::Plain => Scalar::plain(text),
+                    _ => Scalar::string(text),
+                };
+                if scalar.text() == "<<" && style == ScalarStyle::Plain && self.expects_key() {
+                    let message = "the merge key `<<` is not allowed; write the fields out";
+                    self.findings.report(Code::YamlMergeKey, span, message);
+                }
+                let span = self.with_block_header(style, span);
+                self.close(Value { data: Data::Scalar(scalar), span });
+            }
+            Event::SequenceStart(..) => self.start(span, OpenKind::List(Vec::new()))?,
+            Event::MappingStart(..) => {
+                let kind = OpenKind::Map { entries: Vec::new(), key: None, seen: HashSet::new() };
+                self.start(span, kind)?;
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(span),
+            Event::Anchor(_, name) => {
+                let message = format!("the anchor `&{name}` is not allowed; remove it, or quote the value");
+                self.findings.report(Code::YamlAnchor, span, message);
+            }
+            Event::Alias(_) | Event::UnresolvedAlias(_) => {
+                let name = self.slice(span);
+                let message = format!("the alias `{name}` is not allowed; write the value out, or quote it");
+                self.findings.report(Code::YamlAlias, span, message);
+                self.close(Value { data: Data::default(), span });
+            }
+            // Ends of documents and of the stream say nothing about the data.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn start_document(&mut self, span: Span) {
+        self.documents += 1;
+        if self.documents == 2 {
+            let message = "a second YAML document begins here; keep one between the `---` lines";
+            self.findings.report(Code::YamlMultipleDocuments, span, message);
+        }
+    }
+
+    /// The parser's span of a block scalar begins with its content; ours begins with the `|` or `>`, so
+    /// that replacing the span replaces the whole value.
+    fn with_block_header(&self, style: ScalarStyle, span: Span) -> Span {
+        let header = match style {
+            ScalarStyle::Literal => '|',
+            ScalarStyle::Folded => '>',
+            _ => return span,
+        };
+        // The header's line is the last one before the content that has anything on it: between them are
+        // only empty lines.
+        let before = self.slice(Span::new(self.base, span.start)).trim_end();
+        let line = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        let start = before[line..].rfind(header).map_or(span.start, |at| self.base + line + at);
+        Span::new(start, span.end)
+    }
+
+    fn slice(&self, span: Span) -> &str {
+        self.text.get(span.start - self.base..span.end - self.base).unwrap_or_default()
+    }
+
+    fn expects_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { kind: OpenKind::Map { key: None, .. }, .. }))
+    }
+
+    fn start(&mut self, span: Span, kind: OpenKind) -> Result<(), Stop> {
+        // The parser bounds block and flow nesting each by itself; this bounds their sum.
+        if self.open.len() >= self.max_depth {
+            let message = "the frontmatter is nested too deeply; flatten it".to_owned();
+            return Err(Stop { code: Code::YamlTooDeep, offset: span.start, message });
+        }
+        self.open.push(Open { start: span.start, kind });
+        Ok(())
+    }
+
+    fn end(&mut self, span: Span) {
+        let Some(Open { start, kind }) = self.open.pop() else {
+            return;
+        };
+        let data = match kind {
+            OpenKind::List(items) => Data::List(items),
+            OpenKind::Map { entries, .. } => Data::Map(entries),
+        };
+        // A block collection ends where the next token begins; its text ends before the blanks.
+        let inside = self.slice(Span::new(start, span.end));
+        let span = Span::new(start, start + inside.trim_end().len());
+        self.close(Value { data, span });
+    }
+
+    /// Puts a finished value where it belongs.
+    fn close(&mut self, value: Value) {
+        match self.open.last_mut().map(|open| &mut open.kind) {
+            None if self.documents <= 1 => self.root = Some(value),
+            None => {}
+            Some(OpenKind::List(items)) => items.push(value),
+            Some(OpenKind::Map { entries, key, seen }) => match key.take() {
+                None => *key = Some(self.findings.key(value)),
+                Some((key, key_span)) => {
+                    if is_new(&key, entries, seen) {
+                        entries.push(Entry { key, key_span, value });
+                    } else {
+                        let message = format!("the key `{}` stands here twice; remove one", key.text());
+                        self.findings.report(Code::YamlDuplicateKey, key_span, message);
+                    }
+                }
+            },
+        }
+    }
+}
+
+impl Findings<'_> {
+    fn key(&mut self, value: Value) -> (Scalar, Span) {
+        match value.data {
+            Data::Scalar(scalar) => (scalar, value.span),
+            _ => {
+                let message = "a key must be a word, not a list or a mapping; quote it";
+                self.report(Code::YamlComplexKey, value.span, message);
+                (Scalar::string(value.to_string()), value.span)
+            }
+        }
+    }
+}
+
+/// Whether a mapping has no such key yet. Comparing with each is fastest for the handful that a mapping
+/// has; from there on a set keeps hostile input linear.
+fn is_new(key: &Scalar, entries: &[Entry], seen: &mut HashSet<String>) -> bool {
+    const FEW: usize = 16;
+    if entries.len() < FEW {
+        return entries.iter().all(|entry| entry.key.text() != key.text());
+    }
+    if seen.is_empty() {
+        seen.extend(entries.iter().map(|entry| entry.key.text().to_owned()));
+    }
+    seen.insert(key.text().to_owned())
+}

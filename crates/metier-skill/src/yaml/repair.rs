@@ -1,0 +1,191 @@
+//! The one slip in YAML that is common enough to mend: `key: some text: more text`, unquoted, on one line.
+
+use crate::diagnostic::Findings;
+use crate::value::{Data, Value};
+use crate::{Code, Edit, Fix, Rules, Span, fix, yaml};
+
+/// Reads a text on which the parser stopped as if the slip were mended, and reports it; where the text is
+/// broken otherwise too, reports why the parser stopped.
+pub(crate) fn read(
+    text: &str,
+    base: usize,
+    stop: yaml::Stop,
+    rules: &Rules,
+    findings: &mut Findings<'_>,
+) -> Option<Value> {
+    let edits = unquoted_colons(text, base);
+    let mended = fix::spliced(text, base, &edits);
+    let mut found = findings.empty();
+    let value = yaml::read(&mended, base, rules.limits.frontmatter_depth, &mut found).ok().flatten();
+    let Some(mut value) = value.filter(|_| !edits.is_empty()) else {
+        findings.report(stop.code, Span::at(stop.offset), stop.message);
+        return None;
+    };
+    let starts = mended_starts(&edits);
+    let unmend = |offset| original_offset(&edits, &starts, offset);
+    move_spans(&mut value, &unmend);
+    findings.absorb(found, &unmend);
+    for Edit { span, text } in edits {
+        let message = "invalid YAML: an unquoted value cannot have `: ` in it. Goose drops the skill without a \
+                       word, VS Code cuts the value there; quote it";
+        let fix = Fix::replace("quote the value", span, text);
+        findings.report_with_fix(Code::YamlUnquotedColon, span, message, fix);
+    }
+    Some(value)
+}
+
+/// Where each edit begins in the mended text.
+fn mended_starts(edits: &[Edit]) -> Vec<usize> {
+    let mut added = 0;
+    let start = |Edit { span, text }: &Edit| {
+        let start = span.start + added;
+        added += text.len() - (span.end - span.start);
+        start
+    };
+    edits.iter().map(start).collect()
+}
+
+/// Where a place in the mended text was before; inside a mended value that is the value's start.
+fn original_offset(edits: &[Edit], starts: &[usize], offset: usize) -> usize {
+    let before = starts.partition_point(|start| *start < offset);
+    let Some(last) = before.checked_sub(1) else { return offset };
+    let (edit, end) = (&edits[last], starts[last] + edits[last].text.len());
+    if offset < end { edit.span.start } else { edit.span.end + (offset - end) }
+}
+
+fn move_spans(value: &mut Value, to: &impl Fn(usize) -> usize) {
+    let moved = |span: Span| Span::new(to(span.start), to(span.end));
+    value.span = moved(value.span);
+    match &mut value.data {
+        Data::Scalar(_) => {}
+        Data::List(items) => items.iter_mut().for_each(|item| move_spans(item, to)),
+        Data::Map(entries) => {
+            for entry in entries {
+                entry.key_span = moved(entry.key_span);
+                move_spans(&mut entry.value, to);
+            }
+        }
+    }
+}
+
+/// Where every slip in `text` is, with the quoted value. Spans are those in `text`, moved by `base`.
+fn unquoted_colons(text: &str, base: usize) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut lines = Lines { text, offset: 0 }.peekable();
+    // The indent of the key whose block scalar we are in; its content is not looked at.
+    let mut block: Option<usize> = None;
+    while let Some((offset, line)) = lines.next() {
+        let indent = indent_of(line);
+        if block.is_some_and(|key| indent > key || line.trim().is_empty()) {
+            continue;
+        }
+        block = None;
+        let Some(value_at) = value_start(line) else {
+            continue;
+        };
+        let value = without_comment(&line[value_at..]);
+        if value.starts_with(['|', '>']) {
+            block = Some(indent);
+            continue;
+        }
+        let continued = lines.peek().is_some_and(|(_, next)| {
+            indent_of(next) > indent && !next.trim().is_empty() && !next.trim_start().starts_with('#')
+        });
+        if !continued && is_slip(value) {
+            let start = base + offset + value_at;
+            edits.push(Edit { span: Span::new(start, start + value.len()), text: quote(value) });
+        }
+    }
+    edits
+}
+
+/// Whether a plain one-line value has a colon that YAML takes for a second key's.
+fn is_slip(value: &str) -> bool {
+    let special = ['"', '\'', '[', '{', '&', '*', '!', '%', '@', '`', '#'];
+    !value.starts_with(special) && (value.contains(": ") || value.contains(":\t") || value.ends_with(':'))
+}
+
+/// Where the value begins in `  key: value` and `- key: value`.
+fn value_start(line: &str) -> Option<usize> {
+    let trimmed = line.trim_start_matches([' ', '-']);
+    let key_at = line.len() - trimmed.len();
+    let colon = trimmed.find(": ")?;
+    let key = &trimmed[..colon];
+    if key.is_empty() || key.contains(['"', '\'', '#', '{', '[']) {
+        return None;
+    }
+    let blanks = trimmed[colon + 1..].len() - trimmed[colon + 1..].trim_start().len();
+    Some(key_at + colon + 1 + blanks)
+}
+
+/// The value up to ` #`, without trailing blanks.
+fn without_comment(value: &str) -> &str {
+    let end = value.find(" #").or_else(|| value.find("\t#")).unwrap_or(value.len());
+    value[..end].trim_end()
+}
+
+/// The text as a YAML string on one line: in double quotes unless that would need escapes.
+pub(crate) fn quote(text: &str) -> String {
+    if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") }
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Lines without their ends, each with its offset; `\n`, `\r\n` and `\r` end one.
+struct Lines<'a> {
+    text: &'a str,
+    offset: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = (usize, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.text.get(self.offset..).filter(|rest| !rest.is_empty())?;
+        let length = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
+        let at = self.offset;
+        self.offset += length + 1;
+        Some((at, &rest[..length]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Applies the repair and returns the text, or `None` where there is nothing to mend.
+    fn repaired(text: &str) -> Option<String> {
+        let edits = unquoted_colons(text, 0);
+        (!edits.is_empty()).then(|| fix::spliced(text, 0, &edits))
+    }
+
+    #[test]
+    fn places_in_the_mended_text_are_found_again() {
+        let edits = unquoted_colons("a: b: c\nd: e: f\n", 0);
+        let starts = mended_starts(&edits);
+        let places = [0, 3, 4, 8, 9, 10, 13, 18, 19].map(|offset| original_offset(&edits, &starts, offset));
+        assert_eq!(places, [0, 3, 3, 7, 8, 9, 11, 15, 16]);
+    }
+
+    #[test]
+    fn only_plain_one_line_values_are_quoted() {
+        for (before, after) in [
+            ("d: use when: asked\n", Some("d: \"use when: asked\"\n")),
+            ("d: ends with:\n", Some("d: \"ends with:\"\n")),
+            ("d: say \"hi\": now\r\nk: v\r\n", Some("d: 'say \"hi\": now'\r\nk: v\r\n")),
+            ("d: it's \\ here: now\n", Some("d: 'it''s \\ here: now'\n")),
+            ("m:\n  k: a: b # why\n", Some("m:\n  k: \"a: b\" # why\n")),
+            ("l:\n  - k: a: b\n", Some("l:\n  - k: \"a: b\"\n")),
+            ("d: see http://x.y\n", None),
+            ("d: \"a: b\"\n", None),
+            ("d: |\n  a: b: c\n\n  d: e: f\n", None),
+            ("d: a: b\n  goes on\n", None),
+            ("# a: b: c\n", None),
+            ("d: x # a: b\n", None),
+        ] {
+            assert_eq!(repaired(before).as_deref(), after, "{before}");
+        }
+    }
+}
