@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::{Code, Rules};
 
@@ -29,7 +29,7 @@ impl Severity {
 }
 
 /// A range of bytes in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Span {
     /// The first byte.
     pub start: usize,
@@ -55,16 +55,17 @@ impl Span {
 }
 
 /// One replacement in a file: the bytes of `span` become `text`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edit {
     /// What is replaced; empty to insert.
+    #[serde(flatten)]
     pub span: Span,
     /// What stands there afterwards.
     pub text: String,
 }
 
 /// The one obvious way to mend a finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Fix {
     /// What the fix does, as an order: "quote the value".
@@ -107,23 +108,6 @@ impl Diagnostic {
     /// Whether this makes the skill invalid.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
-    }
-}
-
-impl Serialize for Diagnostic {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct as _;
-        let mut out = serializer.serialize_struct("Diagnostic", 7)?;
-        out.serialize_field("code", self.code.as_str())?;
-        out.serialize_field("severity", &self.severity)?;
-        out.serialize_field("message", &self.message)?;
-        out.serialize_field("file", &self.file)?;
-        out.serialize_field("line", &self.line)?;
-        out.serialize_field("column", &self.column)?;
-        if let Some(fix) = &self.fix {
-            out.serialize_field("fix", &fix.title)?;
-        }
-        out.end()
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! [`text`] looks at `SKILL.md` alone; [`directory`] at the files around it.
 
+use std::path::Path;
+
 use crate::diagnostic::Findings;
 use crate::tree::{Exceeded, SkipReason, Tree};
 use crate::{Code, Diagnostic, Reading, Rules, Skill, Span};
@@ -88,6 +90,23 @@ pub(crate) fn directory(reading: &Reading, file: &str, tree: &Tree, rules: &Rule
         resources::check(&skill.body, file, tree, rules, &mut list);
     }
     list
+}
+
+/// Advice on where a skill lies: in `skills/group/name`, many agents do not find it.
+pub(crate) fn group(path: &Path, file: &str, rules: &Rules) -> Vec<Diagnostic> {
+    let mut findings = Findings::new(rules, file);
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let mut above = parent.components().rev().map(std::path::Component::as_os_str);
+    let group = above.next().filter(|name| *name != "skills");
+    if let Some(group) = group.filter(|_| above.any(|name| name == "skills")) {
+        let message = format!(
+            "the skill lies in the group directory `{}`: Claude Code, Gemini CLI, VS Code and Zed look only \
+             directly below `skills`; move it there",
+            group.display()
+        );
+        findings.report(Code::SkillNested, Span::default(), message);
+    }
+    findings.finish("")
 }
 
 fn limits(tree: &Tree, rules: &Rules, findings: &mut Findings<'_>) {

@@ -62,6 +62,14 @@ impl Location {
         &self.path
     }
 
+    /// The name of the directory, which the skill's name must match; `None` for a single file.
+    pub fn name(&self) -> Option<&str> {
+        match &self.form {
+            Form::Directory { name } => Some(name),
+            Form::File => None,
+        }
+    }
+
     /// The directory that findings' files are relative to.
     pub fn root(&self) -> &Path {
         match self.form {
@@ -88,6 +96,7 @@ impl Location {
         if !self.is_single_file() {
             let tree = self.tree(&rules.limits, rules.symlinks)?;
             advice.extend(lint::directory(&reading, &file, &tree, rules));
+            advice.extend(lint::group(&self.path, &file, rules));
         }
         reading.diagnostics.append(&mut advice);
         // In the order of the text; what is about other files comes after.

@@ -1,0 +1,42 @@
+//! The commands, one file each. A command's file has its arguments and its `run`.
+
+mod completions;
+mod digest;
+mod man;
+mod new;
+mod reference;
+mod show;
+mod validate;
+
+use clap::{CommandFactory as _, Subcommand};
+
+use crate::Cli;
+use crate::exit::Exit;
+use crate::output::Output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Validate(validate::Args),
+    New(new::Args),
+    Show(show::Args),
+    Digest(digest::Args),
+    #[command(name = "ref")]
+    Reference(reference::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Runs a command and makes sure that all it printed is out.
+pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit> {
+    let exit = match command {
+        Command::Validate(args) => validate::run(&args, output),
+        Command::New(args) => new::run(&args, output),
+        Command::Show(args) => show::run(&args, output),
+        Command::Digest(args) => digest::run(&args, output),
+        Command::Reference(args) => reference::run(&args, output),
+        Command::Completions(args) => completions::run(&args, &mut Cli::command(), output),
+        Command::Man(args) => man::run(&args, Cli::command(), output),
+    }?;
+    output.flush()?;
+    Ok(exit)
+}

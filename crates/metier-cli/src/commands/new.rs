@@ -1,0 +1,110 @@
+//! `metier new`: a skill to start from, which passes `validate --strict`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use metier_skill::{Skill, SkillName};
+
+use crate::exit::{Exit, UsageError};
+use crate::output::Output;
+
+/// Start a new skill
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier new code-review
+  metier new code-review --in ~/.claude/skills --description \"Reviews code. Use when …\"
+  metier new release-notes --script collect.sh")]
+pub(crate) struct Args {
+    /// The skill's name: lower-case letters, digits and single hyphens
+    name: String,
+
+    /// The directory to make it in
+    #[arg(long = "in", value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+
+    /// What the skill does and when to use it
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+
+    /// Add an executable script of this name
+    #[arg(long, value_name = "FILE")]
+    script: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let name = SkillName::new(&args.name).map_err(|error| {
+        let hint = SkillName::slug(&args.name).map(|slug| format!("; try `{slug}`")).unwrap_or_default();
+        UsageError(format!("{error}{hint}"))
+    })?;
+    let script = args.script.as_deref().map(checked_script).transpose()?;
+    let skill = template(&name, args.description.as_deref(), script)?;
+    let here = args.directory == Path::new(".");
+    let target = if here { PathBuf::from(name.as_str()) } else { args.directory.join(name.as_str()) };
+    if target.symlink_metadata().is_ok() {
+        return Err(UsageError(format!("{} is there already", target.display())).into());
+    }
+    // Made beside its place and moved there whole, so that a failure leaves nothing behind.
+    fs::create_dir_all(&args.directory)
+        .with_context(|| format!("cannot make {}", args.directory.display()))?;
+    let staging = tempfile::Builder::new().prefix(".metier-new-").tempdir_in(&args.directory)?;
+    let made = staging.path().join(name.as_str());
+    fs::create_dir(&made)?;
+    fs::write(made.join("SKILL.md"), skill.to_skill_md())?;
+    if let Some(script) = script {
+        fs::create_dir(made.join("scripts"))?;
+        let path = made.join("scripts").join(script);
+        fs::write(&path, "#!/usr/bin/env bash\nset -euo pipefail\n\necho \"Say what this script found.\"\n")?;
+        make_executable(&path)?;
+    }
+    fs::rename(&made, &target).with_context(|| format!("cannot make {}", target.display()))?;
+    output.line(target.join("SKILL.md").display())?;
+    output.note(format_args!(
+        "Write the instructions there, then run `metier validate {}`.",
+        target.display()
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// The script's name, if it is one file in one directory.
+fn checked_script(name: &str) -> Result<&str, UsageError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if name.chars().all(plain) && !name.starts_with('.') && !name.is_empty() {
+        Ok(name)
+    } else {
+        Err(UsageError(format!("`{name}` cannot be a script's name; use letters, digits, `.`, `-` and `_`")))
+    }
+}
+
+fn template(name: &SkillName, description: Option<&str>, script: Option<&str>) -> Result<Skill, UsageError> {
+    let title = name.as_str().replace('-', " ");
+    let default = format!("Say in one sentence what {title} does. Use when the user asks for {title}.");
+    let description = description.unwrap_or(&default).trim();
+    let length = description.chars().count();
+    if length == 0 || length > metier_skill::DESCRIPTION_MAX {
+        let most = metier_skill::DESCRIPTION_MAX;
+        return Err(UsageError(format!("a description has 1 to {most} characters, and this one {length}")));
+    }
+    let mut skill = Skill::new(name.clone(), description);
+    let run = script.map(|script| format!("1. Run `scripts/{script}` and read what it prints.\n"));
+    let heading: String =
+        title.chars().take(1).flat_map(char::to_uppercase).chain(title.chars().skip(1)).collect();
+    skill.body = format!(
+        "\n# {heading}\n\n## Steps\n\n{}1. Say what the agent should do first.\n1. Say how it knows that it is done.\n\n\
+         ## Examples\n\nShow one request and the answer you would be glad of.\n",
+        run.unwrap_or_default()
+    );
+    Ok(skill)
+}
+
+fn make_executable(path: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}

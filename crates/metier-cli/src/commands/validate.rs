@@ -1,0 +1,124 @@
+//! `metier validate`: every finding about every skill below some paths.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use metier_skill::{Location, Rules, apply_fixes};
+use rayon::prelude::*;
+
+use crate::exit::Exit;
+use crate::find::find_skills;
+use crate::output::Output;
+use crate::render::{self, Checked};
+
+/// Check skills against the format's rules
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(after_help = "\
+A PATH is a skill's directory, its SKILL.md, a single markdown file, or a directory
+that is searched for skills. Exits with 0 if all skills are valid, else with 1.
+
+Examples:
+  metier validate skills/
+  metier validate --strict my-skill     before publishing
+  metier validate --fix skills/         mend what has one obvious fix
+  metier validate --format github       annotations on a pull request
+  metier validate --json | jq '.skills[] | select(.valid | not) | .path'")]
+pub(crate) struct Args {
+    /// Where to look
+    #[arg(default_value = ".", value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Hold skills to the reference validator's verdict
+    #[arg(long, conflicts_with = "lenient")]
+    strict: bool,
+
+    /// Let pass what other clients load, with warnings
+    #[arg(long)]
+    lenient: bool,
+
+    /// Apply the fixes that findings carry, and change nothing else
+    #[arg(long)]
+    fix: bool,
+
+    /// How to print findings
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people, with the source underlined
+    Text,
+    /// For programs
+    Json,
+    /// For code-scanning tools
+    Sarif,
+    /// For GitHub Actions
+    Github,
+}
+
+/// How often fixes are applied to one file: mending one finding can show another.
+const ROUNDS: usize = 10;
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let rules = match args {
+        Args { strict: true, .. } => Rules::strict(),
+        Args { lenient: true, .. } => Rules::lenient(),
+        _ => Rules::standard(),
+    };
+    let found = find_skills(&args.paths);
+    if args.fix {
+        let mut fixed = 0;
+        for location in found.iter().filter_map(|found| found.location.as_ref().ok()) {
+            fixed += mend(location, &rules)?;
+        }
+        output.note(format_args!("fixed {fixed} {}", if fixed == 1 { "finding" } else { "findings" }))?;
+    }
+    let checked: Vec<Checked> = found.into_par_iter().map(|found| Checked::new(found, &rules)).collect();
+    match if args.json { Format::Json } else { args.format } {
+        Format::Text => render::text(&checked, output)?,
+        Format::Json => render::json(&checked, output)?,
+        Format::Sarif => render::sarif(&checked, output)?,
+        Format::Github => render::github(&checked, output)?,
+    }
+    let all_valid = checked.iter().all(Checked::is_valid);
+    Ok(if all_valid { Exit::Done } else { Exit::Findings })
+}
+
+/// Applies the fixes to a skill's file until none is left, and says how many there were.
+fn mend(location: &Location, rules: &Rules) -> anyhow::Result<usize> {
+    let mut fixed = 0;
+    for _ in 0..ROUNDS {
+        let Ok(reading) = location.load(rules) else { break };
+        let Some(first) = reading.diagnostics.iter().find(|found| found.fix.is_some()) else { break };
+        let path = location.root().join(&first.file);
+        let (text, count) = apply_fixes(&reading.text, &reading.diagnostics);
+        if count == 0 {
+            break;
+        }
+        replace(&path, &reading.text, &text).with_context(|| format!("cannot mend {}", path.display()))?;
+        fixed += count;
+    }
+    Ok(fixed)
+}
+
+/// Puts a new text in the place of the old one, whole or not at all.
+fn replace(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
+    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(new.as_bytes())?;
+    file.as_file().set_permissions(fs::metadata(path)?.permissions())?;
+    file.as_file().sync_all()?;
+    anyhow::ensure!(!path.is_symlink(), "it is a symbolic link");
+    anyhow::ensure!(fs::read(path)? == old.as_bytes(), "it has changed meanwhile; run the command again");
+    file.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Exit codes, and errors on their way to the terminal.
+
+use std::io;
+use std::process::ExitCode;
+
+use metier_skill::SkillError;
+
+use crate::output::Output;
+
+/// What the process ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Done = 0,
+    Findings = 1,
+    Usage = 2,
+    NotFound = 4,
+    Environment = 5,
+    Bug = 70,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An error that the user can mend by calling differently.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+/// Prints an error with its causes and says what to exit with.
+pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
+    // The reader of a pipe has gone; it knows.
+    if error.chain().any(is_broken_pipe) {
+        return Exit::Done;
+    }
+    let text: Vec<String> = error.chain().map(ToString::to_string).collect();
+    output.error(&text.join(": "));
+    if error.downcast_ref::<UsageError>().is_some() {
+        return Exit::Usage;
+    }
+    match error.downcast_ref::<SkillError>() {
+        Some(SkillError::NotFound { .. }) => Exit::NotFound,
+        Some(SkillError::Validation { .. } | SkillError::Limit { .. }) => Exit::Findings,
+        _ => Exit::Environment,
+    }
+}
+
+fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,63 @@
+//! The binary `metier`: parses the command line, calls the library, prints.
+//!
+//! One file a command in `commands/`; how findings look is in `render/`. No rule about skills lives here.
+
+mod commands;
+mod exit;
+mod find;
+mod output;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::exit::Exit;
+use crate::output::{ColorChoice, Output};
+
+/// The runtime for Agent Skills: folders with a SKILL.md that teach an AI agent a craft.
+#[derive(Debug, Parser)]
+#[command(name = "metier", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "\
+Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied by policy, 4 not found,
+            5 something is missing or cannot be read or written, 70 a bug in metier
+
+Examples:
+  metier new code-review            start a skill
+  metier validate                   check every skill below this directory
+  metier validate --fix skills/     and mend what has one obvious fix
+  metier show skills/code-review    what a skill says and what it costs")]
+struct Cli {
+    /// Print results and errors only: no summaries, no hints
+    #[arg(long, short, global = true)]
+    quiet: bool,
+
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    color: ColorChoice,
+
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let wants_text = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            // Nothing can be done if even this cannot be printed.
+            let _ = error.print();
+            return if wants_text { Exit::Done } else { Exit::Usage }.into();
+        }
+    };
+    let mut output = Output::new(cli.quiet, cli.color);
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::run(cli.command, &mut output))) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(error)) => exit::report(&error, &mut output).into(),
+        Err(_) => {
+            output.error("this is a bug in metier; please report it with the lines above");
+            Exit::Bug.into()
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Findings as commands of GitHub Actions, which shows them on the lines of a pull request.
+
+use std::io;
+
+use super::Checked;
+use crate::output::Output;
+
+pub(crate) fn github(checked: &[Checked], output: &mut Output) -> io::Result<()> {
+    for finding in checked.iter().flat_map(Checked::findings) {
+        output.line(format_args!(
+            "::{} file={},line={},col={},title={}::{}",
+            finding.severity.as_str(),
+            property(&finding.file.display().to_string()),
+            finding.line,
+            finding.column,
+            finding.code,
+            data(&finding.message),
+        ))?;
+    }
+    Ok(())
+}
+
+/// Without this, a line break in untrusted text would begin a command of its own.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,75 @@
+//! Findings as SARIF 2.1.0, which code-scanning tools read.
+
+use std::io;
+use std::path::Path;
+
+use metier_skill::{Code, Profile, Severity};
+use serde_json::{Value, json};
+
+use super::{Checked, Finding};
+use crate::output::Output;
+
+pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> {
+    let results: Vec<Value> =
+        checked.iter().flat_map(Checked::findings).map(|found| result(&found)).collect();
+    let rules: Vec<Value> = Code::ALL.iter().map(|code| rule(*code)).collect();
+    output.json(&json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "metier", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    }))
+}
+
+fn rule(code: Code) -> Value {
+    let level = code.severity(Profile::Standard).map_or("none", Severity::as_str);
+    json!({
+        "id": code.as_str(),
+        "shortDescription": { "text": code.summary() },
+        "defaultConfiguration": { "level": level },
+    })
+}
+
+fn result(finding: &Finding<'_>) -> Value {
+    let mut region = json!({ "startLine": finding.line, "startColumn": finding.column });
+    if let Some((_, span)) = finding.source {
+        region["byteOffset"] = span.start.into();
+        region["byteLength"] = (span.end - span.start).into();
+    }
+    let artifact = json!({ "uri": uri(&finding.file) });
+    let mut result = json!({
+        "ruleId": finding.code,
+        "level": finding.severity.as_str(),
+        "message": { "text": finding.message },
+        "locations": [{ "physicalLocation": { "artifactLocation": artifact, "region": region } }],
+    });
+    if let Some(fix) = finding.fix {
+        let replacement = |edit: &metier_skill::Edit| {
+            json!({
+                "deletedRegion": { "byteOffset": edit.span.start, "byteLength": edit.span.end - edit.span.start },
+                "insertedContent": { "text": edit.text },
+            })
+        };
+        let replacements: Vec<Value> = fix.edits.iter().map(replacement).collect();
+        let change = json!({ "artifactLocation": artifact, "replacements": replacements });
+        result["fixes"] = json!([{ "description": { "text": fix.title }, "artifactChanges": [change] }]);
+    }
+    result
+}
+
+/// A path as a relative reference: `/` between parts, everything unusual in percent signs.
+fn uri(path: &Path) -> String {
+    use std::fmt::Write as _;
+    let mut uri = String::new();
+    for byte in path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/").bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri.strip_prefix("./").map_or(uri.clone(), ToOwned::to_owned)
+}
