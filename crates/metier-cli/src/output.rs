@@ -1,7 +1,7 @@
 //! Where everything is printed: results to standard output, the rest to standard error.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::io::{self, BufWriter, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -19,8 +19,10 @@ pub(crate) enum ColorChoice {
 
 /// The two streams of the process.
 pub(crate) struct Output {
-    out: BufWriter<AutoStream<io::Stdout>>,
+    /// Results go out as they are, byte for byte; whoever makes them asks [`Output::is_styled`] first.
+    out: BufWriter<io::Stdout>,
     err: AutoStream<io::Stderr>,
+    is_styled: bool,
     quiet: bool,
 }
 
@@ -34,11 +36,18 @@ impl Output {
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
-        let out = BufWriter::new(AutoStream::new(io::stdout(), choice));
-        Self { out, err: AutoStream::new(io::stderr(), choice), quiet }
+        let is_styled =
+            AutoStream::new(io::stdout(), choice).current_choice() != anstream::ColorChoice::Never;
+        let err = AutoStream::new(io::stderr(), choice);
+        Self { out: BufWriter::new(io::stdout()), err, is_styled, quiet }
     }
 
-    /// A line of a result. Colour in it is dropped where nobody sees it.
+    /// Whether results may have colour.
+    pub(crate) fn is_styled(&self) -> bool {
+        self.is_styled
+    }
+
+    /// A line of a result.
     pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
         writeln!(self.out, "{line}")
     }
@@ -56,9 +65,10 @@ impl Output {
 
     /// One row of a table of two columns; a value of several lines stays in its column.
     pub(crate) fn row(&mut self, key: &str, value: &str) -> io::Result<()> {
+        let style = if self.is_styled { BOLD } else { Style::new() };
         for (index, line) in value.lines().enumerate() {
             let key = if index == 0 { key } else { "" };
-            writeln!(self.out, "{BOLD}{key:<15}{BOLD:#} {line}")?;
+            writeln!(self.out, "{style}{key:<15}{style:#} {line}")?;
         }
         Ok(())
     }
@@ -90,14 +100,7 @@ impl Output {
     }
 }
 
-/// The columns to lay text out in.
+/// The columns to lay text out in: the terminal's, within reason.
 pub(crate) fn width() -> usize {
-    const WIDTH: usize = 100;
-    if io::stdout().is_terminal() { terminal_columns().unwrap_or(WIDTH) } else { WIDTH }
-}
-
-/// The terminal's width, as the shell hands it on.
-#[expect(clippy::disallowed_methods, reason = "the binary is where the environment comes in")]
-fn terminal_columns() -> Option<usize> {
-    std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns >= 40)
+    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).clamp(40, 140))
 }

@@ -70,7 +70,13 @@ impl Checked {
 
     fn finding<'a>(&self, found: &'a Diagnostic, reading: &'a Reading) -> Finding<'a> {
         // Findings about other files have no text to show; nor have those about a file as a whole.
-        let has_source = found.span.end > 0 && reading.text.get(found.span.range()).is_some();
+        let text = reading.text.as_str();
+        let source = match found.span {
+            span if span.end == 0 => None,
+            span if text.get(span.range()).is_some() => Some((text, span)),
+            // Bytes that are not UTF-8 stand as something longer in the text.
+            span => text.is_char_boundary(span.start).then_some((text, Span::at(span.start))),
+        };
         Finding {
             code: found.code.as_str(),
             severity: found.severity,
@@ -78,7 +84,7 @@ impl Checked {
             file: self.root.join(&found.file),
             line: found.line,
             column: found.column,
-            source: has_source.then_some((reading.text.as_str(), found.span)),
+            source,
             fix: found.fix.as_ref(),
         }
     }

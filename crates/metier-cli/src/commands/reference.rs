@@ -76,6 +76,8 @@ fn directory(path: &Path) -> Result<PathBuf, UsageError> {
     if !path.exists() {
         return Err(UsageError(format!("path '{}' does not exist", path.display())));
     }
+    // Python's paths do not show a leading `./`.
+    let path = path.strip_prefix("./").ok().filter(|rest| *rest != Path::new("")).unwrap_or(path);
     let is_skill_md =
         path.is_file() && path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("skill.md"));
     match path.parent() {

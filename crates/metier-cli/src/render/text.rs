@@ -15,7 +15,8 @@ use crate::output::{self, Output};
 const LINE_MAX: usize = 2_000;
 
 pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    let renderer = Renderer::styled().decor_style(DecorStyle::Ascii).term_width(output::width());
+    let renderer = if output.is_styled() { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(output::width());
     let (mut errors, mut warnings) = (0, 0);
     for skill in checked {
         for finding in skill.findings() {

@@ -1,0 +1,16 @@
+//! The command line as people and programs meet it: what is typed, what is printed, how it ends.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "cli/general.rs"]
+mod general;
+#[path = "cli/new.rs"]
+mod new;
+#[path = "cli/reference.rs"]
+mod reference;
+#[path = "cli/show.rs"]
+mod show;
+#[path = "cli/support.rs"]
+mod support;
+#[path = "cli/validate.rs"]
+mod validate;

@@ -1,0 +1,53 @@
+//! A place to run `metier` in, and the transcript of a run.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An empty directory that goes when it is dropped.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path().join(path)).unwrap()
+    }
+
+    /// Runs `metier` here, in an environment with nothing in it.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metier"));
+        command.args(args).current_dir(self.path()).env_clear().output().unwrap()
+    }
+
+    /// What a person sees: the command, both streams, the exit code. This place is called `PLACE` in it.
+    pub(crate) fn transcript(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let mut text = format!("$ metier {}\n", args.join(" "));
+        text.push_str(&String::from_utf8(output.stdout).unwrap());
+        for line in String::from_utf8(output.stderr).unwrap().lines() {
+            writeln!(text, "stderr: {line}").unwrap();
+        }
+        writeln!(text, "exit: {}", output.status.code().unwrap()).unwrap();
+        let real = fs::canonicalize(self.path()).unwrap();
+        text.replace(real.to_str().unwrap(), "PLACE")
+    }
+
+    pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
+        serde_json::from_slice(&self.run(args).stdout).unwrap()
+    }
+}

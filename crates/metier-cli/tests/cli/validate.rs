@@ -1,0 +1,181 @@
+//! `metier validate`.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::Place;
+
+const GOOD: &str = "---\nname: good\ndescription: Use when all is well.\n---\nDo it well.\n";
+
+/// A place with one skill of every sort.
+fn mixed() -> Place {
+    let place = Place::new();
+    place.write("skills/good/SKILL.md", GOOD);
+    place.write(
+        "skills/slips/SKILL.md",
+        "\u{feff}---\nname: Slips\ndescription: Use when: something slips\nallowed_tools: Read\nversion: 1\n\
+         metadata:\n  v: 1.0\n---\nSee [the guide](references/guide.md).\n",
+    );
+    place.write("skills/broken/SKILL.md", "---\nname: broken\ndescription: [x\n---\nBody\n");
+    place.write("skills/bytes/SKILL.md", b"---\nname: bytes\ndescription: caf\xe9\n---\n");
+    place.write(
+        "skills/group/tools/SKILL.md",
+        "---\nname: tools\ndescription: Use when tools are needed.\n---\nRun `scripts/run.sh`.\n",
+    );
+    place.write("skills/group/tools/scripts/run.sh", "echo hi\n");
+    place.write("skills/group/tools/data/deep/table.csv", "a,b\n");
+    place
+}
+
+#[test]
+fn findings_are_underlined_in_the_source() {
+    insta::assert_snapshot!("validate text", mixed().transcript(&["validate", "skills"]));
+}
+
+#[test]
+fn every_profile_has_its_verdict() {
+    let place = mixed();
+    for (flag, valid) in [("--strict", 2), ("--format=text", 2), ("--lenient", 3)] {
+        let output = String::from_utf8(place.run(&["validate", flag, "skills"]).stdout).unwrap();
+        assert!(output.contains(&format!("5 skills: {valid} valid")), "{flag}: {output}");
+    }
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let place = mixed();
+    let report = place.json(&["validate", "--json", "skills/good", "skills/slips"]);
+    assert_eq!(
+        report["skills"][0],
+        json!({"path": "skills/good", "name": "good", "valid": true, "diagnostics": []})
+    );
+    insta::assert_snapshot!("validate json", serde_json::to_string_pretty(&report["skills"][1]).unwrap());
+}
+
+#[test]
+fn sarif_and_github_carry_the_same_findings() {
+    let place = mixed();
+    let report = place.json(&["validate", "--json", "skills"]);
+    let skills = report["skills"].as_array().unwrap();
+    let count: usize = skills.iter().map(|skill| skill["diagnostics"].as_array().unwrap().len()).sum();
+    let sarif = place.json(&["validate", "--format", "sarif", "skills"]);
+    assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), count);
+    let ids: Vec<&str> = sarif["runs"][0]["tool"]["driver"]["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["id"].as_str().unwrap())
+        .collect();
+    assert!(
+        sarif["runs"][0]["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|r| ids.contains(&r["ruleId"].as_str().unwrap()))
+    );
+    insta::assert_snapshot!(
+        "validate sarif result",
+        serde_json::to_string_pretty(&sarif["runs"][0]["results"][2]).unwrap()
+    );
+    let github = place.transcript(&["validate", "--format", "github", "skills"]);
+    assert_eq!(github.lines().count(), count + 2);
+    insta::assert_snapshot!("validate github", github);
+}
+
+#[test]
+fn untrusted_text_cannot_start_a_github_command_or_reach_the_terminal() {
+    let place = Place::new();
+    place.write(
+        "x/SKILL.md",
+        "---\nname: \"x\\n::error::gotcha \\e[31mred\"\ndescription: Use when x.\n---\nX\n",
+    );
+    for format in ["text", "github", "json", "sarif"] {
+        let output = String::from_utf8(place.run(&["validate", "--format", format, "x"]).stdout).unwrap();
+        assert!(!output.lines().any(|line| line.starts_with("::error::")), "{format}: {output}");
+        assert!(!output.contains('\x1b'), "{format}: {output}");
+    }
+}
+
+#[test]
+fn fix_makes_fixable_skills_valid_and_changes_no_other_byte() {
+    let place = mixed();
+    let before = place.read("skills/slips/SKILL.md");
+    insta::assert_snapshot!(
+        "validate fix",
+        place.transcript(&["validate", "--fix", "skills/slips", "skills/good"])
+    );
+    let expected = before
+        .strip_prefix('\u{feff}')
+        .unwrap()
+        .replace("name: Slips", "name: slips")
+        .replace("Use when: something slips", "\"Use when: something slips\"")
+        .replace("allowed_tools", "allowed-tools")
+        .replace("v: 1.0", "v: \"1.0\"");
+    assert_eq!(place.read("skills/slips/SKILL.md"), expected);
+    assert_eq!(place.read("skills/good/SKILL.md"), GOOD);
+    let names: Vec<_> =
+        fs::read_dir(place.path().join("skills/slips")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["SKILL.md"], "a temporary file was left behind");
+}
+
+#[test]
+fn fix_keeps_line_ends_and_permissions() {
+    let place = Place::new();
+    let path = place
+        .write("crlf/SKILL.md", "---\r\nname: Crlf\r\ndescription: Use when \\ it: slips\r\n---\r\nBody\r\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    assert!(place.run(&["validate", "--fix", "crlf"]).status.success());
+    let expected = "---\r\nname: crlf\r\ndescription: 'Use when \\ it: slips'\r\n---\r\nBody\r\n";
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+}
+
+#[test]
+fn a_path_can_be_a_skill_its_file_a_single_file_or_a_tree() {
+    let place = mixed();
+    place.write("notes.md", "---\nname: anything\ndescription: Use when noting.\n---\nNote.\n");
+    place.write("plain.txt", "hello");
+    fs::create_dir(place.path().join("empty")).unwrap();
+    for (path, valid) in [
+        ("skills/good", true),
+        ("skills/good/SKILL.md", true),
+        ("skills/good/", true),
+        ("notes.md", true),
+        ("plain.txt", false),
+        ("empty", false),
+        ("gone", false),
+        ("skills", false),
+    ] {
+        assert_eq!(place.run(&["validate", path]).status.success(), valid, "{path}");
+    }
+    insta::assert_snapshot!(
+        "validate nothing",
+        place.transcript(&["validate", "empty", "gone", "plain.txt"])
+    );
+}
+
+#[test]
+fn a_thousand_skills_come_in_order() {
+    let place = Place::new();
+    for index in 0..1000 {
+        let text = format!("---\nname: s{index:04}\ndescription: Use when {index}.\n---\nDo {index}.\n");
+        place.write(&format!("many/s{index:04}/SKILL.md"), text);
+    }
+    let report = place.json(&["validate", "--json", "many"]);
+    let names: Vec<String> = report["skills"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skill| skill["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, (0..1000).map(|index| format!("s{index:04}")).collect::<Vec<_>>());
+}
