@@ -1,65 +1,52 @@
-//! Skills below the paths that a command is given.
+//! Skills below a directory that a command is given.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Location, SkillError, VCS_DIRECTORIES, is_skill_directory};
+use metier_skill::VCS_DIRECTORIES;
 use rayon::prelude::*;
 
 /// Directories are not searched deeper than this.
 const DEPTH: usize = 32;
 
-/// A path that is a skill, or that was given as one.
-#[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) path: PathBuf,
-    pub(crate) location: Result<Location, SkillError>,
-}
-
-/// The skills at and below the paths, in the order of the paths and by name below each.
+/// Asks `probe` about a directory and, where that is not a skill, about all below it; in the order of their
+/// paths. What is below a skill belongs to it and is not asked about.
 ///
-/// A path that is a skill stands for itself, any other directory for all skills below it. A directory
-/// without any is returned as it is: validating it says what is missing.
-pub(crate) fn find_skills(paths: &[PathBuf]) -> Vec<Found> {
-    paths.iter().flat_map(|path| find_at(path)).collect()
+/// The probe does the work, rather than only finding out whether there is any: looking twice costs a third of
+/// validating. Links are not followed; version control and `node_modules` are left out.
+pub(crate) fn skills<T: Send>(
+    directory: &Path,
+    probe: &(impl Fn(&Path) -> Option<T> + Sync),
+) -> io::Result<Vec<T>> {
+    let mut found = search(directory.to_owned(), 0, probe)?;
+    // As bytes: comparing paths part by part costs more than reading them.
+    found.sort_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
+    Ok(found.into_iter().map(|(_, skill)| skill).collect())
 }
 
-fn find_at(path: &Path) -> Vec<Found> {
-    let one = |location| vec![Found { path: path.to_owned(), location }];
-    if !path.is_dir() || is_skill_directory(path) {
-        return one(Location::find(path));
+fn search<T: Send>(
+    directory: PathBuf,
+    depth: usize,
+    probe: &(impl Fn(&Path) -> Option<T> + Sync),
+) -> io::Result<Vec<(PathBuf, T)>> {
+    if let Some(skill) = probe(&directory) {
+        return Ok(vec![(directory, skill)]);
     }
-    match search(path, 0) {
-        Err(source) => one(Err(SkillError::Io { path: path.to_owned(), source })),
-        Ok(below) if below.is_empty() => one(Location::find(path)),
-        Ok(mut below) => {
-            below.sort();
-            below.into_iter().map(|path| Found { location: Location::directory(&path), path }).collect()
-        }
+    if depth == DEPTH {
+        return Ok(Vec::new());
     }
-}
-
-/// The directories below one that are skills.
-fn search(directory: &Path, depth: usize) -> io::Result<Vec<PathBuf>> {
-    let mut directories = Vec::new();
-    for entry in fs::read_dir(directory)? {
+    let mut below = Vec::new();
+    for entry in fs::read_dir(&directory)? {
         let entry = entry?;
-        let skipped = VCS_DIRECTORIES.iter().chain(&["node_modules"]).any(|name| entry.file_name() == *name);
-        if entry.file_type()?.is_dir() && !skipped {
-            directories.push(entry.path());
+        let is_skipped =
+            VCS_DIRECTORIES.iter().chain(&["node_modules"]).any(|name| entry.file_name() == *name);
+        if entry.file_type()?.is_dir() && !is_skipped {
+            below.push(entry.path());
         }
     }
-    let search_one = |path: PathBuf| {
-        if is_skill_directory(&path) {
-            vec![path]
-        } else if depth < DEPTH {
-            // A directory that cannot be read has no skill that could be.
-            search(&path, depth + 1).unwrap_or_default()
-        } else {
-            Vec::new()
-        }
-    };
-    let searched: Vec<Vec<PathBuf>> = directories.into_par_iter().map(search_one).collect();
+    // A directory below that cannot be read has no skill that could be.
+    let search = |path: PathBuf| search(path, depth + 1, probe).unwrap_or_default();
+    let searched: Vec<Vec<(PathBuf, T)>> = below.into_par_iter().map(search).collect();
     Ok(searched.into_iter().flatten().collect())
 }

@@ -5,101 +5,131 @@ mod json;
 mod sarif;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use metier_skill::{Diagnostic, Fix, Reading, Rules, Severity, SkillError, Span};
-
-use crate::find::Found;
+use metier_skill::{Code, Diagnostic, Fix, Location, Reading, Rules, Scalar, Severity, SkillError, Span};
 
 pub(crate) use github::github;
 pub(crate) use json::json;
 pub(crate) use sarif::sarif;
 pub(crate) use text::text;
 
-/// A skill that was looked at.
+/// A skill that was looked at, and what there is to print of it. The skill itself is not kept: there may be
+/// a hundred thousand.
 #[derive(Debug)]
 pub(crate) struct Checked {
     /// As it was given or found.
-    pub(crate) path: PathBuf,
-    /// What the files of findings are relative to.
-    root: PathBuf,
-    outcome: Result<Reading, SkillError>,
+    path: PathBuf,
+    /// As far as it can be read.
+    name: Option<String>,
+    pub(crate) is_valid: bool,
+    findings: Vec<Finding>,
 }
 
-/// A finding as it is shown, with the path from where the user stands.
+/// A finding as it is shown.
 #[derive(Debug)]
-pub(crate) struct Finding<'a> {
+struct Finding {
     code: &'static str,
     severity: Severity,
     message: String,
+    /// From where the user stands.
     file: PathBuf,
     line: usize,
     column: usize,
-    /// The text of the file and the bytes in it, where there is something to show.
-    source: Option<(&'a str, Span)>,
-    fix: Option<&'a Fix>,
+    /// The bytes in the file; `None` where the finding is about the file as a whole.
+    span: Option<Span>,
+    source: Option<SourceLine>,
+    fix: Option<Fix>,
+}
+
+/// The line that a finding is about. Keeping that alone makes the cost independent of the file's size.
+#[derive(Debug)]
+struct SourceLine {
+    text: String,
+    /// Where the line begins in the file.
+    start: usize,
 }
 
 impl Checked {
-    /// Validates what was found.
-    pub(crate) fn new(found: Found, rules: &Rules) -> Self {
-        let Found { path, location } = found;
-        let root = location.as_ref().map_or(path.clone(), |location| location.root().to_owned());
-        let outcome = location.and_then(|location| location.validate(rules));
-        Self { path, root, outcome }
-    }
-
-    pub(crate) fn is_valid(&self) -> bool {
-        self.outcome.as_ref().is_ok_and(Reading::is_valid)
-    }
-
-    /// The skill's name, as far as it can be read.
-    pub(crate) fn name(&self) -> Option<&str> {
-        let reading = self.outcome.as_ref().ok()?;
-        let written =
-            || reading.frontmatter.as_ref()?.get("name")?.as_scalar().map(metier_skill::Scalar::text);
-        reading.skill.as_ref().map(|skill| skill.name.as_str()).or_else(written)
-    }
-
-    pub(crate) fn findings(&self) -> Vec<Finding<'_>> {
-        match &self.outcome {
-            Ok(reading) => reading.diagnostics.iter().map(|found| self.finding(found, reading)).collect(),
-            Err(error) => vec![self.failure(error)],
+    /// Validates the skill at a path, if something is there.
+    pub(crate) fn new(path: &Path, location: Result<Location, SkillError>, rules: &Rules) -> Self {
+        let root = location.as_ref().map_or(path, |location| location.root()).to_owned();
+        let path = path.to_owned();
+        match location.and_then(|location| location.validate(rules)) {
+            Ok(reading) => Self {
+                path,
+                name: name(&reading).map(ToOwned::to_owned),
+                is_valid: reading.is_valid(),
+                findings: reading.diagnostics.iter().map(|found| finding(found, &reading, &root)).collect(),
+            },
+            Err(error) => Self { findings: vec![failure(&error, &path)], path, name: None, is_valid: false },
         }
     }
 
-    fn finding<'a>(&self, found: &'a Diagnostic, reading: &'a Reading) -> Finding<'a> {
-        // Findings about other files have no text to show; nor have those about a file as a whole.
-        let text = reading.text.as_str();
-        let source = match found.span {
-            span if span.end == 0 => None,
-            span if text.get(span.range()).is_some() => Some((text, span)),
-            // Bytes that are not UTF-8 stand as something longer in the text.
-            span => text.is_char_boundary(span.start).then_some((text, Span::at(span.start))),
-        };
-        Finding {
-            code: found.code.as_str(),
-            severity: found.severity,
-            message: found.message.clone(),
-            file: self.root.join(&found.file),
-            line: found.line,
-            column: found.column,
-            source,
-            fix: found.fix.as_ref(),
-        }
+    /// Whether there is no `SKILL.md` at all.
+    pub(crate) fn lacks_file(&self) -> bool {
+        self.findings.first().is_some_and(|finding| finding.code == Code::SkillMdMissing.as_str())
+    }
+}
+
+fn name(reading: &Reading) -> Option<&str> {
+    let written = || reading.frontmatter.as_ref()?.get("name")?.as_scalar().map(Scalar::text);
+    reading.skill.as_ref().map(|skill| skill.name.as_str()).or_else(written)
+}
+
+fn finding(found: &Diagnostic, reading: &Reading, root: &Path) -> Finding {
+    // Findings about other files have no text to show; nor have those about a file as a whole.
+    let span = Some(found.span).filter(|span| span.end > 0);
+    Finding {
+        code: found.code.as_str(),
+        severity: found.severity,
+        message: found.message.clone(),
+        file: root.join(&found.file),
+        line: found.line,
+        column: found.column,
+        span,
+        source: span.and_then(|span| SourceLine::around(&reading.text, span)),
+        fix: found.fix.clone(),
+    }
+}
+
+fn failure(error: &SkillError, path: &Path) -> Finding {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    Finding {
+        code: error.code(),
+        severity: Severity::Error,
+        message: format!("{error}{cause}"),
+        file: path.to_owned(),
+        line: 1,
+        column: 1,
+        span: None,
+        source: None,
+        fix: None,
+    }
+}
+
+impl SourceLine {
+    /// Lines longer than this are not shown.
+    const MAX: usize = 2_000;
+
+    /// The first line of a span.
+    fn around(text: &str, span: Span) -> Option<Self> {
+        let start = text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let line = &text[start..];
+        let line = &line[..line.find(['\n', '\r']).unwrap_or(line.len())];
+        (line.len() <= Self::MAX).then(|| Self { text: line.to_owned(), start })
     }
 
-    fn failure(&self, error: &SkillError) -> Finding<'_> {
-        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        Finding {
-            code: error.code(),
-            severity: Severity::Error,
-            message: format!("{error}{cause}"),
-            file: self.path.clone(),
-            line: 1,
-            column: 1,
-            source: None,
-            fix: None,
-        }
+    /// Whether a span lies in this line.
+    fn holds(&self, span: Span) -> bool {
+        self.start <= span.start && span.end <= self.start + self.text.len()
+    }
+
+    /// The part of a span that lies in this line, counted from its beginning.
+    fn inside(&self, span: Span) -> Span {
+        let start = span.start - self.start;
+        let end = (span.end - self.start).min(self.text.len());
+        // Bytes that are not UTF-8 stand as something longer in the text.
+        if self.text.get(start..end).is_some() { Span::new(start, end) } else { Span::at(start) }
     }
 }

@@ -52,7 +52,8 @@ macro_rules! codes {
 codes! {
     // The file
     SkillMdMissing       "skill-md-missing"       [E E E] "the directory has no `SKILL.md`";
-    SkillMdLink          "skill-md-link"          [W E E] "`SKILL.md` is a symbolic link";
+    SkillMdLink          "skill-md-link"          [E E E] "`SKILL.md` is a symbolic link that is not followed";
+    SkillMdLinkFollowed  "skill-md-link-followed" [W W W] "`SKILL.md` is a symbolic link into the skill";
     SkillMdLowercase     "skill-md-lowercase"     [W W W] "the file is called `skill.md`, not `SKILL.md`";
     SkillMdTooLarge      "skill-md-too-large"     [E E E] "`SKILL.md` is larger than the limit";
     NotMarkdown          "not-markdown"           [E E E] "a single-file skill is not a markdown file";
@@ -91,7 +92,8 @@ codes! {
     NameInvalidCharacter "name-invalid-character" [E E W] "`name` has a character other than letters, digits and hyphens";
     NameMismatch         "name-mismatch"          [E E W] "`name` is not the name of the skill's directory";
     DescriptionMissing   "description-missing"    [E E E] "the required field `description` is missing";
-    DescriptionNotString "description-not-string" [E E W] "`description` is not a string";
+    DescriptionNotString "description-not-string" [E E W] "`description` is a number or another scalar that is not a string";
+    DescriptionNotText   "description-not-text"   [E E E] "`description` is a list or a mapping";
     DescriptionEmpty     "description-empty"      [E E E] "`description` is empty";
     DescriptionTooLong   "description-too-long"   [E E W] "`description` is longer than 1024 characters";
     DescriptionMarkup    "description-markup"     [W W W] "`description` has text that looks like an XML tag";

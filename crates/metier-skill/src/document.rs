@@ -178,16 +178,25 @@ fn report_tabs(yaml: &str, base: usize, value: Option<&Value>, findings: &mut Fi
     spans.retain(|span| text_of(span).starts_with(['"', '\'', '|', '>']));
     spans.sort();
     let mut spans = spans.into_iter().peekable();
-    for (at, _) in yaml.match_indices('\t') {
-        let at = base + at;
-        while spans.next_if(|span| span.end <= at).is_some() {}
-        let line = yaml[..at - base].rfind(['\n', '\r']).map_or(0, |end| end + 1);
-        let before = &yaml[line..at - base];
-        let in_comment = before.starts_with('#') || before.contains(" #");
-        if !in_comment && spans.peek().is_none_or(|span| at < span.start) {
-            let message = "a tab may only stand inside quotes; use blanks";
-            findings.report(Code::YamlTab, Span::new(at, at + 1), message);
+    let mut start = 0;
+    while start < yaml.len() {
+        let (line, next) = line(yaml, start);
+        let code = if line.starts_with('#') { "" } else { line.split(" #").next().unwrap_or(line) };
+        let outside = |(at, _): &(usize, &str)| {
+            let at = base + start + at;
+            while spans.next_if(|span| span.end <= at).is_some() {}
+            spans.peek().is_none_or(|span| at < span.start)
+        };
+        // One finding a line is enough.
+        if let Some((at, _)) = code.match_indices('\t').find(outside) {
+            let at = base + start + at;
+            findings.report(
+                Code::YamlTab,
+                Span::new(at, at + 1),
+                "a tab may only stand inside quotes; use blanks",
+            );
         }
+        start = next;
     }
 }
 

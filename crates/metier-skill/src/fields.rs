@@ -33,7 +33,7 @@ pub(crate) fn check(
     let allowed_tools = fields.allowed_tools();
     let others = entries.iter().filter(|entry| !STANDARD_FIELDS.contains(&entry.key.text()));
     let others = others.cloned().collect();
-    let (name, id) = name?;
+    let (name, id) = name;
     Some(Skill {
         id,
         name,
@@ -80,44 +80,40 @@ impl<'a> Fields<'a, '_, '_> {
         self.entries.first().map_or(Span::default(), |entry| Span::at(entry.key_span.start))
     }
 
-    fn name(&mut self) -> Option<(String, SkillName)> {
-        let fallback = self.origin.directory.or(self.origin.stem());
+    fn name(&mut self) -> (String, SkillName) {
+        let fallback = self.origin.directory.or(self.origin.stem()).unwrap_or("skill");
+        let named = |name: &str, fields: &Self| (name.to_owned(), fields.id(name, fallback));
         let Some(entry) = self.find("name") else {
-            let example = fallback.and_then(SkillName::slug);
+            let example = SkillName::slug(fallback);
             let example = example.as_ref().map_or("my-skill", SkillName::as_str);
             let message = format!("missing required field: `name`; add `name: {example}`");
             self.findings.report(Code::NameMissing, self.start(), message);
-            let name = fallback?;
-            return Some((name.to_owned(), self.id(name, fallback)?));
+            return named(fallback, self);
         };
         let span = value_span(entry);
         let Some(scalar) = entry.value.as_scalar() else {
             let message = format!("`name` must be a string, not {}", entry.value.noun());
             self.findings.report(Code::NameNotString, span, message);
-            return None;
+            return named(fallback, self);
         };
-        if scalar.text().trim().is_empty() {
+        if is_nothing(scalar) {
             self.findings.report(Code::NameEmpty, span, "`name` cannot be empty; write the directory's name");
-            let name = fallback?;
-            return Some((name.to_owned(), self.id(name, fallback)?));
+            return named(fallback, self);
         }
         if scalar.kind() != ScalarKind::String {
             self.report_not_string(Code::NameNotString, "name", entry, scalar);
         }
         self.name_rule(scalar.text(), span);
-        let name = scalar.text().trim();
-        Some((name.to_owned(), self.id(name, fallback)?))
+        named(scalar.text().trim(), self)
     }
 
     /// The name under which the skill is known: itself if it keeps the rule, else the nearest that does.
-    fn id(&self, name: &str, fallback: Option<&str>) -> Option<SkillName> {
+    fn id(&self, name: &str, fallback: &str) -> SkillName {
         let exact =
             if self.rules.unicode_names { SkillName::new_unicode(name) } else { SkillName::new(name) };
-        exact.ok().or_else(|| SkillName::slug(name)).or_else(|| SkillName::slug(fallback?)).or_else(|| {
-            // Nothing of the name can be kept, as with scripts that have no ASCII letters.
-            let hex = crate::Digest::of(name.as_bytes()).hex();
-            SkillName::new(format!("skill-{}", &hex[..8])).ok()
-        })
+        // Of a name in another script nothing may be left, and nothing of the directory's either.
+        let nearest = || SkillName::slug(name).or_else(|| SkillName::slug(fallback));
+        exact.ok().or_else(nearest).unwrap_or_else(|| SkillName::numbered(name))
     }
 
     fn name_rule(&mut self, text: &str, span: Span) {
@@ -195,11 +191,11 @@ impl<'a> Fields<'a, '_, '_> {
         let span = value_span(entry);
         let Some(scalar) = entry.value.as_scalar() else {
             let message = format!("`description` must be a string, not {}; quote it", entry.value.noun());
-            self.findings.report(Code::DescriptionNotString, span, message);
+            self.findings.report(Code::DescriptionNotText, span, message);
             return None;
         };
         let text = scalar.text().trim();
-        if text.is_empty() {
+        if is_nothing(scalar) {
             let message = "`description` cannot be empty; say what the skill does and when to use it";
             self.findings.report(Code::DescriptionEmpty, span, message);
             return None;
@@ -367,7 +363,11 @@ impl<'a> Fields<'a, '_, '_> {
     fn unknown_field(&mut self, entry: &Entry) {
         let key = entry.key.text();
         let meant = STANDARD_FIELDS.into_iter().find(|field| squash(field) == squash(key));
-        let (message, fix) = match meant.filter(|field| self.find(field).is_none()) {
+        let is_only = |field: &&str| {
+            self.entries.iter().filter(|entry| squash(entry.key.text()) == squash(field)).count() == 1
+        };
+        let (message, fix) = match meant.filter(|field| is_only(field) && self.would_fit(field, &entry.value))
+        {
             Some(field) => {
                 let message = format!("unknown field `{}`; did you mean `{field}`?", key.escape_debug());
                 (message, Some(Fix::replace(format!("rename the field to `{field}`"), entry.key_span, field)))
@@ -383,6 +383,18 @@ impl<'a> Fields<'a, '_, '_> {
         self.findings.report_with_fix(Code::FieldUnknown, entry.key_span, message, fix);
     }
 
+    /// Whether a value would be right below one of the standard's keys, so that renaming the key only helps.
+    fn would_fit(&self, field: &str, value: &Value) -> bool {
+        match (field, &value.data) {
+            ("metadata", data) => matches!(data, Data::Map(_)),
+            ("allowed-tools", Data::List(items)) => items.iter().all(|item| item.as_str().is_some()),
+            ("compatibility", _) => value.as_str().is_some_and(|text| {
+                (1..=self.rules.limits.compatibility_chars).contains(&text.trim().chars().count())
+            }),
+            _ => value.as_str().is_some(),
+        }
+    }
+
     fn report_not_string(&mut self, code: Code, key: &str, entry: &Entry, scalar: &Scalar) {
         let noun = scalar.kind().noun();
         let message =
@@ -396,6 +408,11 @@ impl<'a> Fields<'a, '_, '_> {
 fn quote_fix(scalar: &Scalar, span: Span) -> Option<Fix> {
     let edit = Edit { span, text: quote(scalar.text()) };
     (!scalar.text().is_empty()).then(|| Fix { title: "quote the value".to_owned(), edits: vec![edit] })
+}
+
+/// Whether a required text is not there: null, empty or blank.
+fn is_nothing(scalar: &Scalar) -> bool {
+    scalar.kind() == ScalarKind::Null || scalar.text().trim().is_empty()
 }
 
 /// Where a value is, or its key where there is none.

@@ -67,7 +67,7 @@ fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
             "the body has {lines} lines and about {tokens} tokens; keep it under {BODY_LINES} lines and \
              {BODY_TOKENS} tokens, and move the rest into files that it names"
         );
-        findings.report(Code::BodyLong, Span::at(start), message);
+        findings.report(Code::BodyLong, Span::default(), message);
     }
 }
 
@@ -95,10 +95,9 @@ pub(crate) fn directory(reading: &Reading, file: &str, tree: &Tree, rules: &Rule
 /// Advice on where a skill lies: in `skills/group/name`, many agents do not find it.
 pub(crate) fn group(path: &Path, file: &str, rules: &Rules) -> Vec<Diagnostic> {
     let mut findings = Findings::new(rules, file);
-    let parent = path.parent().unwrap_or(Path::new(""));
+    let Some(parent) = path.parent().filter(|parent| !parent.ends_with("skills")) else { return Vec::new() };
     let mut above = parent.components().rev().map(std::path::Component::as_os_str);
-    let group = above.next().filter(|name| *name != "skills");
-    if let Some(group) = group.filter(|_| above.any(|name| name == "skills")) {
+    if let Some(group) = above.next().filter(|_| above.any(|name| name == "skills")) {
         let message = format!(
             "the skill lies in the group directory `{}`: Claude Code, Gemini CLI, VS Code and Zed look only \
              directly below `skills`; move it there",

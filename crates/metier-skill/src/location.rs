@@ -2,10 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, Stat};
+
 use crate::error::SkillError;
-use crate::tree::{self, Tree, is_link_error, open_regular};
+use crate::tree::{self, Tree, is_link_error, open_directory, open_regular};
 use crate::{
     Code, Diagnostic, Digest, Limits, Origin, Reading, Rules, SymlinkPolicy, lint, read, tree_digest,
 };
@@ -26,6 +29,14 @@ enum Form {
     Directory { name: String },
     /// The path is the file.
     File,
+}
+
+/// A reading, the name of the file that it came from, and for a directory that, still open, with what the
+/// system knows of the file.
+struct Loaded {
+    reading: Reading,
+    file: Option<String>,
+    directory: Option<(OwnedFd, Stat)>,
 }
 
 impl Location {
@@ -85,25 +96,26 @@ impl Location {
 
     /// Reads the skill's file and holds it to the rules. This is one file read and nothing else.
     pub fn load(&self, rules: &Rules) -> Result<Reading, SkillError> {
-        self.load_named(rules).map(|(reading, _)| reading)
+        self.load_open(rules).map(|loaded| loaded.reading)
     }
 
     /// [`Location::load`], and advice on the text and on the files around it.
     pub fn validate(&self, rules: &Rules) -> Result<Reading, SkillError> {
-        let (mut reading, file) = self.load_named(rules)?;
+        let Loaded { mut reading, file, directory } = self.load_open(rules)?;
         let Some(file) = file else { return Ok(reading) };
         let mut advice = lint::text(&reading, &file, rules);
-        if !self.is_single_file() {
-            let tree = self.tree(&rules.limits, rules.symlinks)?;
+        if let Some((directory, stat)) = directory {
+            let known = Some((file.as_str(), stat));
+            let tree = Tree::below(directory, &self.path, known, &rules.limits, rules.symlinks)?;
             advice.extend(lint::directory(&reading, &file, &tree, rules));
             advice.extend(lint::group(&self.path, &file, rules));
         }
         reading.diagnostics.append(&mut advice);
         // In the order of the text; what is about other files comes after.
-        reading.diagnostics.sort_by(|a, b| {
-            let key = |found: &Diagnostic| (found.file != file, found.file.clone(), found.span);
-            key(a).cmp(&key(b))
-        });
+        let elsewhere = |found: &Diagnostic| found.file != file;
+        reading
+            .diagnostics
+            .sort_by(|a, b| (elsewhere(a), &a.file, a.span).cmp(&(elsewhere(b), &b.file, b.span)));
         Ok(reading)
     }
 
@@ -111,7 +123,7 @@ impl Location {
     pub fn tree(&self, limits: &Limits, symlinks: SymlinkPolicy) -> Result<Tree, SkillError> {
         match self.form {
             Form::Directory { .. } => Tree::of_directory(&self.path, limits, symlinks),
-            Form::File => Tree::of_file(&self.path),
+            Form::File => Tree::of_file(&self.path, limits),
         }
     }
 
@@ -122,104 +134,112 @@ impl Location {
         tree_digest(&tree)
     }
 
-    /// The reading, and the name of the file it came from, if there is one.
-    fn load_named(&self, rules: &Rules) -> Result<(Reading, Option<String>), SkillError> {
+    fn load_open(&self, rules: &Rules) -> Result<Loaded, SkillError> {
         match &self.form {
             Form::Directory { name } => self.load_directory(name, rules),
             Form::File => self.load_file(rules),
         }
     }
 
-    fn load_directory(&self, name: &str, rules: &Rules) -> Result<(Reading, Option<String>), SkillError> {
+    fn load_directory(&self, name: &str, rules: &Rules) -> Result<Loaded, SkillError> {
+        let directory = open_directory(CWD, &self.path).map_err(SkillError::io(&self.path))?;
+        let nothing = |file: &str, code: Code, message: &str| {
+            Ok(Loaded { reading: Reading::nothing(rules, file, code, message), file: None, directory: None })
+        };
         for file in SKILL_FILES {
-            let path = self.path.join(file);
-            let opened = match open_regular(&path) {
+            let opened = match open_regular(&directory, file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) if is_link_error(&error) => match self.open_link(&path, rules) {
+                Err(error) if is_link_error(&error) => match self.open_link(file, rules) {
                     Some(opened) => opened,
-                    None if fs::metadata(&path).is_err() => continue,
-                    None => {
-                        return Ok((Reading::nothing(rules, file, Code::SkillMdLink, LINK), None));
-                    }
+                    None if fs::metadata(self.path.join(file)).is_err() => continue,
+                    None => return nothing(file, Code::SkillMdLink, LINK),
                 },
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                     let message = format!("`{file}` is not a regular file; put one in its place");
-                    return Ok((Reading::nothing(rules, file, Code::SkillMdMissing, message), None));
+                    return nothing(file, Code::SkillMdMissing, &message);
                 }
-                Err(error) => {
-                    return Err(SkillError::Io { path, source: error });
-                }
+                Err(source) => return Err(SkillError::Io { path: self.path.join(file), source }),
                 Ok(opened) => opened,
             };
             let origin = Origin { file, directory: Some(name) };
-            let mut reading = read_open(opened, &path, origin, rules)?;
-            report_file_name(file, &path, rules, &mut reading);
-            return Ok((reading, Some(file.to_owned())));
+            let stat = opened.1;
+            let mut reading = read_open(opened, &self.path, origin, rules)?;
+            self.report_file_name(file, rules, &mut reading);
+            return Ok(Loaded { reading, file: Some(file.to_owned()), directory: Some((directory, stat)) });
         }
-        let message = "the directory has no `SKILL.md`; add one, or run `metier new`";
-        Ok((Reading::nothing(rules, "SKILL.md", Code::SkillMdMissing, message), None))
+        nothing(
+            "SKILL.md",
+            Code::SkillMdMissing,
+            "the directory has no `SKILL.md`; add one, or run `metier new`",
+        )
+    }
+
+    /// What there is to say of the file as such: its name, and that it is a link which was followed.
+    fn report_file_name(&self, file: &str, rules: &Rules, reading: &mut Reading) {
+        if file == "skill.md" {
+            let message =
+                "the file is called `skill.md`; on Linux most agents look for `SKILL.md` only, so rename it";
+            let found = Reading::nothing(rules, file, Code::SkillMdLowercase, message);
+            reading.diagnostics.splice(0..0, found.diagnostics);
+        }
+        if rules.symlinks == SymlinkPolicy::FollowWithinRoot && self.path.join(file).is_symlink() {
+            let found = Reading::nothing(rules, file, Code::SkillMdLinkFollowed, LINK);
+            reading.diagnostics.splice(0..0, found.diagnostics);
+        }
     }
 
     /// The file that a link stands for, where the rules follow it and it leads into the skill.
-    fn open_link(&self, path: &Path, rules: &Rules) -> Option<File> {
+    fn open_link(&self, file: &str, rules: &Rules) -> Option<(File, Stat)> {
         if rules.symlinks != SymlinkPolicy::FollowWithinRoot {
             return None;
         }
-        let target = fs::canonicalize(path).ok()?;
+        let target = fs::canonicalize(self.path.join(file)).ok()?;
         let root = fs::canonicalize(&self.path).ok()?;
-        target.starts_with(root).then(|| open_regular(&target).ok()).flatten()
+        target.starts_with(root).then(|| open_regular(CWD, &target).ok()).flatten()
     }
 
-    fn load_file(&self, rules: &Rules) -> Result<(Reading, Option<String>), SkillError> {
+    fn load_file(&self, rules: &Rules) -> Result<Loaded, SkillError> {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_markdown = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
         if !is_markdown {
             let message =
                 "a skill must be markdown: a directory with `SKILL.md`, or a file whose name ends in `.md`";
-            return Ok((Reading::nothing(rules, &file, Code::NotMarkdown, message), None));
+            let reading = Reading::nothing(rules, &file, Code::NotMarkdown, message);
+            return Ok(Loaded { reading, file: None, directory: None });
         }
         // The path was given, so a link there is meant.
         let target = fs::canonicalize(&self.path).map_err(SkillError::io(&self.path))?;
-        let opened = open_regular(&target).map_err(SkillError::io(&self.path))?;
+        let opened = open_regular(CWD, &target).map_err(SkillError::io(&self.path))?;
         let reading = read_open(opened, &self.path, Origin::file(&file), rules)?;
-        Ok((reading, Some(file)))
+        Ok(Loaded { reading, file: Some(file), directory: None })
     }
 }
 
 const LINK: &str =
     "`SKILL.md` is a symbolic link, and Codex skips such a skill without a word; put the file itself here";
 
-/// What there is to say of the file as such: its name, and that it is a link which was followed.
-fn report_file_name(file: &str, path: &Path, rules: &Rules, reading: &mut Reading) {
-    if file == "skill.md" {
-        let message =
-            "the file is called `skill.md`; on Linux most agents look for `SKILL.md` only, so rename it";
-        let found = Reading::nothing(rules, file, Code::SkillMdLowercase, message);
-        reading.diagnostics.splice(0..0, found.diagnostics);
-    }
-    if rules.symlinks == SymlinkPolicy::FollowWithinRoot && path.is_symlink() {
-        let found = Reading::nothing(rules, file, Code::SkillMdLink, LINK);
-        reading.diagnostics.splice(0..0, found.diagnostics);
-    }
-}
-
 /// Reads an open file, but no more than the limit allows.
 fn read_open(
-    mut opened: File,
+    (mut opened, stat): (File, Stat),
     path: &Path,
     origin: Origin<'_>,
     rules: &Rules,
 ) -> Result<Reading, SkillError> {
-    let io = |source| SkillError::Io { path: path.to_owned(), source };
-    let size = opened.metadata().map_err(io)?.len();
-    let most = rules.limits.skill_md_bytes;
+    let (size, most) = (u64::try_from(stat.st_size).unwrap_or(0), rules.limits.skill_md_bytes);
     if size > most {
         let message = read::too_large(size, rules);
         return Ok(Reading::nothing(rules, origin.file, Code::SkillMdTooLarge, message));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    // It may have grown since; one byte more than the limit is enough to tell.
-    opened.by_ref().take(most + 1).read_to_end(&mut bytes).map_err(io)?;
+    // As large as it was when it was opened; what is appended meanwhile is for the next reading.
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match opened.read(rest).map_err(SkillError::io(path))? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    bytes.truncate(filled);
     Ok(read::read(bytes, origin, rules))
 }
 

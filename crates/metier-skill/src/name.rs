@@ -97,6 +97,11 @@ impl SkillName {
         (!slug.is_empty()).then(|| Self(slug.to_owned()))
     }
 
+    /// A name made of a digest, for texts of which no slug can be made.
+    pub(crate) fn numbered(text: &str) -> Self {
+        Self(format!("skill-{}", &crate::Digest::of(text.as_bytes()).hex()[..8]))
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -125,12 +125,11 @@ pub(crate) fn too_large(size: u64, rules: &Rules) -> String {
 
 fn not_utf8(error: &std::string::FromUtf8Error, mut findings: Findings<'_>) -> Reading {
     let good = error.utf8_error().valid_up_to();
-    let bad = error.utf8_error().error_len().unwrap_or(1);
     // Invalid bytes become U+FFFD, which is longer; up to the first of them offsets stay true.
     let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
     let message =
         format!("the file is not UTF-8: byte {good} is 0x{:02X}; save it as UTF-8", error.as_bytes()[good]);
-    findings.report(Code::NotUtf8, Span::new(good, good + bad), message);
+    findings.report(Code::NotUtf8, Span::at(good), message);
     Reading { skill: None, frontmatter: None, diagnostics: findings.finish(&text), text }
 }
 

@@ -99,15 +99,13 @@ impl Rules {
         }
     }
 
-    /// The verdict of the reference validator.
-    ///
-    /// It has no bound of its own on the frontmatter, so the one on the whole file holds.
+    /// The verdict of the reference validator, which has no bound on the frontmatter; here it is twice that of
+    /// the other profiles.
     pub fn strict() -> Self {
         let limits = Limits::default();
-        let frontmatter_bytes = usize::try_from(limits.skill_md_bytes).unwrap_or(usize::MAX);
         Self {
             profile: Profile::Strict,
-            limits: Limits { frontmatter_bytes, ..limits },
+            limits: Limits { frontmatter_bytes: 2 * limits.frontmatter_bytes, ..limits },
             unicode_names: true,
             symlinks: SymlinkPolicy::FollowWithinRoot,
             ..Self::standard()

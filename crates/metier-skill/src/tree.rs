@@ -1,9 +1,15 @@
 //! The files of one skill on disk: found in a fixed order, within limits, with links and oddities reported
 //! instead of followed.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::path::Arg;
 
 use crate::error::SkillError;
 use crate::{Limits, SymlinkPolicy};
@@ -80,27 +86,39 @@ pub enum Exceeded {
 impl Tree {
     /// The files below a directory.
     pub fn of_directory(root: &Path, limits: &Limits, symlinks: SymlinkPolicy) -> Result<Self, SkillError> {
+        let directory = open_directory(CWD, root).map_err(SkillError::io(root))?;
+        Self::below(directory, root, None, limits, symlinks)
+    }
+
+    /// The files below a directory that is open already. One file in it may be known by its name.
+    pub(crate) fn below(
+        directory: OwnedFd,
+        root: &Path,
+        known: Option<(&str, Stat)>,
+        limits: &Limits,
+        symlinks: SymlinkPolicy,
+    ) -> Result<Self, SkillError> {
         let tree =
             Self { root: root.to_owned(), files: Vec::new(), skipped: Vec::new(), exceeded: Vec::new() };
-        let mut walk = Walk { tree, limits, symlinks, real_root: None, entries: 0, bytes: 0 };
-        walk.directory(Path::new(""), 0).map_err(SkillError::io(root))?;
+        let mut walk = Walk { tree, known, limits, symlinks, real_root: None, entries: 0, bytes: 0 };
+        walk.directory(directory, Path::new(""), 0).map_err(SkillError::io(root))?;
         let mut tree = walk.tree;
-        tree.files.sort_by_cached_key(TreeFile::path_bytes);
-        tree.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        tree.files.sort_by(|a, b| a.path_bytes().cmp(b.path_bytes()));
+        tree.skipped.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
         Ok(tree)
     }
 
     /// A markdown file that stands for a directory with just a `SKILL.md`.
-    pub fn of_file(path: &Path) -> Result<Self, SkillError> {
-        let meta = fs::metadata(path).map_err(SkillError::io(path))?;
-        let file = TreeFile {
-            path: PathBuf::from("SKILL.md"),
-            size: meta.len(),
-            executable: is_executable(&meta),
-            source: Some(path.to_owned()),
-        };
+    ///
+    /// The path was given, so a link there is meant.
+    pub fn of_file(path: &Path, limits: &Limits) -> Result<Self, SkillError> {
+        let source = fs::canonicalize(path).map_err(SkillError::io(path))?;
+        let stat =
+            statat(CWD, &source, AtFlags::empty()).map_err(io::Error::from).map_err(SkillError::io(path))?;
+        let file = TreeFile::new(PathBuf::from("SKILL.md"), &stat, Some(source));
+        let exceeded = if file.size > limits.skill_bytes { vec![Exceeded::Bytes] } else { Vec::new() };
         let root = path.parent().unwrap_or(Path::new("")).to_owned();
-        Ok(Self { root, files: vec![file], skipped: Vec::new(), exceeded: Vec::new() })
+        Ok(Self { root, files: vec![file], skipped: Vec::new(), exceeded })
     }
 
     /// An error if the skill passes a limit.
@@ -124,32 +142,32 @@ impl Tree {
     /// Opens a file to read.
     pub fn open(&self, file: &TreeFile) -> Result<File, SkillError> {
         let path = self.path_of(file);
-        open_regular(&path).map_err(SkillError::io(path))
+        open_regular(CWD, &path).map(|(file, _)| file).map_err(SkillError::io(path))
     }
 }
 
 impl TreeFile {
-    /// The path as bytes, with `/` between its parts on every platform.
-    pub fn path_bytes(&self) -> Vec<u8> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::ffi::OsStrExt as _;
-            self.path.as_os_str().as_bytes().to_vec()
-        }
-        #[cfg(not(unix))]
-        {
-            self.path.to_string_lossy().replace('\\', "/").into_bytes()
-        }
+    fn new(path: PathBuf, stat: &Stat, source: Option<PathBuf>) -> Self {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let executable = Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR);
+        Self { path, size, executable, source }
+    }
+
+    /// The path as bytes, with `/` between its parts.
+    pub fn path_bytes(&self) -> &[u8] {
+        self.path.as_os_str().as_bytes()
     }
 
     /// The path as text, with `/` between its parts; bytes that are not UTF-8 are replaced.
-    pub fn path_text(&self) -> String {
-        String::from_utf8_lossy(&self.path_bytes()).into_owned()
+    pub fn path_text(&self) -> Cow<'_, str> {
+        self.path.to_string_lossy()
     }
 }
 
 struct Walk<'a> {
     tree: Tree,
+    /// A file directly below the root that need not be asked for again.
+    known: Option<(&'a str, Stat)>,
     limits: &'a Limits,
     symlinks: SymlinkPolicy,
     real_root: Option<PathBuf>,
@@ -158,59 +176,81 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn directory(&mut self, relative: &Path, depth: usize) -> io::Result<()> {
-        for entry in fs::read_dir(self.tree.root.join(relative))? {
+    fn directory(&mut self, directory: OwnedFd, relative: &Path, depth: usize) -> io::Result<()> {
+        let mut directory = Dir::new(directory)?;
+        while let Some(entry) = directory.read() {
             let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
             self.entries += 1;
             if self.entries > self.limits.entries {
                 self.exceed(Exceeded::Entries);
                 return Ok(());
             }
-            self.entry(&entry, relative.join(entry.file_name()), depth)?;
+            let path = relative.join(std::ffi::OsStr::from_bytes(name));
+            self.entry(&directory, &entry, path, depth)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, entry: &fs::DirEntry, path: PathBuf, depth: usize) -> io::Result<()> {
-        let kind = entry.file_type()?;
-        if kind.is_file() {
-            match entry.metadata() {
-                Ok(meta) => self.file(path, &meta, None),
+    fn entry(&mut self, directory: &Dir, entry: &DirEntry, path: PathBuf, depth: usize) -> io::Result<()> {
+        let (fd, name) = (directory.fd()?, entry.file_name());
+        let stat = || statat(fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        // Some file systems do not say in the directory what an entry is.
+        let kind = match entry.file_type() {
+            FileType::Unknown => {
+                stat().map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+            }
+            kind => kind,
+        };
+        match kind {
+            FileType::RegularFile => match self
+                .known
+                .filter(|(known, _)| path.as_os_str() == *known)
+                .map_or_else(stat, |(_, stat)| Ok(stat))
+            {
+                Ok(stat) => self.file(TreeFile::new(path, &stat, None)),
                 Err(_) => self.skip(path, SkipReason::Unreadable),
-            }
-        } else if kind.is_symlink() {
-            self.link(path);
-        } else if kind.is_dir() {
-            let version_control = VCS_DIRECTORIES.iter().any(|name| entry.file_name() == *name);
-            if version_control {
+            },
+            FileType::Symlink => self.link(path),
+            FileType::Directory if VCS_DIRECTORIES.iter().any(|vcs| name.to_bytes() == vcs.as_bytes()) => {
                 self.skip(path, SkipReason::VersionControl);
-            } else if depth >= self.limits.depth {
-                self.exceed(Exceeded::Depth);
-            } else if self.directory(&path, depth + 1).is_err() {
-                self.skip(path, SkipReason::Unreadable);
             }
-        } else {
-            self.skip(path, SkipReason::Special);
+            FileType::Directory if depth >= self.limits.depth => self.exceed(Exceeded::Depth),
+            FileType::Directory => {
+                let inner =
+                    open_directory(fd, name).and_then(|inner| self.directory(inner, &path, depth + 1));
+                if inner.is_err() {
+                    self.skip(path, SkipReason::Unreadable);
+                }
+            }
+            _ => self.skip(path, SkipReason::Special),
         }
         Ok(())
     }
 
-    fn file(&mut self, path: PathBuf, meta: &fs::Metadata, source: Option<PathBuf>) {
-        self.bytes = self.bytes.saturating_add(meta.len());
+    fn file(&mut self, file: TreeFile) {
+        self.bytes = self.bytes.saturating_add(file.size);
         if self.bytes > self.limits.skill_bytes {
             self.exceed(Exceeded::Bytes);
         }
-        self.tree.files.push(TreeFile { path, size: meta.len(), executable: is_executable(meta), source });
+        self.tree.files.push(file);
     }
 
     fn link(&mut self, path: PathBuf) {
         let target = fs::canonicalize(self.tree.root.join(&path));
         let inside = target.as_ref().is_ok_and(|target| self.is_inside(target));
         match (target, inside, self.symlinks) {
-            (Ok(target), true, SymlinkPolicy::FollowWithinRoot) => match fs::metadata(&target) {
-                Ok(meta) if meta.is_file() => self.file(path, &meta, Some(target)),
-                _ => self.skip(path, SkipReason::Link),
-            },
+            (Ok(target), true, SymlinkPolicy::FollowWithinRoot) => {
+                match statat(CWD, &target, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+                        self.file(TreeFile::new(path, &stat, Some(target)));
+                    }
+                    _ => self.skip(path, SkipReason::Link),
+                }
+            }
             (Ok(_), false, _) => self.skip(path, SkipReason::LinkOutside),
             _ => self.skip(path, SkipReason::Link),
         }
@@ -234,32 +274,20 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the owner may run it. Windows has no such bit, so there nothing is.
-fn is_executable(meta: &fs::Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        meta.mode() & 0o100 != 0
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = meta;
-        false
-    }
+/// Opens a directory to list it and to open what is in it.
+pub(crate) fn open_directory(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(at, path, flags, Mode::empty())?)
 }
 
-/// Opens a regular file: never through a link, and never waiting for the writer of a pipe.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    }
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
+/// Opens a regular file, and says what the system knows of it: never through a link, and never waiting for the writer of a
+/// pipe.
+pub(crate) fn open_regular(at: impl AsFd, path: impl Arg) -> io::Result<(File, Stat)> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(at, path, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode).is_file() {
+        Ok((File::from(file), stat))
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
@@ -267,18 +295,10 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 
 /// Whether opening failed because the path is a symbolic link.
 pub(crate) fn is_link_error(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    {
-        error.raw_os_error() == Some(libc::ELOOP)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = error;
-        false
-    }
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
 /// Whether there is anything at the path, a broken link too.
 pub(crate) fn exists(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok()
+    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }

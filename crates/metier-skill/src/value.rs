@@ -182,26 +182,41 @@ fn is_float(text: &str) -> bool {
     part(whole) || is_base_60(whole)
 }
 
-/// `2024-01-31`, alone or followed by a time.
+/// `2024-01-31`, alone or followed by a time and a zone.
 fn is_timestamp(text: &str) -> bool {
     let (date, time) = match text.find(['T', 't', ' ', '\t']) {
-        Some(at) => (&text[..at], text[at + 1..].trim_start()),
-        None => (text, ""),
-    };
-    let number = |part: &str, long: std::ops::RangeInclusive<usize>| {
-        long.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+        Some(at) => (&text[..at], Some(text[at + 1..].trim_start_matches([' ', '\t']))),
+        None => (text, None),
     };
     let parts: Vec<&str> = date.split('-').collect();
-    let [year, month, day] = parts.as_slice() else {
-        return false;
+    let [year, month, day] = parts.as_slice() else { return false };
+    is_number(year, 4..=4) && is_number(month, 1..=2) && is_number(day, 1..=2) && time.is_none_or(is_time)
+}
+
+/// `21:59:43`, `21:59:43.10 -05:00`, `21:59:43Z`.
+fn is_time(text: &str) -> bool {
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, ':' | '.')).unwrap_or(text.len());
+    let (clock, zone) = text.split_at(end);
+    let parts: Vec<&str> = clock.split(':').collect();
+    let [hours, minutes, seconds] = parts.as_slice() else { return false };
+    let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+    let zone = zone.trim_start_matches([' ', '\t']);
+    let is_zone = match zone.strip_prefix(['+', '-']) {
+        Some(offset) => {
+            offset.split(':').count() <= 2 && offset.split(':').all(|part| is_number(part, 1..=2))
+        }
+        None if zone.is_empty() => clock.len() == text.len(),
+        None => matches!(zone, "Z" | "z"),
     };
-    number(year, 4..=4)
-        && number(month, 1..=2)
-        && number(day, 1..=2)
-        && (time.is_empty()
-            || time.starts_with(|c: char| c.is_ascii_digit())
-                && time.contains(':')
-                && time.bytes().all(|byte| byte.is_ascii_digit() || b":.+-Zz \t".contains(&byte)))
+    is_number(hours, 1..=2)
+        && is_number(minutes, 2..=2)
+        && is_number(seconds, 2..=2)
+        && fraction.bytes().all(|byte| byte.is_ascii_digit())
+        && is_zone
+}
+
+fn is_number(text: &str, length: std::ops::RangeInclusive<usize>) -> bool {
+    length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl Value {
@@ -348,7 +363,9 @@ mod tests {
             }
         }
         assert_eq!(ScalarKind::of_plain("2001-12-14 21:59:43.10 -5"), Timestamp);
-        assert_eq!(ScalarKind::of_plain("2001-12-14 was a Friday"), String);
+        for text in ["2001-12-14 was a Friday", "2024-01-02 ", "2024-01-02 1: 2", "2024-01-02 1:02:03 "] {
+            assert_eq!(ScalarKind::of_plain(text), String, "{text}");
+        }
         assert_eq!(ScalarKind::of_plain(""), Null);
     }
 }

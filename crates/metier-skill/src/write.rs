@@ -122,8 +122,15 @@ fn is_safe_plain(text: &str) -> bool {
         && ScalarKind::of_plain(text) == ScalarKind::String
 }
 
-/// In double quotes, on one line, with everything escaped that an editor or a parser could change.
+/// In quotes, on one line: single ones where they save escapes, else double ones with everything escaped that
+/// an editor or a parser could change.
 fn quoted(out: &mut String, text: &str) {
+    let odd = ['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}'];
+    let needs_escape = |c: char| c.is_control() || odd.contains(&c);
+    if text.contains(['"', '\\']) && !text.contains(needs_escape) {
+        let _ = write!(out, "'{}'", text.replace('\'', "''"));
+        return;
+    }
     out.push('"');
     for c in text.chars() {
         match c {
@@ -132,11 +139,8 @@ fn quoted(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+            _ if needs_escape(c) => {
                 let _ = write!(out, "\\u{:04X}", u32::from(c));
-            }
-            _ if c.is_control() => {
-                let _ = write!(out, "\\x{:02X}", u32::from(c));
             }
             _ => out.push(c),
         }

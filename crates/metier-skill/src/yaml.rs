@@ -38,11 +38,21 @@ pub(crate) fn read(
         flow_nesting_limit: max_depth,
         block_nesting_limit: max_depth,
     };
-    let mut builder = Builder { text, base, max_depth, findings, open: Vec::new(), root: None, documents: 0 };
+    let mut builder = Builder {
+        text,
+        base,
+        max_depth,
+        findings,
+        open: Vec::new(),
+        root: None,
+        documents: 0,
+        last_end: base,
+    };
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| stop(&error, text.len(), base))?;
         let span = span.byte_range().map_or(Span::at(base), |at| Span::new(base + at.start, base + at.end));
         builder.take(event, span)?;
+        builder.last_end = span.end;
     }
     Ok(builder.root)
 }
@@ -77,6 +87,8 @@ struct Builder<'a, 'f, 'r> {
     open: Vec<Open>,
     root: Option<Value>,
     documents: usize,
+    /// Where the event before ended.
+    last_end: usize,
 }
 
 impl Builder<'_, '_, '_> {
@@ -131,20 +143,25 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// The parser's span of a block scalar begins with its content; ours begins with the `|` or `>`, so
-    /// that replacing the span replaces the whole value.
+    /// The parser's span of a block scalar is its content with the line break; ours begins with the `|` or
+    /// `>` and ends with the text, so that replacing the span replaces the value and nothing else.
     fn with_block_header(&self, style: ScalarStyle, span: Span) -> Span {
         let header = match style {
             ScalarStyle::Literal => '|',
             ScalarStyle::Folded => '>',
             _ => return span,
         };
-        // The header's line is the last one before the content that has anything on it: between them are
-        // only empty lines.
-        let before = self.slice(Span::new(self.base, span.start)).trim_end();
-        let line = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
-        let start = before[line..].rfind(header).map_or(span.start, |at| self.base + line + at);
-        Span::new(start, span.end)
+        let between = self.slice(Span::new(self.last_end, span.start));
+        let is_header = |(at, _): &(usize, &str)| {
+            let (line, rest) = between[at + 1..].split_once(['\n', '\r']).unwrap_or((&between[at + 1..], ""));
+            let after =
+                line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-')).trim();
+            (after.is_empty() || after.starts_with('#')) && rest.trim().is_empty()
+        };
+        let start =
+            between.match_indices(header).find(is_header).map_or(span.start, |(at, _)| self.last_end + at);
+        let text = self.slice(Span::new(start, span.end));
+        Span::new(start, start + text.trim_end().len())
     }
 
     fn slice(&self, span: Span) -> &str {

@@ -172,7 +172,7 @@ fn field_error(code: Code, name: &str, directory: &str, lengths: (usize, usize))
         ),
         Code::NameMismatch => format!("Directory name '{directory}' must match skill name '{name}'"),
         Code::DescriptionMissing => "Missing required field in frontmatter: description".to_owned(),
-        Code::DescriptionEmpty | Code::DescriptionNotString => {
+        Code::DescriptionEmpty | Code::DescriptionNotString | Code::DescriptionNotText => {
             "Field 'description' must be a non-empty string".to_owned()
         }
         Code::DescriptionTooLong => format!("Description exceeds 1024 character limit ({} chars)", lengths.0),

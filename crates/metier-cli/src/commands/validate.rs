@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use metier_skill::{Location, Rules, apply_fixes};
-use rayon::prelude::*;
+use metier_skill::{Location, Rules, SkillError, apply_fixes};
 
 use crate::exit::Exit;
-use crate::find::find_skills;
+use crate::find;
 use crate::output::Output;
 use crate::render::{self, Checked};
 
@@ -74,23 +73,58 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Args { lenient: true, .. } => Rules::lenient(),
         _ => Rules::standard(),
     };
-    let found = find_skills(&args.paths);
-    if args.fix {
-        let mut fixed = 0;
-        for location in found.iter().filter_map(|found| found.location.as_ref().ok()) {
-            fixed += mend(location, &rules)?;
+    let mut checked = Vec::new();
+    let mut fixed = 0;
+    for path in &args.paths {
+        for result in check_all(path, &rules, args.fix) {
+            let (skill, count) = result?;
+            checked.push(skill);
+            fixed += count;
         }
-        output.note(format_args!("fixed {fixed} {}", if fixed == 1 { "finding" } else { "findings" }))?;
     }
-    let checked: Vec<Checked> = found.into_par_iter().map(|found| Checked::new(found, &rules)).collect();
     match if args.json { Format::Json } else { args.format } {
         Format::Text => render::text(&checked, output)?,
         Format::Json => render::json(&checked, output)?,
         Format::Sarif => render::sarif(&checked, output)?,
         Format::Github => render::github(&checked, output)?,
     }
-    let all_valid = checked.iter().all(Checked::is_valid);
+    if args.fix {
+        output.note(format_args!("fixed {fixed} {}", if fixed == 1 { "finding" } else { "findings" }))?;
+    }
+    let all_valid = checked.iter().all(|skill| skill.is_valid);
     Ok(if all_valid { Exit::Done } else { Exit::Findings })
+}
+
+/// A skill as it is after mending, and how many findings were fixed.
+type Outcome = anyhow::Result<(Checked, usize)>;
+
+/// The skill at a path, or those below it. A directory without any is checked as if it were one, which says
+/// what is missing.
+fn check_all(path: &Path, rules: &Rules, fix: bool) -> Vec<Outcome> {
+    if !path.is_dir() {
+        return vec![check(path, Location::find(path), rules, fix)];
+    }
+    let probe = |path: &Path| {
+        let outcome = check(path, Location::directory(path), rules, fix);
+        let is_none = outcome.as_ref().is_ok_and(|(skill, _)| skill.lacks_file());
+        (!is_none).then_some(outcome)
+    };
+    match find::skills(path, &probe) {
+        Ok(found) if found.is_empty() => vec![check(path, Location::directory(path), rules, fix)],
+        Ok(found) => found,
+        Err(source) => {
+            let error = SkillError::Io { path: path.to_owned(), source };
+            vec![Ok((Checked::new(path, Err(error), rules), 0))]
+        }
+    }
+}
+
+fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, fix: bool) -> Outcome {
+    let fixed = match &location {
+        Ok(location) if fix => mend(location, rules)?,
+        _ => 0,
+    };
+    Ok((Checked::new(path, location, rules), fixed))
 }
 
 /// Applies the fixes to a skill's file until none is left, and says how many there were.

@@ -6,7 +6,7 @@ use super::Checked;
 use crate::output::Output;
 
 pub(crate) fn github(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    for finding in checked.iter().flat_map(Checked::findings) {
+    for finding in checked.iter().flat_map(|skill| &skill.findings) {
         output.line(format_args!(
             "::{} file={},line={},col={},title={}::{}",
             finding.severity.as_str(),

@@ -25,7 +25,7 @@ struct SkillReport<'a> {
 struct Row<'a> {
     code: &'static str,
     severity: &'static str,
-    message: String,
+    message: &'a str,
     file: String,
     line: usize,
     column: usize,
@@ -36,21 +36,21 @@ struct Row<'a> {
 pub(crate) fn json(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     let skills = checked.iter().map(|skill| SkillReport {
         path: skill.path.display().to_string(),
-        name: skill.name(),
-        valid: skill.is_valid(),
-        diagnostics: skill.findings().into_iter().map(row).collect(),
+        name: skill.name.as_deref(),
+        valid: skill.is_valid,
+        diagnostics: skill.findings.iter().map(row).collect(),
     });
     output.json(&Report { skills: skills.collect() })
 }
 
-fn row(finding: Finding<'_>) -> Row<'_> {
+fn row(finding: &Finding) -> Row<'_> {
     Row {
         code: finding.code,
         severity: finding.severity.as_str(),
-        message: finding.message,
+        message: &finding.message,
         file: finding.file.display().to_string(),
         line: finding.line,
         column: finding.column,
-        fix: finding.fix,
+        fix: finding.fix.as_ref(),
     }
 }

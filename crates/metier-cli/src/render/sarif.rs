@@ -10,8 +10,7 @@ use super::{Checked, Finding};
 use crate::output::Output;
 
 pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    let results: Vec<Value> =
-        checked.iter().flat_map(Checked::findings).map(|found| result(&found)).collect();
+    let results: Vec<Value> = checked.iter().flat_map(|skill| &skill.findings).map(result).collect();
     let rules: Vec<Value> = Code::ALL.iter().map(|code| rule(*code)).collect();
     output.json(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -33,9 +32,9 @@ fn rule(code: Code) -> Value {
     })
 }
 
-fn result(finding: &Finding<'_>) -> Value {
+fn result(finding: &Finding) -> Value {
     let mut region = json!({ "startLine": finding.line, "startColumn": finding.column });
-    if let Some((_, span)) = finding.source {
+    if let Some(span) = finding.span {
         region["byteOffset"] = span.start.into();
         region["byteLength"] = (span.end - span.start).into();
     }
@@ -46,7 +45,7 @@ fn result(finding: &Finding<'_>) -> Value {
         "message": { "text": finding.message },
         "locations": [{ "physicalLocation": { "artifactLocation": artifact, "region": region } }],
     });
-    if let Some(fix) = finding.fix {
+    if let Some(fix) = &finding.fix {
         let replacement = |edit: &metier_skill::Edit| {
             json!({
                 "deletedRegion": { "byteOffset": edit.span.start, "byteLength": edit.span.end - edit.span.start },

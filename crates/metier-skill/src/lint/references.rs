@@ -1,6 +1,7 @@
 //! Files that a body names: the targets of relative links, and paths below the usual directories.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use memchr::{memchr_iter, memmem};
 
@@ -10,59 +11,42 @@ use crate::tree::Tree;
 /// The directories whose files a body usually names outside links too.
 const USUAL: [&str; 3] = ["scripts", "references", "assets"];
 
+/// How many missing files are listed.
+const LISTED: usize = 50;
+
 /// What the body names and the skill does not have, each once. Spans are those in `body`, moved by `base`.
 pub(super) fn missing(body: &str, base: usize, tree: &Tree) -> Vec<(Span, String)> {
-    let mut named = links(body);
-    named.extend(paths(body));
-    if named.is_empty() {
-        return Vec::new();
-    }
-    let present = present(tree);
     let mut seen = HashSet::new();
-    let mut missing = Vec::new();
-    for (span, target) in named {
-        if !present.contains(&target) && seen.insert(target.clone()) {
-            missing.push((Span::new(base + span.start, base + span.end), target));
-        }
-    }
-    missing
+    let links = links(body).filter_map(|(span, target)| Some((span, target, relative(target)?)));
+    let paths = paths(body).map(|(span, path)| (span, path, path.to_owned()));
+    links
+        .chain(paths)
+        .filter(|(_, written, target)| seen.insert(*written) && !is_there(tree, target))
+        .map(|(span, _, target)| (Span::new(base + span.start, base + span.end), target))
+        .take(LISTED)
+        .collect()
 }
 
-/// Every file of the skill, every directory, and what was left out (it is there, after all).
-fn present(tree: &Tree) -> HashSet<String> {
-    let mut present = HashSet::new();
-    let skipped = tree.skipped.iter().map(|skipped| skipped.path.to_string_lossy().into_owned());
-    for path in tree.files.iter().map(super::super::tree::TreeFile::path_text).chain(skipped) {
-        let mut directory = path.as_str();
-        while let Some((parent, _)) = directory.rsplit_once('/') {
-            if !present.insert(parent.to_owned()) {
-                break;
-            }
-            directory = parent;
-        }
-        present.insert(path);
-    }
-    present
+/// Whether the skill has a file or directory; what was left out is there, after all.
+fn is_there(tree: &Tree, path: &str) -> bool {
+    let at = tree.files.partition_point(|file| file.path_bytes() < path.as_bytes());
+    let is_file = tree.files.get(at).is_some_and(|file| file.path_bytes() == path.as_bytes());
+    let below = format!("{path}/");
+    let first = tree.files.partition_point(|file| file.path_bytes() < below.as_bytes());
+    let is_directory =
+        tree.files.get(first).is_some_and(|file| file.path_bytes().starts_with(below.as_bytes()));
+    is_file || is_directory || tree.skipped.iter().any(|skipped| Path::new(path).starts_with(&skipped.path))
 }
 
-/// Targets of `[text](target)` outside code blocks that lie in the skill.
-fn links(body: &str) -> Vec<(Span, String)> {
-    let mut found = Vec::new();
+/// Targets of `[text](target)` outside code blocks, as they are written.
+fn links(body: &str) -> impl Iterator<Item = (Span, &str)> {
     let mut code = CodeBlocks::new(body);
-    for open in memmem::find_iter(body.as_bytes(), "](") {
-        if code.contains(open) {
-            continue;
-        }
+    memmem::find_iter(body.as_bytes(), "](").filter_map(move |open| {
         let start = open + 2;
-        let line = &body[start..];
-        let Some(end) = line.find([')', ' ', '\n', '\r', '\t']) else {
-            continue;
-        };
-        if let Some(target) = relative(&line[..end]) {
-            found.push((Span::new(start, start + end), target));
-        }
-    }
-    found
+        let bytes = &body.as_bytes()[start..];
+        let end = bytes.iter().position(|byte| b") \n\r\t".contains(byte))?;
+        (!code.contains(open)).then(|| (Span::new(start, start + end), &body[start..start + end]))
+    })
 }
 
 /// The path inside the skill that a link's target stands for; `None` where it leads elsewhere.
@@ -113,25 +97,25 @@ fn percent_decoded(path: &str) -> String {
 }
 
 /// Words like `scripts/build.sh`, anywhere.
-fn paths(body: &str) -> Vec<(Span, String)> {
+fn paths(body: &str) -> impl Iterator<Item = (Span, &str)> {
     let bytes = body.as_bytes();
-    let mut found = Vec::new();
-    for slash in memchr_iter(b'/', bytes) {
-        let Some(directory) = USUAL.iter().find(|name| bytes[..slash].ends_with(name.as_bytes())) else {
-            continue;
-        };
+    let mut done = 0;
+    memchr_iter(b'/', bytes).filter_map(move |slash| {
+        let directory = USUAL.iter().find(|name| bytes[..slash].ends_with(name.as_bytes()))?;
         let start = slash - directory.len();
+        if start < done {
+            return None;
+        }
         let end = slash
             + bytes[slash..].iter().position(|byte| !is_path_byte(*byte)).unwrap_or(bytes.len() - slash);
+        done = end;
         let word = body[start..end].trim_end_matches(['.', '-']);
         let file = word.rsplit('/').next().unwrap_or_default();
         let is_file = file.contains('.') && !file.starts_with('.') && !word.contains("//");
         let is_cut = bytes.get(end).is_some_and(|byte| b"*<>{}[$(".contains(byte));
-        if is_file && !is_cut && stands_alone(&bytes[..start]) {
-            found.push((Span::new(start, start + word.len()), word.to_owned()));
-        }
-    }
-    found
+        let is_path = is_file && !is_cut && stands_alone(&bytes[..start]);
+        is_path.then(|| (Span::new(start, start + word.len()), word))
+    })
 }
 
 fn is_path_byte(byte: u8) -> bool {
@@ -153,9 +137,16 @@ struct CodeBlocks<'a> {
 
 impl<'a> CodeBlocks<'a> {
     fn new(body: &'a str) -> Self {
-        let at_line_start =
-            move |at: &usize| body[..*at].trim_end_matches([' ', '>']).is_empty_or_ends_line();
-        let mut fences = memmem::find_iter(body.as_bytes(), "```").filter(at_line_start);
+        let bytes = body.as_bytes();
+        let begins_line = move |at: &usize| {
+            let quote_or_blank = |byte: &&u8| matches!(byte, b' ' | b'>');
+            bytes[..*at]
+                .iter()
+                .rev()
+                .find(|byte| !quote_or_blank(byte))
+                .is_none_or(|byte| b"\n\r".contains(byte))
+        };
+        let mut fences = memmem::find_iter(bytes, "```").filter(begins_line);
         let next = fences.next();
         Self { fences: Box::new(fences), next, inside: false }
     }
@@ -169,22 +160,13 @@ impl<'a> CodeBlocks<'a> {
     }
 }
 
-trait LineStart {
-    fn is_empty_or_ends_line(&self) -> bool;
-}
-
-impl LineStart for str {
-    fn is_empty_or_ends_line(&self) -> bool {
-        self.is_empty() || self.ends_with(['\n', '\r'])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn named(body: &str) -> Vec<String> {
-        links(body).into_iter().chain(paths(body)).map(|(_, target)| target).collect()
+        let links = links(body).filter_map(|(_, target)| relative(target));
+        links.chain(paths(body).map(|(_, path)| path.to_owned())).collect()
     }
 
     #[test]

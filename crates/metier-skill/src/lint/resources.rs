@@ -1,7 +1,10 @@
 //! Files that lie around: unnamed, too deep, or scripts that will not start.
 
-use std::collections::{BTreeSet, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
+
+use memchr::memmem;
 
 use crate::diagnostic::Findings;
 use crate::tree::{Tree, TreeFile};
@@ -9,6 +12,9 @@ use crate::{Code, Diagnostic, Rules, Span};
 
 /// How many unnamed files are listed one by one.
 const LISTED: usize = 10;
+
+/// How many bytes of text are searched for names in all; a hostile skill could have thousands of files.
+const SEARCHED: usize = 64 << 20;
 
 /// Endings of files that are run, not only read.
 const SCRIPT_ENDINGS: [&str; 12] =
@@ -29,11 +35,12 @@ pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, rules: &Rules, list
         findings.report(code, Span::default(), message);
         list.extend(findings.finish(""));
     };
-    let words = Words::of(body);
-    let unnamed: Vec<String> = resources
+    let mut naming = Naming::of(body);
+    let unnamed: Vec<Cow<'_, str>> = resources
         .iter()
+        .take(SEARCHED / body.len().max(1))
         .map(|file| file.path_text())
-        .filter(|path| !is_for_people(path) && !words.lead_to(path))
+        .filter(|path| !is_for_people(path) && !naming.leads_to(path))
         .collect();
     for path in unnamed.iter().take(LISTED) {
         let message =
@@ -55,7 +62,7 @@ pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, rules: &Rules, list
             let message = "a script should begin with a line like `#!/usr/bin/env bash`, so that it can be run by itself";
             report(&path, Code::ScriptNoShebang, message.to_owned());
         }
-        if cfg!(unix) && !file.executable {
+        if !file.executable {
             report(&path, Code::ScriptNotExecutable, format!("the script has no run bit; `chmod +x {path}`"));
         }
     }
@@ -95,43 +102,44 @@ fn begins_with_shebang(tree: &Tree, file: &TreeFile) -> bool {
     }
 }
 
-/// The words of a body that could name a file: paths, and the last part of each.
-struct Words<'a> {
-    body: &'a str,
-    words: HashSet<&'a str>,
+/// Finds out whether a body names a file.
+struct Naming<'a> {
+    body: &'a [u8],
+    /// What was found out about directories: most files share theirs with others.
+    directories: BTreeMap<String, bool>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Naming<'a> {
     fn of(body: &'a str) -> Self {
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '%');
-        let mut words = HashSet::new();
-        for word in body.split(|c| !is_path(c)) {
-            let word = word.trim_start_matches("./").trim_end_matches(['.', '/', '-']);
-            words.insert(word);
-            words.insert(word.rsplit('/').next().unwrap_or(word));
-        }
-        Self { body, words }
+        Self { body: body.as_bytes(), directories: BTreeMap::new() }
     }
 
-    /// Whether the text names a file, or a directory that it lies in.
-    fn lead_to(&self, path: &str) -> bool {
+    /// Whether the text has the file's name, with or without its ending, or names a directory it lies in.
+    fn leads_to(&mut self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        // A name with blanks is no word; only then is the text searched.
-        if self.words.contains(name) || name.contains(' ') && self.body.contains(name) {
-            return true;
-        }
         let stem = name.split('.').next().unwrap_or(name);
-        if stem.len() > 3 && self.words.contains(stem) {
-            return true;
+        let wanted = if stem.len() > 3 { stem } else { name };
+        memmem::find(self.body, wanted.as_bytes()).is_some() || self.leads_into(path)
+    }
+
+    fn leads_into(&mut self, path: &str) -> bool {
+        let Some((directory, _)) = path.rsplit_once('/') else { return false };
+        if let Some(known) = self.directories.get(directory) {
+            return *known;
         }
-        let mut directory = path;
-        while let Some((parent, _)) = directory.rsplit_once('/') {
-            if self.words.contains(parent) {
-                return true;
-            }
-            directory = parent;
-        }
-        false
+        let leads = self.names_directory(directory) || self.leads_into(directory);
+        self.directories.insert(directory.to_owned(), leads);
+        leads
+    }
+
+    /// Whether the text has a directory's path by itself, not only as the beginning of another.
+    fn names_directory(&self, directory: &str) -> bool {
+        let ends_there = |at: usize| {
+            let rest = &self.body[at + directory.len()..];
+            let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+            rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric() && !b"_-./".contains(byte))
+        };
+        memmem::find_iter(self.body, directory.as_bytes()).any(ends_there)
     }
 }
 
@@ -140,17 +148,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_lead_to_files_and_directories() {
-        let words = Words::of(
-            "See `references/api.md`, run build.py, and look into ./assets/. Mention 'my notes.txt'.",
+    fn a_body_leads_to_files_and_directories() {
+        let mut body = Naming::of(
+            "See `references/api.md`, run build.py, and look into `./assets/`. Mention 'my notes.txt'.",
         );
         for path in
             ["references/api.md", "scripts/build.py", "assets/logo.png", "assets/a/b.png", "my notes.txt"]
         {
-            assert!(words.lead_to(path), "{path}");
+            assert!(body.leads_to(path), "{path}");
         }
         for path in ["references/other.md", "scripts/run.py"] {
-            assert!(!words.lead_to(path), "{path}");
+            assert!(!body.leads_to(path), "{path}");
         }
     }
 }

@@ -1,0 +1,204 @@
+//! Validation side by side, in one run: metier, the reference validator, and a program that only reads.
+//!
+//! `cargo bench -p metier-bench` prints the tables of `docs/benchmarks.md`. What is compared runs in turns, so
+//! that a busy moment hits all of them; the figure is the best of the rounds, the one with the least noise.
+
+#![expect(clippy::print_stdout, reason = "the tables are the result")]
+#![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use metier_bench::{Random, generate};
+use metier_skill::{Rules, validate_skill};
+
+fn main() -> anyhow::Result<()> {
+    let place = tempfile::tempdir()?;
+    let metier = build_metier()?;
+    let reader = PathBuf::from(env!("CARGO_BIN_EXE_metier-bench"));
+    let reference = reference(place.path());
+    println!(
+        "| skills | reading known files | finding and reading | metier validate | against finding and reading | skills-ref | against metier |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for count in [1_000, 10_000] {
+        let skills = place.path().join(count.to_string());
+        generate(&skills, count, 1)?;
+        let mut programs = vec![
+            program(&reader, &["read-known"], &skills),
+            program(&reader, &["read"], &skills),
+            program(&metier, &["validate"], &skills),
+        ];
+        programs.extend(reference.as_deref().map(|python| program(python, &["-c", REFERENCE], &skills)));
+        let times = in_turns(&mut programs, if count > 5_000 { 15 } else { 31 })?;
+        row(count, &times);
+    }
+    worst_inputs(&place.path().join("worst"))
+}
+
+fn row(count: usize, times: &[Duration]) {
+    let ms = |time: &Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    let ratio = |a: &Duration, b: &Duration| format!("{:.2}×", a.as_secs_f64() / b.as_secs_f64());
+    let (known, found, metier) = (&times[0], &times[1], &times[2]);
+    let (reference, against) = match times.get(3) {
+        Some(reference) => (ms(reference), ratio(reference, metier)),
+        None => ("skipped".to_owned(), "skipped".to_owned()),
+    };
+    let against_reading = ratio(metier, found);
+    println!(
+        "| {count} | {} | {} | {} | {against_reading} | {reference} | {against} |",
+        ms(known),
+        ms(found),
+        ms(metier)
+    );
+}
+
+/// All skills of a directory through the reference, in one process.
+const REFERENCE: &str = "import sys, pathlib
+from skills_ref.validator import validate
+bad = [d for d in sorted(pathlib.Path(sys.argv[1]).iterdir()) if validate(d)]
+sys.exit(1 if bad else 0)";
+
+fn program(path: &Path, args: &[&str], skills: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.args(args).arg(skills).stdout(Stdio::null()).stderr(Stdio::inherit());
+    command
+}
+
+/// The best time of each, run one after the other in every round. Slow ones take part in fewer rounds.
+fn in_turns(programs: &mut [Command], rounds: usize) -> anyhow::Result<Vec<Duration>> {
+    const SLOW: Duration = Duration::from_secs(2);
+    let mut best = vec![Duration::MAX; programs.len()];
+    for round in 0..rounds {
+        for (command, best) in programs.iter_mut().zip(&mut best) {
+            if round >= 2 && *best > SLOW {
+                continue;
+            }
+            let start = Instant::now();
+            let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+            *best = (*best).min(start.elapsed());
+            ensure!(status.success(), "{command:?} failed: {status}");
+        }
+    }
+    Ok(best)
+}
+
+fn build_metier() -> anyhow::Result<PathBuf> {
+    let reader = Path::new(env!("CARGO_BIN_EXE_metier-bench"));
+    let status =
+        Command::new(env!("CARGO")).args(["build", "--release", "--quiet", "-p", "metier-cli"]).status()?;
+    ensure!(status.success(), "metier does not build");
+    let directory = reader.parent().context("the benchmark has no directory")?;
+    Ok(directory.join("metier"))
+}
+
+/// A Python that has the reference validator; without one its columns say "skipped".
+fn reference(place: &Path) -> Option<PathBuf> {
+    let environment = place.join("python");
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&environment).status();
+    let python = environment.join("bin/python");
+    let installed = made.is_ok_and(|status| status.success())
+        && Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "skills-ref==0.1.1"])
+            .status()
+            .is_ok_and(|status| status.success());
+    if !installed {
+        println!("SKIPPED: the reference validator skills-ref cannot be installed here\n");
+    }
+    installed.then_some(python)
+}
+
+/// A file of the largest size that is read, full of one thing, for each thing that could be slow; and the
+/// same with a frontmatter of just the size that is still parsed. Beside it lie a few resources, so that all
+/// advice is asked for too.
+fn worst_inputs(place: &Path) -> anyhow::Result<()> {
+    let skill = place.join("a");
+    fs::create_dir_all(skill.join("scripts"))?;
+    for number in 0..100 {
+        fs::write(skill.join(format!("scripts/s{number}.sh")), "#!/bin/sh\n")?;
+    }
+    println!("\n| a file full of | bytes | strict | standard | lenient |");
+    println!("|---|---|---|---|---|");
+    for (what, bytes) in inputs(1 << 20).into_iter().chain(inputs(120 << 10)).chain(inputs(60 << 10)) {
+        fs::write(skill.join("SKILL.md"), &bytes)?;
+        let mut columns = Vec::new();
+        for rules in [Rules::strict(), Rules::standard(), Rules::lenient()] {
+            let mut best = Duration::MAX;
+            for _ in 0..5 {
+                let start = Instant::now();
+                std::hint::black_box(validate_skill(&skill, &rules)?);
+                best = best.min(start.elapsed());
+            }
+            columns.push(format!("{:.1} ms", best.as_secs_f64() * 1e3));
+        }
+        println!("| {what} | {} | {} |", bytes.len(), columns.join(" | "));
+    }
+    Ok(())
+}
+
+fn inputs(size: usize) -> Vec<(&'static str, Vec<u8>)> {
+    let head = "---\nname: a\ndescription: Use when.\n";
+    let fill = |begin: &str, unit: &str, end: &str| {
+        let count = (size - begin.len() - end.len()) / unit.len();
+        format!("{begin}{}{end}", unit.repeat(count)).into_bytes()
+    };
+    let distinct = |line: fn(usize) -> String| {
+        let mut text = head.to_owned();
+        for number in 0.. {
+            let line = line(number);
+            if text.len() + line.len() + 4 > size {
+                break;
+            }
+            text.push_str(&line);
+        }
+        (text + "---\n").into_bytes()
+    };
+    let body = format!("{head}---\n");
+    let mut random = Random::new(7);
+    let noise = (0..size).map(|_| random.number().to_le_bytes()[0]).collect();
+    vec![
+        ("random bytes", noise),
+        ("zeros", vec![0; size]),
+        ("fields without a second fence", fill("---\n", "a: b\n", "")),
+        ("different fields", distinct(|number| format!("k{number}: v\n"))),
+        ("one field again and again", fill(head, "a: b\n", "---\n")),
+        ("unquoted colons", fill(head, "a: b: c\n", "---\n")),
+        ("different unquoted colons", distinct(|number| format!("k{number}: b: c\n"))),
+        ("misspelt fields", fill(head, "Allowed_Tools: b\n", "---\n")),
+        (
+            "numbers below metadata",
+            distinct(
+                |number| if number == 0 { "metadata:\n".to_owned() } else { format!("  k{number}: 1\n") },
+            ),
+        ),
+        ("block scalars", distinct(|number| format!("k{number}: |\n\n  |\n"))),
+        ("anchors and aliases", fill(head, "a: [&a b, *a]\n", "---\n")),
+        ("open brackets", fill(&format!("{head}x: "), "[", "\n---\n")),
+        ("flow lists", fill(&format!("{head}x: ["), "[a], ", "]\n---\n")),
+        ("blocks, nested", distinct(|number| " ".repeat(number) + "a:\n")),
+        ("escapes", fill(&format!("{head}x: \""), "\\n", "\"\n---\n")),
+        ("tabs", fill(&format!("{head}x: a"), "\t", "b\n---\n")),
+        ("blank lines", fill(&format!("{head}x: |\n"), "\n", " b\n---\n")),
+        ("comments", fill(head, "# c\n", "---\n")),
+        ("control characters", fill(head, "\u{1}", "\n---\n")),
+        ("angle brackets", fill(&format!("{head}x: |\n "), "<a", "\n---\n")),
+        ("hyphens in the name", fill("---\nname: ", "-", "\ndescription: x\n---\n")),
+        ("fences after the frontmatter", fill(&body, "---\n", "")),
+        ("links", fill(&body, "[a](b.md)", "")),
+        (
+            "different links",
+            distinct(|number| if number == 0 { "---\n".to_owned() } else { format!("[a]({number}.md)") }),
+        ),
+        ("code fences", fill(&body, "```\n", "")),
+        ("quoted code fences", fill(&body, "> > ```", "")),
+        ("paths", fill(&body, "scripts/a.sh ", "")),
+        ("slashes", fill(&body, "/", "")),
+        ("one path", fill(&body, "scripts/", "")),
+        ("percent signs", fill(&body, "](%41%", "")),
+        ("brackets", fill(&body, "](", "")),
+        ("text after the frontmatter", fill(&body, "All work and no play. ", "")),
+    ]
+}

@@ -1,0 +1,87 @@
+//! How the profiles take the skills below a directory: what is valid, what is not and why.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use metier_skill::{Code, Location, Rules, is_skill_directory};
+use rayon::prelude::*;
+
+/// What one profile makes of the skills.
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    with_frontmatter: usize,
+    with_matching_name: usize,
+    valid: usize,
+    valid_with_matching_name: usize,
+    /// Not valid, and no finding says why: there must be none.
+    silent: usize,
+    errors: BTreeMap<Code, usize>,
+}
+
+/// A share in percent, with two places after the point.
+fn percent(part: usize, whole: usize) -> String {
+    let hundredths = part * 10_000 / whole.max(1);
+    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
+/// Prints a table for each profile.
+pub(crate) fn report(directory: &Path) -> std::io::Result<()> {
+    let mut skills = Vec::new();
+    find(directory, &mut skills)?;
+    for (profile, rules) in
+        [("strict", Rules::strict()), ("standard", Rules::standard()), ("lenient", Rules::lenient())]
+    {
+        let readings: Vec<_> = skills
+            .par_iter()
+            .filter_map(|path| Some((path, Location::directory(path).ok()?.validate(&rules).ok()?)))
+            .collect();
+        let mut counts = Counts { all: skills.len(), ..Counts::default() };
+        for (path, reading) in &readings {
+            let codes: Vec<Code> = reading.diagnostics.iter().map(|found| found.code).collect();
+            let bare = [Code::FrontmatterMissing, Code::FrontmatterUnclosed, Code::FrontmatterEmpty];
+            let name = reading.frontmatter.as_ref().and_then(|fields| fields.get("name")?.as_scalar());
+            let matches = name.is_some_and(|name| path.file_name().is_some_and(|dir| dir == name.text()));
+            counts.with_frontmatter += usize::from(!codes.iter().any(|code| bare.contains(code)));
+            counts.with_matching_name += usize::from(matches);
+            counts.valid += usize::from(reading.is_valid());
+            counts.valid_with_matching_name += usize::from(reading.is_valid() && matches);
+            let errors = reading.diagnostics.iter().filter(|found| found.is_error());
+            counts.silent += usize::from(!reading.is_valid() && errors.clone().count() == 0);
+            for found in errors {
+                *counts.errors.entry(found.code).or_default() += 1;
+            }
+        }
+        print(profile, &counts, readings.len());
+    }
+    Ok(())
+}
+
+fn print(profile: &str, counts: &Counts, read: usize) {
+    println!(
+        "{profile}: {read} of {} read, {} valid, {} dropped without a word",
+        counts.all, counts.valid, counts.silent
+    );
+    println!(
+        "  {} of the {} whose directory matches their name, {} of the {} with frontmatter",
+        percent(counts.valid_with_matching_name, counts.with_matching_name),
+        counts.with_matching_name,
+        percent(counts.valid, counts.with_frontmatter),
+        counts.with_frontmatter,
+    );
+    for (code, count) in &counts.errors {
+        println!("  {count:6} {code}");
+    }
+}
+
+fn find(directory: &Path, skills: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_symlink() || !path.is_dir() {
+            continue;
+        }
+        if is_skill_directory(&path) { skills.push(path) } else { find(&path, skills)? }
+    }
+    Ok(())
+}
