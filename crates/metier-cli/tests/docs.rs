@@ -1,0 +1,107 @@
+//! The documents are true: every `console` block prints what it says, and the table of findings is the code's.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use metier_skill::{Code, Profile, Severity};
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// One `$ command` of a block and the lines below it.
+struct Example {
+    command: String,
+    output: String,
+}
+
+/// The examples of every `console` block of a document.
+fn examples(document: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut inside = false;
+    for line in document.lines() {
+        match line {
+            "```console" => inside = true,
+            "```" => inside = false,
+            _ if !inside => {}
+            _ => match (line.strip_prefix("$ "), examples.last_mut()) {
+                (Some(command), _) => {
+                    examples.push(Example { command: command.to_owned(), output: String::new() });
+                }
+                (None, Some(example)) => writeln!(example.output, "{line}").unwrap(),
+                (None, None) => unreachable!("output before the first command: {line}"),
+            },
+        }
+    }
+    examples
+}
+
+#[test]
+fn every_example_prints_what_the_document_says() {
+    let mut count = 0;
+    for document in ["README.md", "docs/cli.md", "docs/digests.md", "docs/diagnostics.md"] {
+        // The examples of a document run one after the other, in a place with what they speak of.
+        let place = tempfile::tempdir().unwrap();
+        lay_out(place.path());
+        for Example { command, output } in examples(&fs::read_to_string(top().join(document)).unwrap()) {
+            count += 1;
+            assert_eq!(run(&command, place.path()), output, "{document}: {command}");
+        }
+    }
+    assert!(count >= 10, "only {count} examples found");
+}
+
+fn lay_out(place: &Path) {
+    let slips = "---\nname: Slips\ndescription: Use when: something slips\nmetadata:\n  version: 1.0\n---\n\
+                 Follow [the guide](guide.md).\n";
+    fs::create_dir(place.join("slips")).unwrap();
+    fs::write(place.join("slips/SKILL.md"), slips).unwrap();
+    let status = Command::new("cp").arg("-R").arg(top().join("examples")).arg(place).status().unwrap();
+    assert!(status.success());
+}
+
+/// What a person sees who types the command: both streams, in order.
+fn run(command: &str, place: &Path) -> String {
+    let metier = Path::new(env!("CARGO_BIN_EXE_metier")).parent().unwrap().to_str().unwrap();
+    let path = format!("{metier}:/usr/local/bin:/usr/bin:/bin");
+    let output = Command::new("sh")
+        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .current_dir(place)
+        .env_clear()
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_table_of_findings_is_the_code_s() {
+    let path = top().join("docs/diagnostics.md");
+    let document = fs::read_to_string(&path).unwrap();
+    let (begin, end) = ("<!-- codes -->\n", "<!-- end -->\n");
+    let (before, rest) = document.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let wanted = format!("{before}{begin}{}{end}{after}", table());
+    if std::env::vars_os().any(|(name, _)| name == "UPDATE_DOCS") {
+        fs::write(&path, &wanted).unwrap();
+    }
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        wanted,
+        "run with UPDATE_DOCS=1 to mend docs/diagnostics.md"
+    );
+}
+
+fn table() -> String {
+    let mut table = String::from("| code | means | strict | standard | lenient |\n|---|---|---|---|---|\n");
+    for code in Code::ALL {
+        let severity = |profile| code.severity(profile).map_or("–", Severity::as_str);
+        let columns = [Profile::Strict, Profile::Standard, Profile::Lenient].map(severity).join(" | ");
+        writeln!(table, "| `{code}` | {} | {columns} |", code.summary()).unwrap();
+    }
+    table
+}

@@ -1,0 +1,95 @@
+//! Dependencies point one way, pure crates stay pure, and licences are compatible with ours.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use metier_tests::top;
+use serde_json::Value;
+
+/// Our crates along the life of a skill. Each may depend on those before it.
+const LIFE: &[&str] = &["metier-skill", "metier-cli", "metier-bench", "metier-fuzz", "metier-tests"];
+
+/// Crates that must work anywhere, and what must never be among their dependencies, however deep.
+const PURE: &[&str] = &["metier-skill"];
+const IMPURE: &[&str] = &["tokio", "clap", "rmcp", "rusqlite", "reqwest", "ureq", "rayon"];
+
+/// Licences whose terms we can keep under MIT and under Apache-2.0.
+const LICENCES: &[&str] = &[
+    "MIT",
+    "Apache-2.0",
+    "Unlicense",
+    "Unicode-3.0",
+    "BSD-3-Clause",
+    "Zlib",
+    "Apache-2.0 WITH LLVM-exception",
+];
+
+fn metadata() -> Value {
+    let manifest = top().join("Cargo.toml");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--locked", "--all-features", "--manifest-path"])
+        .arg(manifest)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// For each package, the names of those it depends on, without what only its tests need.
+fn dependencies(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let packages = metadata["packages"].as_array().unwrap();
+    let name_of = |id: &Value| {
+        packages.iter().find(|package| package["id"] == *id).unwrap()["name"].as_str().unwrap().to_owned()
+    };
+    let mut all = BTreeMap::new();
+    for node in metadata["resolve"]["nodes"].as_array().unwrap() {
+        let normal = node["deps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|dep| dep["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null()));
+        all.insert(name_of(&node["id"]), normal.map(|dep| name_of(&dep["pkg"])).collect());
+    }
+    all
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let dependencies = dependencies(&metadata());
+    let position = |name: &str| LIFE.iter().position(|other| *other == name);
+    for (package, needs) in dependencies.iter().filter(|(name, _)| name.starts_with("metier")) {
+        let own = position(package).unwrap_or_else(|| panic!("{package} has no place in LIFE"));
+        for need in needs.iter().filter(|name| name.starts_with("metier")) {
+            assert!(position(need).is_some_and(|other| other < own), "{package} must not depend on {need}");
+        }
+    }
+}
+
+#[test]
+fn pure_crates_stay_pure() {
+    let dependencies = dependencies(&metadata());
+    for pure in PURE {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(*pure).to_owned()];
+        while let Some(package) = open.pop() {
+            assert!(!IMPURE.contains(&package.as_str()), "{pure} reaches {package}");
+            if seen.insert(package.clone()) {
+                open.extend(dependencies[&package].iter().cloned());
+            }
+        }
+        assert!(seen.len() > 3, "{pure} seems to have no dependencies at all");
+    }
+}
+
+#[test]
+fn licences_are_compatible() {
+    for package in metadata()["packages"].as_array().unwrap() {
+        let licence = package["license"].as_str().unwrap_or("none");
+        // `A OR B` needs one of them, `A AND B` both; `/` is the old way to write OR.
+        let is_fine = |part: &str| LICENCES.contains(&part.trim().trim_matches(['(', ')']));
+        let fine = licence.replace('/', " OR ").split(" AND ").all(|all| all.split(" OR ").any(is_fine));
+        assert!(fine, "{} is licensed under {licence}", package["name"]);
+    }
+}

@@ -1,0 +1,85 @@
+//! The house rules that a program can check: file lengths, first lines, and what must not be in the repository.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use metier_tests::top;
+
+/// Files longer than this are two files.
+const LINES_MAX: usize = 700;
+
+/// Every file that is part of the repository: what git tracks, or in a copy without git everything but builds.
+fn files() -> Vec<PathBuf> {
+    let tracked = Command::new("git").args(["ls-files", "-z"]).current_dir(top()).output();
+    if let Ok(output) = tracked
+        && output.status.success()
+    {
+        let names = String::from_utf8(output.stdout).unwrap();
+        return names.split('\0').filter(|name| !name.is_empty()).map(|name| top().join(name)).collect();
+    }
+    let mut files = Vec::new();
+    walk(&top(), &mut files);
+    files
+}
+
+fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") && !path.ends_with(".git") {
+            walk(&path, files);
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+}
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let rust = files().into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    let found: Vec<_> =
+        rust.filter_map(|path| fs::read_to_string(&path).ok().map(|text| (path, text))).collect();
+    assert!(found.len() > 20, "only {} sources found", found.len());
+    found
+}
+
+#[test]
+fn sources_are_short_and_say_what_they_own() {
+    for (path, text) in sources() {
+        let path = path.display();
+        assert!(text.starts_with("//! "), "{path} does not begin with what it owns");
+        assert!(text.lines().count() <= LINES_MAX, "{path} has more than {LINES_MAX} lines");
+    }
+}
+
+#[test]
+fn modules_have_names() {
+    for path in files() {
+        assert!(!path.ends_with("mod.rs"), "{} should be named for what it owns", path.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    // Put together here, so that this file is not found itself.
+    let stubs = ["todo", "unimplemented"].map(|word| format!("{word}!("));
+    for (path, text) in sources() {
+        for stub in &stubs {
+            assert!(!text.contains(stub.as_str()), "{} has a {stub}", path.display());
+        }
+        assert!(!text.contains("#[ignore"), "{} has an ignored test", path.display());
+    }
+}
+
+#[test]
+fn no_machine_is_named() {
+    let homes = ["root", "home", "Users"].map(|directory| format!("/{directory}/"));
+    for path in files() {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let is_data = path.components().any(|part| part.as_os_str() == "vectors");
+        for home in homes.iter().filter(|_| !is_data) {
+            assert!(!text.contains(home.as_str()), "{} names {home}", path.display());
+        }
+    }
+}
