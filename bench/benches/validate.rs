@@ -20,40 +20,52 @@ fn main() -> anyhow::Result<()> {
     let metier = build_metier()?;
     let reader = PathBuf::from(env!("CARGO_BIN_EXE_metier-bench"));
     let reference = reference(place.path());
-    println!(
-        "| skills | reading known files | finding and reading | metier validate | against finding and reading | skills-ref | against metier |"
-    );
-    println!("|---|---|---|---|---|---|---|");
-    for count in [1_000, 10_000] {
+    println!("| | {} skills | {} skills |", COUNTS[0], COUNTS[1]);
+    println!("|---|---|---|");
+    let mut columns = Vec::new();
+    for count in COUNTS {
         let skills = place.path().join(count.to_string());
         generate(&skills, count, 1)?;
         let mut programs = vec![
             program(&reader, &["read-known"], &skills),
             program(&reader, &["read"], &skills),
+            program(&metier, &["validate", "--skill-md-only"], &skills),
             program(&metier, &["validate"], &skills),
         ];
         programs.extend(reference.as_deref().map(|python| program(python, &["-c", REFERENCE], &skills)));
-        let times = in_turns(&mut programs, if count > 5_000 { 15 } else { 31 })?;
-        row(count, &times);
+        columns.push(in_turns(&mut programs, 25)?);
     }
+    rows(&columns);
     worst_inputs(&place.path().join("worst"))
 }
 
-fn row(count: usize, times: &[Duration]) {
-    let ms = |time: &Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
-    let ratio = |a: &Duration, b: &Duration| format!("{:.2}×", a.as_secs_f64() / b.as_secs_f64());
-    let (known, found, metier) = (&times[0], &times[1], &times[2]);
-    let (reference, against) = match times.get(3) {
-        Some(reference) => (ms(reference), ratio(reference, metier)),
-        None => ("skipped".to_owned(), "skipped".to_owned()),
+/// How many skills are validated.
+const COUNTS: [usize; 2] = [1_000, 10_000];
+
+/// A row a program, a column a count, and the ratios that the goals are about.
+fn rows(columns: &[Vec<Duration>]) {
+    let row = |title: &str, cell: &dyn Fn(&[Duration]) -> Option<String>| {
+        let cells: Vec<String> =
+            columns.iter().map(|times| cell(times).unwrap_or_else(|| "skipped".to_owned())).collect();
+        println!("| {title} | {} |", cells.join(" | "));
     };
-    let against_reading = ratio(metier, found);
-    println!(
-        "| {count} | {} | {} | {} | {against_reading} | {reference} | {against} |",
-        ms(known),
-        ms(found),
-        ms(metier)
-    );
+    let ms = |time: &Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    let time = |index: usize| move |times: &[Duration]| times.get(index).map(ms);
+    let ratio = |a: usize, b: usize| {
+        move |times: &[Duration]| {
+            Some(format!("{:.2}×", times.get(a)?.as_secs_f64() / times.get(b)?.as_secs_f64()))
+        }
+    };
+    row("only reading every `SKILL.md`, paths known", &time(0));
+    row("only finding and reading every `SKILL.md`", &time(1));
+    row("`metier validate --skill-md-only`", &time(2));
+    row("`metier validate`, with all advice", &time(3));
+    row("`skills-ref`, one process", &time(4));
+    row("**`--skill-md-only` against only reading**", &ratio(2, 0));
+    row("**`--skill-md-only` against finding and reading**", &ratio(2, 1));
+    row("**`validate` against finding and reading**", &ratio(3, 1));
+    row("**`skills-ref` against `--skill-md-only`**", &ratio(4, 2));
+    row("**`skills-ref` against `validate`**", &ratio(4, 3));
 }
 
 /// All skills of a directory through the reference, in one process.
@@ -70,11 +82,11 @@ fn program(path: &Path, args: &[&str], skills: &Path) -> Command {
 
 /// The best time of each, run one after the other in every round. Slow ones take part in fewer rounds.
 fn in_turns(programs: &mut [Command], rounds: usize) -> anyhow::Result<Vec<Duration>> {
-    const SLOW: Duration = Duration::from_secs(2);
+    const SLOW: Duration = Duration::from_secs(1);
     let mut best = vec![Duration::MAX; programs.len()];
     for round in 0..rounds {
         for (command, best) in programs.iter_mut().zip(&mut best) {
-            if round >= 2 && *best > SLOW {
+            if round >= 3 && *best > SLOW {
                 continue;
             }
             let start = Instant::now();

@@ -7,7 +7,7 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Code, Diagnostic, Fix, Location, Reading, Rules, Scalar, Severity, SkillError, Span};
+use metier_skill::{Code, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span};
 
 pub(crate) use github::github;
 pub(crate) use json::json;
@@ -51,16 +51,15 @@ struct SourceLine {
 }
 
 impl Checked {
-    /// Validates the skill at a path, if something is there.
-    pub(crate) fn new(path: &Path, location: Result<Location, SkillError>, rules: &Rules) -> Self {
-        let root = location.as_ref().map_or(path, |location| location.root()).to_owned();
+    /// What there is to print of a skill, whose findings name files relative to `root`.
+    pub(crate) fn new(path: &Path, root: &Path, reading: Result<Reading, SkillError>) -> Self {
         let path = path.to_owned();
-        match location.and_then(|location| location.validate(rules)) {
+        match reading {
             Ok(reading) => Self {
                 path,
                 name: name(&reading).map(ToOwned::to_owned),
                 is_valid: reading.is_valid(),
-                findings: reading.diagnostics.iter().map(|found| finding(found, &reading, &root)).collect(),
+                findings: reading.diagnostics.iter().map(|found| finding(found, &reading, root)).collect(),
             },
             Err(error) => Self { findings: vec![failure(&error, &path)], path, name: None, is_valid: false },
         }

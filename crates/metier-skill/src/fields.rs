@@ -6,7 +6,7 @@ use crate::diagnostic::Findings;
 use crate::name::{self, NameError, SkillName};
 use crate::value::{Data, Entry, Scalar, ScalarKind, Value};
 use crate::yaml::repair::quote;
-use crate::{Code, Edit, Fix, Origin, Rules, Skill, Span};
+use crate::{Body, Code, Edit, Fix, Origin, Rules, Skill, Span};
 
 /// The most characters of a description.
 pub const DESCRIPTION_MAX: usize = 1024;
@@ -43,7 +43,7 @@ pub(crate) fn check(
         metadata,
         allowed_tools,
         fields: others,
-        body: String::new(),
+        body: Body::default(),
     })
 }
 

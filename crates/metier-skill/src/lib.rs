@@ -20,6 +20,7 @@
 //! ```
 
 mod allowed_tools;
+mod body;
 mod client_fields;
 mod code;
 mod diagnostic;
@@ -40,6 +41,7 @@ mod write;
 mod yaml;
 
 pub use allowed_tools::AllowedTools;
+pub use body::Body;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Edit, Fix, Severity, Span};
 pub use digest::{Digest, tree_digest};

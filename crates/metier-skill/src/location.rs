@@ -31,12 +31,10 @@ enum Form {
     File,
 }
 
-/// A reading, the name of the file that it came from, and for a directory that, still open, with what the
-/// system knows of the file.
+/// A reading and, of a directory, the file that it came from with what the system knows of it.
 struct Loaded {
     reading: Reading,
-    file: Option<String>,
-    directory: Option<(OwnedFd, Stat)>,
+    file: Option<(&'static str, Stat)>,
 }
 
 impl Location {
@@ -94,23 +92,23 @@ impl Location {
         self.form == Form::File
     }
 
-    /// Reads the skill's file and holds it to the rules. This is one file read and nothing else.
+    /// Reads the skill's file and holds it to the rules, with advice on its text. This is one file read and
+    /// nothing else.
     pub fn load(&self, rules: &Rules) -> Result<Reading, SkillError> {
-        self.load_open(rules).map(|loaded| loaded.reading)
+        self.load_from(None, rules).map(|loaded| loaded.reading)
     }
 
-    /// [`Location::load`], and advice on the text and on the files around it.
+    /// [`Location::load`], and a look at the files around `SKILL.md`: limits, and advice.
     pub fn validate(&self, rules: &Rules) -> Result<Reading, SkillError> {
-        let Loaded { mut reading, file, directory } = self.load_open(rules)?;
-        let Some(file) = file else { return Ok(reading) };
-        let mut advice = lint::text(&reading, &file, rules);
-        if let Some((directory, stat)) = directory {
-            let known = Some((file.as_str(), stat));
-            let tree = Tree::below(directory, &self.path, known, &rules.limits, rules.symlinks)?;
-            advice.extend(lint::directory(&reading, &file, &tree, rules));
-            advice.extend(lint::group(&self.path, &file, rules));
+        if self.is_single_file() {
+            return self.load(rules);
         }
-        reading.diagnostics.append(&mut advice);
+        let directory = open_directory(CWD, &self.path).map_err(SkillError::io(&self.path))?;
+        let Loaded { mut reading, file } = self.load_from(Some(&directory), rules)?;
+        let Some((file, stat)) = file else { return Ok(reading) };
+        let tree = Tree::below(directory, &self.path, Some((file, stat)), &rules.limits, rules.symlinks)?;
+        reading.diagnostics.extend(lint::directory(&reading, file, &tree, rules));
+        reading.diagnostics.extend(lint::group(&self.path, file, rules));
         // In the order of the text; what is about other files comes after.
         let elsewhere = |found: &Diagnostic| found.file != file;
         reading
@@ -134,20 +132,29 @@ impl Location {
         tree_digest(&tree)
     }
 
-    fn load_open(&self, rules: &Rules) -> Result<Loaded, SkillError> {
+    /// Reads the skill's file, by the handle of its directory if that is open.
+    fn load_from(&self, directory: Option<&OwnedFd>, rules: &Rules) -> Result<Loaded, SkillError> {
         match &self.form {
-            Form::Directory { name } => self.load_directory(name, rules),
+            Form::Directory { name } => self.load_directory(name, directory, rules),
             Form::File => self.load_file(rules),
         }
     }
 
-    fn load_directory(&self, name: &str, rules: &Rules) -> Result<Loaded, SkillError> {
-        let directory = open_directory(CWD, &self.path).map_err(SkillError::io(&self.path))?;
+    fn load_directory(
+        &self,
+        name: &str,
+        directory: Option<&OwnedFd>,
+        rules: &Rules,
+    ) -> Result<Loaded, SkillError> {
         let nothing = |file: &str, code: Code, message: &str| {
-            Ok(Loaded { reading: Reading::nothing(rules, file, code, message), file: None, directory: None })
+            Ok(Loaded { reading: Reading::nothing(rules, file, code, message), file: None })
+        };
+        let open = |file: &str| match directory {
+            Some(directory) => open_regular(directory, file),
+            None => open_regular(CWD, self.path.join(file)),
         };
         for file in SKILL_FILES {
-            let opened = match open_regular(&directory, file) {
+            let opened = match open(file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) if is_link_error(&error) => match self.open_link(file, rules) {
                     Some(opened) => opened,
@@ -165,7 +172,7 @@ impl Location {
             let stat = opened.1;
             let mut reading = read_open(opened, &self.path, origin, rules)?;
             self.report_file_name(file, rules, &mut reading);
-            return Ok(Loaded { reading, file: Some(file.to_owned()), directory: Some((directory, stat)) });
+            return Ok(Loaded { reading, file: Some((file, stat)) });
         }
         nothing(
             "SKILL.md",
@@ -205,13 +212,13 @@ impl Location {
             let message =
                 "a skill must be markdown: a directory with `SKILL.md`, or a file whose name ends in `.md`";
             let reading = Reading::nothing(rules, &file, Code::NotMarkdown, message);
-            return Ok(Loaded { reading, file: None, directory: None });
+            return Ok(Loaded { reading, file: None });
         }
         // The path was given, so a link there is meant.
         let target = fs::canonicalize(&self.path).map_err(SkillError::io(&self.path))?;
         let opened = open_regular(CWD, &target).map_err(SkillError::io(&self.path))?;
         let reading = read_open(opened, &self.path, Origin::file(&file), rules)?;
-        Ok(Loaded { reading, file: Some(file), directory: None })
+        Ok(Loaded { reading, file: None })
     }
 }
 
@@ -240,7 +247,10 @@ fn read_open(
         }
     }
     bytes.truncate(filled);
-    Ok(read::read(bytes, origin, rules))
+    let mut reading = read::read(bytes, origin, rules);
+    reading.diagnostics.extend(lint::text(&reading, origin.file, rules));
+    reading.diagnostics.sort_by_key(|found| found.span);
+    Ok(reading)
 }
 
 /// Reads and validates the skill at a path: a directory, its `SKILL.md`, or a single markdown file.

@@ -1,11 +1,12 @@
 //! Bytes in, a skill and findings out. Never fails, never panics, never touches the disk.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::diagnostic::Findings;
 use crate::document::{self, Document};
 use crate::value::Value;
-use crate::{Code, Diagnostic, Rules, Skill, SkillName, Span, fields, lint};
+use crate::{Body, Code, Diagnostic, Rules, Skill, SkillName, Span, fields, lint};
 
 /// Where the bytes of a skill come from, as far as the rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct Reading {
     /// All findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// The text of the file; what is not UTF-8 is replaced.
-    pub text: String,
+    pub text: Arc<String>,
 }
 
 impl Reading {
@@ -68,7 +69,7 @@ impl Reading {
     pub(crate) fn nothing(rules: &Rules, file: &str, code: Code, message: impl Into<String>) -> Self {
         let mut findings = Findings::new(rules, file);
         findings.report(code, Span::default(), message);
-        Self { skill: None, frontmatter: None, diagnostics: findings.finish(""), text: String::new() }
+        Self { skill: None, frontmatter: None, diagnostics: findings.finish(""), text: Arc::default() }
     }
 }
 
@@ -95,7 +96,7 @@ pub fn read(bytes: impl Into<Vec<u8>>, origin: Origin<'_>, rules: &Rules) -> Rea
         );
     }
     let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
+        Ok(text) => Arc::new(text),
         Err(error) => return not_utf8(&error, findings),
     };
     let document = document::take_apart(&text, rules, &mut findings);
@@ -103,9 +104,8 @@ pub fn read(bytes: impl Into<Vec<u8>>, origin: Origin<'_>, rules: &Rules) -> Rea
         Some(frontmatter) => fields::check(frontmatter, origin, rules, &mut findings),
         None => None,
     };
-    let body = document.body.map_or("", |span| &text[span.range()]);
-    if let Some(skill) = &mut skill {
-        body.clone_into(&mut skill.body);
+    if let (Some(skill), Some(body)) = (&mut skill, document.body) {
+        skill.body = Body::rest_of(&text, body.start);
     }
     if document.is_bare && rules.synthesize_frontmatter && origin.directory.is_none() {
         let mut derived = Findings::new(rules, origin.file);
@@ -126,7 +126,7 @@ pub(crate) fn too_large(size: u64, rules: &Rules) -> String {
 fn not_utf8(error: &std::string::FromUtf8Error, mut findings: Findings<'_>) -> Reading {
     let good = error.utf8_error().valid_up_to();
     // Invalid bytes become U+FFFD, which is longer; up to the first of them offsets stay true.
-    let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+    let text = Arc::new(String::from_utf8_lossy(error.as_bytes()).into_owned());
     let message =
         format!("the file is not UTF-8: byte {good} is 0x{:02X}; save it as UTF-8", error.as_bytes()[good]);
     findings.report(Code::NotUtf8, Span::at(good), message);
@@ -134,7 +134,7 @@ fn not_utf8(error: &std::string::FromUtf8Error, mut findings: Findings<'_>) -> R
 }
 
 /// A skill out of a file's name and its first paragraph.
-fn synthesize(text: &str, origin: Origin<'_>, findings: &mut Findings<'_>) -> Option<Skill> {
+fn synthesize(text: &Arc<String>, origin: Origin<'_>, findings: &mut Findings<'_>) -> Option<Skill> {
     let id = SkillName::slug(origin.stem()?)?;
     let description = lint::first_paragraph(text)?;
     let description: String = description.chars().take(fields::DESCRIPTION_MAX).collect();
@@ -143,6 +143,6 @@ fn synthesize(text: &str, origin: Origin<'_>, findings: &mut Findings<'_>) -> Op
     );
     findings.report(Code::FrontmatterSynthesized, Span::default(), message);
     let mut skill = Skill::new(id, description);
-    text.clone_into(&mut skill.body);
+    skill.body = Body::rest_of(text, 0);
     Some(skill)
 }

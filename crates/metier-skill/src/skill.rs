@@ -1,6 +1,7 @@
 //! A skill as data.
 
 use crate::allowed_tools::AllowedTools;
+use crate::body::Body;
 use crate::name::SkillName;
 use crate::value::{Data, Entry, ScalarKind, Value};
 
@@ -25,7 +26,7 @@ pub struct Skill {
     /// All other fields, in the order of the file.
     pub fields: Vec<Entry>,
     /// The markdown after the frontmatter, byte for byte.
-    pub body: String,
+    pub body: Body,
 }
 
 impl Skill {
@@ -40,7 +41,7 @@ impl Skill {
             metadata: None,
             allowed_tools: None,
             fields: Vec::new(),
-            body: String::new(),
+            body: Body::default(),
         }
     }
 

@@ -18,7 +18,7 @@ impl Skill {
     /// use metier_skill::{Skill, SkillName};
     ///
     /// let mut skill = Skill::new(SkillName::new("hello").unwrap(), "Use when: greeting");
-    /// skill.body = "Say hello.\n".to_owned();
+    /// skill.body = "Say hello.\n".into();
     /// assert_eq!(
     ///     skill.to_skill_md(),
     ///     "---\nname: hello\ndescription: \"Use when: greeting\"\n---\nSay hello.\n",

@@ -88,7 +88,7 @@ proptest! {
             prop_assert!(reading.diagnostics.iter().all(|found| found.file == origin.file));
             prop_assert!(reading.diagnostics.iter().all(|found| !found.message.is_empty()));
             if let Ok(text) = str::from_utf8(&bytes.0) {
-                prop_assert_eq!(&reading.text, text);
+                prop_assert_eq!(reading.text.as_str(), text);
             }
         }
     }
@@ -114,7 +114,7 @@ proptest! {
     fn the_body_keeps_its_bytes(body in "\\PC{0,40}|[\r\n\t -]{0,20}") {
         let text = format!("---\nname: {DIRECTORY}\ndescription: d\n---\n{body}");
         let reading = read(text, Origin::directory(DIRECTORY), &Rules::standard());
-        prop_assert_eq!(reading.skill.unwrap().body, body);
+        prop_assert_eq!(reading.skill.unwrap().body, body.as_str());
     }
 }
 
@@ -404,7 +404,7 @@ fn any_skill() -> impl Strategy<Value = Skill> {
             metadata,
             allowed_tools,
             fields,
-            body,
+            body: body.into(),
         }
     })
 }

@@ -94,7 +94,8 @@ fn template(name: &SkillName, description: Option<&str>, script: Option<&str>) -
         "\n# {heading}\n\n## Steps\n\n{}1. Say what the agent should do first.\n1. Say how it knows that it is done.\n\n\
          ## Examples\n\nShow one request and the answer you would be glad of.\n",
         run.unwrap_or_default()
-    );
+    )
+    .into();
     Ok(skill)
 }
 

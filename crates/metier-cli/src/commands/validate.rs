@@ -43,6 +43,10 @@ pub(crate) struct Args {
     #[arg(long)]
     fix: bool,
 
+    /// Look at SKILL.md alone, not at the files around it
+    #[arg(long)]
+    skill_md_only: bool,
+
     /// How to print findings
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -76,7 +80,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut checked = Vec::new();
     let mut fixed = 0;
     for path in &args.paths {
-        for result in check_all(path, &rules, args.fix) {
+        for result in check_all(path, &rules, args) {
             let (skill, count) = result?;
             checked.push(skill);
             fixed += count;
@@ -100,31 +104,33 @@ type Outcome = anyhow::Result<(Checked, usize)>;
 
 /// The skill at a path, or those below it. A directory without any is checked as if it were one, which says
 /// what is missing.
-fn check_all(path: &Path, rules: &Rules, fix: bool) -> Vec<Outcome> {
+fn check_all(path: &Path, rules: &Rules, args: &Args) -> Vec<Outcome> {
     if !path.is_dir() {
-        return vec![check(path, Location::find(path), rules, fix)];
+        return vec![check(path, Location::find(path), rules, args)];
     }
     let probe = |path: &Path| {
-        let outcome = check(path, Location::directory(path), rules, fix);
+        let outcome = check(path, Location::directory(path), rules, args);
         let is_none = outcome.as_ref().is_ok_and(|(skill, _)| skill.lacks_file());
         (!is_none).then_some(outcome)
     };
     match find::skills(path, &probe) {
-        Ok(found) if found.is_empty() => vec![check(path, Location::directory(path), rules, fix)],
+        Ok(found) if found.is_empty() => vec![check(path, Location::directory(path), rules, args)],
         Ok(found) => found,
         Err(source) => {
             let error = SkillError::Io { path: path.to_owned(), source };
-            vec![Ok((Checked::new(path, Err(error), rules), 0))]
+            vec![Ok((Checked::new(path, path, Err(error)), 0))]
         }
     }
 }
 
-fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, fix: bool) -> Outcome {
-    let fixed = match &location {
-        Ok(location) if fix => mend(location, rules)?,
-        _ => 0,
+fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, args: &Args) -> Outcome {
+    let location = match location {
+        Ok(location) => location,
+        Err(error) => return Ok((Checked::new(path, path, Err(error)), 0)),
     };
-    Ok((Checked::new(path, location, rules), fixed))
+    let fixed = if args.fix { mend(&location, rules)? } else { 0 };
+    let reading = if args.skill_md_only { location.load(rules) } else { location.validate(rules) };
+    Ok((Checked::new(path, location.root(), reading), fixed))
 }
 
 /// Applies the fixes to a skill's file until none is left, and says how many there were.
