@@ -63,12 +63,11 @@ fn modules_have_names() {
 #[test]
 fn nothing_is_left_to_do() {
     // Put together here, so that this file is not found itself.
-    let stubs = ["todo", "unimplemented"].map(|word| format!("{word}!("));
+    let stubs = [("todo", "!("), ("unimplemented", "!("), ("#[", "ignore")].map(|(a, b)| format!("{a}{b}"));
     for (path, text) in sources() {
         for stub in &stubs {
             assert!(!text.contains(stub.as_str()), "{} has a {stub}", path.display());
         }
-        assert!(!text.contains("#[ignore"), "{} has an ignored test", path.display());
     }
 }
 

@@ -44,8 +44,11 @@ fn links(body: &str) -> impl Iterator<Item = (Span, &str)> {
     memmem::find_iter(body.as_bytes(), "](").filter_map(move |open| {
         let start = open + 2;
         let bytes = &body.as_bytes()[start..];
-        let end = bytes.iter().position(|byte| b") \n\r\t".contains(byte))?;
-        (!code.contains(open)).then(|| (Span::new(start, start + end), &body[start..start + end]))
+        // The next link's bracket ends the search too: links that never close would otherwise be searched to
+        // the end of the text, each of them.
+        let end = bytes.iter().position(|byte| b") \n\r\t]".contains(byte))?;
+        (bytes[end] != b']' && !code.contains(open))
+            .then(|| (Span::new(start, start + end), &body[start..start + end]))
     })
 }
 
