@@ -96,10 +96,21 @@ const PIECES: &[&str] = &[
 ];
 
 fn main() -> ExitCode {
-    let mut args = std::env::args().skip(1).filter_map(|arg| arg.parse::<u64>().ok());
-    let count = args.next().unwrap_or(200_000);
-    let seed = args.next().unwrap_or(1);
+    let args: Result<Vec<u64>, _> = std::env::args().skip(1).map(|arg| arg.parse()).collect();
+    let (count, seed) = match args.as_deref() {
+        Ok([]) => (200_000, 1),
+        Ok([count]) => (*count, 1),
+        Ok([count, seed]) => (*count, *seed),
+        _ => {
+            println!("usage: metier-fuzz [COUNT [SEED]]");
+            return ExitCode::from(2);
+        }
+    };
     let corpus = corpus();
+    if corpus.len() < 100 {
+        println!("FAILED: only {} texts among the vectors", corpus.len());
+        return ExitCode::FAILURE;
+    }
     // Promises that break are reported below, with the input.
     std::panic::set_hook(Box::new(|_| {}));
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
@@ -111,7 +122,8 @@ fn main() -> ExitCode {
                 scope.spawn(move || work(corpus, share, seed.wrapping_mul(1_000).wrapping_add(worker)))
             })
             .collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+        let died = || Failure { input: Vec::new(), what: "the runner itself panics".to_owned() };
+        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(died()))).collect()
     });
     let mut slowest = Slowest::default();
     for result in results {

@@ -32,9 +32,9 @@ pub(crate) struct UsageError(pub(crate) String);
 
 /// Prints an error with its causes and says what to exit with.
 pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
-    // The reader of a pipe has gone; it knows.
+    // The reader of a pipe has gone and knows; whether all was well, nobody can say any more.
     if error.chain().any(is_broken_pipe) {
-        return Exit::Done;
+        return Exit::Environment;
     }
     let text: Vec<String> = error.chain().map(ToString::to_string).collect();
     output.error(&text.join(": "));

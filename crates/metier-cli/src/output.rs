@@ -68,7 +68,7 @@ impl Output {
         let style = if self.is_styled { BOLD } else { Style::new() };
         for (index, line) in value.lines().enumerate() {
             let key = if index == 0 { key } else { "" };
-            writeln!(self.out, "{style}{key:<15}{style:#} {line}")?;
+            writeln!(self.out, "{style}{key:<15}{style:#} {}", clean(line))?;
         }
         Ok(())
     }
@@ -79,25 +79,35 @@ impl Output {
             return Ok(());
         }
         self.out.flush()?;
-        writeln!(self.err, "{note}")
+        writeln!(self.err, "{}", clean(&note.to_string()))
     }
 
     /// An error.
     pub(crate) fn error(&mut self, message: &str) {
         // If standard error is gone too, there is nobody left to tell.
         let _ = self.out.flush();
-        let _ = writeln!(self.err, "{ERROR}error{ERROR:#}: {message}");
+        let _ = writeln!(self.err, "{ERROR}error{ERROR:#}: {}", clean(message));
     }
 
     /// A line to standard error as it is, for commands whose messages have another tool's form.
     pub(crate) fn complaint(&mut self, line: &str) {
         let _ = self.out.flush();
-        let _ = writeln!(self.err, "{line}");
+        let _ = writeln!(self.err, "{}", clean(line));
+    }
+
+    /// A sum at the end of a result, which `--quiet` leaves out.
+    pub(crate) fn summary(&mut self, line: impl Display) -> io::Result<()> {
+        if self.quiet { Ok(()) } else { self.line(line) }
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+}
+
+/// Text from a skill or a path that is safe on a terminal: no control characters but line breaks and tabs.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// The columns to lay text out in: the terminal's, within reason.

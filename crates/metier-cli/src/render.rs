@@ -115,7 +115,8 @@ impl SourceLine {
     fn around(text: &str, span: Span) -> Option<Self> {
         let start = text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
         let line = &text[start..];
-        let line = &line[..line.find(['\n', '\r']).unwrap_or(line.len())];
+        let line = &line[..line.find('\n').unwrap_or(line.len())];
+        let line = line.strip_suffix('\r').unwrap_or(line);
         (line.len() <= Self::MAX).then(|| Self { text: line.to_owned(), start })
     }
 
@@ -126,7 +127,7 @@ impl SourceLine {
 
     /// The part of a span that lies in this line, counted from its beginning.
     fn inside(&self, span: Span) -> Span {
-        let start = span.start - self.start;
+        let start = (span.start - self.start).min(self.text.len());
         let end = (span.end - self.start).min(self.text.len());
         // Bytes that are not UTF-8 stand as something longer in the text.
         if self.text.get(start..end).is_some() { Span::new(start, end) } else { Span::at(start) }

@@ -4,6 +4,8 @@
 
 #[path = "cli/general.rs"]
 mod general;
+#[path = "cli/hostile.rs"]
+mod hostile;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/reference.rs"]

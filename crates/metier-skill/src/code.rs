@@ -52,6 +52,7 @@ macro_rules! codes {
 codes! {
     // The file
     SkillMdMissing       "skill-md-missing"       [E E E] "the directory has no `SKILL.md`";
+    SkillMdNotFile       "skill-md-not-file"      [E E E] "`SKILL.md` is not a regular file";
     SkillMdLink          "skill-md-link"          [E E E] "`SKILL.md` is a symbolic link that is not followed";
     SkillMdLinkFollowed  "skill-md-link-followed" [W W W] "`SKILL.md` is a symbolic link into the skill";
     SkillMdLowercase     "skill-md-lowercase"     [W W W] "the file is called `skill.md`, not `SKILL.md`";
@@ -115,6 +116,7 @@ codes! {
     SkillTooLarge        "skill-too-large"        [E E E] "the skill's files together are larger than the limit";
     TooManyEntries       "too-many-entries"       [E E E] "the skill has more files and directories than the limit";
     TooDeep              "too-deep"               [E E E] "directories are nested deeper than the limit";
+    LinkOutside          "link-outside"           [W E W] "a symbolic link leads out of the skill";
     LinkSkipped          "link-skipped"           [W W W] "a symbolic link in the skill is not followed";
     FileSkipped          "file-skipped"           [W W W] "something in the skill is not a regular file and is left out";
     Unreadable           "unreadable"             [W W W] "a file or directory of the skill cannot be read";

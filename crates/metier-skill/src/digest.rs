@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::SkillError;
-use crate::tree::Tree;
+use crate::tree::{SkipReason, Tree};
 
 /// `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,11 +17,6 @@ impl Digest {
     /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
-    }
-
-    /// The 32 bytes.
-    pub const fn bytes(&self) -> &[u8; 32] {
-        &self.0
     }
 
     /// The 64 digits, without `sha256:`.
@@ -39,8 +34,12 @@ impl Digest {
 /// SHA-256 over the text `metier-tree-1` and a zero byte, then for each file, in byte order of the paths:
 /// the 64 digits of its content's SHA-256, a blank, `x` if its owner may run it or else `-`, a blank, its
 /// path with `/` between the parts, and a zero byte. Links, special files and version-control directories
-/// are left out. A single-file skill counts as a directory that holds it as `SKILL.md`.
+/// are left out; what cannot be read is an error. A single-file skill counts as a directory that holds it as `SKILL.md`.
 pub fn tree_digest(tree: &Tree) -> Result<Digest, SkillError> {
+    if let Some(skipped) = tree.skipped.iter().find(|skipped| skipped.reason == SkipReason::Unreadable) {
+        let source = std::io::ErrorKind::PermissionDenied.into();
+        return Err(SkillError::Io { path: tree.root.join(&skipped.path), source });
+    }
     let mut hash = Sha256::new_with_prefix(b"metier-tree-1\0");
     let mut buffer = vec![0; 64 << 10];
     for file in &tree.files {

@@ -172,7 +172,7 @@ fn report_tabs(yaml: &str, base: usize, value: Option<&Value>, findings: &mut Fi
     }
     let mut spans = Vec::new();
     if let Some(value) = value {
-        scalar_spans(value, &mut spans);
+        value.scalar_spans(&mut spans);
     }
     let text_of = |span: &Span| yaml.get(span.start - base..span.end - base).unwrap_or_default();
     spans.retain(|span| text_of(span).starts_with(['"', '\'', '|', '>']));
@@ -197,18 +197,5 @@ fn report_tabs(yaml: &str, base: usize, value: Option<&Value>, findings: &mut Fi
             );
         }
         start = next;
-    }
-}
-
-fn scalar_spans(value: &Value, spans: &mut Vec<Span>) {
-    match &value.data {
-        Data::Scalar(_) => spans.push(value.span),
-        Data::List(items) => items.iter().for_each(|item| scalar_spans(item, spans)),
-        Data::Map(entries) => {
-            for entry in entries {
-                spans.push(entry.key_span);
-                scalar_spans(&entry.value, spans);
-            }
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! The rules on the fields of the frontmatter, one function a field.
 
+use std::collections::HashMap;
+
 use crate::allowed_tools::{AllowedTools, rule_problem};
 use crate::client_fields;
 use crate::diagnostic::Findings;
@@ -168,10 +170,14 @@ impl<'a> Fields<'a, '_, '_> {
     }
 
     /// The name that the rules leave: the directory's, or for a single file the nearest that keeps the rule.
+    /// A name that keeps the rule and is not the directory's may be the right one of the two.
     fn name_fix(&self, text: &str, span: Span) -> Option<Fix> {
+        if SkillName::new(text).is_ok() {
+            return None;
+        }
         let right = match self.origin.directory {
             Some(directory) => SkillName::new(directory).ok()?,
-            None => SkillName::slug(text)?,
+            None => SkillName::slug(text).filter(|_| text.chars().count() <= name::NAME_MAX)?,
         };
         (right.as_str() != text).then(|| {
             let written = match ScalarKind::of_plain(right.as_str()) {
@@ -333,6 +339,10 @@ impl<'a> Fields<'a, '_, '_> {
 
     /// Fields that are not the standard's.
     fn others(&mut self) {
+        let mut spellings: HashMap<String, usize> = HashMap::new();
+        for entry in self.entries {
+            *spellings.entry(squash(entry.key.text())).or_default() += 1;
+        }
         for entry in self.entries {
             let key = entry.key.text();
             if STANDARD_FIELDS.contains(&key) {
@@ -340,7 +350,7 @@ impl<'a> Fields<'a, '_, '_> {
             }
             match client_fields::find(key) {
                 Some(field) => self.client_field(entry, field),
-                None => self.unknown_field(entry),
+                None => self.unknown_field(entry, &spellings),
             }
         }
     }
@@ -360,12 +370,11 @@ impl<'a> Fields<'a, '_, '_> {
         }
     }
 
-    fn unknown_field(&mut self, entry: &Entry) {
+    fn unknown_field(&mut self, entry: &Entry, spellings: &HashMap<String, usize>) {
         let key = entry.key.text();
         let meant = STANDARD_FIELDS.into_iter().find(|field| squash(field) == squash(key));
-        let is_only = |field: &&str| {
-            self.entries.iter().filter(|entry| squash(entry.key.text()) == squash(field)).count() == 1
-        };
+        // Of two that could be meant, renaming either would be a guess.
+        let is_only = |field: &&str| spellings.get(&squash(field)) == Some(&1);
         let (message, fix) = match meant.filter(|field| is_only(field) && self.would_fit(field, &entry.value))
         {
             Some(field) => {
@@ -397,17 +406,20 @@ impl<'a> Fields<'a, '_, '_> {
 
     fn report_not_string(&mut self, code: Code, key: &str, entry: &Entry, scalar: &Scalar) {
         let noun = scalar.kind().noun();
-        let message =
-            format!("`{key}` must be a string, and YAML takes `{}` for {noun}; quote it", scalar.text());
+        let message = format!(
+            "`{key}` must be a string, and YAML takes `{}` for {noun}; quote it",
+            scalar.text().escape_debug()
+        );
         let fix = quote_fix(scalar, value_span(entry));
         self.findings.report_with_fix(code, value_span(entry), message, fix);
     }
 }
 
-/// Quotes around a plain scalar as it stands; nothing to quote where there is no text.
+/// Quotes around a plain scalar as it stands; null would become a text that nobody wrote.
 fn quote_fix(scalar: &Scalar, span: Span) -> Option<Fix> {
     let edit = Edit { span, text: quote(scalar.text()) };
-    (!scalar.text().is_empty()).then(|| Fix { title: "quote the value".to_owned(), edits: vec![edit] })
+    (scalar.kind() != ScalarKind::Null)
+        .then(|| Fix { title: "quote the value".to_owned(), edits: vec![edit] })
 }
 
 /// Whether a required text is not there: null, empty or blank.

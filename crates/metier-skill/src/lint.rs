@@ -95,13 +95,12 @@ pub(crate) fn directory(reading: &Reading, file: &str, tree: &Tree, rules: &Rule
 /// Advice on where a skill lies: in `skills/group/name`, many agents do not find it.
 pub(crate) fn group(path: &Path, file: &str, rules: &Rules) -> Vec<Diagnostic> {
     let mut findings = Findings::new(rules, file);
-    let Some(parent) = path.parent().filter(|parent| !parent.ends_with("skills")) else { return Vec::new() };
-    let mut above = parent.components().rev().map(std::path::Component::as_os_str);
-    if let Some(group) = above.next().filter(|_| above.any(|name| name == "skills")) {
+    let group = path.parent().filter(|group| !group.ends_with("skills"));
+    if let Some(group) = group.filter(|group| group.parent().is_some_and(|above| above.ends_with("skills"))) {
         let message = format!(
             "the skill lies in the group directory `{}`: Claude Code, Gemini CLI, VS Code and Zed look only \
              directly below `skills`; move it there",
-            group.display()
+            group.file_name().unwrap_or_default().display()
         );
         findings.report(Code::SkillNested, Span::default(), message);
     }
@@ -143,8 +142,8 @@ fn skipped(tree: &Tree, rules: &Rules, list: &mut Vec<Diagnostic>) {
                 (Code::LinkSkipped, "a symbolic link is not followed; put the file itself here")
             }
             SkipReason::LinkOutside => (
-                Code::LinkSkipped,
-                "a symbolic link that leads out of the skill is never followed; put the file itself here",
+                Code::LinkOutside,
+                "a symbolic link leads out of the skill and is never followed; put the file itself here",
             ),
             SkipReason::Special => (Code::FileSkipped, "this is no regular file and is left out; remove it"),
             SkipReason::Unreadable => (Code::Unreadable, "this cannot be read; check its permissions"),

@@ -158,12 +158,15 @@ impl Location {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) if is_link_error(&error) => match self.open_link(file, rules) {
                     Some(opened) => opened,
-                    None if fs::metadata(self.path.join(file)).is_err() => continue,
+                    // A link that leads nowhere is no reason to pass over the other file.
+                    None if file == SKILL_FILES[0] && tree::exists(&self.path.join(SKILL_FILES[1])) => {
+                        continue;
+                    }
                     None => return nothing(file, Code::SkillMdLink, LINK),
                 },
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                     let message = format!("`{file}` is not a regular file; put one in its place");
-                    return nothing(file, Code::SkillMdMissing, &message);
+                    return nothing(file, Code::SkillMdNotFile, &message);
                 }
                 Err(source) => return Err(SkillError::Io { path: self.path.join(file), source }),
                 Ok(opened) => opened,
@@ -177,7 +180,7 @@ impl Location {
         nothing(
             "SKILL.md",
             Code::SkillMdMissing,
-            "the directory has no `SKILL.md`; add one, or run `metier new`",
+            "the directory has no `SKILL.md`, in capitals; add one, or start with `metier new`",
         )
     }
 

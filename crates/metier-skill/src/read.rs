@@ -108,9 +108,9 @@ pub fn read(bytes: impl Into<Vec<u8>>, origin: Origin<'_>, rules: &Rules) -> Rea
         skill.body = Body::rest_of(&text, body.start);
     }
     if document.is_bare && rules.synthesize_frontmatter && origin.directory.is_none() {
-        let mut derived = Findings::new(rules, origin.file);
-        if let Some(skill) = synthesize(&text, origin, &mut derived) {
-            let diagnostics = derived.finish(&text);
+        if let Some(skill) = synthesize(&text, origin, &mut findings) {
+            let mut diagnostics = findings.finish(&text);
+            diagnostics.retain(|found| found.code != Code::FrontmatterMissing);
             return Reading { skill: Some(skill), frontmatter: None, diagnostics, text };
         }
     }
@@ -136,13 +136,14 @@ fn not_utf8(error: &std::string::FromUtf8Error, mut findings: Findings<'_>) -> R
 /// A skill out of a file's name and its first paragraph.
 fn synthesize(text: &Arc<String>, origin: Origin<'_>, findings: &mut Findings<'_>) -> Option<Skill> {
     let id = SkillName::slug(origin.stem()?)?;
-    let description = lint::first_paragraph(text)?;
+    let description = lint::first_paragraph(text.trim_start_matches('\u{feff}'))?;
     let description: String = description.chars().take(fields::DESCRIPTION_MAX).collect();
     let message = format!(
         "there is no frontmatter; the name `{id}` and the description come from the file's name and first paragraph"
     );
     findings.report(Code::FrontmatterSynthesized, Span::default(), message);
     let mut skill = Skill::new(id, description);
-    skill.body = Body::rest_of(text, 0);
+    let bom = text.len() - text.trim_start_matches('\u{feff}').len();
+    skill.body = Body::rest_of(text, bom);
     Some(skill)
 }

@@ -28,8 +28,6 @@ pub struct Limits {
     pub compatibility_chars: usize,
     /// Bytes of all files of one skill.
     pub skill_bytes: u64,
-    /// Bytes of all skills of one mounted set.
-    pub set_bytes: u64,
     /// Files and directories of one skill.
     pub entries: usize,
     /// Levels of directories in one skill.
@@ -45,7 +43,6 @@ impl Default for Limits {
             frontmatter_depth: 64,
             compatibility_chars: 500,
             skill_bytes: 10 * MIB,
-            set_bytes: 50 * MIB,
             entries: 2_000,
             depth: 16,
         }

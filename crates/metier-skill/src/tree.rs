@@ -220,8 +220,7 @@ impl Walk<'_> {
             }
             FileType::Directory if depth >= self.limits.depth => self.exceed(Exceeded::Depth),
             FileType::Directory => {
-                let inner =
-                    open_directory(fd, name).and_then(|inner| self.directory(inner, &path, depth + 1));
+                let inner = open_inner(fd, name).and_then(|inner| self.directory(inner, &path, depth + 1));
                 if inner.is_err() {
                     self.skip(path, SkipReason::Unreadable);
                 }
@@ -278,6 +277,12 @@ impl Walk<'_> {
 pub(crate) fn open_directory(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(at, path, flags, Mode::empty())?)
+}
+
+/// Opens a directory inside a skill: not if it has become a link since it was listed.
+fn open_inner(at: impl AsFd, name: impl Arg) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(at, name, flags, Mode::empty())?)
 }
 
 /// Opens a regular file, and says what the system knows of it: never through a link, and never waiting for the writer of a

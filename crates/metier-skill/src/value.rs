@@ -251,6 +251,20 @@ impl Value {
         self.as_map()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
+    /// Where all scalars in it stand, keys too.
+    pub(crate) fn scalar_spans(&self, spans: &mut Vec<Span>) {
+        match &self.data {
+            Data::Scalar(_) => spans.push(self.span),
+            Data::List(items) => items.iter().for_each(|item| item.scalar_spans(spans)),
+            Data::Map(entries) => {
+                for entry in entries {
+                    spans.push(entry.key_span);
+                    entry.value.scalar_spans(spans);
+                }
+            }
+        }
+    }
+
     /// Whether it is nothing: empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         self.as_scalar().is_some_and(|scalar| scalar.kind == ScalarKind::Null)

@@ -94,7 +94,7 @@ struct Builder<'a, 'f, 'r> {
 impl Builder<'_, '_, '_> {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
         if let Some(tag) = event.tag() {
-            let message = format!("the tag `{}` is not allowed; remove it", tag.original());
+            let message = format!("the tag `{}` is not allowed; remove it", tag.original().escape_debug());
             self.findings.report(Code::YamlTag, span, message);
         }
         match event {
@@ -120,11 +120,14 @@ impl Builder<'_, '_, '_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Anchor(_, name) => {
-                let message = format!("the anchor `&{name}` is not allowed; remove it, or quote the value");
+                let message = format!(
+                    "the anchor `&{}` is not allowed; remove it, or quote the value",
+                    name.escape_debug()
+                );
                 self.findings.report(Code::YamlAnchor, span, message);
             }
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                let name = self.slice(span);
+                let name = self.slice(span).escape_debug();
                 let message = format!("the alias `{name}` is not allowed; write the value out, or quote it");
                 self.findings.report(Code::YamlAlias, span, message);
                 self.close(Value { data: Data::default(), span });
@@ -151,15 +154,11 @@ impl Builder<'_, '_, '_> {
             ScalarStyle::Folded => '>',
             _ => return span,
         };
-        let between = self.slice(Span::new(self.last_end, span.start));
-        let is_header = |(at, _): &(usize, &str)| {
-            let (line, rest) = between[at + 1..].split_once(['\n', '\r']).unwrap_or((&between[at + 1..], ""));
-            let after =
-                line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-')).trim();
-            (after.is_empty() || after.starts_with('#')) && rest.trim().is_empty()
-        };
-        let start =
-            between.match_indices(header).find(is_header).map_or(span.start, |(at, _)| self.last_end + at);
+        // Between the header's line and the content are only blank lines, and after the header only a comment.
+        let between = self.slice(Span::new(self.last_end, span.start)).trim_end();
+        let line = between.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        let code = between[line..].split(" #").next().unwrap_or_default();
+        let start = code.rfind(header).map_or(span.start, |at| self.last_end + line + at);
         let text = self.slice(Span::new(start, span.end));
         Span::new(start, start + text.trim_end().len())
     }
@@ -208,7 +207,8 @@ impl Builder<'_, '_, '_> {
                     if is_new(&key, entries, seen) {
                         entries.push(Entry { key, key_span, value });
                     } else {
-                        let message = format!("the key `{}` stands here twice; remove one", key.text());
+                        let message =
+                            format!("the key `{}` stands here twice; remove one", key.text().escape_debug());
                         self.findings.report(Code::YamlDuplicateKey, key_span, message);
                     }
                 }

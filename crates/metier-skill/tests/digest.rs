@@ -355,7 +355,7 @@ fn skill_md_that_is_no_regular_file_is_reported() {
     for place in &places {
         let reading = validated(place.path()).unwrap();
         let codes: Vec<Code> = reading.diagnostics.iter().map(|found| found.code).collect();
-        assert_eq!(codes, [Code::SkillMdMissing]);
+        assert_eq!(codes, [Code::SkillMdNotFile]);
         assert!(!reading.is_valid());
     }
 }

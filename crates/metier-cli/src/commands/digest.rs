@@ -6,7 +6,7 @@ use metier_skill::{Limits, Location};
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, clean};
 
 /// Print the digest of a whole skill: every file's path, run bit and content
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.json(&json!({ "skills": rows.iter().map(row).collect::<Vec<_>>() }))?;
     } else {
         for (path, digest) in rows {
-            output.line(format_args!("{digest}  {}", path.display()))?;
+            output.line(format_args!("{digest}  {}", clean(&path.display().to_string())))?;
         }
     }
     Ok(Exit::Done)

@@ -1,6 +1,7 @@
 //! `metier new`: a skill to start from, which passes `validate --strict`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// Add an executable script of this name
+    /// Add a shell script of this name
     #[arg(long, value_name = "FILE")]
     script: Option<String>,
 }
@@ -48,7 +49,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     // Made beside its place and moved there whole, so that a failure leaves nothing behind.
     fs::create_dir_all(&args.directory)
         .with_context(|| format!("cannot make {}", args.directory.display()))?;
-    let staging = tempfile::Builder::new().prefix(".metier-new-").tempdir_in(&args.directory)?;
+    let staging = tempfile::Builder::new().prefix(".metier-new-").tempdir_in(&args.directory);
+    let staging = staging.with_context(|| format!("cannot make {}", target.display()))?;
     let made = staging.path().join(name.as_str());
     fs::create_dir(&made)?;
     fs::write(made.join("SKILL.md"), skill.to_skill_md())?;
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         fs::create_dir(made.join("scripts"))?;
         let path = made.join("scripts").join(script);
         fs::write(&path, "#!/usr/bin/env bash\nset -euo pipefail\n\necho \"Say what this script found.\"\n")?;
-        make_executable(&path)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     }
     fs::rename(&made, &target).with_context(|| format!("cannot make {}", target.display()))?;
     output.line(target.join("SKILL.md").display())?;
@@ -70,10 +72,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 /// The script's name, if it is one file in one directory.
 fn checked_script(name: &str) -> Result<&str, UsageError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if name.chars().all(plain) && !name.starts_with('.') && !name.is_empty() {
+    let is_shell = name.rsplit_once('.').is_none_or(|(_, ending)| ending == "sh");
+    if name.chars().all(plain) && !name.starts_with('.') && !name.is_empty() && is_shell {
         Ok(name)
     } else {
-        Err(UsageError(format!("`{name}` cannot be a script's name; use letters, digits, `.`, `-` and `_`")))
+        Err(UsageError(format!("`{name}` cannot be a shell script's name; write something like `run.sh`")))
     }
 }
 
@@ -97,15 +100,4 @@ fn template(name: &SkillName, description: Option<&str>, script: Option<&str>) -
     )
     .into();
     Ok(skill)
-}
-
-fn make_executable(path: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
-    }
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
 }

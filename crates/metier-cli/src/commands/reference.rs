@@ -13,7 +13,7 @@ use serde_json::{Map, json};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::exit::{Exit, UsageError};
-use crate::output::Output;
+use crate::output::{Output, clean};
 
 mod python;
 
@@ -90,7 +90,7 @@ fn directory(path: &Path) -> Result<PathBuf, UsageError> {
 fn validate(path: &Path, output: &mut Output) -> anyhow::Result<Exit> {
     let errors = errors(path)?;
     if errors.is_empty() {
-        output.line(format_args!("Valid skill: {}", path.display()))?;
+        output.line(format_args!("Valid skill: {}", clean(&path.display().to_string())))?;
         return Ok(Exit::Done);
     }
     output.complaint(&format!("Validation failed for {}:", path.display()));
@@ -147,7 +147,9 @@ fn document_error(reading: &Reading) -> Option<String> {
     let is_about_document = |code: Code| code < Code::NameMissing;
     let found = reading.diagnostics.iter().find(|found| found.is_error() && is_about_document(found.code))?;
     Some(match found.code {
-        Code::SkillMdMissing => "Missing required file: SKILL.md".to_owned(),
+        Code::SkillMdMissing | Code::SkillMdNotFile | Code::SkillMdLink => {
+            "Missing required file: SKILL.md".to_owned()
+        }
         Code::FrontmatterMissing => "SKILL.md must start with YAML frontmatter (---)".to_owned(),
         Code::FrontmatterUnclosed => "SKILL.md frontmatter not properly closed with ---".to_owned(),
         Code::FrontmatterEmpty | Code::FrontmatterNotMapping => {

@@ -81,25 +81,25 @@ impl Shown {
         output.row("description", &wrapped(&skill.description, output::width().saturating_sub(16)))?;
         for (key, value) in [("license", &skill.license), ("compatibility", &skill.compatibility)] {
             if let Some(value) = value {
-                output.row(key, &clean(value))?;
+                output.row(key, value)?;
             }
         }
         if let Some(tools) = &skill.allowed_tools {
             let tools = if tools.is_empty() { "none at all".to_owned() } else { tools.rules().join("\n") };
-            output.row("allowed-tools", &clean(&tools))?;
+            output.row("allowed-tools", &tools)?;
         }
         for (key, value) in skill.metadata_text() {
-            output.row("metadata", &clean(&format!("{key}: {value}")))?;
+            output.row("metadata", &format!("{key}: {value}"))?;
         }
         for entry in &skill.fields {
-            output.row("other field", &clean(&format!("{}: {}", entry.key.text(), entry.value)))?;
+            output.row("other field", &format!("{}: {}", entry.key.text(), entry.value))?;
         }
         output.row("path", path)?;
         let (listed, active) = self.cost();
         output.row("tokens", &format!("about {listed} while listed, {active} more when active"))?;
         for file in &self.tree.files {
             let run = if file.executable { ", can be run" } else { "" };
-            output.row("file", &format!("{} ({} bytes{run})", clean(&file.path_text()), file.size))?;
+            output.row("file", &format!("{} ({} bytes{run})", file.path_text(), file.size))?;
         }
         output.row("SKILL.md digest", &self.skill_md_digest.to_string())?;
         output.row("tree digest", &self.tree_digest.to_string())?;
@@ -139,15 +139,10 @@ impl Shown {
     }
 }
 
-/// Text of a skill that is safe to print: no control characters but line breaks.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
-}
-
 /// The text in lines of at most `width` characters, broken between words.
 fn wrapped(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
-    for word in clean(text).split_whitespace() {
+    for word in text.split_whitespace() {
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {

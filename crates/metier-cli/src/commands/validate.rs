@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -79,11 +80,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     };
     let mut checked = Vec::new();
     let mut fixed = 0;
+    let mut failures = Vec::new();
     for path in &args.paths {
-        for result in check_all(path, &rules, args) {
-            let (skill, count) = result?;
+        for (skill, mended) in check_all(path, &rules, args) {
             checked.push(skill);
-            fixed += count;
+            match mended {
+                Ok(count) => fixed += count,
+                Err(error) => failures.push(error),
+            }
         }
     }
     match if args.json { Format::Json } else { args.format } {
@@ -95,12 +99,16 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.fix {
         output.note(format_args!("fixed {fixed} {}", if fixed == 1 { "finding" } else { "findings" }))?;
     }
+    if !failures.is_empty() {
+        failures.iter().for_each(|error| output.error(&format!("{error:#}")));
+        return Ok(Exit::Environment);
+    }
     let all_valid = checked.iter().all(|skill| skill.is_valid);
     Ok(if all_valid { Exit::Done } else { Exit::Findings })
 }
 
-/// A skill as it is after mending, and how many findings were fixed.
-type Outcome = anyhow::Result<(Checked, usize)>;
+/// A skill as it is after mending, and how many findings were fixed or why they could not be.
+type Outcome = (Checked, anyhow::Result<usize>);
 
 /// The skill at a path, or those below it. A directory without any is checked as if it were one, which says
 /// what is missing.
@@ -110,15 +118,14 @@ fn check_all(path: &Path, rules: &Rules, args: &Args) -> Vec<Outcome> {
     }
     let probe = |path: &Path| {
         let outcome = check(path, Location::directory(path), rules, args);
-        let is_none = outcome.as_ref().is_ok_and(|(skill, _)| skill.lacks_file());
-        (!is_none).then_some(outcome)
+        (!outcome.0.lacks_file()).then_some(outcome)
     };
     match find::skills(path, &probe) {
         Ok(found) if found.is_empty() => vec![check(path, Location::directory(path), rules, args)],
         Ok(found) => found,
         Err(source) => {
             let error = SkillError::Io { path: path.to_owned(), source };
-            vec![Ok((Checked::new(path, path, Err(error)), 0))]
+            vec![(Checked::new(path, path, Err(error)), Ok(0))]
         }
     }
 }
@@ -126,11 +133,11 @@ fn check_all(path: &Path, rules: &Rules, args: &Args) -> Vec<Outcome> {
 fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, args: &Args) -> Outcome {
     let location = match location {
         Ok(location) => location,
-        Err(error) => return Ok((Checked::new(path, path, Err(error)), 0)),
+        Err(error) => return (Checked::new(path, path, Err(error)), Ok(0)),
     };
-    let fixed = if args.fix { mend(&location, rules)? } else { 0 };
+    let fixed = if args.fix { mend(&location, rules) } else { Ok(0) };
     let reading = if args.skill_md_only { location.load(rules) } else { location.validate(rules) };
-    Ok((Checked::new(path, location.root(), reading), fixed))
+    (Checked::new(path, location.root(), reading), fixed)
 }
 
 /// Applies the fixes to a skill's file until none is left, and says how many there were.
@@ -139,7 +146,12 @@ fn mend(location: &Location, rules: &Rules) -> anyhow::Result<usize> {
     for _ in 0..ROUNDS {
         let Ok(reading) = location.load(rules) else { break };
         let Some(first) = reading.diagnostics.iter().find(|found| found.fix.is_some()) else { break };
-        let path = location.root().join(&first.file);
+        // A single file's name need not be text.
+        let path = if location.is_single_file() {
+            location.path().to_owned()
+        } else {
+            location.path().join(&first.file)
+        };
         let (text, count) = apply_fixes(&reading.text, &reading.diagnostics);
         if count == 0 {
             break;
@@ -150,15 +162,26 @@ fn mend(location: &Location, rules: &Rules) -> anyhow::Result<usize> {
     Ok(fixed)
 }
 
-/// Puts a new text in the place of the old one, whole or not at all.
+/// Puts a new text in the place of the old one, whole or not at all, with its owner and permissions.
 fn replace(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
+    let meta = fs::symlink_metadata(path)?;
+    anyhow::ensure!(!meta.is_symlink(), "it is a symbolic link; mend the file that it leads to");
+    anyhow::ensure!(
+        meta.nlink() == 1,
+        "it has other names (hard links) that would keep the old text; mend it by hand"
+    );
     let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    // The name of a temporary file is nothing to bother anybody with.
+    let mut file =
+        tempfile::NamedTempFile::new_in(directory).map_err(|error| std::io::Error::from(error.kind()))?;
     file.write_all(new.as_bytes())?;
-    file.as_file().set_permissions(fs::metadata(path)?.permissions())?;
+    let made = file.as_file().metadata()?;
+    if (made.uid(), made.gid()) != (meta.uid(), meta.gid()) {
+        fchown(file.as_file(), Some(meta.uid()), Some(meta.gid())).context("its owner cannot be kept")?;
+    }
+    file.as_file().set_permissions(meta.permissions())?;
     file.as_file().sync_all()?;
-    anyhow::ensure!(!path.is_symlink(), "it is a symbolic link");
     anyhow::ensure!(fs::read(path)? == old.as_bytes(), "it has changed meanwhile; run the command again");
-    file.persist(path)?;
+    file.persist(path).map_err(|error| std::io::Error::from(error.error.kind()))?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Checked;
-use crate::output::Output;
+use crate::output::{Output, clean};
 
 pub(crate) fn github(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     for finding in checked.iter().flat_map(|skill| &skill.findings) {
@@ -22,7 +22,7 @@ pub(crate) fn github(checked: &[Checked], output: &mut Output) -> io::Result<()>
 
 /// Without this, a line break in untrusted text would begin a command of its own.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    clean(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
 fn property(text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use metier_skill::Fix;
+use metier_skill::{Fix, Span};
 use serde::Serialize;
 
 use super::{Checked, Finding};
@@ -30,6 +30,8 @@ struct Row<'a> {
     line: usize,
     column: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<&'a Fix>,
 }
 
@@ -51,6 +53,7 @@ fn row(finding: &Finding) -> Row<'_> {
         file: finding.file.display().to_string(),
         line: finding.line,
         column: finding.column,
+        span: finding.span,
         fix: finding.fix.as_ref(),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let warnings = findings.len() - errors;
     let valid = checked.iter().filter(|skill| skill.is_valid).count();
-    output.line(format_args!(
+    output.summary(format_args!(
         "{}: {valid} valid, {} not; {}, {}",
         count(checked.len(), "skill"),
         checked.len() - valid,

@@ -1,7 +1,7 @@
 //! Files that a body names: the targets of relative links, and paths below the usual directories.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
 
 use memchr::{memchr_iter, memmem};
 
@@ -16,9 +16,13 @@ const LISTED: usize = 50;
 
 /// What the body names and the skill does not have, each once. Spans are those in `body`, moved by `base`.
 pub(super) fn missing(body: &str, base: usize, tree: &Tree) -> Vec<(Span, String)> {
+    // Beyond a limit files are there that were not looked at.
+    if !tree.exceeded.is_empty() {
+        return Vec::new();
+    }
     let mut seen = HashSet::new();
     let links = links(body).filter_map(|(span, target)| Some((span, target, relative(target)?)));
-    let paths = paths(body).map(|(span, path)| (span, path, path.to_owned()));
+    let paths = paths(body).filter_map(|(span, path)| Some((span, path, relative(path)?)));
     links
         .chain(paths)
         .filter(|(_, written, target)| seen.insert(*written) && !is_there(tree, target))
@@ -35,7 +39,17 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     let first = tree.files.partition_point(|file| file.path_bytes() < below.as_bytes());
     let is_directory =
         tree.files.get(first).is_some_and(|file| file.path_bytes().starts_with(below.as_bytes()));
-    is_file || is_directory || tree.skipped.iter().any(|skipped| Path::new(path).starts_with(&skipped.path))
+    is_file || is_directory || is_skipped(tree, path)
+}
+
+/// Whether a path, or a directory that it lies in, was left out.
+fn is_skipped(tree: &Tree, path: &str) -> bool {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let is_left_out = |end: usize| {
+        let part = path[..end].as_bytes();
+        tree.skipped.binary_search_by(|skipped| skipped.path.as_os_str().as_bytes().cmp(part)).is_ok()
+    };
+    !tree.skipped.is_empty() && ends.into_iter().any(is_left_out)
 }
 
 /// Targets of `[text](target)` outside code blocks, as they are written.
@@ -58,7 +72,9 @@ fn relative(target: &str) -> Option<String> {
     let placeholder =
         path.contains(['<', '>', '{', '}', '*', '$', '|', '"', '\\', '`', '…']) || path.contains("...");
     let scheme = path.split('/').next().is_some_and(|first| first.contains(':'));
-    if path.is_empty() || placeholder || scheme || path.starts_with(['/', '~', '@']) {
+    // An empty directory leaves no trace among the files; a parenthesis may go on behind the next one.
+    let unclear = path.ends_with('/') || path.contains('(') || path.starts_with("www.");
+    if path.is_empty() || placeholder || scheme || unclear || path.starts_with(['/', '~', '@']) {
         return None;
     }
     // Words that merely stand in parentheses, as in `[x](optional)`, are no files.

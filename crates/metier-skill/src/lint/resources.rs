@@ -63,7 +63,11 @@ pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, rules: &Rules, list
             report(&path, Code::ScriptNoShebang, message.to_owned());
         }
         if !file.executable {
-            report(&path, Code::ScriptNotExecutable, format!("the script has no run bit; `chmod +x {path}`"));
+            report(
+                &path,
+                Code::ScriptNotExecutable,
+                "the script has no run bit; give it one with `chmod +x`".to_owned(),
+            );
         }
     }
 }

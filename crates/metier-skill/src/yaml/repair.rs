@@ -1,5 +1,7 @@
 //! The one slip in YAML that is common enough to mend: `key: some text: more text`, unquoted, on one line.
 
+use std::collections::HashSet;
+
 use crate::diagnostic::Findings;
 use crate::value::{Data, Value};
 use crate::{Code, Edit, Fix, Rules, Span, fix, yaml};
@@ -13,25 +15,43 @@ pub(crate) fn read(
     rules: &Rules,
     findings: &mut Findings<'_>,
 ) -> Option<Value> {
-    let edits = unquoted_colons(text, base);
-    let mended = fix::spliced(text, base, &edits);
-    let mut found = findings.empty();
-    let value = yaml::read(&mended, base, rules.limits.frontmatter_depth, &mut found).ok().flatten();
-    let Some(mut value) = value.filter(|_| !edits.is_empty()) else {
-        findings.report(stop.code, Span::at(stop.offset), stop.message);
-        return None;
-    };
-    let starts = mended_starts(&edits);
-    let unmend = |offset| original_offset(&edits, &starts, offset);
-    move_spans(&mut value, &unmend);
-    findings.absorb(found, &unmend);
+    let mut edits = unquoted_colons(text, base);
+    // The first round may have edited lines inside quoted or block scalars; those are dropped for the second.
+    for _ in 0..2 {
+        let mended = fix::spliced(text, base, &edits);
+        let mut found = findings.empty();
+        let value = yaml::read(&mended, base, rules.limits.frontmatter_depth, &mut found).ok().flatten();
+        let Some(mut value) = value.filter(|_| !edits.is_empty()) else { break };
+        let starts = mended_starts(&edits);
+        let mut scalars = Vec::new();
+        value.scalar_spans(&mut scalars);
+        let scalars: HashSet<Span> = scalars.into_iter().collect();
+        let is_value = |index: usize| {
+            scalars.contains(&Span::new(starts[index], starts[index] + edits[index].text.len()))
+        };
+        if !(0..edits.len()).all(is_value) {
+            let values: Vec<bool> = (0..edits.len()).map(is_value).collect();
+            let mut is_kept = values.into_iter();
+            edits.retain(|_| is_kept.next().unwrap_or(false));
+            continue;
+        }
+        let unmend = |offset| original_offset(&edits, &starts, offset);
+        move_spans(&mut value, &unmend);
+        findings.absorb(found, &unmend);
+        report(edits, findings);
+        return Some(value);
+    }
+    findings.report(stop.code, Span::at(stop.offset), stop.message);
+    None
+}
+
+fn report(edits: Vec<Edit>, findings: &mut Findings<'_>) {
     for Edit { span, text } in edits {
         let message = "invalid YAML: an unquoted value cannot have `: ` in it. Goose drops the skill without a \
                        word, VS Code cuts the value there; quote it";
         let fix = Fix::replace("quote the value", span, text);
         findings.report_with_fix(Code::YamlUnquotedColon, span, message, fix);
     }
-    Some(value)
 }
 
 /// Where each edit begins in the mended text.

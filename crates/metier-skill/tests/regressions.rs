@@ -1,0 +1,150 @@
+//! Inputs that once went wrong, each with what is right.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use metier_skill::{
+    Code, Location, Origin, Reading, Rules, SymlinkPolicy, Tree, apply_fixes, read, validate_skill,
+};
+
+/// Reads frontmatter in a directory `s`, under the standard rules.
+fn frontmatter(fields: &str) -> Reading {
+    read(format!("---\n{fields}---\nDo it.\n"), Origin::directory("s"), &Rules::standard())
+}
+
+fn mended(fields: &str) -> String {
+    let reading = frontmatter(fields);
+    let (text, _) = apply_fixes(&reading.text, &reading.diagnostics);
+    text.strip_prefix("---\n").unwrap().strip_suffix("---\nDo it.\n").unwrap().to_owned()
+}
+
+#[test]
+fn the_repair_of_colons_leaves_other_scalars_alone() {
+    let head = "name: s\n";
+    for inside in [
+        "description: 'Use when first\n  see: this: that\n  end'\n",
+        "\"description\": |\n  Use when\n  Note: this: that\n",
+        "description: Use when x\nmetadata:\n  - |\n    a: b: c\n",
+    ] {
+        let before = format!("{head}{inside}license: MIT: yes\n");
+        assert_eq!(mended(&before), format!("{head}{inside}license: \"MIT: yes\"\n"));
+    }
+}
+
+#[test]
+fn null_is_not_made_a_text() {
+    let fields = "name: s\ndescription: Use when x\nmetadata:\n  a: null\n  b: ~\n";
+    assert_eq!(mended(fields), fields);
+}
+
+#[test]
+fn a_good_name_is_not_changed_to_the_directory_s() {
+    let fields = "name: other\ndescription: Use when x\n";
+    assert!(frontmatter(fields).diagnostics.iter().any(|found| found.code == Code::NameMismatch));
+    assert_eq!(mended(fields), fields);
+    assert_eq!(mended("name: S\ndescription: Use when x\n"), "name: s\ndescription: Use when x\n");
+}
+
+#[test]
+fn a_block_scalar_s_header_is_found_behind_comments() {
+    let fields = "name: # a | b |\n  |\n  S\ndescription: Use when x\n";
+    assert_eq!(mended(fields), "name: # a | b |\n  s\ndescription: Use when x\n");
+}
+
+fn skill_in(place: &Path, body: &str) -> std::path::PathBuf {
+    let path = place.join("s");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("SKILL.md"), format!("---\nname: s\ndescription: Use when x\n---\n{body}")).unwrap();
+    path
+}
+
+fn codes(path: &Path) -> Vec<Code> {
+    validate_skill(path, &Rules::standard()).unwrap().diagnostics.iter().map(|found| found.code).collect()
+}
+
+#[test]
+fn references_are_looked_up_as_paths() {
+    let place = tempfile::tempdir().unwrap();
+    let body = "[a](dir/) [b](www.example.com) [c](a_(b).md) [d](x/../real.md) scripts/../real.md [e](link/deep/x.md)";
+    let path = skill_in(place.path(), body);
+    fs::write(path.join("real.md"), "").unwrap();
+    symlink(".", path.join("link")).unwrap();
+    assert_eq!(codes(&path), [Code::LinkSkipped]);
+}
+
+#[test]
+fn a_link_out_of_the_skill_is_an_error() {
+    let place = tempfile::tempdir().unwrap();
+    let path = skill_in(place.path(), "See `p`.");
+    symlink("/etc/hostname", path.join("p")).unwrap();
+    assert!(!validate_skill(&path, &Rules::standard()).unwrap().is_valid());
+    assert!(codes(&path).contains(&Code::LinkOutside));
+}
+
+#[test]
+fn what_cannot_be_read_leaves_no_digest() {
+    let place = tempfile::tempdir().unwrap();
+    let path = skill_in(place.path(), "Do it.");
+    let limits = Rules::standard().limits;
+    let mut tree = Tree::of_directory(&path, &limits, SymlinkPolicy::Skip).unwrap();
+    assert!(metier_skill::tree_digest(&tree).is_ok());
+    // Root can read everything, so the directory is made to vanish behind the listing instead.
+    fs::remove_file(path.join("SKILL.md")).unwrap();
+    assert!(metier_skill::tree_digest(&tree).is_err());
+    tree.files.clear();
+    fs::create_dir(path.join("locked")).unwrap();
+    let is_root =
+        fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    if !is_root {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path.join("locked"), fs::Permissions::from_mode(0)).unwrap();
+        assert!(Location::find(&path).unwrap().tree_digest(&limits).is_err());
+        fs::set_permissions(path.join("locked"), fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn a_group_directory_is_one_between_skills_and_the_skill() {
+    for (path, is_group) in
+        [("skills/group/s", true), ("skills/s", false), ("skills/a/b/s", false), ("group/s", false)]
+    {
+        let place = tempfile::tempdir().unwrap();
+        let parent = place.path().join(path).parent().unwrap().to_owned();
+        fs::create_dir_all(&parent).unwrap();
+        let found = codes(&skill_in(&parent, "Do it."));
+        assert_eq!(found.contains(&Code::SkillNested), is_group, "{path}");
+    }
+}
+
+#[test]
+fn a_single_file_without_frontmatter_can_get_one() {
+    let mut rules = Rules::standard();
+    rules.synthesize_frontmatter = true;
+    let reading = read("\u{feff}# Title\n\nSay hello\nto all.\n", Origin::file("My Notes.md"), &rules);
+    assert!(reading.is_valid(), "{:?}", reading.diagnostics);
+    let skill = reading.skill.unwrap();
+    assert_eq!((skill.id.as_str(), skill.description.as_str()), ("my-notes", "Say hello to all."));
+    assert_eq!(skill.body, "# Title\n\nSay hello\nto all.\n");
+    let found: Vec<Code> = reading.diagnostics.iter().map(|found| found.code).collect();
+    assert_eq!(found, [Code::FrontmatterSynthesized, Code::Bom]);
+    assert!(!read("# Title\n\nSay hello.\n", Origin::directory("x"), &rules).is_valid());
+}
+
+#[test]
+fn client_fields_are_typed_where_metier_uses_them() {
+    let fields = "name: s\ndescription: Use when x\ndisable-model-invocation: yes\nuser-invocable: false\n\
+                  version: 1.10\ndisallowed-tools: [Bash(rm *), Write]\n";
+    let skill = frontmatter(fields).skill.unwrap();
+    assert!(skill.is_hidden_from_models());
+    assert!(!skill.is_user_invocable());
+    assert_eq!(skill.version(), Some("1.10"));
+    assert_eq!(skill.disallowed_tools().unwrap().rules(), ["Bash(rm *)", "Write"]);
+    let plain = frontmatter("name: s\ndescription: Use when x\nmetadata:\n  version: \"2\"\n").skill.unwrap();
+    assert!(
+        !plain.is_hidden_from_models() && plain.is_user_invocable() && plain.disallowed_tools().is_none()
+    );
+    assert_eq!(plain.version(), Some("2"));
+}
