@@ -339,10 +339,8 @@ impl<'a> Fields<'a, '_, '_> {
 
     /// Fields that are not the standard's.
     fn others(&mut self) {
-        let mut spellings: HashMap<String, usize> = HashMap::new();
-        for entry in self.entries {
-            *spellings.entry(squash(entry.key.text())).or_default() += 1;
-        }
+        // Only counted where there is an unknown field: most skills have none.
+        let mut spellings = None;
         for entry in self.entries {
             let key = entry.key.text();
             if STANDARD_FIELDS.contains(&key) {
@@ -350,7 +348,10 @@ impl<'a> Fields<'a, '_, '_> {
             }
             match client_fields::find(key) {
                 Some(field) => self.client_field(entry, field),
-                None => self.unknown_field(entry, &spellings),
+                None => {
+                    let spellings = spellings.get_or_insert_with(|| count_spellings(self.entries));
+                    self.unknown_field(entry, spellings);
+                }
             }
         }
     }
@@ -431,6 +432,15 @@ fn is_nothing(scalar: &Scalar) -> bool {
 fn value_span(entry: &Entry) -> Span {
     let span = entry.value.span;
     if span.start == span.end { entry.key_span } else { span }
+}
+
+/// How often each spelling of a key occurs, in the sense of [`squash`].
+fn count_spellings(entries: &[Entry]) -> HashMap<String, usize> {
+    let mut spellings = HashMap::new();
+    for entry in entries {
+        *spellings.entry(squash(entry.key.text())).or_default() += 1;
+    }
+    spellings
 }
 
 /// Letters and digits only, so that `allowedTools`, `allowed_tools` and `Allowed-Tools` compare equal.

@@ -107,12 +107,11 @@ pub fn read(bytes: impl Into<Vec<u8>>, origin: Origin<'_>, rules: &Rules) -> Rea
     if let (Some(skill), Some(body)) = (&mut skill, document.body) {
         skill.body = Body::rest_of(&text, body.start);
     }
-    if document.is_bare && rules.synthesize_frontmatter && origin.directory.is_none() {
-        if let Some(skill) = synthesize(&text, origin, &mut findings) {
-            let mut diagnostics = findings.finish(&text);
-            diagnostics.retain(|found| found.code != Code::FrontmatterMissing);
-            return Reading { skill: Some(skill), frontmatter: None, diagnostics, text };
-        }
+    let may_synthesize = document.is_bare && rules.synthesize_frontmatter && origin.directory.is_none();
+    if may_synthesize && let Some(skill) = synthesize(&text, origin, &mut findings) {
+        let mut diagnostics = findings.finish(&text);
+        diagnostics.retain(|found| found.code != Code::FrontmatterMissing);
+        return Reading { skill: Some(skill), frontmatter: None, diagnostics, text };
     }
     let Document { frontmatter, .. } = document;
     Reading { skill, frontmatter, diagnostics: findings.finish(&text), text }

@@ -100,7 +100,7 @@ fn what_cannot_be_read_leaves_no_digest() {
         fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
     if !is_root {
         use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(path.join("locked"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path.join("locked"), fs::Permissions::from_mode(0o0)).unwrap();
         assert!(Location::find(&path).unwrap().tree_digest(&limits).is_err());
         fs::set_permissions(path.join("locked"), fs::Permissions::from_mode(0o700)).unwrap();
     }

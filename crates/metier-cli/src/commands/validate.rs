@@ -100,7 +100,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.note(format_args!("fixed {fixed} {}", if fixed == 1 { "finding" } else { "findings" }))?;
     }
     if !failures.is_empty() {
-        failures.iter().for_each(|error| output.error(&format!("{error:#}")));
+        for error in &failures {
+            output.error(&format!("{error:#}"));
+        }
         return Ok(Exit::Environment);
     }
     let all_valid = checked.iter().all(|skill| skill.is_valid);

@@ -21,12 +21,12 @@ pub(super) fn missing(body: &str, base: usize, tree: &Tree) -> Vec<(Span, String
         return Vec::new();
     }
     let mut seen = HashSet::new();
-    let links = links(body).filter_map(|(span, target)| Some((span, target, relative(target)?)));
-    let paths = paths(body).filter_map(|(span, path)| Some((span, path, relative(path)?)));
-    links
-        .chain(paths)
-        .filter(|(_, written, target)| seen.insert(*written) && !is_there(tree, target))
-        .map(|(span, _, target)| (Span::new(base + span.start, base + span.end), target))
+    links(body)
+        .chain(paths(body))
+        .filter(|(_, written)| seen.insert(*written))
+        .filter_map(|(span, written)| Some((span, relative(written)?)))
+        .filter(|(_, target)| !is_there(tree, target))
+        .map(|(span, target)| (Span::new(base + span.start, base + span.end), target))
         .take(LISTED)
         .collect()
 }
@@ -46,7 +46,7 @@ fn is_there(tree: &Tree, path: &str) -> bool {
 fn is_skipped(tree: &Tree, path: &str) -> bool {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let is_left_out = |end: usize| {
-        let part = path[..end].as_bytes();
+        let part = &path.as_bytes()[..end];
         tree.skipped.binary_search_by(|skipped| skipped.path.as_os_str().as_bytes().cmp(part)).is_ok()
     };
     !tree.skipped.is_empty() && ends.into_iter().any(is_left_out)
