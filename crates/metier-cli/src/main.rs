@@ -20,7 +20,7 @@ use crate::output::{ColorChoice, Output};
 #[derive(Debug, Parser)]
 #[command(name = "metier", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
-Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied by policy, 4 not found,
+Exit codes: 0 done, 1 findings, 2 wrong use, 4 not found,
             5 something is missing or cannot be read or written, 70 a bug in metier
 
 Examples:
@@ -33,7 +33,7 @@ struct Cli {
     #[arg(long, short, global = true)]
     quiet: bool,
 
-    /// When to use colour
+    /// When to use colour: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     color: ColorChoice,
 

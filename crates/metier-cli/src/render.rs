@@ -53,7 +53,7 @@ struct SourceLine {
 impl Checked {
     /// What there is to print of a skill, whose findings name files relative to `root`.
     pub(crate) fn new(path: &Path, root: &Path, reading: Result<Reading, SkillError>) -> Self {
-        let path = path.to_owned();
+        let path = shown(path);
         match reading {
             Ok(reading) => Self {
                 path,
@@ -63,6 +63,11 @@ impl Checked {
             },
             Err(error) => Self { findings: vec![failure(&error, &path)], path, name: None, is_valid: false },
         }
+    }
+
+    /// Whether there is anything to say, a warning included.
+    pub(crate) fn has_findings(&self) -> bool {
+        !self.findings.is_empty()
     }
 
     /// Whether there is no `SKILL.md` at all.
@@ -83,13 +88,18 @@ fn finding(found: &Diagnostic, reading: &Reading, root: &Path) -> Finding {
         code: found.code.as_str(),
         severity: found.severity,
         message: found.message.clone(),
-        file: root.join(&found.file),
+        file: shown(&root.join(&found.file)),
         line: found.line,
         column: found.column,
         span,
         source: span.and_then(|span| SourceLine::around(&reading.text, span)),
         fix: found.fix.clone(),
     }
+}
+
+/// A path as people write it: `./a` is `a`.
+fn shown(path: &Path) -> PathBuf {
+    path.strip_prefix("./").ok().filter(|rest| *rest != Path::new("")).unwrap_or(path).to_owned()
 }
 
 fn failure(error: &SkillError, path: &Path) -> Finding {

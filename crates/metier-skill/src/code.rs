@@ -100,7 +100,7 @@ codes! {
     DescriptionMarkup    "description-markup"     [W W W] "`description` has text that looks like an XML tag";
     LicenseNotString     "license-not-string"     [W E W] "`license` is not a string";
     CompatibilityNotString "compatibility-not-string" [W E W] "`compatibility` is a number or another scalar that is not a string";
-    CompatibilityNotText "compatibility-not-text" [E E W] "`compatibility` is a list or a mapping";
+    CompatibilityNotText "compatibility-not-text" [E E W] "`compatibility` is a list, a mapping or a reserved word";
     CompatibilityEmpty   "compatibility-empty"    [E E W] "`compatibility` is empty";
     CompatibilityTooLong "compatibility-too-long" [E E W] "`compatibility` is longer than 500 characters";
     MetadataShape        "metadata-shape"         [W W W] "`metadata` is not a mapping of strings to strings";

@@ -10,7 +10,7 @@ use crate::Diagnostic;
 #[non_exhaustive]
 pub enum SkillError {
     /// There is nothing at the path.
-    #[error("skill not found: {}", path.display())]
+    #[error("skill not found: there is nothing at {}", path.display())]
     NotFound {
         /// The path as it was given.
         path: PathBuf,

@@ -245,7 +245,8 @@ impl<'a> Fields<'a, '_, '_> {
     fn compatibility(&mut self) -> Option<String> {
         let entry = self.find_present("compatibility")?;
         let span = value_span(entry);
-        let Some(scalar) = entry.value.as_scalar() else {
+        let Some(scalar) = entry.value.as_scalar().filter(|scalar| scalar.kind() != ScalarKind::Reserved)
+        else {
             let message = format!("`compatibility` must be a string, not {}", entry.value.noun());
             self.findings.report(Code::CompatibilityNotText, span, message);
             return Some(entry.value.to_string());
@@ -383,11 +384,16 @@ impl<'a> Fields<'a, '_, '_> {
                 (message, Some(Fix::replace(format!("rename the field to `{field}`"), entry.key_span, field)))
             }
             None => {
-                let message = format!(
-                    "unknown field `{}`; it is kept, but no client is known to read it. Move it below `metadata`",
-                    key.escape_debug()
-                );
-                (message, None)
+                let nearest = STANDARD_FIELDS
+                    .into_iter()
+                    .find(|field| self.find(field).is_none() && is_near(field, key));
+                let advice = match nearest {
+                    Some(field) => format!("did you mean `{field}`?"),
+                    None => {
+                        "it is kept, but no client is known to read it. Move it below `metadata`".to_owned()
+                    }
+                };
+                (format!("unknown field `{}`; {advice}", key.escape_debug()), None)
             }
         };
         self.findings.report_with_fix(Code::FieldUnknown, entry.key_span, message, fix);
@@ -434,6 +440,24 @@ fn value_span(entry: &Entry) -> Span {
     if span.start == span.end { entry.key_span } else { span }
 }
 
+/// Whether two keys differ by at most two letters put in, left out or changed.
+fn is_near(field: &str, key: &str) -> bool {
+    if field.len().abs_diff(key.len()) > 2 || field.len() < 4 {
+        return false;
+    }
+    let (field, key) = (squash(field), squash(key));
+    let mut row: Vec<usize> = (0..=key.len()).collect();
+    for (index, letter) in field.bytes().enumerate() {
+        let mut before = std::mem::replace(&mut row[0], index + 1);
+        for (column, other) in key.bytes().enumerate() {
+            let changed = before + usize::from(letter != other);
+            before = row[column + 1];
+            row[column + 1] = changed.min(before + 1).min(row[column] + 1);
+        }
+    }
+    row[key.len()] <= 2
+}
+
 /// How often each spelling of a key occurs, in the sense of [`squash`].
 fn count_spellings(entries: &[Entry]) -> HashMap<String, usize> {
     let mut spellings = HashMap::new();
@@ -467,6 +491,21 @@ fn find_tag(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn misspelt_keys_are_near() {
+        for (field, key) in [
+            ("description", "descrption"),
+            ("name", "nmae"),
+            ("license", "licence"),
+            ("metadata", "meta_dta"),
+        ] {
+            assert!(is_near(field, key), "{key}");
+        }
+        for (field, key) in [("name", "tags"), ("license", "version"), ("description", "describe")] {
+            assert!(!is_near(field, key), "{key}");
+        }
+    }
 
     #[test]
     fn tags_are_told_from_comparisons() {

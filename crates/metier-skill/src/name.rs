@@ -44,7 +44,7 @@ pub enum NameError {
     #[error("a skill's name is invalid: it cannot have two hyphens in a row")]
     DoubleHyphen,
     /// Something other than a letter, a digit or a hyphen.
-    #[error("a skill's name is invalid: `{}` is not a letter, a digit or a hyphen", .0.escape_debug())]
+    #[error("a skill's name is invalid: `{}` is no letter a to z, digit or hyphen", .0.escape_debug())]
     InvalidCharacter(char),
 }
 

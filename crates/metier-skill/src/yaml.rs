@@ -63,9 +63,44 @@ fn stop(error: &ScanError, end: usize, base: usize) -> Stop {
         ErrorKind::RecursionLimitExceeded => {
             (Code::YamlTooDeep, "the frontmatter is nested too deeply; flatten it".to_owned())
         }
-        _ => (Code::YamlSyntax, format!("invalid YAML: {}", error.info())),
+        kind => {
+            let advice = advice(kind).map(|advice| format!("; {advice}")).unwrap_or_default();
+            (Code::YamlSyntax, format!("invalid YAML: {}{advice}", error.info()))
+        }
     };
     Stop { code, offset, message }
+}
+
+/// What to do about the errors that people really make.
+fn advice(kind: &ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::UnclosedQuotedScalar
+        | ErrorKind::InvalidQuotedScalarIndent
+        | ErrorKind::DocumentIndicatorInQuotedScalar => {
+            "a quote before this is probably never closed: close it, or indent the lines that the text goes on in"
+        }
+        ErrorKind::InvalidTrailingDoubleQuotedScalar | ErrorKind::InvalidTrailingSingleQuotedScalar => {
+            "the quotes end before the value does: put them round all of it"
+        }
+        ErrorKind::UnknownQuotedScalarEscape => "write `\\\\` for a backslash, or use single quotes",
+        ErrorKind::UnclosedFlowCollection { .. } => {
+            "close the bracket, or quote the value if it is meant as text"
+        }
+        ErrorKind::UnexpectedCharacter { .. } | ErrorKind::MissingAnchorOrAliasName => {
+            "a value that begins like this must be quoted"
+        }
+        ErrorKind::MappingValueNotAllowed
+        | ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::InvalidIndentation => {
+            "check the indentation of this line and the one before, or quote a value with `: ` in it"
+        }
+        ErrorKind::SimpleKeyExpected => "write a field as `key: value`, with a blank after the colon",
+        ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabAtBlockScalarStart
+        | ErrorKind::TabNotAllowed => "indent with blanks, not with tabs",
+        _ => return None,
+    })
 }
 
 /// A collection that has begun and not ended.

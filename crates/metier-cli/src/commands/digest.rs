@@ -1,11 +1,11 @@
 //! `metier digest`: the digest of whole skills.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use metier_skill::{Limits, Location};
+use metier_skill::{Code, Digest, Limits, Location, Rules, SkillError};
 use serde_json::json;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::output::{Output, clean};
 
 /// Print the digest of a whole skill: every file's path, run bit and content
@@ -29,16 +29,32 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut rows = Vec::new();
+    let mut exit = Exit::Done;
     for path in &args.paths {
-        rows.push((path, Location::find(path)?.tree_digest(&Limits::default())?));
+        match digest(path) {
+            Ok(digest) => rows.push((path, digest)),
+            Err(error) => exit = exit::report(&error.into(), output),
+        }
     }
     if args.json {
-        let row = |(path, digest): &(&PathBuf, _)| json!({ "path": path.display().to_string(), "tree_digest": digest });
+        let row = |(path, digest): &(&PathBuf, Digest)| json!({ "path": path.display().to_string(), "tree_digest": digest });
         output.json(&json!({ "skills": rows.iter().map(row).collect::<Vec<_>>() }))?;
     } else {
         for (path, digest) in rows {
             output.line(format_args!("{digest}  {}", clean(&path.display().to_string())))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// The digest of what is a skill, valid or not; pinning anything else would be a mistake.
+fn digest(path: &Path) -> Result<Digest, SkillError> {
+    let location = Location::find(path)?;
+    let diagnostics = location.load(&Rules::lenient())?.diagnostics;
+    let is_none =
+        |code: Code| matches!(code, Code::SkillMdMissing | Code::SkillMdNotFile | Code::NotMarkdown);
+    if diagnostics.iter().any(|found| is_none(found.code)) {
+        return Err(SkillError::Validation { path: path.to_owned(), diagnostics });
+    }
+    location.tree_digest(&Limits::default())
 }

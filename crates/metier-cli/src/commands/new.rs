@@ -44,7 +44,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let here = args.directory == Path::new(".");
     let target = if here { PathBuf::from(name.as_str()) } else { args.directory.join(name.as_str()) };
     if target.symlink_metadata().is_ok() {
-        return Err(UsageError(format!("{} is there already", target.display())).into());
+        return Err(UsageError(format!(
+            "{} is there already; choose another name, or another directory with `--in`",
+            target.display()
+        ))
+        .into());
     }
     // Made beside its place and moved there whole, so that a failure leaves nothing behind.
     fs::create_dir_all(&args.directory)

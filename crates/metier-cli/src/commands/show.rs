@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let reading = location.validate(&rules)?;
     let Some(skill) = reading.skill.clone() else {
         let path = args.path.clone();
+        output.note(format_args!("see `metier validate {}`", path.display()))?;
         return Err(metier_skill::SkillError::Validation { path, diagnostics: reading.diagnostics }.into());
     };
     let tree = location.tree(&rules.limits, SymlinkPolicy::Skip)?;
@@ -103,10 +104,10 @@ impl Shown {
         }
         output.row("SKILL.md digest", &self.skill_md_digest.to_string())?;
         output.row("tree digest", &self.tree_digest.to_string())?;
-        let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));
-        if errors + warnings > 0 {
-            output
-                .note(format_args!("{errors} errors, {warnings} warnings: see `metier validate {path}`"))?;
+        let count = self.reading.diagnostics.len();
+        if count > 0 {
+            let noun = if count == 1 { "finding" } else { "findings" };
+            output.note(format_args!("{count} {noun}: see `metier validate {path}`"))?;
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ that is searched for skills. Exits with 0 if all skills are valid, else with 1.
 
 Examples:
   metier validate skills/
-  metier validate --strict my-skill     before publishing
+  metier validate --strict my-skill     before publishing, after a plain validate
   metier validate --fix skills/         mend what has one obvious fix
   metier validate --format github       annotations on a pull request
   metier validate --json | jq '.skills[] | select(.valid | not) | .path'")]
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(default_value = ".", value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Hold skills to the reference validator's verdict
+    /// Give the reference validator's verdict, which is milder in some points
     #[arg(long, conflicts_with = "lenient")]
     strict: bool,
 
@@ -43,6 +43,10 @@ pub(crate) struct Args {
     /// Apply the fixes that findings carry, and change nothing else
     #[arg(long)]
     fix: bool,
+
+    /// Exit with 1 for warnings too
+    #[arg(long)]
+    deny_warnings: bool,
 
     /// Look at SKILL.md alone, not at the files around it
     #[arg(long)]
@@ -97,7 +101,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Format::Github => render::github(&checked, output)?,
     }
     if args.fix {
-        output.note(format_args!("fixed {fixed} {}", if fixed == 1 { "finding" } else { "findings" }))?;
+        output.note(format_args!("made {fixed} {}", if fixed == 1 { "fix" } else { "fixes" }))?;
     }
     if !failures.is_empty() {
         for error in &failures {
@@ -105,7 +109,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Environment);
     }
-    let all_valid = checked.iter().all(|skill| skill.is_valid);
+    let is_fine = |skill: &Checked| skill.is_valid && !(args.deny_warnings && skill.has_findings());
+    let all_valid = checked.iter().all(is_fine);
     Ok(if all_valid { Exit::Done } else { Exit::Findings })
 }
 

@@ -9,9 +9,17 @@ use serde_json::{Value, json};
 use super::{Checked, Finding};
 use crate::output::Output;
 
+/// What can keep a skill from being looked at, which is a finding too.
+const FAILURES: [(&str, &str); 3] = [
+    ("skill-not-found", "there is nothing at the path"),
+    ("skill-io", "a file or directory cannot be read"),
+    ("skill-limit", "the skill is larger than the limits allow"),
+];
+
 pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     let results: Vec<Value> = checked.iter().flat_map(|skill| &skill.findings).map(result).collect();
-    let rules: Vec<Value> = Code::ALL.iter().map(|code| rule(*code)).collect();
+    let mut rules: Vec<Value> = Code::ALL.iter().map(|code| rule(*code)).collect();
+    rules.extend(FAILURES.map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })));
     output.json(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -70,5 +78,5 @@ fn uri(path: &Path) -> String {
             let _ = write!(uri, "%{byte:02X}");
         }
     }
-    uri.strip_prefix("./").map_or(uri.clone(), ToOwned::to_owned)
+    uri
 }

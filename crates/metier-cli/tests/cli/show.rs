@@ -43,3 +43,16 @@ fn digests_are_printed_for_both() {
     assert_eq!(place.json(&["show", "--json", "skills/full"])["tree_digest"], json!(digest));
     assert_eq!(place.run(&["digest", "gone"]).status.code(), Some(4));
 }
+
+#[test]
+fn only_skills_have_digests_and_one_bad_path_hides_no_other() {
+    let place = place();
+    place.write("empty/notes.txt", "x");
+    for path in ["empty", "skills", "empty/notes.txt"] {
+        let output = place.run(&["digest", path]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{path}");
+    }
+    let output = place.run(&["digest", "gone", "skills/full"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8(output.stdout).unwrap().ends_with("  skills/full\n"));
+}

@@ -179,3 +179,28 @@ fn a_thousand_skills_come_in_order() {
         .collect();
     assert_eq!(names, (0..1000).map(|index| format!("s{index:04}")).collect::<Vec<_>>());
 }
+
+#[test]
+fn warnings_can_be_denied_and_paths_are_shown_plainly() {
+    let place = Place::new();
+    place.write("w/SKILL.md", "---\nname: w\ndescription: Use when x\ntags: [a]\n---\nX\n");
+    assert_eq!(place.run(&["validate"]).status.code(), Some(0));
+    assert_eq!(place.run(&["validate", "--deny-warnings"]).status.code(), Some(1));
+    let report = place.json(&["validate", "--json"]);
+    assert_eq!(report["skills"][0]["path"], "w");
+    assert_eq!(report["skills"][0]["diagnostics"][0]["file"], "w/SKILL.md");
+}
+
+#[test]
+fn looking_at_skill_md_alone_leaves_out_the_files_around_it() {
+    let place = mixed();
+    let all = String::from_utf8(place.run(&["validate", "--format", "github", "skills"]).stdout).unwrap();
+    let alone =
+        String::from_utf8(place.run(&["validate", "--skill-md-only", "--format", "github", "skills"]).stdout)
+            .unwrap();
+    let around = ["resource-", "script-", "reference-", "skill-nested"];
+    let expected: Vec<&str> =
+        all.lines().filter(|line| !around.iter().any(|code| line.contains(code))).collect();
+    assert_eq!(alone.lines().collect::<Vec<_>>(), expected);
+    assert!(expected.len() < all.lines().count());
+}

@@ -59,7 +59,7 @@ pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, rules: &Rules, list
     for file in resources.iter().filter(|file| is_script(file)) {
         let path = file.path_text();
         if !begins_with_shebang(tree, file) {
-            let message = "a script should begin with a line like `#!/usr/bin/env bash`, so that it can be run by itself";
+            let message = "a script should begin with a `#!` line that names its interpreter, so that it can be run by itself";
             report(&path, Code::ScriptNoShebang, message.to_owned());
         }
         if !file.executable {
