@@ -197,6 +197,7 @@ fn inputs(size: usize) -> Vec<(&'static str, Vec<u8>)> {
         ("comments", fill(head, "# c\n", "---\n")),
         ("control characters", fill(head, "\u{1}", "\n---\n")),
         ("angle brackets", fill(&format!("{head}x: |\n "), "<a", "\n---\n")),
+        ("ligatures in the name", fill("---\nname: ", "\u{fdfa}", "\ndescription: x\n---\n")),
         ("hyphens in the name", fill("---\nname: ", "-", "\ndescription: x\n---\n")),
         ("fences after the frontmatter", fill(&body, "---\n", "")),
         ("links", fill(&body, "[a](b.md)", "")),

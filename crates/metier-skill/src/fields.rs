@@ -135,10 +135,9 @@ impl<'a> Fields<'a, '_, '_> {
                         format!("`name` exceeds {} characters ({length}); shorten it", name::NAME_MAX);
                     (Code::NameTooLong, message)
                 }
-                NameError::NotLowercase => (
-                    Code::NameNotLowercase,
-                    format!("the name `{}` must be lower case", shown.escape_debug()),
-                ),
+                NameError::NotLowercase => {
+                    (Code::NameNotLowercase, format!("the name `{}` must be lower case", shortened(&shown)))
+                }
                 NameError::EdgeHyphen => {
                     (Code::NameEdgeHyphen, "`name` cannot begin or end with a hyphen".to_owned())
                 }
@@ -162,7 +161,7 @@ impl<'a> Fields<'a, '_, '_> {
         if name::normalize(directory) != shown {
             let message = format!(
                 "the name `{}` must match the directory's name `{}`; rename one of them",
-                shown.escape_debug(),
+                shortened(&shown),
                 directory.escape_debug()
             );
             self.findings.report_with_fix(Code::NameMismatch, span, message, fix);
@@ -438,6 +437,16 @@ fn is_nothing(scalar: &Scalar) -> bool {
 fn value_span(entry: &Entry) -> Span {
     let span = entry.value.span;
     if span.start == span.end { entry.key_span } else { span }
+}
+
+/// A name for a message: escaped, and no longer than a line or two.
+fn shortened(name: &str) -> String {
+    const SHOWN: usize = 100;
+    let mut text: String = name.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if name.chars().nth(SHOWN).is_some() {
+        text.push('…');
+    }
+    text
 }
 
 /// Whether two keys differ by at most two letters put in, left out or changed.

@@ -9,6 +9,9 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 /// The most characters a name may have.
 pub const NAME_MAX: usize = 64;
 
+/// Bytes beyond which nothing becomes a name, whatever normalization makes of it.
+const LONG: usize = 4_096;
+
 /// A name that keeps the rule: lower-case letters and digits in groups joined by single hyphens, at most
 /// [`NAME_MAX`] characters. It is safe as a directory's name on every platform's file system.
 ///
@@ -83,7 +86,7 @@ impl SkillName {
     /// ```
     pub fn slug(text: &str) -> Option<Self> {
         let mut slug = String::new();
-        for c in text.nfkc().flat_map(char::to_lowercase) {
+        for c in text.nfkc().flat_map(char::to_lowercase).take(LONG) {
             if c.is_ascii_alphanumeric() {
                 slug.push(c);
             } else if !slug.is_empty() && !slug.ends_with('-') {
@@ -156,9 +159,10 @@ fn is_letter_or_digit(c: char) -> bool {
     matches!(c.general_category_group(), GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number)
 }
 
-/// NFKC, in which names are compared.
+/// NFKC, in which names are compared. What is far too long to be a name stays as it is: one character can
+/// become eighteen, and hostile text would be normalized at length only to be refused for it.
 pub(crate) fn normalize(text: &str) -> String {
-    if text.is_ascii() || is_nfkc_quick(text.chars()) == IsNormalized::Yes {
+    if text.len() > LONG || text.is_ascii() || is_nfkc_quick(text.chars()) == IsNormalized::Yes {
         text.to_owned()
     } else {
         text.nfkc().collect()
