@@ -341,6 +341,8 @@ impl<'a> Fields<'a, '_, '_> {
     fn others(&mut self) {
         // Only counted where there is an unknown field: most skills have none.
         let mut spellings = None;
+        let missing: Vec<&str> =
+            STANDARD_FIELDS.into_iter().filter(|field| self.find(field).is_none()).collect();
         for entry in self.entries {
             let key = entry.key.text();
             if STANDARD_FIELDS.contains(&key) {
@@ -350,7 +352,7 @@ impl<'a> Fields<'a, '_, '_> {
                 Some(field) => self.client_field(entry, field),
                 None => {
                     let spellings = spellings.get_or_insert_with(|| count_spellings(self.entries));
-                    self.unknown_field(entry, spellings);
+                    self.unknown_field(entry, spellings, &missing);
                 }
             }
         }
@@ -371,7 +373,7 @@ impl<'a> Fields<'a, '_, '_> {
         }
     }
 
-    fn unknown_field(&mut self, entry: &Entry, spellings: &HashMap<String, usize>) {
+    fn unknown_field(&mut self, entry: &Entry, spellings: &HashMap<String, usize>, missing: &[&str]) {
         let key = entry.key.text();
         let meant = STANDARD_FIELDS.into_iter().find(|field| squash(field) == squash(key));
         // Of two that could be meant, renaming either would be a guess.
@@ -383,9 +385,7 @@ impl<'a> Fields<'a, '_, '_> {
                 (message, Some(Fix::replace(format!("rename the field to `{field}`"), entry.key_span, field)))
             }
             None => {
-                let nearest = STANDARD_FIELDS
-                    .into_iter()
-                    .find(|field| self.find(field).is_none() && is_near(field, key));
+                let nearest = missing.iter().find(|field| is_near(field, key));
                 let advice = match nearest {
                     Some(field) => format!("did you mean `{field}`?"),
                     None => {
