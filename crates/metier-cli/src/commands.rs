@@ -1,11 +1,16 @@
 //! The commands, one file each. A command's file has its arguments and its `run`.
 
 mod completions;
+mod config;
 mod digest;
+mod doctor;
+mod list;
 mod man;
 mod new;
+mod prompt;
 mod reference;
 mod show;
+mod trust;
 mod validate;
 
 use clap::{CommandFactory as _, Subcommand};
@@ -16,9 +21,14 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    List(list::Args),
+    Show(show::Args),
+    Prompt(prompt::Args),
     Validate(validate::Args),
     New(new::Args),
-    Show(show::Args),
+    Trust(trust::Args),
+    Config(config::Args),
+    Doctor(doctor::Args),
     Digest(digest::Args),
     #[command(name = "ref")]
     Reference(reference::Args),
@@ -29,6 +39,11 @@ pub(crate) enum Command {
 /// Runs a command and makes sure that all it printed is out.
 pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit> {
     let exit = match command {
+        Command::List(args) => list::run(&args, output),
+        Command::Prompt(args) => prompt::run(&args, output),
+        Command::Trust(args) => trust::run(&args, output),
+        Command::Config(args) => config::run(&args, output),
+        Command::Doctor(args) => doctor::run(&args, output),
         Command::Validate(args) => validate::run(&args, output),
         Command::New(args) => new::run(&args, output),
         Command::Show(args) => show::run(&args, output),

@@ -30,6 +30,11 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
+/// What was asked for is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotFoundError(pub(crate) String);
+
 /// Prints an error with its causes and says what to exit with.
 pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     // The reader of a pipe has gone and knows; whether all was well, nobody can say any more.
@@ -40,6 +45,9 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     output.error(&text.join(": "));
     if error.downcast_ref::<UsageError>().is_some() {
         return Exit::Usage;
+    }
+    if error.downcast_ref::<NotFoundError>().is_some() {
+        return Exit::NotFound;
     }
     match error.downcast_ref::<SkillError>() {
         Some(SkillError::NotFound { .. }) => Exit::NotFound,

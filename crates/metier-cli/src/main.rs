@@ -3,10 +3,14 @@
 //! One file a command in `commands/`; how findings look is in `render/`. No rule about skills lives here.
 
 mod commands;
+mod config;
+mod environment;
 mod exit;
 mod find;
 mod output;
 mod render;
+mod skills;
+mod table;
 
 use std::process::ExitCode;
 
@@ -27,7 +31,9 @@ Examples:
   metier new code-review            start a skill
   metier validate                   check every skill below this directory
   metier validate --fix skills/     and mend what has one obvious fix
-  metier show skills/code-review    what a skill says and what it costs")]
+  metier list                       every skill that can be used here
+  metier search 'fill in a form'    the skills that fit
+  metier show code-review           what a skill says and what it costs")]
 struct Cli {
     /// Print results and errors only: no summaries, no hints
     #[arg(long, short, global = true)]

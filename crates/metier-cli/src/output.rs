@@ -39,7 +39,9 @@ impl Output {
         let is_styled =
             AutoStream::new(io::stdout(), choice).current_choice() != anstream::ColorChoice::Never;
         let err = AutoStream::new(io::stderr(), choice);
-        Self { out: BufWriter::new(io::stdout()), err, is_styled, quiet }
+        // Listings of many skills are megabytes.
+        let out = BufWriter::with_capacity(64 << 10, io::stdout());
+        Self { out, err, is_styled, quiet }
     }
 
     /// Whether results may have colour.
@@ -61,6 +63,17 @@ impl Output {
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut self.out, value)?;
         writeln!(self.out)
+    }
+
+    /// A large result for programs, without the blanks.
+    pub(crate) fn json_lines(&mut self, value: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, value)?;
+        writeln!(self.out)
+    }
+
+    /// A text in bold, where there may be colour.
+    pub(crate) fn bold(&self, text: &str) -> String {
+        if self.is_styled { format!("{BOLD}{text}{BOLD:#}") } else { text.to_owned() }
     }
 
     /// One row of a table of two columns; a value of several lines stays in its column.

@@ -19,6 +19,16 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The digest with these 32 bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The 64 digits, without `sha256:`.
     pub fn hex(&self) -> String {
         use fmt::Write as _;

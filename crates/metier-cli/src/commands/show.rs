@@ -2,21 +2,33 @@
 
 use std::path::PathBuf;
 
-use metier_skill::{Digest, Location, Reading, Rules, Severity, Skill, SymlinkPolicy, Tree, tree_digest};
+use metier_catalog::{Compatibility, Entry, ThisMachine, compatibility};
+use metier_prompt::tokens;
+use metier_skill::{
+    Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tree_digest,
+};
 use serde_json::{Map, Value, json};
 
-use crate::exit::Exit;
+use crate::config::Flags;
+use crate::environment::Environment;
+use crate::exit::{Exit, NotFoundError};
 use crate::output::{self, Output};
+use crate::skills::Skills;
 
-/// Show one skill: its fields, files, digests and cost in tokens
+/// Show one skill: its fields, files, digests, what it needs and what it costs in tokens
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  metier show skills/code-review
+  metier show code-review            the skill of that name that is used here
+  metier show third_party/code-review
+  metier show skills/code-review     the one in that directory
   metier show --json notes.md | jq .description")]
 pub(crate) struct Args {
-    /// The skill: a directory, its SKILL.md, or a single markdown file
-    path: PathBuf,
+    /// The skill: its name, its id, its directory, or a single markdown file
+    skill: String,
+
+    #[command(flatten)]
+    catalog: Flags,
 
     /// Print all of it as JSON
     #[arg(long)]
@@ -25,42 +37,80 @@ pub(crate) struct Args {
 
 /// A skill and its files.
 struct Shown {
+    path: String,
     skill: Skill,
     reading: Reading,
     tree: Tree,
     skill_md_digest: Digest,
     tree_digest: Digest,
+    compatibility: Compatibility,
+    /// What the catalog knows beyond the skill itself.
+    listed: Option<(Entry, Vec<String>)>,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let path = PathBuf::from(&args.skill);
+    let shown =
+        if path.exists() { look(&path, args.skill.clone(), output)? } else { in_catalog(args, output)? };
+    if args.json {
+        output.json(&shown.json())?;
+    } else {
+        shown.table(output)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The skill with a name or an id in the catalog.
+fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Shown> {
+    let mut skills = Skills::find(&args.catalog, output)?;
+    skills.keep(output)?;
+    let Some(entry) = skills.by_name_or_id(&args.skill) else {
+        let text = &args.skill;
+        let message = format!(
+            "there is no skill `{text}` here, and nothing at that path; try `metier search {text}` or \
+             `metier list --all`"
+        );
+        return Err(NotFoundError(message).into());
+    };
+    let needs = skills.catalog.needs(entry.name()).into_iter().map(str::to_owned).collect();
+    // Files inside the binary are looked at where they are written out.
+    let unpacked = entry.builtin().map(|builtin| {
+        let place = tempfile::tempdir()?;
+        let directory = builtin.unpack(place.path())?;
+        anyhow::Ok((place, directory))
+    });
+    let unpacked = unpacked.transpose()?;
+    let directory = unpacked.as_ref().map_or_else(|| entry.real_path(), |(_, directory)| directory);
+    let mut shown = look(directory, entry.path_text().into_owned(), output)?;
+    shown.listed = Some((entry.clone(), needs));
+    Ok(shown)
+}
+
+/// Reads a skill and its files. `shown_path` is what people call its path.
+fn look(path: &std::path::Path, shown_path: String, output: &mut Output) -> anyhow::Result<Shown> {
     let rules = Rules::lenient();
-    let location = Location::find(&args.path)?;
+    let location = Location::find(path)?;
     let reading = location.validate(&rules)?;
     let Some(skill) = reading.skill.clone() else {
-        let path = args.path.clone();
-        output.note(format_args!("see `metier validate {}`", path.display()))?;
-        return Err(metier_skill::SkillError::Validation { path, diagnostics: reading.diagnostics }.into());
+        output.note(format_args!("see `metier validate {shown_path}`"))?;
+        let diagnostics = reading.diagnostics;
+        return Err(SkillError::Validation { path: shown_path.into(), diagnostics }.into());
     };
     let tree = location.tree(&rules.limits, SymlinkPolicy::Skip)?;
     tree.within(&rules.limits)?;
-    let shown = Shown {
+    let metadata = skill.metadata_text();
+    let metadata = metadata.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let machine = ThisMachine::new(Environment::read().path, None);
+    Ok(Shown {
+        compatibility: compatibility(skill.compatibility.as_deref(), metadata, &machine),
+        path: shown_path,
         skill_md_digest: Digest::of(reading.text.as_bytes()),
         tree_digest: tree_digest(&tree)?,
         skill,
         reading,
         tree,
-    };
-    if args.json {
-        output.json(&shown.json(&args.path.display().to_string()))?;
-    } else {
-        shown.table(&args.path.display().to_string(), output)?;
-    }
-    Ok(Exit::Done)
-}
-
-/// Tokens are about four bytes each; good enough to compare skills by.
-fn tokens(bytes: usize) -> usize {
-    bytes.div_ceil(4)
+        listed: None,
+    })
 }
 
 impl Shown {
@@ -73,7 +123,7 @@ impl Shown {
         self.reading.diagnostics.iter().filter(|found| found.severity == severity).count()
     }
 
-    fn table(&self, path: &str, output: &mut Output) -> anyhow::Result<()> {
+    fn table(&self, output: &mut Output) -> anyhow::Result<()> {
         let skill = &self.skill;
         output.row("name", &skill.name)?;
         if skill.id.as_str() != skill.name {
@@ -95,7 +145,12 @@ impl Shown {
         for entry in &skill.fields {
             output.row("other field", &format!("{}: {}", entry.key.text(), entry.value))?;
         }
-        output.row("path", path)?;
+        for requirement in &self.compatibility.requirements {
+            let (text, status) = (&requirement.text, requirement.status.as_str());
+            output.row("needs", &format!("{text}: {status} ({})", requirement.reason))?;
+        }
+        self.listing(output)?;
+        output.row("path", &self.path)?;
         let (listed, active) = self.cost();
         output.row("tokens", &format!("about {listed} while listed, {active} more when active"))?;
         for file in &self.tree.files {
@@ -107,12 +162,29 @@ impl Shown {
         let count = self.reading.diagnostics.len();
         if count > 0 {
             let noun = if count == 1 { "finding" } else { "findings" };
-            output.note(format_args!("{count} {noun}: see `metier validate {path}`"))?;
+            output.note(format_args!("{count} {noun}: see `metier validate {}`", self.path))?;
         }
         Ok(())
     }
 
-    fn json(&self, path: &str) -> Value {
+    /// What the catalog says: whose it is, whether it is on, what else there is.
+    fn listing(&self, output: &mut Output) -> anyhow::Result<()> {
+        let Some((entry, needs)) = &self.listed else { return Ok(()) };
+        output.row("id", &entry.id.to_string())?;
+        output.row("state", entry.state.as_str())?;
+        if let Some(winner) = &entry.shadowed_by {
+            output.row("shadowed by", &winner.to_string())?;
+        }
+        for skill in needs {
+            output.row("needs skill", skill)?;
+        }
+        for place in entry.places().iter().skip(1) {
+            output.row("also at", &place.path.to_string_lossy())?;
+        }
+        Ok(())
+    }
+
+    fn json(&self) -> Value {
         let skill = &self.skill;
         let (listed, active) = self.cost();
         let files = self.tree.files.iter().map(
@@ -120,6 +192,18 @@ impl Shown {
         );
         let fields: Map<String, Value> =
             skill.fields.iter().map(|entry| (entry.key.text().to_owned(), json!(entry.value))).collect();
+        let catalog = self.listed.as_ref().map(|(entry, needs)| {
+            let copies = entry.places().iter().skip(1);
+            json!({
+                "id": entry.id,
+                "tier": entry.tier(),
+                "scope": entry.scope(),
+                "state": entry.state,
+                "shadowed_by": entry.shadowed_by,
+                "needs": needs,
+                "also_at": copies.map(|place| place.path.to_string_lossy()).collect::<Vec<_>>(),
+            })
+        });
         json!({
             "id": skill.id,
             "name": skill.name,
@@ -129,11 +213,13 @@ impl Shown {
             "allowed_tools": skill.allowed_tools,
             "metadata": skill.metadata,
             "fields": fields,
-            "path": path,
+            "path": self.path,
             "files": files.collect::<Vec<_>>(),
             "tokens": { "listed": listed, "active": active },
             "skill_md_digest": self.skill_md_digest,
             "tree_digest": self.tree_digest,
+            "needs": self.compatibility,
+            "catalog": catalog,
             "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning),
         })

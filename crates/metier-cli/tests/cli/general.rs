@@ -5,7 +5,10 @@ use crate::support::Place;
 #[test]
 fn help_is_as_shown() {
     let place = Place::new();
-    for command in ["", "validate", "new", "show", "digest", "ref", "completions", "man"] {
+    for command in [
+        "", "list", "show", "prompt", "validate", "new", "trust", "config", "doctor", "digest", "ref", "completions",
+        "man",
+    ] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         insta::assert_snapshot!(format!("help {command}").trim(), place.transcript(&args));
     }

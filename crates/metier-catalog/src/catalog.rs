@@ -1,0 +1,286 @@
+//! One immutable snapshot of every skill found, and what two of them differ in.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use metier_skill::{Limits, Location};
+use rayon::slice::ParallelSliceMut as _;
+use serde::Serialize;
+
+use crate::entry::{Entry, SkillId};
+use crate::problem::{Problem, ProblemCode};
+use crate::record::Facts;
+use crate::requires::{Node, RequiresGraph, RequiresProblem};
+use crate::{Precedence, Root, State, Tier};
+
+/// Every skill found, with what could not be used. Cheap to clone and to share; it never changes.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog(Arc<Snapshot>);
+
+#[derive(Debug, Default)]
+struct Snapshot {
+    /// By name; of one name the winner first.
+    entries: Vec<Entry>,
+    /// The entries of each name.
+    groups: HashMap<Arc<str>, Range<u32>>,
+    problems: Vec<Problem>,
+    unusable: Vec<Unusable>,
+    roots: Vec<RootReport>,
+}
+
+/// A skill that breaks a rule and still says what it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unusable {
+    /// What it says.
+    pub facts: Arc<Facts>,
+    /// The tier of its root.
+    pub tier: Tier,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What became of one root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RootReport {
+    /// The root.
+    pub root: Root,
+    /// Whether there is such a directory.
+    pub exists: bool,
+    /// Skills found in it, valid ones.
+    pub skills: usize,
+    /// What could not be used.
+    pub problems: usize,
+    /// How many `SKILL.md` were read; the others are as the index had them.
+    pub read: usize,
+    /// The root's index file, if there is an index.
+    pub index: Option<PathBuf>,
+}
+
+/// One skill on its way into a catalog.
+pub(crate) struct Candidate {
+    pub(crate) entry: Entry,
+    /// The place of its root among the roots; builtin skills come before all.
+    pub(crate) root: usize,
+    /// Its directory without links.
+    pub(crate) real: PathBuf,
+}
+
+/// Everything that the roots gave.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) unusable: Vec<Unusable>,
+}
+
+impl Catalog {
+    pub(crate) fn new(
+        all: Collected,
+        precedence: Precedence,
+        limits: &Limits,
+        roots: Vec<RootReport>,
+    ) -> Self {
+        let Collected { candidates, mut problems, unusable } = all;
+        let entries = ranked(candidates, precedence, limits);
+        problems.extend(requires_problems(&entries));
+        let mut groups: HashMap<Arc<str>, Range<u32>> = HashMap::with_capacity(entries.len());
+        for (index, entry) in (0..).zip(&entries) {
+            groups.entry(Arc::clone(&entry.facts.name)).or_insert(index..index).end = index + 1;
+        }
+        Self(Arc::new(Snapshot { entries, groups, problems, unusable, roots }))
+    }
+
+    /// The skills that can be used: the winner of each name, unless it is off. In the order of their names.
+    pub fn skills(&self) -> impl Iterator<Item = &Entry> {
+        self.0.entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled())
+    }
+
+    /// Every skill: also those that are off and those that another one of the same name wins over.
+    pub fn all(&self) -> &[Entry] {
+        &self.0.entries
+    }
+
+    /// The skills that another one of the same name wins over.
+    pub fn shadowed(&self) -> impl Iterator<Item = &Entry> {
+        self.0.entries.iter().filter(|entry| entry.shadowed_by.is_some())
+    }
+
+    /// The winner of a name. It is off only where every skill of that name is.
+    pub fn find(&self, name: &str) -> Option<&Entry> {
+        self.group(name).first()
+    }
+
+    /// The skill with this very id, such as `user/pdf`.
+    pub fn get(&self, id: &str) -> Option<&Entry> {
+        let (tier, name, copy) = SkillId::split(id)?;
+        self.group(name).iter().find(|entry| entry.id.tier == tier && entry.id.copy == copy)
+    }
+
+    /// What could not be used, and why.
+    pub fn problems(&self) -> &[Problem] {
+        &self.0.problems
+    }
+
+    /// Skills that cannot be used, as far as they say what they are for.
+    pub fn unusable(&self) -> &[Unusable] {
+        &self.0.unusable
+    }
+
+    /// The other skills that a skill needs, in an order in which each comes after what it needs itself.
+    pub fn needs(&self, name: &str) -> Vec<&str> {
+        RequiresGraph::new(&nodes(&self.0.entries)).needs(name)
+    }
+
+    /// What became of each root.
+    pub fn roots(&self) -> &[RootReport] {
+        &self.0.roots
+    }
+
+    /// Whether two catalogs are one and the same snapshot.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What is different from an older snapshot.
+    pub fn changes_since(&self, older: &Self) -> Changes {
+        let mut changes = Changes::default();
+        for entry in self.all() {
+            match older.by_id(&entry.id) {
+                None => changes.added.push(entry.id.clone()),
+                Some(old) if old != entry => changes.changed.push(entry.id.clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = older.all().iter().filter(|entry| self.by_id(&entry.id).is_none());
+        changes.removed.extend(gone.map(|entry| entry.id.clone()));
+        changes.problems_changed = self.problems() != older.problems();
+        changes
+    }
+
+    fn by_id(&self, id: &SkillId) -> Option<&Entry> {
+        self.group(&id.name).iter().find(|entry| entry.id == *id)
+    }
+
+    fn group(&self, name: &str) -> &[Entry] {
+        let range = self.0.groups.get(name).map(|range| range.start as usize..range.end as usize);
+        range.and_then(|range| self.0.entries.get(range)).unwrap_or_default()
+    }
+}
+
+/// What a newer snapshot has that an older one had not, and the other way round.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Changes {
+    /// Ids that are new.
+    pub added: Vec<SkillId>,
+    /// Ids whose skill says something else, is elsewhere, or has another state.
+    pub changed: Vec<SkillId>,
+    /// Ids that are gone.
+    pub removed: Vec<SkillId>,
+    /// Whether other things than before could not be used.
+    pub problems_changed: bool,
+}
+
+impl Changes {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What skills say that they need of each other.
+fn nodes(entries: &[Entry]) -> Vec<Node<'_>> {
+    let usable = entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled());
+    usable
+        .map(|entry| Node {
+            name: entry.name(),
+            version: entry.facts.version.as_deref(),
+            requires: entry.facts.requires(),
+        })
+        .collect()
+}
+
+fn requires_problems(entries: &[Entry]) -> Vec<Problem> {
+    if entries.iter().all(|entry| entry.facts.requires().is_none()) {
+        return Vec::new();
+    }
+    let graph = RequiresGraph::new(&nodes(entries));
+    let path_of = |name: &str| {
+        let found = entries.binary_search_by(|entry| entry.name().cmp(name)).ok();
+        found.and_then(|at| entries.get(at)).map(|entry| entry.path().to_owned()).unwrap_or_default()
+    };
+    let problem = |found: &RequiresProblem| {
+        let code = match found {
+            RequiresProblem::Unreadable { .. } => ProblemCode::RequiresUnreadable,
+            RequiresProblem::Missing { .. } => ProblemCode::RequiresMissing,
+            RequiresProblem::Version { .. } => ProblemCode::RequiresVersion,
+            RequiresProblem::Cycle { .. } => ProblemCode::RequiresCycle,
+        };
+        Problem::new(path_of(found.skill()), code, found.to_string())
+    };
+    graph.problems().iter().map(problem).collect()
+}
+
+/// The candidates by name and precedence, with identical copies made one, each with its id and the one that
+/// shadows it.
+fn ranked(mut candidates: Vec<Candidate>, precedence: Precedence, limits: &Limits) -> Vec<Entry> {
+    let rank = |candidate: &Candidate| {
+        let entry = &candidate.entry;
+        // What is off stands in nobody's way.
+        (entry.state == State::Off, precedence.rank(entry.id.tier), entry.scope(), candidate.root)
+    };
+    candidates.par_sort_by(|a, b| {
+        let by_name = a.entry.facts.name.cmp(&b.entry.facts.name);
+        by_name.then_with(|| rank(a).cmp(&rank(b))).then_with(|| a.entry.path().cmp(b.entry.path()))
+    });
+    let mut entries: Vec<Entry> = Vec::with_capacity(candidates.len());
+    let mut rest = candidates.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let name = Arc::clone(&first.entry.facts.name);
+        let mut group = vec![first];
+        while let Some(next) = rest.next_if(|next| next.entry.facts.name == name) {
+            match group.iter_mut().find(|kept| is_copy(kept, &next, limits)) {
+                Some(kept) if kept.real == next.real => {}
+                Some(kept) => kept.entry.places.extend(next.entry.places),
+                None => group.push(next),
+            }
+        }
+        entries.extend(shadowed(group));
+    }
+    entries
+}
+
+/// Gives the skills of one name their ids, and says which of them wins.
+fn shadowed(group: Vec<Candidate>) -> impl Iterator<Item = Entry> {
+    let mut winner = None;
+    let mut copies = [0; Tier::ALL.len()];
+    group.into_iter().map(move |Candidate { mut entry, .. }| {
+        let copy = &mut copies[entry.id.tier as usize];
+        *copy += 1;
+        entry.id.copy = *copy;
+        if entry.is_enabled() {
+            entry.shadowed_by.clone_from(&winner);
+            winner.get_or_insert_with(|| entry.id.clone());
+        }
+        entry
+    })
+}
+
+/// Whether two skills of one name are the same directory, or the same files byte for byte.
+fn is_copy(kept: &Candidate, other: &Candidate, limits: &Limits) -> bool {
+    if kept.entry.facts.skill_md_digest != other.entry.facts.skill_md_digest
+        || kept.entry.is_enabled() != other.entry.is_enabled()
+    {
+        return false;
+    }
+    let digest = |candidate: &Candidate| {
+        candidate.entry.builtin.is_none().then(|| {
+            Location::directory(&candidate.real).and_then(|location| location.tree_digest(limits)).ok()
+        })?
+    };
+    kept.real == other.real || digest(kept).is_some_and(|kept| digest(other) == Some(kept))
+}

@@ -1,0 +1,389 @@
+//! Tables of texts with what they amount to on a machine made up for it, and what holds for any text.
+
+use proptest::prelude::*;
+use semver::Version;
+
+use super::*;
+
+/// A Linux with `git`, `gh`, `jq` and `mytool`, Python 3.11.4 and Node.js 18.19.0.
+struct Made {
+    os: Os,
+    network: Option<bool>,
+    agent: Option<&'static str>,
+}
+
+const LINUX: Made = Made { os: Os::Linux, network: None, agent: None };
+
+impl Machine for Made {
+    fn os(&self) -> Os {
+        self.os
+    }
+
+    fn has_program(&self, name: &str) -> bool {
+        ["git", "gh", "jq", "mytool", "python3", "node", "npm", "bash"].contains(&name)
+    }
+
+    fn version_of(&self, program: &str) -> Option<Version> {
+        match program {
+            "python3" => Some(Version::new(3, 11, 4)),
+            "node" => Some(Version::new(18, 19, 0)),
+            _ => None,
+        }
+    }
+
+    fn has_network(&self) -> Option<bool> {
+        self.network
+    }
+
+    fn agent(&self) -> Option<&str> {
+        self.agent
+    }
+}
+
+/// `+` for each requirement that is met, `-` for one that is not, `?` for one unknown.
+fn signs(found: &Compatibility) -> String {
+    let sign = |found: &Requirement| match found.status {
+        Status::Met => '+',
+        Status::Unmet => '-',
+        Status::Unknown => '?',
+    };
+    found.requirements.iter().map(sign).collect()
+}
+
+fn check_texts(machine: &Made, texts: &[(&str, &str)]) {
+    for (text, expected) in texts {
+        let found = compatibility(Some(text), [], machine);
+        assert_eq!(signs(&found), *expected, "{text}: {found:#?}");
+    }
+}
+
+fn check_metadata(pairs: &[(&str, &str, &str)]) {
+    for (key, value, expected) in pairs {
+        let found = compatibility(None, [(*key, *value)], &LINUX);
+        assert_eq!(signs(&found), *expected, "{key}: {value}: {found:#?}");
+    }
+}
+
+#[test]
+fn nothing_said_is_met() {
+    let nothing = Compatibility { status: Status::Met, requirements: Vec::new() };
+    assert_eq!(compatibility(None, [], &LINUX), nothing);
+    assert_eq!(compatibility(Some(" \n"), [("author", "someone"), ("version", "1.0")], &LINUX), nothing);
+}
+
+#[test]
+fn programs_and_their_versions() {
+    check_texts(
+        &LINUX,
+        &[
+            ("git", "+"),
+            ("Docker", "-"),
+            ("Requires Python 3.11+", "+"),
+            ("Requires Python 3.12+", "-"),
+            ("Python >= 3.10", "+"),
+            ("Python>=3.10,<3.11", "-"),
+            ("Python >= 3.10 and < 3.13", "+"),
+            ("Python (>=3.12)", "-"),
+            ("Python 3.9 to 3.10", "-"),
+            ("Python 3.10–3.12", "+"),
+            ("python3.12+", "-"),
+            ("Python 3", "+"),
+            ("Python version 3.12 or higher", "-"),
+            ("Needs Python 3.9 or 3.10", "+"),
+            ("Node.js 18 or newer", "+"),
+            ("Node.js 20 and above", "-"),
+            ("Node 16", "?"),
+            ("Node 20", "-"),
+            ("git 2.40+", "?"),
+            ("requires git, jq and the GitHub CLI (gh)", "+++"),
+            ("Requires git, docker, and jq", "+-+"),
+            ("git + jq", "++"),
+            ("Needs jq for reading answers", "+"),
+            ("Docker must be installed locally", "-"),
+            ("gh, authenticated", "+?"),
+            ("authenticated gh CLI", "?"),
+            ("running Docker daemon", "-"),
+            ("Node.js 18+ (for its fetch)", "+"),
+            ("a small tool (Node.js 20+)", "?-"),
+            ("git (Docker)", "+-"),
+        ],
+    );
+}
+
+#[test]
+fn one_of_several_is_enough() {
+    check_texts(
+        &LINUX,
+        &[
+            ("Docker or git", "+"),
+            ("Docker or Podman", "-"),
+            ("either pnpm, yarn or npm", "+"),
+            ("pnpm, yarn, or deno", "-"),
+            ("Python 3.10+, Docker or Podman", "+-"),
+            ("git, Docker or Podman, and jq", "+-+"),
+            ("Docker/Podman", "-"),
+            ("Docker (or Podman)", "-"),
+            ("Docker (or git)", "+"),
+            ("Docker or something quite different", "?"),
+            ("npm or equivalent", "+"),
+            ("pnpm or equivalent", "?"),
+            ("bash (Linux/macOS) or PowerShell (Windows)", "+"),
+        ],
+    );
+}
+
+#[test]
+fn programs_outside_the_table_are_looked_up_and_doubted() {
+    check_texts(
+        &LINUX,
+        &[
+            ("the mytool CLI", "+"),
+            ("Requires the yourtool CLI", "?"),
+            ("`mytool`", "+"),
+            ("`yourtool`", "?"),
+            ("`yourtool` CLI", "-"),
+            ("your-cli installed", "?"),
+            ("`../mytool` CLI", "?"),
+            ("mytool", "?"),
+        ],
+    );
+}
+
+#[test]
+fn wishes_and_denials() {
+    check_texts(
+        &LINUX,
+        &[
+            ("Optional: Docker", "+"),
+            ("Docker recommended", "+"),
+            ("Docker (optional)", "+"),
+            ("Works best with Docker", "+"),
+            ("git, and optionally Docker or Podman", "++"),
+            ("Docker if images are built", "?"),
+            ("git when asked to commit", "+"),
+            ("No Docker needed", "+"),
+            ("does not need Docker", "+"),
+            ("no keys, accounts, or network access", "+"),
+            ("does not work without Docker", "?"),
+            ("Docker images are not read", "?"),
+            ("standard library only", "+"),
+        ],
+    );
+}
+
+#[test]
+fn systems() {
+    let texts =
+        ["macOS", "Linux/macOS", "macOS, Linux, and Windows", "Windows (WSL2)", "WSL or macOS", "any OS"];
+    for (os, expected) in [
+        (Os::Linux, ["-", "+", "+", "-", "-", "+"]),
+        (Os::Wsl, ["-", "+", "+", "+", "+", "+"]),
+        (Os::MacOs, ["+", "+", "+", "-", "+", "+"]),
+        (Os::Windows, ["-", "-", "+", "-", "-", "+"]),
+        (Os::Other, ["?", "?", "?", "?", "?", "+"]),
+    ] {
+        for (text, expected) in texts.iter().zip(expected) {
+            check_texts(&Made { os, ..LINUX }, &[(text, expected)]);
+        }
+    }
+    check_texts(
+        &LINUX,
+        &[
+            ("Runs on macOS 14+", "-"),
+            ("Linux 5.15+", "?"),
+            ("Ubuntu", "?"),
+            ("Not on Linux", "-"),
+            ("Windows is not supported", "+"),
+            ("macOS or Linux. Needs git.", "++"),
+            ("git on macOS", "+-"),
+        ],
+    );
+}
+
+#[test]
+fn agents() {
+    let texts = [
+        "Designed for Claude Code",
+        "Designed for Claude Code (or similar products)",
+        "Codex, OpenCode, and Gemini CLI",
+        "For Goose; also works with GitHub Copilot or Cursor",
+        "any agent that reads skills",
+        "Claude Code, Codex and other agents",
+        "made for Claude",
+    ];
+    for (agent, expected) in [
+        (None, "?+??++?"),
+        (Some("claude-code"), "++--+++"),
+        (Some("Claude Code"), "++--+++"),
+        (Some("codex"), "-++-++-"),
+        (Some("copilot"), "-+-+++-"),
+        (Some("my-own"), "-+--++-"),
+    ] {
+        for (text, expected) in texts.iter().zip(expected.chars()) {
+            check_texts(&Made { agent, ..LINUX }, &[(text, &expected.to_string())]);
+        }
+    }
+}
+
+#[test]
+fn the_network_is_what_the_caller_says() {
+    for (network, expected) in [(None, "?"), (Some(true), "+"), (Some(false), "-")] {
+        for text in ["network access", "Internet access to fetch pages", "requires access to the internet"] {
+            check_texts(&Made { network, ..LINUX }, &[(text, expected)]);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_one_requirement_and_says_so() {
+    let text = "Wants a quiet room. Also two cups, and tea.";
+    let found = compatibility(Some(text), [], &LINUX);
+    let [only] = found.requirements.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((only.text.as_str(), only.status), (text, Status::Unknown));
+    assert_eq!(only.reason, "metier does not understand this: check it yourself");
+    check_texts(&LINUX, &[("git. Also two cups, and tea.", "+?"), ("git, tea and biscuits", "+??")]);
+    check_texts(&LINUX, &[("an API key", "?"), ("MY_TOKEN must be set", "?"), ("the tea MCP server", "?")]);
+}
+
+#[test]
+fn metadata_is_read_by_its_keys() {
+    check_metadata(&[
+        ("requires-python", ">=3.11", "+"),
+        ("requires_python", ">=3.12,<4", "-"),
+        ("python", "soon", "?"),
+        ("node-version", "\">=18\"", "+"),
+        ("os", "[darwin, linux]", "+"),
+        ("platforms", "macos", "-"),
+        ("os", "all", "+"),
+        ("bins", "git, yourtool", "+-"),
+        ("requires-bins", "[\"jq\", \"../x\"]", "+?"),
+        ("any-bins", "yourtool git", "+"),
+        ("requires-env", "MY_TOKEN", "?"),
+        ("network", "true", "?"),
+        ("network", "false", ""),
+        ("compatibility", "Requires git", "+"),
+        ("requires", "other-skill", ""),
+        ("requires", "{bins: [docker]}", "-"),
+        ("openclaw", "{emoji: x, requires: {bins: [jq], anyBins: [a, git]}, os: [darwin]}", "++-"),
+        (
+            "clawdbot",
+            r#"{"requires":{"bins":["docker"],"env":["MY_TOKEN"]},"install":[{"bins":["x"]}]}"#,
+            "-?",
+        ),
+        ("openclaw", "{network: yes, tags: [os]}", ""),
+        ("author", "Docker", ""),
+    ]);
+}
+
+#[test]
+fn reasons_are_plain() {
+    for (text, expected) in [
+        ("Python 3.12+", "`python3` is 3.11.4, and 3.12 or newer is needed"),
+        ("Docker", "`docker` is not on the path: install it"),
+        (
+            "Docker or Podman",
+            "`docker` is not on the path: install it; `podman` is not on the path: install it",
+        ),
+        ("Docker or jq", "`jq` is installed"),
+        ("pip", "`pip3` and `pip` are not on the path: install it"),
+        ("git 2.40+", "`git` is installed, but its version is not known; 2.40 or newer is needed"),
+        ("Optional: Docker", "optional: `docker` is not on the path: install it"),
+        ("macOS", "this is Linux"),
+    ] {
+        let found = compatibility(Some(text), [], &LINUX);
+        assert_eq!(found.requirements[0].reason, expected, "{text}");
+    }
+}
+
+#[test]
+fn it_is_data_that_others_can_read() {
+    let found = compatibility(Some("git"), [], &LINUX);
+    let json = serde_json::to_string(&found).unwrap();
+    let expected =
+        r#"{"status":"met","requirements":[{"text":"git","status":"met","reason":"`git` is installed"}]}"#;
+    assert_eq!(json, expected);
+}
+
+#[test]
+fn work_is_bounded() {
+    for piece in ["git, ", "(", "((git)", "a or ", "Python 3, < ", "`", "{a: ", "no x, y or "] {
+        let text = piece.repeat(200_000);
+        let found = compatibility(Some(&text), [("bins", text.as_str()), ("openclaw", &text)], &LINUX);
+        assert!(found.requirements.len() <= REQUIREMENTS_MAX + 1, "{piece}");
+        assert_ne!(found.status, Status::Met, "{piece}");
+    }
+    let many: Vec<(String, String)> = (0..100_000).map(|at| ("bins".into(), format!("t{at}"))).collect();
+    let found = compatibility(None, many.iter().map(|(key, value)| (key.as_str(), value.as_str())), &LINUX);
+    assert_eq!(found.requirements.len(), REQUIREMENTS_MAX + 1);
+}
+
+/// Words that mean something, in any order, and any characters.
+fn any_text() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "git",
+        "Docker",
+        "Python",
+        "3.11+",
+        ">=",
+        "3",
+        "or",
+        "and",
+        ",",
+        "(",
+        ")",
+        ".",
+        "no",
+        "not",
+        "optional",
+        "macOS",
+        "Windows",
+        "Claude Code",
+        "similar",
+        "agents",
+        "newer",
+        "CLI",
+        "`",
+        "/",
+        "with",
+        "if",
+        "for",
+        "to",
+        "network access",
+        "requires",
+        "tea",
+        "{",
+        "}",
+        ":",
+        "–",
+        "技能",
+    ]);
+    prop_oneof![
+        prop::collection::vec(words, 0..20).prop_map(|words| words.join(" ")),
+        "\\PC{0,80}",
+        prop::collection::vec(any::<char>(), 0..60).prop_map(String::from_iter),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_text_has_a_status_that_follows_from_its_requirements(
+        text in any_text(),
+        key in prop::sample::select(vec!["os", "bins", "requires-python", "openclaw", "requires", "network", "x"]),
+        value in any_text(),
+        agent in prop::sample::select(vec![None, Some("codex"), Some("claude-code")]),
+    ) {
+        let found = compatibility(Some(&text), [(key, value.as_str())], &Made { agent, ..LINUX });
+        let has = |status| found.requirements.iter().any(|found| found.status == status);
+        let expected = match (has(Status::Unmet), has(Status::Unknown)) {
+            (true, _) => Status::Unmet,
+            (_, true) => Status::Unknown,
+            _ => Status::Met,
+        };
+        prop_assert_eq!(found.status, expected);
+        for requirement in &found.requirements {
+            prop_assert!(!requirement.reason.is_empty() && !requirement.text.is_empty(), "{:?}", requirement);
+        }
+        let again = compatibility(Some(&text), [(key, value.as_str())], &Made { agent, ..LINUX });
+        prop_assert_eq!(found, again);
+    }
+}

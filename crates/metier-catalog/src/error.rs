@@ -1,0 +1,94 @@
+//! What stops an operation on a catalog. What is wrong with one skill or one root is a
+//! [`Problem`](crate::Problem) and stops nothing.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::Tier;
+
+/// Why an operation on a catalog could not be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// A word that is no tier.
+    #[error("`{text}` is no tier; use builtin, org, user or third_party")]
+    UnknownTier {
+        /// What was given.
+        text: String,
+    },
+    /// An order of tiers names one twice.
+    #[error("the tier `{tier}` stands twice in the precedence; name each once")]
+    TierTwice {
+        /// The tier.
+        tier: Tier,
+    },
+    /// A word that is no state.
+    #[error("`{text}` is no state; use on, name-only, user-only or off")]
+    UnknownState {
+        /// What was given.
+        text: String,
+    },
+    /// A pattern for names or paths that cannot be read.
+    #[error("`{pattern}` is no pattern")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        source: globset::Error,
+    },
+    /// A rule that says nothing about which skills it is for.
+    #[error("a rule for `state = \"{state}\"` names no skills; add `name`, `tier` or `path`")]
+    EmptyRule {
+        /// The state that the rule sets.
+        state: String,
+    },
+    /// A file of ours could not be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of ours could not be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// File events cannot be had.
+    #[error("cannot watch for changes")]
+    Watch {
+        /// What the system said.
+        #[from]
+        source: notify::Error,
+    },
+}
+
+impl CatalogError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownTier { .. } => "catalog-tier",
+            Self::TierTwice { .. } => "catalog-precedence",
+            Self::UnknownState { .. } => "catalog-state",
+            Self::Pattern { .. } => "catalog-pattern",
+            Self::EmptyRule { .. } => "catalog-rule",
+            Self::Write { .. } => "catalog-write",
+            Self::Read { .. } => "catalog-read",
+            Self::Watch { .. } => "catalog-watch",
+        }
+    }
+
+    pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| Self::Read { path, source }
+    }
+
+    pub(crate) fn write(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| Self::Write { path, source }
+    }
+}

@@ -1,0 +1,45 @@
+//! Many Agent Skills: found below roots, ranked by trust, kept in an index, watched and searched.
+//!
+//! A [`Scanner`] turns [`Root`]s into a [`Catalog`], an immutable snapshot of every skill there is: what each
+//! says, where it is, whether it is on, and which of two with one name wins. What cannot be used is a
+//! [`Problem`] with a path and a reason; it never stops a scan.
+//!
+//! *Architecture invariant:* this crate reads disks but not the environment, the clock or the terminal; those are
+//! passed in. It does not parse `SKILL.md`; `metier-skill` does.
+
+mod builtin;
+mod catalog;
+mod compatibility;
+mod entry;
+mod error;
+mod index;
+mod open;
+mod problem;
+mod record;
+mod requires;
+mod root;
+mod scan;
+mod scanner;
+mod stamp;
+mod state;
+mod tier;
+mod trust;
+mod watch;
+
+pub use builtin::Builtin;
+pub use catalog::{Catalog, Changes, RootReport, Unusable};
+pub use compatibility::{Compatibility, Machine, Os, Requirement, Status, ThisMachine, compatibility};
+pub use entry::{Entry, Place, SkillId};
+pub use error::CatalogError;
+pub use problem::{Problem, ProblemCode};
+pub use record::Facts;
+pub use requires::{
+    Node, Requires, RequiresError, RequiresGraph, RequiresProblem, read_requires, read_version,
+};
+pub use root::{Places, Root};
+pub use scan::Bounds;
+pub use scanner::{CatalogOptions, Scanner};
+pub use state::{State, StateRule, StateRules};
+pub use tier::{Precedence, Scope, Tier};
+pub use trust::TrustStore;
+pub use watch::{CatalogChange, WatchOptions, Watcher};

@@ -1,0 +1,113 @@
+//! What a scan could not use, and why. A problem never stops a scan.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use metier_skill::Code;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// One thing that a scan found and could not use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The skill's directory, the link, or the root.
+    pub path: PathBuf,
+    /// The stable code.
+    pub code: ProblemCode,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(path: impl Into<PathBuf>, code: ProblemCode, message: impl Into<String>) -> Self {
+        Self { path: path.into(), code, message: message.into() }
+    }
+}
+
+/// A stable name for one kind of problem: a finding about a skill, or one of the catalog's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemCode {
+    /// The skill breaks a rule.
+    Skill(Code),
+    /// A file or directory cannot be read.
+    Unreadable,
+    /// There is nothing at the path of a root that was asked for.
+    RootMissing,
+    /// A root is neither a directory nor a skill.
+    RootNotDirectory,
+    /// Directories are nested deeper than the bound.
+    BoundDepth,
+    /// There are more files and directories than the bound.
+    BoundEntries,
+    /// A link leads nowhere.
+    LinkBroken,
+    /// A link leads to something that is not a skill.
+    LinkNotSkill,
+    /// A link to a skill leads out of a root whose skills are not trusted.
+    LinkOutside,
+    /// A link to a skill does not stand directly in the root.
+    LinkDeep,
+    /// `metadata.requires` cannot be read.
+    RequiresUnreadable,
+    /// A skill that another one needs is not there.
+    RequiresMissing,
+    /// A skill that another one needs has another version.
+    RequiresVersion,
+    /// Skills need each other.
+    RequiresCycle,
+}
+
+impl ProblemCode {
+    /// The code as it is printed.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skill(code) => code.as_str(),
+            Self::Unreadable => "unreadable",
+            Self::RootMissing => "root-missing",
+            Self::RootNotDirectory => "root-not-directory",
+            Self::BoundDepth => "bound-depth",
+            Self::BoundEntries => "bound-entries",
+            Self::LinkBroken => "link-broken",
+            Self::LinkNotSkill => "link-not-skill",
+            Self::LinkOutside => "link-outside",
+            Self::LinkDeep => "link-deep",
+            Self::RequiresUnreadable => "requires-unreadable",
+            Self::RequiresMissing => "requires-missing",
+            Self::RequiresVersion => "requires-version",
+            Self::RequiresCycle => "requires-cycle",
+        }
+    }
+}
+
+impl fmt::Display for ProblemCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for ProblemCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// What is wrong with one skill, as the index keeps it: the code's text, since codes have no numbers that
+/// would survive a new version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fault {
+    code: Box<str>,
+    message: Box<str>,
+}
+
+impl Fault {
+    pub(crate) fn new(code: Code, message: &str) -> Self {
+        Self { code: code.as_str().into(), message: message.into() }
+    }
+
+    /// The problem, if this version knows its code.
+    pub(crate) fn problem(&self, path: PathBuf) -> Option<Problem> {
+        let code = Code::ALL.iter().find(|code| code.as_str() == &*self.code)?;
+        Some(Problem::new(path, ProblemCode::Skill(*code), &*self.message))
+    }
+}

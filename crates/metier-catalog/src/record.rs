@@ -1,0 +1,111 @@
+//! What one `SKILL.md` says, as far as a catalog keeps it: everything but the body.
+
+use std::sync::Arc;
+
+use metier_skill::{Digest, Origin, Reading, Rules, Skill, read};
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Fault;
+
+/// What a catalog knows of one skill from its `SKILL.md` alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Facts {
+    /// The name under which the skill is known.
+    pub name: Arc<str>,
+    /// What it does and when to use it.
+    pub description: Box<str>,
+    /// The licence.
+    pub license: Option<Box<str>>,
+    /// What it needs to work.
+    pub compatibility: Option<Box<str>>,
+    /// What stands below `metadata`, as text.
+    pub metadata: Box<[(Box<str>, Box<str>)]>,
+    /// The tools that it declares; `None` where it declares nothing.
+    pub allowed_tools: Option<Box<[Box<str>]>>,
+    /// Its version.
+    pub version: Option<Box<str>>,
+    /// Whether its author keeps it from models (`disable-model-invocation`).
+    pub is_hidden_from_models: bool,
+    /// Whether people may call it by name (`user-invocable`).
+    pub is_user_invocable: bool,
+    /// The digest of the bytes that this was read from.
+    #[serde(with = "digest_bytes")]
+    pub skill_md_digest: Digest,
+}
+
+impl Facts {
+    /// A value below `metadata`.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.metadata.iter().find(|(other, _)| &**other == key).map(|(_, value)| &**value)
+    }
+
+    /// The skills that it needs, as its author wrote them.
+    pub fn requires(&self) -> Option<&str> {
+        // A mapping below `requires` is about the machine, not about skills.
+        self.metadata("requires").filter(|text| !text.trim_start().starts_with('{'))
+    }
+
+    fn of(skill: Skill, digest: Digest) -> Self {
+        let metadata = skill.metadata_text().into_iter().map(|(key, value)| (key.into(), value.into()));
+        Self {
+            metadata: metadata.collect(),
+            version: skill.version().map(Into::into),
+            is_hidden_from_models: skill.is_hidden_from_models(),
+            is_user_invocable: skill.is_user_invocable(),
+            allowed_tools: skill
+                .allowed_tools
+                .as_ref()
+                .map(|tools| tools.rules().iter().map(|rule| rule.as_str().into()).collect()),
+            name: skill.id.as_str().into(),
+            description: skill.description.into(),
+            license: skill.license.map(Into::into),
+            compatibility: skill.compatibility.map(Into::into),
+            skill_md_digest: digest,
+        }
+    }
+}
+
+/// A digest in the index: its bytes, half of what its text takes.
+mod digest_bytes {
+    use metier_skill::Digest;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
+        digest.as_bytes().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        Ok(Digest::from_bytes(<[u8; 32]>::deserialize(deserializer)?))
+    }
+}
+
+/// What became of one `SKILL.md`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Outcome {
+    Skill(Arc<Facts>),
+    /// With what it says as far as that can be read, so that people who look for it find out what is wrong.
+    Broken(Arc<Fault>, Option<Arc<Facts>>),
+}
+
+impl Outcome {
+    /// What the bytes of the `SKILL.md` in a directory of this name say.
+    pub(crate) fn of_bytes(bytes: Vec<u8>, directory: &str, rules: &Rules) -> Self {
+        let digest = Digest::of(&bytes);
+        Self::of_reading(read(bytes, Origin::directory(directory), rules), digest)
+    }
+
+    pub(crate) fn of_reading(reading: Reading, digest: Digest) -> Self {
+        let error = reading.diagnostics.iter().find(|found| found.is_error());
+        let fault = error.map(|error| Fault::new(error.code, &error.message));
+        let facts = reading.skill.map(|skill| Arc::new(Facts::of(skill, digest)));
+        match (fault, facts) {
+            (None, Some(facts)) => Self::Skill(facts),
+            (Some(fault), facts) => Self::Broken(Arc::new(fault), facts),
+            (None, None) => {
+                let fault = Fault::new(metier_skill::Code::SkillMdMissing, "there is nothing to read");
+                Self::Broken(Arc::new(fault), None)
+            }
+        }
+    }
+}

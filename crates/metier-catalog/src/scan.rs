@@ -1,0 +1,497 @@
+//! One root searched for skills, in parallel, with what is known from before read again only where it changed.
+//!
+//! A directory with a `SKILL.md` is a skill, and nothing below it is looked at. Every other directory is a
+//! folder, whose times say whether something was added to it or taken away.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
+
+use metier_skill::{Digest, Location, Rules};
+use rayon::Scope;
+use rayon::slice::ParallelSliceMut as _;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, fstat, statat};
+use serde::{Deserialize, Serialize};
+
+use crate::open::{open_directory, open_root, read_file};
+use crate::problem::{Problem, ProblemCode};
+use crate::record::Outcome;
+use crate::root::Root;
+use crate::stamp::{Moment, Stamp};
+use crate::{CatalogError, Tier};
+
+/// Directories that hold no skills of their own, whatever they have in them.
+const SKIPPED: [&str; 7] = [".git", ".hg", ".svn", ".jj", "node_modules", "target", ".venv"];
+
+/// How many directories one task looks at: enough to pay for handing it over.
+const BATCH: usize = 64;
+
+const SKILL_MD: &[u8] = b"SKILL.md";
+
+/// How far a scan goes. Reaching a bound is a problem that is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// Levels of directories below a root.
+    pub depth: usize,
+    /// Files and directories that are listed below a root.
+    pub entries: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { depth: 6, entries: 1_000_000 }
+    }
+}
+
+/// One skill below a root.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Its directory, relative to the root; empty for the root itself.
+    pub(crate) below: Box<[u8]>,
+    /// `None` where the file's times cannot vouch for it; then it is read each time.
+    pub(crate) stamp: Option<Stamp>,
+    pub(crate) outcome: Outcome,
+    /// The directory that a link in the root leads to.
+    pub(crate) target: Option<PathBuf>,
+}
+
+/// A directory that is not a skill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Folder {
+    below: Box<[u8]>,
+    /// `None` where something in it could not be read; then it is looked at each time.
+    stamp: Option<Stamp>,
+    /// Links in it, which are looked at each time: what they lead to has times of its own.
+    links: Vec<Box<[u8]>>,
+    entries: usize,
+    /// It lies at the bound and has directories in it.
+    is_cut: bool,
+}
+
+/// Everything that is known of a root.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// When the scan began that made it.
+    pub(crate) when: Moment,
+    /// In the order of their paths.
+    pub(crate) records: Vec<Arc<Record>>,
+    /// In the order of their paths.
+    pub(crate) folders: Vec<Folder>,
+}
+
+/// What a scan found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The root's path without links.
+    real: PathBuf,
+    pub(crate) survey: Survey,
+    pub(crate) problems: Vec<Problem>,
+    /// How many `SKILL.md` were read; the others are as they were.
+    pub(crate) read: usize,
+    /// Whether the survey says more than the one before, and no bound cut it off.
+    pub(crate) is_news: bool,
+}
+
+/// Scans a root. An error means that the root itself cannot be used.
+pub(crate) fn scan(
+    root: &Root,
+    rules: &Rules,
+    bounds: Bounds,
+    known: Option<&Survey>,
+    when: Moment,
+) -> Result<Found, CatalogError> {
+    let directory = open_root(&root.path).map_err(CatalogError::read(&root.path))?;
+    let real = fs::canonicalize(&root.path).map_err(CatalogError::read(&root.path))?;
+    let walk = Walk {
+        root,
+        real,
+        rules,
+        bounds,
+        known,
+        directory,
+        all: Mutex::default(),
+        entries: AtomicUsize::new(0),
+        is_cut: AtomicBool::new(false),
+    };
+    rayon::scope(|scope| match known {
+        Some(known) => walk.again(known, scope),
+        None => walk.spawn(vec![Box::default()], scope),
+    });
+    Ok(walk.finish(when))
+}
+
+struct Walk<'a> {
+    root: &'a Root,
+    /// The root's path without links.
+    real: PathBuf,
+    rules: &'a Rules,
+    bounds: Bounds,
+    known: Option<&'a Survey>,
+    directory: OwnedFd,
+    all: Mutex<Part>,
+    entries: AtomicUsize,
+    is_cut: AtomicBool,
+}
+
+/// What one task found.
+#[derive(Default)]
+struct Part {
+    records: Vec<Arc<Record>>,
+    folders: Vec<Folder>,
+    problems: Vec<Problem>,
+    read: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Goes through what is known: folders that are as they were are not listed again. Below a folder that
+    /// changed everything is listed, and skills that are as they were are still not read.
+    fn again<'s>(&'s self, known: &'a Survey, scope: &Scope<'s>) {
+        let mut part = Part::default();
+        let mut same: HashSet<&[u8]> = HashSet::new();
+        for folder in &known.folders {
+            if !folder.below.is_empty() && !same.contains(parent(&folder.below)) {
+                continue;
+            }
+            if self.is_same(folder, known) {
+                same.insert(&folder.below);
+                self.entries.fetch_add(folder.entries, Ordering::Relaxed);
+                self.beside_skills(folder, &mut part);
+                part.folders.push(folder.clone());
+            } else {
+                self.spawn(vec![folder.below.clone()], scope);
+            }
+        }
+        self.add(part);
+        let same = Arc::new(same);
+        for records in known.records.chunks(8 * BATCH) {
+            let same = Arc::clone(&same);
+            scope.spawn(move |scope| {
+                let mut part = Part::default();
+                // Links were looked at with their folder.
+                let own = records.iter().filter(|record| record.target.is_none());
+                for record in own {
+                    if record.below.is_empty() || same.contains(parent(&record.below)) {
+                        self.visit(&record.below, Some(record), &mut part, scope);
+                    }
+                }
+                self.add(part);
+            });
+        }
+    }
+
+    /// Looks at some directories in a task of their own.
+    fn spawn<'s>(&'s self, batch: Vec<Box<[u8]>>, scope: &Scope<'s>) {
+        scope.spawn(move |scope| {
+            let mut part = Part::default();
+            for below in batch {
+                self.visit(&below, self.known_record(&below), &mut part, scope);
+            }
+            self.add(part);
+        });
+    }
+
+    /// Looks at one directory: a skill as before, a skill, or a folder.
+    fn visit<'s>(&'s self, below: &[u8], known: Option<&Arc<Record>>, part: &mut Part, scope: &Scope<'s>) {
+        if let Some(record) = known.filter(|record| self.is_unchanged(&self.directory, below, record)) {
+            part.records.push(Arc::clone(record));
+            return;
+        }
+        match self.read(&self.directory, below, &self.path(below)) {
+            Ok(Some((stamp, outcome))) => {
+                part.read += 1;
+                let record = Record { below: below.into(), stamp, outcome, target: None };
+                part.records.push(Arc::new(record));
+            }
+            Ok(None) => self.folder(below, part, scope),
+            Err(error) => self.unreadable(below, &error, part),
+        }
+    }
+
+    /// What the skill in a directory says; `None` where there is none.
+    fn read(&self, at: &OwnedFd, below: &[u8], path: &Path) -> io::Result<Option<(Option<Stamp>, Outcome)>> {
+        match read_file(at, &*join(below, SKILL_MD), self.rules.limits.skill_md_bytes) {
+            Ok((bytes, stat)) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let outcome = Outcome::of_bytes(bytes, &name, self.rules);
+                Ok(Some((Some(Stamp::of(&stat)), outcome)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match statat(at, &*join(below, b"skill.md"), AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(_) => self.read_oddity(path).map(Some),
+                    Err(_) => Ok(None),
+                }
+            }
+            Err(_) => self.read_oddity(path).map(Some),
+        }
+    }
+
+    /// What is not simply a file called `SKILL.md`: in lower case, a link, too large, not a file, not readable.
+    fn read_oddity(&self, path: &Path) -> io::Result<(Option<Stamp>, Outcome)> {
+        let reading = Location::directory(path).and_then(|location| location.load(self.rules));
+        match reading {
+            Ok(reading) => {
+                let digest = Digest::of(reading.text.as_bytes());
+                Ok((None, Outcome::of_reading(reading, digest)))
+            }
+            Err(metier_skill::SkillError::Io { source, .. }) => Err(source),
+            Err(error) => Err(io::Error::new(io::ErrorKind::NotFound, error)),
+        }
+    }
+
+    /// Lists a directory that is not a skill.
+    fn folder<'s>(&'s self, below: &[u8], part: &mut Part, scope: &Scope<'s>) {
+        match self.list(below, part, scope) {
+            Ok(folder) => {
+                self.beside_skills(&folder, part);
+                part.folders.push(folder);
+            }
+            // It was there when its parent was listed; a later scan will not find it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !below.is_empty() => {}
+            Err(error) => self.unreadable(below, &error, part),
+        }
+    }
+
+    fn list<'s>(&'s self, below: &[u8], part: &mut Part, scope: &Scope<'s>) -> io::Result<Folder> {
+        let opened = open_directory(&self.directory, if below.is_empty() { b".".as_slice() } else { below })?;
+        let stamp = Stamp::of(&fstat(&opened)?);
+        let mut folder =
+            Folder { below: below.into(), stamp: Some(stamp), links: Vec::new(), entries: 0, is_cut: false };
+        let is_deepest = depth(below) >= self.bounds.depth;
+        let mut directory = Dir::new(opened)?;
+        let mut batch = Vec::new();
+        while let Some(entry) = directory.read() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            folder.entries += 1;
+            if self.entries.fetch_add(1, Ordering::Relaxed) >= self.bounds.entries {
+                self.cut(part);
+                break;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not say in the directory what an entry is.
+                FileType::Unknown => statat(directory.fd()?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+                kind => kind,
+            };
+            match kind {
+                FileType::Directory if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name) => {}
+                FileType::Directory if is_deepest => folder.is_cut = true,
+                FileType::Directory => batch.push(join(below, name)),
+                FileType::Symlink => folder.links.push(name.into()),
+                _ => {}
+            }
+            if batch.len() == BATCH {
+                self.spawn(std::mem::take(&mut batch), scope);
+            }
+        }
+        self.spawn(batch, scope);
+        Ok(folder)
+    }
+
+    /// What there is to say of a folder beyond the directories in it.
+    fn beside_skills(&self, folder: &Folder, part: &mut Part) {
+        if folder.is_cut {
+            let message = format!(
+                "directories below here are more than {} deep and were not searched; add this one as a root, or \
+                 set `scan.depth`",
+                self.bounds.depth
+            );
+            part.problems.push(Problem::new(self.path(&folder.below), ProblemCode::BoundDepth, message));
+        }
+        for link in &folder.links {
+            self.link(&join(&folder.below, link), part);
+        }
+    }
+
+    /// Follows a link that stands directly in the root and leads to a skill.
+    fn link(&self, below: &[u8], part: &mut Part) {
+        let path = self.path(below);
+        let is_in_root = !below.contains(&b'/');
+        let mut report = |code, message: String| part.problems.push(Problem::new(&path, code, message));
+        let target = match fs::canonicalize(&path) {
+            Ok(target) => target,
+            Err(_) if !is_in_root => return,
+            Err(error) => {
+                return report(
+                    ProblemCode::LinkBroken,
+                    format!("the link leads nowhere ({error}); remove it"),
+                );
+            }
+        };
+        if !metier_skill::is_skill_directory(&target) {
+            if is_in_root && target.is_dir() {
+                let message = format!(
+                    "the link leads to {}, which is not a skill; add that as a root",
+                    target.display()
+                );
+                report(ProblemCode::LinkNotSkill, message);
+            }
+            return;
+        }
+        if !is_in_root {
+            let message = "links to skills are followed only directly in a root; move the link there";
+            return report(ProblemCode::LinkDeep, message.to_owned());
+        }
+        let confines = fs::canonicalize(&self.root.confines).unwrap_or_else(|_| self.real.clone());
+        let is_inside = target.starts_with(&self.real) || target.starts_with(confines);
+        if self.root.tier == Tier::ThirdParty && !is_inside {
+            let message = format!(
+                "the link leads to {}, out of a root that is not trusted; it is not followed. Trust the folder \
+                 with `metier trust`, or add the target as a root",
+                target.display()
+            );
+            return report(ProblemCode::LinkOutside, message);
+        }
+        self.linked(below, target, part);
+    }
+
+    /// The skill that a link leads to.
+    fn linked(&self, below: &[u8], target: PathBuf, part: &mut Part) {
+        let bytes = target.as_os_str().as_bytes();
+        let known = self.known_record(below).filter(|known| known.target.as_ref() == Some(&target));
+        if let Some(record) = known.filter(|record| self.is_unchanged(CWD, bytes, record)) {
+            part.records.push(Arc::clone(record));
+            return;
+        }
+        let read = open_root(&target).and_then(|directory| self.read(&directory, b"", &target));
+        match read {
+            Ok(Some((stamp, outcome))) => {
+                part.read += 1;
+                let record = Record { below: below.into(), stamp, outcome, target: Some(target) };
+                part.records.push(Arc::new(record));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let path = self.path(below);
+                part.problems.push(Problem::new(path, ProblemCode::Unreadable, unreadable(&error)));
+            }
+        }
+    }
+
+    fn unreadable(&self, below: &[u8], error: &io::Error, part: &mut Part) {
+        let folder =
+            Folder { below: below.into(), stamp: None, links: Vec::new(), entries: 0, is_cut: false };
+        part.folders.push(folder);
+        part.problems.push(Problem::new(self.path(below), ProblemCode::Unreadable, unreadable(error)));
+    }
+
+    fn cut(&self, part: &mut Part) {
+        if !self.is_cut.swap(true, Ordering::Relaxed) {
+            let message = format!(
+                "there are more than {} files and directories, and not all were searched; use a smaller root, or \
+                 set `scan.entries`",
+                self.bounds.entries
+            );
+            part.problems.push(Problem::new(&self.root.path, ProblemCode::BoundEntries, message));
+        }
+    }
+
+    fn is_same(&self, folder: &Folder, known: &Survey) -> bool {
+        let path = if folder.below.is_empty() { b".".as_slice() } else { &folder.below };
+        folder.stamp.is_some_and(|stamp| {
+            stamp.is_settled_at(known.when)
+                && statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW)
+                    .is_ok_and(|stat| Stamp::of(&stat) == stamp)
+        })
+    }
+
+    /// Whether the `SKILL.md` in a directory is the one that was read.
+    fn is_unchanged(&self, at: impl std::os::fd::AsFd, below: &[u8], record: &Record) -> bool {
+        let (Some(stamp), Some(known)) = (record.stamp, self.known) else { return false };
+        stamp.is_settled_at(known.when)
+            && statat(at, &*join(below, SKILL_MD), AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| Stamp::of(&stat) == stamp)
+    }
+
+    fn known_record(&self, below: &[u8]) -> Option<&'a Arc<Record>> {
+        let records = &self.known?.records;
+        let at = records.binary_search_by(|record| (*record.below).cmp(below)).ok()?;
+        records.get(at)
+    }
+
+    fn path(&self, below: &[u8]) -> PathBuf {
+        // The name of a root that is a skill must be there even where the root is `.`.
+        if below.is_empty() { self.real.clone() } else { self.root.path.join(OsStr::from_bytes(below)) }
+    }
+
+    fn add(&self, mut part: Part) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.records.append(&mut part.records);
+        all.folders.append(&mut part.folders);
+        all.problems.append(&mut part.problems);
+        all.read += part.read;
+    }
+
+    fn finish(self, when: Moment) -> Found {
+        let Part { mut records, mut folders, mut problems, read } =
+            self.all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        records.par_sort_unstable_by(|a, b| a.below.cmp(&b.below));
+        folders.par_sort_unstable_by(|a, b| a.below.cmp(&b.below));
+        problems.sort_by(|a, b| a.path.cmp(&b.path));
+        let survey = Survey { when, records, folders };
+        let is_news = !self.is_cut.into_inner() && self.known.is_none_or(|known| survey.is_news_to(known));
+        Found { real: self.real, survey, problems, read, is_news }
+    }
+}
+
+impl Record {
+    /// The skill's directory, from where its root is.
+    pub(crate) fn path(&self, root: &Path) -> PathBuf {
+        if self.below.is_empty() { root.to_owned() } else { root.join(OsStr::from_bytes(&self.below)) }
+    }
+}
+
+impl Found {
+    /// The directory of a skill without links.
+    pub(crate) fn real_path(&self, record: &Record) -> PathBuf {
+        record.target.clone().unwrap_or_else(|| record.path(&self.real))
+    }
+}
+
+impl Survey {
+    /// Whether this one says more than another: something changed, or what was too fresh then is not now.
+    fn is_news_to(&self, old: &Self) -> bool {
+        let same = |(a, b): (&Arc<Record>, &Arc<Record>)| Arc::ptr_eq(a, b) || a == b;
+        let is_fresh = |stamp: Option<Stamp>| stamp.is_some_and(|stamp| !stamp.is_settled_at(old.when));
+        self.records.len() != old.records.len()
+            || self.folders != old.folders
+            || !self.records.iter().zip(&old.records).all(same)
+            || self.records.iter().any(|record| is_fresh(record.stamp))
+            || self.folders.iter().any(|folder| is_fresh(folder.stamp))
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot be read ({error}); look at its permissions")
+}
+
+/// A path and one more part.
+fn join(below: &[u8], name: &[u8]) -> Box<[u8]> {
+    let mut path = Vec::with_capacity(below.len() + 1 + name.len());
+    if !below.is_empty() {
+        path.extend_from_slice(below);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path.into_boxed_slice()
+}
+
+/// The directory that a path is in; empty for what is directly in the root.
+fn parent(below: &[u8]) -> &[u8] {
+    below.iter().rposition(|byte| *byte == b'/').map_or(b"", |at| &below[..at])
+}
+
+/// How many levels below the root a directory is.
+fn depth(below: &[u8]) -> usize {
+    if below.is_empty() { 0 } else { below.split(|byte| *byte == b'/').count() }
+}

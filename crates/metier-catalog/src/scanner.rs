@@ -1,0 +1,222 @@
+//! From roots to a catalog: what is scanned, under which rules, with what is remembered between scans.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+use std::{fs, io};
+
+use metier_skill::Rules;
+
+use crate::builtin::{BUILTIN, Builtin};
+use crate::catalog::{Candidate, Collected, RootReport, Unusable};
+use crate::entry::{Entry, Place, SkillId};
+use crate::index::IndexFile;
+use crate::problem::{Problem, ProblemCode};
+use crate::record::{Facts, Outcome};
+use crate::root::Root;
+use crate::scan::{self, Found, Survey};
+use crate::stamp::Stamp;
+use crate::{Bounds, Catalog, CatalogError, Precedence, Scope, State, StateRules, Tier};
+
+/// What a catalog is made of.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CatalogOptions {
+    /// The directories that are searched, in the order of their precedence within a tier and scope.
+    pub roots: Vec<Root>,
+    /// Whether the skills inside the binary are there too.
+    pub builtin: bool,
+    /// What skills are held to.
+    pub rules: Rules,
+    /// How far a scan goes.
+    pub bounds: Bounds,
+    /// Which tier wins.
+    pub precedence: Precedence,
+    /// Which skills are on.
+    pub states: StateRules,
+    /// Where the index is kept; without it everything is read each time.
+    pub index: Option<PathBuf>,
+}
+
+impl CatalogOptions {
+    /// These roots and nothing else, under standard rules, without an index.
+    pub fn new(roots: Vec<Root>) -> Self {
+        Self {
+            roots,
+            builtin: false,
+            rules: Rules::standard(),
+            bounds: Bounds::default(),
+            precedence: Precedence::default(),
+            states: StateRules::default(),
+            index: None,
+        }
+    }
+}
+
+/// Makes catalogs, one after the other, and remembers what it has read.
+///
+/// ```no_run
+/// use std::time::SystemTime;
+/// use metier_catalog::{CatalogOptions, Root, Scanner};
+///
+/// let mut scanner = Scanner::new(CatalogOptions::new(vec![Root::parse("skills")?]));
+/// # let now = SystemTime::UNIX_EPOCH;
+/// let catalog = scanner.scan(now);
+/// for skill in catalog.skills() {
+///     println!("{}: {}", skill.name(), skill.description());
+/// }
+/// # Ok::<(), metier_catalog::CatalogError>(())
+/// ```
+#[derive(Debug)]
+pub struct Scanner {
+    options: CatalogOptions,
+    roots: Vec<Memory>,
+}
+
+/// What is remembered of one root.
+#[derive(Debug)]
+struct Memory {
+    survey: Option<Survey>,
+    index: Option<IndexFile>,
+    is_unsaved: bool,
+}
+
+impl Scanner {
+    /// A scanner that has read nothing yet.
+    pub fn new(options: CatalogOptions) -> Self {
+        let roots = options.roots.iter().map(|root| {
+            let index = options
+                .index
+                .as_deref()
+                .map(|directory| IndexFile::new(directory, &root.path, &options.rules, options.bounds));
+            Memory { survey: None, index, is_unsaved: false }
+        });
+        Self { roots: roots.collect(), options }
+    }
+
+    /// What the catalogs are made of.
+    pub fn options(&self) -> &CatalogOptions {
+        &self.options
+    }
+
+    /// Looks at every root and makes a catalog of what is there now. What is known from before, or from the
+    /// index, is read again only where it changed. `now` is the time by the clock that stamps files.
+    pub fn scan(&mut self, now: SystemTime) -> Catalog {
+        let options = &self.options;
+        let mut all = Collected::default();
+        let mut reports = Vec::new();
+        if options.builtin {
+            all.candidates.extend(BUILTIN.iter().filter_map(|builtin| self.builtin(builtin)));
+        }
+        for (number, (root, memory)) in options.roots.iter().zip(&mut self.roots).enumerate() {
+            if memory.survey.is_none() {
+                memory.survey = memory.index.as_ref().and_then(IndexFile::load);
+            }
+            let scanned =
+                scan::scan(root, &options.rules, options.bounds, memory.survey.as_ref(), now.into());
+            let (problems, skills) = (all.problems.len(), all.candidates.len());
+            let mut read = 0;
+            let exists = scanned.is_ok();
+            match scanned {
+                Ok(found) => {
+                    read = found.read;
+                    collect(&found, number + 1, options, &mut all);
+                    memory.is_unsaved |= found.is_news;
+                    memory.survey = Some(found.survey);
+                }
+                Err(error) => all.problems.extend(root_problem(root, &error)),
+            }
+            reports.push(RootReport {
+                root: root.clone(),
+                exists,
+                skills: all.candidates.len() - skills,
+                problems: all.problems.len() - problems,
+                read,
+                index: memory.index.as_ref().map(|index| index.path().to_owned()),
+            });
+        }
+        Catalog::new(all, options.precedence, &options.rules.limits, reports)
+    }
+
+    /// Writes what was learned to the index, if there is one and there is anything new. A catalog is right
+    /// without it.
+    pub fn save(&mut self, now: SystemTime) -> Result<(), CatalogError> {
+        for memory in self.roots.iter_mut().filter(|memory| memory.is_unsaved) {
+            if let (Some(index), Some(survey)) = (&memory.index, &memory.survey) {
+                index.save(survey, now)?;
+            }
+            memory.is_unsaved = false;
+        }
+        Ok(())
+    }
+
+    fn builtin(&self, builtin: &'static Builtin) -> Option<Candidate> {
+        let path = PathBuf::from(format!("builtin:{}", builtin.name()));
+        let Outcome::Skill(facts) = builtin.outcome(&Rules::standard()) else { return None };
+        let place = Place { path: path.clone(), target: None, tier: Tier::Builtin, scope: Scope::System };
+        let mut entry = entry(facts, None, place, &self.options.states);
+        entry.builtin = Some(builtin);
+        Some(Candidate { entry, root: 0, real: path })
+    }
+}
+
+/// Makes candidates and problems of what was found in a root.
+fn collect(found: &Found, number: usize, options: &CatalogOptions, all: &mut Collected) {
+    let Some(root) = options.roots.get(number - 1) else { return };
+    all.candidates.reserve(found.survey.records.len());
+    for record in &found.survey.records {
+        let path = record.path(&root.path);
+        match &record.outcome {
+            Outcome::Broken(fault, facts) => {
+                let Some(problem) = fault.problem(path) else { continue };
+                let unusable =
+                    facts.clone().map(|facts| Unusable { facts, tier: root.tier, problem: problem.clone() });
+                all.unusable.extend(unusable);
+                all.problems.push(problem);
+            }
+            Outcome::Skill(facts) => {
+                let place = Place { path, target: record.target.clone(), tier: root.tier, scope: root.scope };
+                let entry = entry(Arc::clone(facts), record.stamp, place, &options.states);
+                all.candidates.push(Candidate { entry, root: number, real: found.real_path(record) });
+            }
+        }
+    }
+    all.problems.extend(found.problems.iter().cloned());
+}
+
+fn entry(facts: Arc<Facts>, stamp: Option<Stamp>, place: Place, states: &StateRules) -> Entry {
+    let own = if facts.is_hidden_from_models { State::UserOnly } else { State::On };
+    Entry {
+        id: SkillId { tier: place.tier, name: Arc::clone(&facts.name), copy: 1 },
+        state: states.state(&facts.name, place.tier, &place.path, own),
+        facts,
+        shadowed_by: None,
+        modified: stamp.map(|stamp| stamp.modified()),
+        places: vec![place],
+        builtin: None,
+    }
+}
+
+/// A root that cannot be used is a problem, unless it is one that need not be there.
+fn root_problem(root: &Root, error: &CatalogError) -> Option<Problem> {
+    let CatalogError::Read { source, .. } = error else { return None };
+    let (code, message) = match source.kind() {
+        io::ErrorKind::NotFound if root.is_optional => return None,
+        io::ErrorKind::NotFound if is_link(&root.path) => {
+            (ProblemCode::LinkBroken, "the root is a link that leads nowhere; mend or remove it".to_owned())
+        }
+        io::ErrorKind::NotFound => {
+            (ProblemCode::RootMissing, "there is no such directory; mend the path, or make it".to_owned())
+        }
+        io::ErrorKind::NotADirectory => {
+            let message = "a root must be a directory: a skill, or a folder with skills in it".to_owned();
+            (ProblemCode::RootNotDirectory, message)
+        }
+        _ => (ProblemCode::Unreadable, format!("cannot be read ({source}); look at its permissions")),
+    };
+    Some(Problem::new(&root.path, code, message))
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
+}

@@ -1,0 +1,97 @@
+//! Folders that the person has marked as trusted: one small file for each, so that marking two at once loses
+//! neither and nothing has to be parsed.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use metier_skill::Digest;
+
+use crate::CatalogError;
+
+/// Where the marks are kept. Without a directory nothing is trusted.
+#[derive(Debug, Clone, Default)]
+pub struct TrustStore {
+    directory: Option<PathBuf>,
+}
+
+impl TrustStore {
+    /// The marks in a directory, which need not be there yet.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: Some(directory.into()) }
+    }
+
+    /// Whether a folder or one above it is marked.
+    pub fn is_trusted(&self, folder: &Path) -> bool {
+        let Ok(real) = fs::canonicalize(folder) else { return false };
+        real.ancestors().any(|folder| self.is_marked(folder))
+    }
+
+    /// Marks a folder and all below it. Returns its real path.
+    pub fn mark(&self, folder: &Path) -> Result<PathBuf, CatalogError> {
+        let real = fs::canonicalize(folder).map_err(CatalogError::read(folder))?;
+        if !real.is_dir() {
+            return Err(CatalogError::read(folder)(io::ErrorKind::NotADirectory.into()));
+        }
+        let directory = self.directory.as_deref().ok_or_else(|| no_directory(folder))?;
+        let write = || {
+            fs::create_dir_all(directory)?;
+            let mut file = tempfile::NamedTempFile::new_in(directory)?;
+            file.write_all(real.as_os_str().as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(directory.join(mark_name(&real))).map_err(|error| error.error)
+        };
+        write().map_err(CatalogError::write(directory))?;
+        Ok(real)
+    }
+
+    /// Takes the mark off a folder. Says whether there was one.
+    pub fn unmark(&self, folder: &Path) -> Result<bool, CatalogError> {
+        let Some(directory) = &self.directory else { return Ok(false) };
+        // The folder itself may be gone.
+        let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let mark = directory.join(mark_name(&real));
+        match fs::remove_file(&mark) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(CatalogError::Write { path: mark, source }),
+        }
+    }
+
+    /// All folders that are marked, in the order of their paths.
+    pub fn marked(&self) -> Result<Vec<PathBuf>, CatalogError> {
+        let Some(directory) = &self.directory else { return Ok(Vec::new()) };
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(CatalogError::Read { path: directory.clone(), source }),
+        };
+        let mut folders = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(CatalogError::read(directory))?;
+            let Ok(content) = fs::read(entry.path()) else { continue };
+            let folder = PathBuf::from(std::ffi::OsString::from_vec(content));
+            // What is not a mark of ours is none.
+            if entry.file_name() == *mark_name(&folder) {
+                folders.push(folder);
+            }
+        }
+        folders.sort();
+        Ok(folders)
+    }
+
+    fn is_marked(&self, real: &Path) -> bool {
+        let Some(directory) = &self.directory else { return false };
+        fs::read(directory.join(mark_name(real))).is_ok_and(|content| content == real.as_os_str().as_bytes())
+    }
+}
+
+fn mark_name(real: &Path) -> String {
+    Digest::of(real.as_os_str().as_bytes()).hex()
+}
+
+fn no_directory(folder: &Path) -> CatalogError {
+    let source = io::Error::new(io::ErrorKind::NotFound, "there is no home directory to keep it in");
+    CatalogError::Write { path: folder.to_owned(), source }
+}

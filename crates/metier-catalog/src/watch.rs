@@ -1,0 +1,172 @@
+//! Roots watched for changes: file events in, snapshots out.
+//!
+//! What an event says is not looked at. Any event means that a scan is due, and the scan finds out what changed;
+//! so nothing is lost where the system drops events or names the wrong file.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime};
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use crate::{Catalog, CatalogError, Changes, Entry, Scanner};
+
+/// A new snapshot, and what it has that the one before had not.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CatalogChange {
+    /// The snapshot.
+    pub catalog: Catalog,
+    /// What changed.
+    pub changes: Changes,
+}
+
+/// How a watcher behaves.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct WatchOptions {
+    /// How long it must be quiet before a scan begins. Under a storm of changes a scan begins all the same, ten of
+    /// these after the first.
+    pub debounce: Duration,
+    /// How often to scan without being told to, for what file events do not reach: network file systems, and
+    /// more directories than the system watches.
+    pub interval: Option<Duration>,
+    /// The clock that stamps files.
+    pub clock: fn() -> SystemTime,
+}
+
+impl WatchOptions {
+    /// A quarter of a second of quiet, and no scans without events.
+    pub fn new(clock: fn() -> SystemTime) -> Self {
+        Self { debounce: Duration::from_millis(250), interval: None, clock }
+    }
+}
+
+/// Watches roots until it is dropped.
+#[derive(Debug)]
+pub struct Watcher {
+    signals: mpsc::Sender<Signal>,
+    thread: Option<JoinHandle<Scanner>>,
+    unwatched: Vec<PathBuf>,
+}
+
+enum Signal {
+    Event,
+    Stop,
+}
+
+impl Watcher {
+    /// Scans once, and from then on after every change. `on_change` gets each snapshot that differs from the one
+    /// before; it runs on a thread of the watcher's own.
+    pub fn start(
+        mut scanner: Scanner,
+        options: WatchOptions,
+        mut on_change: impl FnMut(CatalogChange) + Send + 'static,
+    ) -> Result<(Catalog, Self), CatalogError> {
+        let (signals, received) = mpsc::channel();
+        let events = signals.clone();
+        let mut watch = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Reading is no change; an error means that events were lost.
+            if !event.is_ok_and(|event| matches!(event.kind, EventKind::Access(_))) {
+                // Nobody listens any more once the watcher is dropped.
+                let _ = events.send(Signal::Event);
+            }
+        })?;
+        // Watched first, scanned then: a change in between is an event.
+        let mut unwatched = watch_roots(&mut watch, &scanner);
+        let first = scanner.scan((options.clock)());
+        unwatched.extend(watch_links(&mut watch, &first));
+        let mut catalog = first.clone();
+        let thread = thread::Builder::new().name("metier-watch".to_owned()).spawn(move || {
+            while wait(&received, options) {
+                // Roots may have appeared since.
+                watch_roots(&mut watch, &scanner);
+                let next = scanner.scan((options.clock)());
+                watch_links(&mut watch, &next);
+                let changes = next.changes_since(&catalog);
+                if !changes.is_empty() {
+                    catalog = next.clone();
+                    on_change(CatalogChange { catalog: next, changes });
+                }
+            }
+            scanner
+        });
+        let thread = thread.map_err(|source| CatalogError::Watch { source: notify::Error::io(source) })?;
+        Ok((first, Self { signals, thread: Some(thread), unwatched }))
+    }
+
+    /// Directories that could not be watched when it started; only [`WatchOptions::interval`] finds changes there.
+    pub fn unwatched(&self) -> &[PathBuf] {
+        &self.unwatched
+    }
+
+    /// Ends the watching and gives the scanner back, with all it has learned.
+    pub fn stop(mut self) -> Option<Scanner> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Option<Scanner> {
+        // The thread may have ended already.
+        let _ = self.signals.send(Signal::Stop);
+        self.thread.take().and_then(|thread| thread.join().ok())
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Waits until a scan is due; `false` to stop.
+fn wait(received: &Receiver<Signal>, options: WatchOptions) -> bool {
+    let first = match options.interval {
+        Some(interval) => received.recv_timeout(interval),
+        None => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
+    };
+    match first {
+        Ok(Signal::Event) => {}
+        Err(RecvTimeoutError::Timeout) => return true,
+        Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
+    }
+    #[expect(clippy::disallowed_methods, reason = "how long to wait is nobody's business but the thread's")]
+    let latest = Instant::now() + options.debounce * 10;
+    loop {
+        #[expect(clippy::disallowed_methods, reason = "as above")]
+        let left = latest.saturating_duration_since(Instant::now());
+        match received.recv_timeout(options.debounce.min(left)) {
+            Ok(Signal::Event) => {}
+            Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
+            Err(RecvTimeoutError::Timeout) => return true,
+        }
+        if left.is_zero() {
+            return true;
+        }
+    }
+}
+
+/// Watches every root, and of those that are not there the nearest directory above that is.
+fn watch_roots(watch: &mut RecommendedWatcher, scanner: &Scanner) -> Vec<PathBuf> {
+    let mut unwatched = Vec::new();
+    for root in &scanner.options().roots {
+        let failed = if root.path.is_dir() {
+            watch.watch(&root.path, RecursiveMode::Recursive).is_err()
+        } else {
+            let above = root.path.ancestors().find(|path| path.is_dir());
+            above.is_some_and(|above| watch.watch(above, RecursiveMode::NonRecursive).is_err())
+        };
+        if failed {
+            unwatched.push(root.path.clone());
+        }
+    }
+    unwatched
+}
+
+/// Watches what links in the roots lead to.
+fn watch_links(watch: &mut RecommendedWatcher, catalog: &Catalog) -> Vec<PathBuf> {
+    let places = catalog.all().iter().flat_map(Entry::places);
+    let targets = places.filter_map(|place| place.target.as_deref());
+    let failed = targets.filter(|target| watch.watch(target, RecursiveMode::NonRecursive).is_err());
+    failed.map(Path::to_owned).collect()
+}

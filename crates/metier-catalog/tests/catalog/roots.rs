@@ -1,0 +1,275 @@
+//! Roots: what is found in them, what is not, and who wins.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use metier_catalog::{
+    CatalogOptions, Places, Root, Scanner, Scope, State, StateRule, StateRules, Tier, TrustStore,
+};
+
+use crate::support::{Place, codes, later, names, scan, skill_md, text};
+
+#[test]
+fn some_directories_are_not_entered() {
+    let place = Place::new();
+    place.skill("root/a", "Use.");
+    for skipped in [".git", "node_modules", "target", ".venv", "a"] {
+        place.skill(&format!("root/{skipped}/hidden"), "Use.");
+    }
+    place.skill("root/.system/b", "Use.");
+    assert_eq!(names(&scan(vec![place.root("root", Tier::User)])), ["a", "b"]);
+}
+
+#[test]
+fn bounds_are_reported() {
+    let place = Place::new();
+    place.skill("root/1/2/3/4/5/six", "Use.");
+    place.skill("root/1/2/3/4/5/6/seven", "Use.");
+    let catalog = scan(vec![place.root("root", Tier::User)]);
+    assert_eq!((names(&catalog), codes(&catalog)), (vec!["six"], vec!["bound-depth"]));
+    let mut options = CatalogOptions::new(vec![place.root("root", Tier::User)]);
+    options.bounds.depth = 7;
+    options.index = Some(place.path("index"));
+    for _ in 0..2 {
+        let mut scanner = Scanner::new(options.clone());
+        let catalog = scanner.scan(later());
+        assert_eq!((names(&catalog), codes(&catalog).len()), (vec!["seven", "six"], 0));
+        scanner.save(later()).unwrap();
+    }
+    options.bounds.entries = 3;
+    assert!(codes(&Scanner::new(options).scan(later())).contains(&"bound-entries"));
+}
+
+#[test]
+fn links_in_a_root_are_followed_to_skills_and_only_there() {
+    let place = Place::new();
+    place.skill("elsewhere/linked", "Use.");
+    place.skill("elsewhere/deep", "Use.");
+    place.link("root/linked", place.path("elsewhere/linked"));
+    place.link("root/group/deep", place.path("elsewhere/deep"));
+    place.link("root/collection", place.path("elsewhere"));
+    place.link("root/nothing", place.path("nowhere"));
+    place.link("root/round", place.path("root"));
+    let catalog = scan(vec![place.root("root", Tier::User)]);
+    assert_eq!(names(&catalog), ["linked"]);
+    let entry = catalog.find("linked").unwrap();
+    assert_eq!(entry.path(), place.path("root/linked"));
+    assert_eq!(entry.real_path(), place.path("elsewhere/linked"));
+    assert_eq!(codes(&catalog), ["link-not-skill", "link-deep", "link-broken", "link-not-skill"]);
+}
+
+#[test]
+fn a_link_out_of_an_untrusted_root_is_not_followed() {
+    let place = Place::new();
+    place.skill("secret/linked", "Use.");
+    place.skill("repository/kept/inside", "Use.");
+    place.link("repository/skills/linked", place.path("secret/linked"));
+    place.link("repository/skills/inside", place.path("repository/kept/inside"));
+    let mut root = place.root("repository/skills", Tier::ThirdParty);
+    let alone = scan(vec![root.clone()]);
+    assert_eq!((names(&alone).len(), codes(&alone)), (0, vec!["link-outside", "link-outside"]));
+    root.confines = place.path("repository");
+    let catalog = scan(vec![root]);
+    assert_eq!((names(&catalog), codes(&catalog)), (vec!["inside"], vec!["link-outside"]));
+}
+
+#[test]
+fn identical_copies_are_one_entry_with_several_places() {
+    let place = Place::new();
+    for root in ["a", "b"] {
+        place.skill(&format!("{root}/same"), "Use.");
+        place.write(&format!("{root}/same/notes.md"), "the same");
+        place.skill(&format!("{root}/other"), "Use.");
+        place.write(&format!("{root}/other/notes.md"), root);
+    }
+    place.link("b/linked", place.path("c/linked"));
+    place.link("a/linked", place.path("c/linked"));
+    place.skill("c/linked", "Use.");
+    let roots = ["a", "b", "a"].map(|root| place.root(root, Tier::User));
+    let catalog = scan(roots.to_vec());
+    let same = catalog.find("same").unwrap();
+    let places: Vec<_> = same.places().iter().map(|place| place.path.clone()).collect();
+    assert_eq!(places, [place.path("a/same"), place.path("b/same")]);
+    assert_eq!(catalog.shadowed().map(|entry| entry.id.to_string()).collect::<Vec<_>>(), ["user/other~2"]);
+    assert_eq!(catalog.get("user/other~2").unwrap().path(), place.path("b/other"));
+    assert_eq!(catalog.all().len(), 4);
+}
+
+#[test]
+fn within_a_tier_the_project_wins_then_the_order_of_roots() {
+    let place = Place::new();
+    for (root, description) in [("user", "Use user."), ("project", "Use project."), ("second", "Use second.")]
+    {
+        place.skill(&format!("{root}/x"), description);
+    }
+    let project = Root::new(place.path("project"), Tier::User, Scope::Project);
+    let user = place.root("user", Tier::User);
+    let second = place.root("second", Tier::User);
+    let catalog = scan(vec![second.clone(), user.clone(), project]);
+    assert_eq!(catalog.find("x").unwrap().description(), "Use project.");
+    assert_eq!(scan(vec![second, user]).find("x").unwrap().description(), "Use second.");
+}
+
+#[test]
+fn what_is_off_shadows_nothing() {
+    let place = Place::new();
+    place.skill("mine/x", "Use mine.");
+    place.skill("theirs/x", "Use theirs.");
+    let roots = vec![place.root("mine", Tier::User), place.root("theirs", Tier::ThirdParty)];
+    let mut options = CatalogOptions::new(roots);
+    let rule = StateRule::new(None, Some(Tier::User), None, State::Off).unwrap();
+    options.states = StateRules::default().layer(vec![rule]);
+    let catalog = Scanner::new(options).scan(later());
+    assert_eq!(catalog.find("x").unwrap().id.to_string(), "third_party/x");
+    assert_eq!(catalog.shadowed().count(), 0);
+}
+
+#[test]
+fn the_author_s_wish_to_be_hidden_is_a_state() {
+    let place = Place::new();
+    let text = "---\nname: x\ndescription: Use.\ndisable-model-invocation: true\n---\nDo it.\n";
+    place.write("root/x/SKILL.md", text);
+    let catalog = scan(vec![place.root("root", Tier::User)]);
+    assert_eq!(catalog.find("x").unwrap().state, State::UserOnly);
+}
+
+#[test]
+fn odd_files_are_problems_each_time() {
+    let place = Place::new();
+    place.write("root/lower/skill.md", skill_md("lower", "Use."));
+    place.write("root/elsewhere.md", "x");
+    place.write("root/linked/README.md", "x");
+    place.link("root/linked/SKILL.md", place.path("root/elsewhere.md"));
+    fs::create_dir_all(place.path("root/directory/SKILL.md")).unwrap();
+    place.write("root/large/SKILL.md", vec![b'x'; (1 << 20) + 1]);
+    place.write("root/bytes/SKILL.md", [0xff, 0xfe]);
+    let mut options = CatalogOptions::new(vec![place.root("root", Tier::User)]);
+    options.index = Some(place.path("index"));
+    let mut last = None;
+    for _ in 0..3 {
+        let mut scanner = Scanner::new(options.clone());
+        let catalog = scanner.scan(later());
+        assert_eq!(names(&catalog), ["lower"]);
+        let wanted = ["not-utf8", "skill-md-not-file", "skill-md-too-large", "skill-md-link"];
+        assert_eq!(codes(&catalog), wanted);
+        scanner.save(later()).unwrap();
+        assert_eq!(*last.get_or_insert_with(|| text(&catalog)), text(&catalog));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_reported_until_it_can() {
+    let place = Place::new();
+    place.skill("root/group/x", "Use.");
+    let group = place.path("root/group");
+    fs::set_permissions(&group, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(&group).is_ok() {
+        return; // The superuser reads everything.
+    }
+    let mut options = CatalogOptions::new(vec![place.root("root", Tier::User)]);
+    options.index = Some(place.path("index"));
+    for _ in 0..2 {
+        let mut scanner = Scanner::new(options.clone());
+        assert_eq!(codes(&scanner.scan(later())), ["unreadable"]);
+        scanner.save(later()).unwrap();
+    }
+    fs::set_permissions(&group, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(names(&Scanner::new(options).scan(later())), ["x"]);
+}
+
+#[test]
+fn the_usual_places_are_the_project_s_the_person_s_and_the_organisation_s() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("home/code/project/.git")).unwrap();
+    fs::create_dir_all(place.path("home/code/project/part")).unwrap();
+    let places = Places {
+        working: Some(place.path("home/code/project/part")),
+        home: Some(place.path("home")),
+        system: Some(place.path("etc")),
+    };
+    let trust = TrustStore::new(place.path("trusted"));
+    let roots = |trust: &TrustStore| -> Vec<String> {
+        let home = place.path("home");
+        let short = |root: &Root| root.path.strip_prefix(&home).unwrap_or(&root.path).display().to_string();
+        places
+            .roots(trust)
+            .iter()
+            .map(|root| format!("{} {} {}", short(root), root.tier, root.scope))
+            .collect()
+    };
+    let mine = [".agents/skills user user", ".claude/skills user user"];
+    let org = format!("{} org system", place.path("etc/skills").display());
+    let project = |tier: &str| {
+        ["part/.agents", "part/.claude", ".agents", ".claude"]
+            .map(|part| format!("code/project/{part}/skills {tier} project"))
+    };
+    let all = |tier: &str| -> Vec<String> {
+        project(tier).into_iter().chain(mine.map(str::to_owned)).chain([org.clone()]).collect()
+    };
+    assert_eq!(roots(&trust), all("third_party"));
+    trust.mark(&place.path("home/code/project")).unwrap();
+    assert_eq!(roots(&trust), all("user"));
+    assert_eq!(trust.marked().unwrap(), [place.path("home/code/project")]);
+    assert!(trust.unmark(&place.path("home/code/project")).unwrap());
+    assert_eq!(roots(&trust), all("third_party"));
+    trust.mark(&place.path("home/code")).unwrap();
+    assert_eq!(roots(&trust), all("user"), "a folder above will do");
+
+    let at_home = Places { working: Some(place.path("home")), ..places.clone() };
+    let tiers: Vec<_> = at_home.roots(&TrustStore::default()).iter().map(|root| root.tier).collect();
+    assert_eq!(tiers, [Tier::User, Tier::User, Tier::Org], "at home the home's skills are one's own");
+}
+
+#[test]
+fn skills_that_need_others_say_so() {
+    let place = Place::new();
+    let skill = |name: &str, metadata: &str| {
+        let text = format!("---\nname: {name}\ndescription: Use.\nmetadata:\n{metadata}---\nDo it.\n");
+        place.write(&format!("root/{name}/SKILL.md"), text);
+    };
+    skill("a", "  requires: b@^1.2 c\n");
+    skill("b", "  version: \"1.3.0\"\n  requires: c\n");
+    skill("c", "  version: \"2.0\"\n");
+    skill("d", "  requires: missing, c@^1\n");
+    let catalog = scan(vec![place.root("root", Tier::User)]);
+    assert_eq!(catalog.needs("a"), ["c", "b"]);
+    let mut found = codes(&catalog);
+    found.sort_unstable();
+    assert_eq!(found, ["requires-missing", "requires-version"]);
+    assert_eq!(catalog.problems()[0].path, place.path("root/d"));
+    assert_eq!(names(&catalog).len(), 4, "they stay in the catalog");
+}
+
+#[test]
+fn builtin_skills_are_there_when_asked_for_and_win() {
+    let place = Place::new();
+    place.skill("root/using-metier", "Use mine instead.");
+    let mut options = CatalogOptions::new(vec![place.root("root", Tier::User)]);
+    options.builtin = true;
+    let catalog = Scanner::new(options).scan(later());
+    assert_eq!(names(&catalog), ["using-metier", "writing-skills"]);
+    let entry = catalog.find("using-metier").unwrap();
+    assert!(entry.builtin().is_some());
+    assert_eq!(entry.path_text(), "builtin:using-metier");
+    assert_eq!(catalog.shadowed().count(), 1);
+}
+
+#[test]
+fn two_snapshots_say_what_changed() {
+    let place = Place::new();
+    for name in ["kept", "edited", "removed"] {
+        place.skill(&format!("root/{name}"), "Use.");
+    }
+    let mut scanner = Scanner::new(CatalogOptions::new(vec![place.root("root", Tier::User)]));
+    let before = scanner.scan(later());
+    assert!(scanner.scan(later()).changes_since(&before).is_empty());
+    place.skill("root/edited", "Use it otherwise.");
+    place.skill("root/added", "Use.");
+    fs::remove_dir_all(place.path("root/removed")).unwrap();
+    let changes = scanner.scan(later()).changes_since(&before);
+    let ids = |ids: &[metier_catalog::SkillId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(ids(&changes.added), ["user/added"]);
+    assert_eq!(ids(&changes.changed), ["user/edited"]);
+    assert_eq!(ids(&changes.removed), ["user/removed"]);
+    assert_eq!(names(&before), ["edited", "kept", "removed"], "a snapshot never changes");
+}

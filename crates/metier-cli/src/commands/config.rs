@@ -1,0 +1,100 @@
+//! `metier config`: every setting, and where it came from.
+
+use serde_json::{Value, json};
+
+use crate::config::{Config, Flags};
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::table::{one_line, pad};
+
+/// Show every setting, and where its value came from
+///
+/// Settings are read from `/etc/metier/config.toml`, `~/.config/metier/config.toml` and the project's `metier.toml`,
+/// then from variables (`METIER_ROOTS`, `METIER_BUILTIN`, `METIER_PROFILE`, `METIER_INDEX`; `METIER_CONFIG` names
+/// another file instead of yours), then from flags. Later ones win. Of a project that is not trusted only the roots count.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example of a metier.toml:
+  roots = [\"skills\", \"vendor/skills:third_party\"]
+  profile = \"lenient\"
+
+  [[skills]]
+  name = \"deploy-*\"
+  state = \"user-only\"
+
+Examples:
+  metier config
+  metier config --json | jq '.settings'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print all of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let environment = Environment::read();
+    let config = Config::read(&environment, &args.catalog)?;
+    for note in &config.notes {
+        output.note(format_args!("note: {note}"))?;
+    }
+    let settings = settings(&config);
+    if args.json {
+        let settings = settings.iter();
+        let settings =
+            settings.map(|(key, value, source)| json!({"key": key, "value": value, "source": source}));
+        let rules =
+            config.rules.iter().flatten().map(
+                |rule| json!({"skills": rule.text, "state": rule.state, "source": rule.source.to_string()}),
+            );
+        let files = config.files.iter().map(|(path, exists)| json!({"path": path, "exists": exists}));
+        output.json(&json!({
+            "settings": settings.collect::<Vec<_>>(),
+            "rules": rules.collect::<Vec<_>>(),
+            "files": files.collect::<Vec<_>>(),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    for (key, value, source) in &settings {
+        let lines = match value {
+            Value::Array(items) if items.is_empty() => vec!["none".to_owned()],
+            Value::Array(items) => items.iter().map(text).collect(),
+            other => vec![text(other)],
+        };
+        for (index, line) in lines.iter().enumerate() {
+            let (key, source) = if index == 0 { (*key, format!("({source})")) } else { ("", String::new()) };
+            let line = format!("{}  {}  {source}", pad(key, 12), one_line(line));
+            output.line(line.trim_end())?;
+        }
+    }
+    for rule in config.rules.iter().flatten() {
+        let line = format!("{}: {}", one_line(&rule.text), rule.state);
+        output.line(format_args!("{}  {line}  ({})", pad("skills", 12), rule.source))?;
+    }
+    for (path, exists) in &config.files {
+        let exists = if *exists { "" } else { "  (not there)" };
+        output.line(format_args!("{}  {}{exists}", pad("file", 12), path.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
+    let roots = config.roots.value.iter().map(|root| format!("{}:{}", root.path.display(), root.tier));
+    let tiers = config.precedence.value.tiers().iter().map(|tier| tier.as_str());
+    vec![
+        ("roots", json!(roots.collect::<Vec<_>>()), config.roots.source.to_string()),
+        ("builtin", json!(config.builtin.value), config.builtin.source.to_string()),
+        ("profile", json!(config.profile.value.as_str()), config.profile.source.to_string()),
+        ("precedence", json!(tiers.collect::<Vec<_>>()), config.precedence.source.to_string()),
+        ("index", json!(config.index.value), config.index.source.to_string()),
+        ("scan.depth", json!(config.depth.value), config.depth.source.to_string()),
+        ("scan.entries", json!(config.entries.value), config.entries.source.to_string()),
+    ]
+}

@@ -1,0 +1,400 @@
+//! Settings: files, variables and flags, the later ones winning, each value with where it came from.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use metier_catalog::{Bounds, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
+use metier_skill::Rules;
+use serde::Deserialize;
+
+use crate::environment::Environment;
+use crate::exit::UsageError;
+
+/// The settings file of a project.
+pub(crate) const PROJECT_FILE: &str = "metier.toml";
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Default,
+    File(PathBuf),
+    Variable(&'static str),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Variable(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) source: Source,
+}
+
+impl<T> Setting<T> {
+    const fn default(value: T) -> Self {
+        Self { value, source: Source::Default }
+    }
+
+    fn set(&mut self, value: Option<T>, source: &Source) {
+        if let Some(value) = value {
+            *self = Self { value, source: source.clone() };
+        }
+    }
+}
+
+/// The profile that skills of a catalog are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CatalogProfile {
+    Strict,
+    Standard,
+    Lenient,
+}
+
+impl CatalogProfile {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Standard => "standard",
+            Self::Lenient => "lenient",
+        }
+    }
+
+    pub(crate) fn rules(self) -> Rules {
+        match self {
+            Self::Strict => Rules::strict(),
+            Self::Standard => Rules::standard(),
+            Self::Lenient => Rules::lenient(),
+        }
+    }
+}
+
+/// One rule about states as it was written.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pub(crate) text: String,
+    pub(crate) state: State,
+    pub(crate) source: Source,
+    matcher: StateRule,
+}
+
+/// All settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) roots: Setting<Vec<Root>>,
+    pub(crate) builtin: Setting<bool>,
+    pub(crate) profile: Setting<CatalogProfile>,
+    pub(crate) precedence: Setting<Precedence>,
+    pub(crate) index: Setting<bool>,
+    pub(crate) depth: Setting<usize>,
+    pub(crate) entries: Setting<usize>,
+    /// In layers: within one the last that matches decides.
+    pub(crate) rules: Vec<Vec<Rule>>,
+    /// The files that were looked for, and whether they were there.
+    pub(crate) files: Vec<(PathBuf, bool)>,
+    /// What a person should know about how the settings were read.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What a settings file may say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    roots: Option<Vec<String>>,
+    builtin: Option<bool>,
+    profile: Option<CatalogProfile>,
+    precedence: Option<Vec<Tier>>,
+    index: Option<bool>,
+    #[serde(default)]
+    scan: ScanTable,
+    #[serde(default)]
+    skills: Vec<RuleTable>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScanTable {
+    depth: Option<usize>,
+    entries: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleTable {
+    name: Option<String>,
+    tier: Option<Tier>,
+    path: Option<String>,
+    state: State,
+}
+
+/// What the command line says about the catalog.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Flags {
+    /// Search DIR instead of the usual roots; TIER is builtin, org, user (if not given) or `third_party`.
+    /// Can be repeated
+    #[arg(long, value_name = "DIR[:TIER]", help_heading = "Catalog")]
+    root: Vec<String>,
+
+    /// Load what other agents load, with what breaks the rules mended or passed over
+    #[arg(long, help_heading = "Catalog")]
+    lenient: bool,
+
+    /// Set the state of the skills whose name matches a glob: on, name-only, user-only or off. Can be repeated
+    #[arg(long, value_name = "GLOB=STATE", help_heading = "Catalog")]
+    state: Vec<String>,
+
+    /// Read every skill, and leave the index as it is
+    #[arg(long, help_heading = "Catalog")]
+    no_index: bool,
+}
+
+impl Config {
+    /// All settings that hold here.
+    pub(crate) fn read(environment: &Environment, flags: &Flags) -> anyhow::Result<Self> {
+        let bounds = Bounds::default();
+        let mut config = Self {
+            roots: Setting::default(environment.places().roots(&environment.trust())),
+            builtin: Setting::default(true),
+            profile: Setting::default(CatalogProfile::Standard),
+            precedence: Setting::default(Precedence::default()),
+            index: Setting::default(true),
+            depth: Setting::default(bounds.depth),
+            entries: Setting::default(bounds.entries),
+            rules: Vec::new(),
+            files: Vec::new(),
+            notes: Vec::new(),
+        };
+        config.apply_file(&Environment::system_directory().join("config.toml"), environment)?;
+        match environment.variable("METIER_CONFIG") {
+            Some(path) => config.apply_file(&environment.absolute(Path::new(path)), environment)?,
+            None => {
+                if let Some(directory) = environment.config_directory() {
+                    config.apply_file(&directory.join("config.toml"), environment)?;
+                }
+            }
+        }
+        config.apply_project(environment)?;
+        config.apply_variables(environment)?;
+        config.apply_flags(flags, environment)?;
+        Ok(config)
+    }
+
+    /// The bounds of a scan.
+    pub(crate) fn bounds(&self) -> Bounds {
+        let mut bounds = Bounds::default();
+        (bounds.depth, bounds.entries) = (self.depth.value, self.entries.value);
+        bounds
+    }
+
+    /// The rules about states.
+    pub(crate) fn states(&self) -> StateRules {
+        self.rules.iter().fold(StateRules::default(), |all, layer| {
+            all.layer(layer.iter().map(|rule| rule.matcher.clone()).collect())
+        })
+    }
+
+    fn apply_file(&mut self, path: &Path, environment: &Environment) -> anyhow::Result<()> {
+        let Some(file) = self.load(path)? else { return Ok(()) };
+        let roots = roots(&file, path, environment)?;
+        self.apply(file, roots, path)
+    }
+
+    /// The settings of the project, as far as the person trusts it.
+    fn apply_project(&mut self, environment: &Environment) -> anyhow::Result<()> {
+        let folders = environment.places().project_folders();
+        let Some(folder) = folders.iter().find(|folder| folder.join(PROJECT_FILE).is_file()) else {
+            self.files.extend(folders.first().map(|folder| (folder.join(PROJECT_FILE), false)));
+            return Ok(());
+        };
+        let path = folder.join(PROJECT_FILE);
+        let is_trusted = environment.trust().is_trusted(folder);
+        let loaded = self.load(&path);
+        // A stranger's mistakes must not keep the person from working.
+        let file = match loaded {
+            Err(error) if !is_trusted => {
+                self.notes.push(format!("passing over {}: {error:#}", path.display()));
+                return Ok(());
+            }
+            other => other?,
+        };
+        let Some(file) = file else { return Ok(()) };
+        let mut roots = roots(&file, &path, environment)?;
+        let repository = environment.places().repository().unwrap_or_else(|| folder.clone());
+        for root in roots.iter_mut().flatten() {
+            root.scope = Scope::Project;
+            root.confines.clone_from(&repository);
+        }
+        if is_trusted {
+            let raised = roots.iter().flatten().find(|root| root.tier < Tier::User);
+            if let Some(root) = raised {
+                let (path, tier) = (path.display(), root.tier);
+                let message =
+                    format!("{path}: a project cannot give its roots the tier `{tier}`; use `user`");
+                return Err(UsageError(message).into());
+            }
+            return self.apply(file, roots, &path);
+        }
+        self.notes.push(format!(
+            "{} is not trusted: only `roots` of its {PROJECT_FILE} are used, as third_party (`metier trust {0}` \
+             changes that)",
+            folder.display(),
+        ));
+        // Beside the others, not in their stead: a stranger does not get to hide the person's own skills.
+        for mut root in roots.into_iter().flatten() {
+            root.tier = Tier::ThirdParty;
+            self.roots.value.push(root);
+            self.roots.source = Source::File(path.clone());
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, file: File, roots: Option<Vec<Root>>, path: &Path) -> anyhow::Result<()> {
+        let source = Source::File(path.to_owned());
+        let named = |error| UsageError(format!("{}: {error}", path.display()));
+        let precedence = file.precedence.map(|tiers| Precedence::new(&tiers)).transpose().map_err(named)?;
+        self.roots.set(roots, &source);
+        self.builtin.set(file.builtin, &source);
+        self.profile.set(file.profile, &source);
+        self.precedence.set(precedence, &source);
+        self.index.set(file.index, &source);
+        self.depth.set(file.scan.depth, &source);
+        self.entries.set(file.scan.entries, &source);
+        let base = path.parent().unwrap_or(Path::new("/"));
+        let rules =
+            file.skills.into_iter().map(|table| table.rule(base, &source)).collect::<Result<Vec<_>, _>>();
+        let rules = rules.map_err(named)?;
+        if !rules.is_empty() {
+            self.rules.push(rules);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, path: &Path) -> anyhow::Result<Option<File>> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                self.files.push((path.to_owned(), false));
+                return Ok(None);
+            }
+            Err(error) => {
+                return Err(anyhow::Error::new(error).context(format!("cannot read {}", path.display())));
+            }
+        };
+        self.files.push((path.to_owned(), true));
+        let wrong = |error: toml::de::Error| {
+            UsageError(format!("{}: {}", path.display(), error.to_string().trim_end()))
+        };
+        Ok(Some(toml::from_str(&text).map_err(wrong)?))
+    }
+
+    fn apply_variables(&mut self, environment: &Environment) -> anyhow::Result<()> {
+        const KNOWN: [&str; 5] =
+            ["METIER_ROOTS", "METIER_BUILTIN", "METIER_PROFILE", "METIER_INDEX", "METIER_CONFIG"];
+        for name in environment.metier_variables().filter(|name| !KNOWN.contains(name)) {
+            self.notes.push(format!(
+                "the variable `{name}` means nothing to metier; it knows {}",
+                KNOWN.join(", ")
+            ));
+        }
+        if let Some(roots) = environment.variable("METIER_ROOTS") {
+            let roots: Vec<Root> = roots
+                .split(',')
+                .map(|root| given_root(root.trim(), environment))
+                .collect::<anyhow::Result<_>>()?;
+            self.roots.set(Some(roots), &Source::Variable("METIER_ROOTS"));
+        }
+        self.builtin.set(switch("METIER_BUILTIN", environment)?, &Source::Variable("METIER_BUILTIN"));
+        self.index.set(switch("METIER_INDEX", environment)?, &Source::Variable("METIER_INDEX"));
+        if let Some(text) = environment.variable("METIER_PROFILE") {
+            let all = [CatalogProfile::Strict, CatalogProfile::Standard, CatalogProfile::Lenient];
+            let profile = all.into_iter().find(|profile| profile.as_str() == text);
+            let wrong = || UsageError(format!("METIER_PROFILE is `{text}`; use strict, standard or lenient"));
+            self.profile.set(Some(profile.ok_or_else(wrong)?), &Source::Variable("METIER_PROFILE"));
+        }
+        Ok(())
+    }
+
+    fn apply_flags(&mut self, flags: &Flags, environment: &Environment) -> anyhow::Result<()> {
+        if !flags.root.is_empty() {
+            let roots = flags.root.iter().map(|root| given_root(root, environment));
+            let source = Source::Flag("--root");
+            self.roots.set(Some(roots.collect::<anyhow::Result<_>>()?), &source);
+            // Who names the roots means these and nothing else.
+            self.builtin.set(Some(false), &source);
+        }
+        self.profile.set(flags.lenient.then_some(CatalogProfile::Lenient), &Source::Flag("--lenient"));
+        self.index.set(flags.no_index.then_some(false), &Source::Flag("--no-index"));
+        let rules: Vec<Rule> =
+            flags.state.iter().map(|text| flag_rule(text)).collect::<anyhow::Result<_>>()?;
+        if !rules.is_empty() {
+            self.rules.push(rules);
+        }
+        Ok(())
+    }
+}
+
+impl RuleTable {
+    fn rule(self, base: &Path, source: &Source) -> Result<Rule, metier_catalog::CatalogError> {
+        // A pattern that does not begin at the top begins where the file is.
+        let path = self.path.map(|path| base.join(path).to_string_lossy().into_owned());
+        let matcher = StateRule::new(self.name.as_deref(), self.tier, path.as_deref(), self.state)?;
+        let tier = self.tier.map(|tier| tier.as_str().to_owned());
+        let parts = [("name", self.name), ("tier", tier), ("path", path)];
+        let parts = parts.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value?)));
+        let text = parts.collect::<Vec<_>>().join(", ");
+        Ok(Rule { text, state: self.state, source: source.clone(), matcher })
+    }
+}
+
+fn flag_rule(text: &str) -> anyhow::Result<Rule> {
+    let Some((name, state)) = text.rsplit_once('=') else {
+        return Err(
+            UsageError(format!("`--state {text}` has no `=`; write it like `--state 'pdf-*=off'`")).into()
+        );
+    };
+    let state: State = state.parse().map_err(|error| UsageError(format!("{error}")))?;
+    let table = RuleTable { name: Some(name.to_owned()), tier: None, path: None, state };
+    let rule = table.rule(Path::new("/"), &Source::Flag("--state"));
+    Ok(rule.map_err(|error| UsageError(error.to_string()))?)
+}
+
+fn switch(name: &'static str, environment: &Environment) -> Result<Option<bool>, UsageError> {
+    match environment.variable(name) {
+        None => Ok(None),
+        Some("1" | "true" | "on" | "yes") => Ok(Some(true)),
+        Some("0" | "false" | "off" | "no") => Ok(Some(false)),
+        Some(other) => Err(UsageError(format!("{name} is `{other}`; use on or off"))),
+    }
+}
+
+/// A root of the command line or a variable.
+fn given_root(text: &str, environment: &Environment) -> anyhow::Result<Root> {
+    let root = Root::parse(text).map_err(|error| UsageError(format!("`{text}`: {error}")))?;
+    let path = environment.absolute(&root.path);
+    Ok(Root::new(path, root.tier, root.scope))
+}
+
+/// The roots of a settings file; relative ones begin where the file is.
+fn roots(file: &File, path: &Path, environment: &Environment) -> anyhow::Result<Option<Vec<Root>>> {
+    let base = path.parent().unwrap_or(Path::new("/"));
+    let root = |text: &String| {
+        let root = Root::parse(text).map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
+        let path = match (root.path.strip_prefix("~"), &environment.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => base.join(&root.path).components().collect(),
+        };
+        Ok(Root::new(path, root.tier, root.scope))
+    };
+    file.roots.as_ref().map(|roots| roots.iter().map(root).collect()).transpose()
+}

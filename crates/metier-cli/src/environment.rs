@@ -1,0 +1,95 @@
+//! What the process was given: directories, variables, the clock. Nothing else here looks at them.
+
+#![expect(clippy::disallowed_methods, reason = "this is where ambient state comes in")]
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use metier_catalog::{Places, TrustStore};
+
+/// What the organisation sets up for everybody on a machine.
+const SYSTEM: &str = "/etc/metier";
+
+/// The process's surroundings, read once.
+#[derive(Debug, Clone)]
+pub(crate) struct Environment {
+    pub(crate) working: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) now: SystemTime,
+    pub(crate) path: OsString,
+    variables: Vec<(String, String)>,
+}
+
+impl Environment {
+    pub(crate) fn read() -> Self {
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Self {
+            working: env::current_dir().ok(),
+            home: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            now: SystemTime::now(),
+            path: env::var_os("PATH").unwrap_or_default(),
+            variables: env::vars_os()
+                .filter_map(text)
+                .filter(|(name, _)| name.starts_with("METIER_") || name.starts_with("XDG_"))
+                .collect(),
+        }
+    }
+
+    /// A variable of ours or of the XDG directories that is set to something.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.variables.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Every variable of ours that is set.
+    pub(crate) fn metier_variables(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("METIER_"))
+    }
+
+    /// Where the person's settings are.
+    pub(crate) fn config_directory(&self) -> Option<PathBuf> {
+        self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// What can be made again.
+    pub(crate) fn cache_directory(&self) -> Option<PathBuf> {
+        self.xdg("XDG_CACHE_HOME", ".cache")
+    }
+
+    /// What the person decided on this machine.
+    pub(crate) fn state_directory(&self) -> Option<PathBuf> {
+        self.xdg("XDG_STATE_HOME", ".local/state")
+    }
+
+    pub(crate) fn system_directory() -> &'static Path {
+        Path::new(SYSTEM)
+    }
+
+    pub(crate) fn places(&self) -> Places {
+        Places {
+            working: self.working.clone(),
+            home: self.home.clone(),
+            system: Some(Self::system_directory().to_owned()),
+        }
+    }
+
+    pub(crate) fn trust(&self) -> TrustStore {
+        self.state_directory()
+            .map_or_else(TrustStore::default, |state| TrustStore::new(state.join("trusted")))
+    }
+
+    /// A path as the person meant it: from the working directory.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        self.working.as_deref().unwrap_or(Path::new("/")).join(path).components().collect()
+    }
+
+    fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        // The XDG specification has relative paths ignored.
+        let set = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = set.or_else(|| Some(self.home.as_deref()?.join(below_home)))?;
+        Some(base.join("metier"))
+    }
+}

@@ -1,0 +1,68 @@
+//! The catalog that a command works on.
+
+use std::path::PathBuf;
+
+use metier_catalog::{Catalog, CatalogOptions, Entry, Scanner};
+
+use crate::config::{Config, Flags};
+use crate::environment::Environment;
+use crate::output::Output;
+
+/// A catalog, and what it was made with.
+pub(crate) struct Skills {
+    pub(crate) catalog: Catalog,
+    pub(crate) config: Config,
+    pub(crate) environment: Environment,
+    scanner: Scanner,
+}
+
+impl Skills {
+    /// Every skill there is here.
+    pub(crate) fn find(flags: &Flags, output: &mut Output) -> anyhow::Result<Self> {
+        let environment = Environment::read();
+        let config = Config::read(&environment, flags)?;
+        for note in &config.notes {
+            output.note(format_args!("note: {note}"))?;
+        }
+        let options = Self::options(&environment, &config);
+        let mut scanner = Scanner::new(options);
+        let catalog = scanner.scan(environment.now);
+        Ok(Self { catalog, config, environment, scanner })
+    }
+
+    fn options(environment: &Environment, config: &Config) -> CatalogOptions {
+        let mut options = CatalogOptions::new(config.roots.value.clone());
+        options.builtin = config.builtin.value;
+        options.rules = config.profile.value.rules();
+        options.bounds = config.bounds();
+        options.precedence = config.precedence.value;
+        options.states = config.states();
+        options.index = cache(environment, config, "catalog");
+        options
+    }
+
+    /// Keeps what was learned for the next time. That it cannot be kept is not worth an error.
+    pub(crate) fn keep(&mut self, output: &mut Output) -> anyhow::Result<()> {
+        output.flush()?;
+        if let Err(error) = self.scanner.save(self.environment.now) {
+            let error = anyhow::Error::new(error);
+            output.note(format_args!("note: the index was not kept: {error:#}"))?;
+        }
+        Ok(())
+    }
+
+    /// The skill with a name or an id.
+    pub(crate) fn by_name_or_id(&self, text: &str) -> Option<&Entry> {
+        self.catalog.find(text).or_else(|| self.catalog.get(text))
+    }
+
+    /// A directory for what can be made again, unless the person wants none.
+    pub(crate) fn cache(&self, name: &str) -> Option<PathBuf> {
+        cache(&self.environment, &self.config, name)
+    }
+}
+
+fn cache(environment: &Environment, config: &Config, name: &str) -> Option<PathBuf> {
+    let directory = environment.cache_directory().filter(|_| config.index.value)?;
+    Some(directory.join(name))
+}
