@@ -9,7 +9,15 @@ use metier_tests::top;
 use serde_json::Value;
 
 /// Our crates along the life of a skill. Each may depend on those before it.
-const LIFE: &[&str] = &["metier-skill", "metier-catalog", "metier-prompt", "metier-cli", "metier-bench", "metier-fuzz", "metier-tests"];
+const LIFE: &[&str] = &[
+    "metier-skill",
+    "metier-catalog",
+    "metier-prompt",
+    "metier-cli",
+    "metier-bench",
+    "metier-fuzz",
+    "metier-tests",
+];
 
 /// Crates that must work anywhere, and what must never be among their dependencies, however deep.
 const PURE: &[&str] = &["metier-skill", "metier-prompt"];

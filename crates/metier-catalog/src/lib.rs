@@ -20,6 +20,8 @@ mod requires;
 mod root;
 mod scan;
 mod scanner;
+#[cfg(feature = "search")]
+mod search;
 mod stamp;
 mod state;
 mod tier;
@@ -39,6 +41,8 @@ pub use requires::{
 pub use root::{Places, Root};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
+#[cfg(feature = "search")]
+pub use search::{Hit, Hitting, Search};
 pub use state::{State, StateRule, StateRules};
 pub use tier::{Precedence, Scope, Tier};
 pub use trust::TrustStore;

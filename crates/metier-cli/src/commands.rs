@@ -9,6 +9,7 @@ mod man;
 mod new;
 mod prompt;
 mod reference;
+mod search;
 mod show;
 mod trust;
 mod validate;
@@ -22,6 +23,7 @@ use crate::output::Output;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     List(list::Args),
+    Search(search::Args),
     Show(show::Args),
     Prompt(prompt::Args),
     Validate(validate::Args),
@@ -40,6 +42,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit> {
     let exit = match command {
         Command::List(args) => list::run(&args, output),
+        Command::Search(args) => search::run(&args, output),
         Command::Prompt(args) => prompt::run(&args, output),
         Command::Trust(args) => trust::run(&args, output),
         Command::Config(args) => config::run(&args, output),

@@ -1,8 +1,10 @@
 //! The catalog that a command works on.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use metier_catalog::{Catalog, CatalogOptions, Entry, Scanner};
+use metier_catalog::{Catalog, CatalogOptions, Entry, Scanner, Search};
+use metier_skill::Digest;
 
 use crate::config::{Config, Flags};
 use crate::environment::Environment;
@@ -49,6 +51,22 @@ impl Skills {
             output.note(format_args!("note: the index was not kept: {error:#}"))?;
         }
         Ok(())
+    }
+
+    /// The catalog made ready to be asked, which for many new skills takes a while.
+    pub(crate) fn search(&self, output: &mut Output) -> anyhow::Result<Search> {
+        let roots: Vec<u8> = self
+            .config
+            .roots
+            .value
+            .iter()
+            .flat_map(|root| root.path.as_os_str().as_bytes())
+            .copied()
+            .collect();
+        let name = &Digest::of(&roots).hex()[..32];
+        let directory = self.cache("search").map(|directory| directory.join(name));
+        output.flush()?;
+        Ok(Search::open(&self.catalog, directory.as_deref())?)
     }
 
     /// The skill with a name or an id.

@@ -2,14 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "cli/catalog.rs"]
+mod catalog;
 #[path = "cli/general.rs"]
 mod general;
 #[path = "cli/hostile.rs"]
 mod hostile;
+#[path = "cli/kill.rs"]
+mod kill;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/reference.rs"]
 mod reference;
+#[path = "cli/search.rs"]
+mod search;
 #[path = "cli/show.rs"]
 mod show;
 #[path = "cli/support.rs"]

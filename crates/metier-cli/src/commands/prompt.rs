@@ -1,7 +1,9 @@
 //! `metier prompt`: the catalogue that a model chooses skills from.
 
+use std::collections::HashMap;
+
 use clap::ValueEnum;
-use metier_catalog::{Entry, State};
+use metier_catalog::{Entry, Hit, State};
 use metier_prompt::{Catalogue, Format, Listed};
 
 use crate::config::Flags;
@@ -96,7 +98,12 @@ fn relevant<'a>(
         skills.catalog.skills().filter(|entry| entry.state.is_for_models()).collect();
     // By name already; the sort keeps that within a tier.
     entries.sort_by_key(|entry| skills.config.precedence.value.rank(entry.tier()));
-    let _ = (task, output);
+    if let Some(task) = task {
+        let search = skills.search(output)?;
+        let hits = search.query(task, entries.len());
+        let places = hits.iter().map(Hit::name).zip(0..).collect::<HashMap<&str, usize>>();
+        entries.sort_by_key(|entry| places.get(entry.name()).copied().unwrap_or(usize::MAX));
+    }
     Ok(entries)
 }
 

@@ -6,7 +6,18 @@ use crate::support::Place;
 fn help_is_as_shown() {
     let place = Place::new();
     for command in [
-        "", "list", "show", "prompt", "validate", "new", "trust", "config", "doctor", "digest", "ref", "completions",
+        "",
+        "list",
+        "show",
+        "prompt",
+        "validate",
+        "new",
+        "trust",
+        "config",
+        "doctor",
+        "digest",
+        "ref",
+        "completions",
         "man",
     ] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();

@@ -30,21 +30,54 @@ impl Place {
 
     /// Runs `metier` here, in an environment with nothing in it.
     pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// `metier` here, with nothing in its environment but a home, which is `home` here.
+    pub(crate) fn at_home(&self, args: &[&str]) -> Command {
+        let mut command = self.command(args);
+        let home = fs::canonicalize(self.path()).unwrap().join("home");
+        fs::create_dir_all(&home).unwrap();
+        command.env("HOME", home);
+        command
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_metier"));
-        command.args(args).current_dir(self.path()).env_clear().output().unwrap()
+        command.args(args).current_dir(self.path()).env_clear();
+        command
+    }
+
+    /// A skill below this place whose name is the last part of the path.
+    pub(crate) fn skill(&self, path: &str, description: &str) {
+        let name = path.rsplit('/').next().unwrap();
+        let text = format!("---\nname: {name}\ndescription: {description}\n---\n# {name}\n\nDo it.\n");
+        self.write(&format!("{path}/SKILL.md"), text);
     }
 
     /// What a person sees: the command, both streams, the exit code. This place is called `PLACE` in it.
     pub(crate) fn transcript(&self, args: &[&str]) -> String {
-        let output = self.run(args);
+        self.transcript_of(args, &self.run(args))
+    }
+
+    /// The same with a home.
+    pub(crate) fn transcript_at_home(&self, args: &[&str]) -> String {
+        self.transcript_of(args, &self.at_home(args).output().unwrap())
+    }
+
+    fn transcript_of(&self, args: &[&str], output: &Output) -> String {
         let mut text = format!("$ metier {}\n", args.join(" "));
-        text.push_str(&String::from_utf8(output.stdout).unwrap());
-        for line in String::from_utf8(output.stderr).unwrap().lines() {
+        text.push_str(&String::from_utf8_lossy(&output.stdout));
+        for line in String::from_utf8_lossy(&output.stderr).lines() {
             writeln!(text, "stderr: {line}").unwrap();
         }
         writeln!(text, "exit: {}", output.status.code().unwrap()).unwrap();
         let real = fs::canonicalize(self.path()).unwrap();
         text.replace(real.to_str().unwrap(), "PLACE")
+    }
+
+    pub(crate) fn json_at_home(&self, args: &[&str]) -> serde_json::Value {
+        serde_json::from_slice(&self.at_home(args).output().unwrap().stdout).unwrap()
     }
 
     pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {

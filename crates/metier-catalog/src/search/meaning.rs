@@ -1,0 +1,264 @@
+//! What words mean, as directions: texts about the same thing point the same way even where they share no word.
+//!
+//! The model is a table of stems and their vectors, made once from a sentence encoder (`docs/search.md`). A text's
+//! vector is the sum of its words'; nothing is computed that a table and some additions cannot do.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::hash::Hasher as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use rayon::prelude::*;
+use twox_hash::XxHash3_64;
+
+/// The table: a head, the stems in a line each, a scale for each stem, then the rows of four bits a number, then the
+/// nearest other stems of each: which, and how near.
+static TABLE: &[u8] = include_bytes!("../../data/meanings.bin");
+
+const MAGIC: &[u8; 4] = b"SKE1";
+
+/// Numbers of one vector.
+pub(crate) const DIMENSIONS: usize = 192;
+
+/// The table, ready to be looked things up in.
+pub(crate) struct Model {
+    rows: HashMap<&'static str, u32>,
+    scales: Vec<f32>,
+    numbers: &'static [u8],
+    stems: Vec<&'static str>,
+    /// For each stem, the places of its nearest and how near they are, in 255ths.
+    near: usize,
+    nearest: &'static [u8],
+    nearness: &'static [u8],
+    checksum: u64,
+}
+
+/// Bytes of one row.
+const ROW: usize = DIMENSIONS / 2;
+
+/// A direction. The zero vector where no word was known.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Vector([f32; DIMENSIONS]);
+
+impl Model {
+    pub(crate) fn get() -> &'static Self {
+        static MODEL: LazyLock<Model> = LazyLock::new(|| Model::read(TABLE).unwrap_or_else(Model::empty));
+        &MODEL
+    }
+
+    /// A table with nothing in it: no text has a direction then.
+    fn empty() -> Self {
+        Self {
+            rows: HashMap::new(),
+            scales: Vec::new(),
+            numbers: &[],
+            stems: Vec::new(),
+            near: 0,
+            nearest: &[],
+            nearness: &[],
+            checksum: 0,
+        }
+    }
+
+    fn read(table: &'static [u8]) -> Option<Self> {
+        let rest = table.strip_prefix(MAGIC)?;
+        let (head, rest) = rest.split_first_chunk::<20>()?;
+        let number = |at: usize| {
+            let bytes = head.get(at * 4..at * 4 + 4)?.try_into().ok()?;
+            usize::try_from(u32::from_le_bytes(bytes)).ok()
+        };
+        let (count, dimensions, bits, near, length) =
+            (number(0)?, number(1)?, number(2)?, number(3)?, number(4)?);
+        let (stems, rest) = rest.split_at_checked(length)?;
+        let (scales, rest) = rest.split_at_checked(count * 4)?;
+        let (numbers, rest) = rest.split_at_checked(count * ROW)?;
+        let (nearest, nearness) = rest.split_at_checked(count * near * 2)?;
+        let stems: Vec<&str> = std::str::from_utf8(stems).ok()?.split('\n').collect();
+        let scales =
+            scales.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        let is_ours =
+            dimensions == DIMENSIONS && bits == 4 && stems.len() == count && nearness.len() == count * near;
+        is_ours.then(|| Self {
+            rows: stems.iter().copied().zip(0..).collect(),
+            scales: scales.collect(),
+            numbers,
+            stems,
+            near,
+            nearest,
+            nearness,
+            checksum: hash(table),
+        })
+    }
+
+    /// Stems that mean nearly the same, and how near each is.
+    pub(crate) fn neighbours(&self, stem: &str) -> impl Iterator<Item = (&'static str, f32)> {
+        let row = self.rows.get(stem).map_or(usize::MAX / 32, |row| *row as usize);
+        let nearest = self.nearest.get(row * self.near * 2..(row + 1) * self.near * 2).unwrap_or_default();
+        let nearness = self.nearness.get(row * self.near..(row + 1) * self.near).unwrap_or_default();
+        nearest.chunks_exact(2).zip(nearness).filter_map(|(place, nearness)| {
+            let place = usize::from(u16::from_le_bytes([place[0], place[1]]));
+            Some((*self.stems.get(place)?, f32::from(*nearness) / 255.0))
+        })
+    }
+
+    /// Tells one table from another.
+    pub(crate) fn checksum(&self) -> u64 {
+        self.checksum
+    }
+
+    pub(crate) fn knows(&self, stem: &str) -> bool {
+        self.rows.contains_key(stem)
+    }
+
+    /// Adds the vector of a stem, as often as it weighs.
+    pub(crate) fn add(&self, sum: &mut Vector, stem: &str, weight: f32) {
+        let Some(row) = self.rows.get(stem).map(|row| *row as usize) else { return };
+        let (Some(numbers), Some(scale)) =
+            (self.numbers.get(row * ROW..(row + 1) * ROW), self.scales.get(row))
+        else {
+            return;
+        };
+        // Two numbers a byte, each from -8 to 7.
+        let weight = weight * scale;
+        for (pair, byte) in sum.0.chunks_exact_mut(2).zip(numbers) {
+            pair[0] += weight * (f32::from(byte & 15) - 8.0);
+            pair[1] += weight * (f32::from(byte >> 4) - 8.0);
+        }
+    }
+}
+
+impl Vector {
+    pub(crate) const ZERO: Self = Self([0.0; DIMENSIONS]);
+
+    /// The same direction, of length one.
+    pub(crate) fn unit(&self) -> Self {
+        let length = self.0.iter().map(|number| number * number).sum::<f32>().sqrt();
+        if length > 0.0 { Self(self.0.map(|number| number / length)) } else { self.clone() }
+    }
+
+    /// The sum of two, each as often as it weighs.
+    pub(crate) fn blend(&self, weight: f32, other: &Self, other_weight: f32) -> Self {
+        let mut sum = self.0;
+        for (a, b) in sum.iter_mut().zip(other.0) {
+            *a = *a * weight + b * other_weight;
+        }
+        Self(sum)
+    }
+
+    /// The vector in bytes, for lengths up to [`LENGTH_MAX`].
+    #[expect(clippy::cast_possible_truncation, reason = "a number beyond the range becomes the end of it")]
+    pub(crate) fn quantised(&self) -> Row {
+        self.0.map(|number| (number / LENGTH_MAX * 127.0).round() as i8)
+    }
+}
+
+/// No vector of a skill is longer than this.
+pub(crate) const LENGTH_MAX: f32 = 1.7;
+
+pub(crate) type Row = [i8; DIMENSIONS];
+
+/// How well two quantised vectors agree.
+fn product(a: &Row, b: &Row) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "products of bytes are small")]
+fn closeness(product: i32) -> f32 {
+    product as f32 * (LENGTH_MAX / 127.0) * (LENGTH_MAX / 127.0)
+}
+
+/// The vectors of all skills.
+#[derive(Debug, Default)]
+pub(crate) struct Meanings {
+    keys: Vec<u64>,
+    rows: Vec<Row>,
+}
+
+impl Meanings {
+    pub(crate) fn keys(&self) -> HashSet<u64> {
+        self.keys.iter().copied().collect()
+    }
+
+    pub(crate) fn add(&mut self, key: u64, row: Row) {
+        self.keys.push(key);
+        self.rows.push(row);
+    }
+
+    pub(crate) fn retain(&mut self, wanted: &HashSet<u64>) {
+        let kept = self.keys.iter().zip(&self.rows).filter(|(key, _)| wanted.contains(key));
+        (self.keys, self.rows) = kept.map(|(key, row)| (*key, *row)).unzip();
+    }
+
+    /// The closest to a vector, the best first: place and closeness.
+    pub(crate) fn closest(&self, asked: &Vector, limit: usize) -> Vec<(usize, f32)> {
+        if *asked == Vector::ZERO {
+            return Vec::new();
+        }
+        let asked = asked.quantised();
+        let mut all: Vec<(i32, u32)> = self
+            .rows
+            .par_iter()
+            .with_min_len(8192)
+            .map(|row| product(row, &asked))
+            .zip(0..u32::MAX)
+            .collect();
+        if all.len() > limit {
+            all.select_nth_unstable_by(limit, |a, b| b.cmp(a));
+            all.truncate(limit);
+        }
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.into_iter().map(|(product, at)| (at as usize, closeness(product))).collect()
+    }
+
+    /// How close one is to a vector.
+    pub(crate) fn closeness(&self, asked: &Vector, at: usize) -> f32 {
+        self.rows.get(at).map_or(0.0, |row| closeness(product(row, &asked.quantised())))
+    }
+
+    /// The key of each place.
+    pub(crate) fn places(&self) -> &[u64] {
+        &self.keys
+    }
+
+    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(self.keys.len() * (8 + DIMENSIONS) + 8);
+        for (key, row) in self.keys.iter().zip(&self.rows) {
+            bytes.extend(key.to_le_bytes());
+            bytes.extend(row.map(i8::cast_unsigned));
+        }
+        bytes.extend(hash(&bytes).to_le_bytes());
+        // The file may be a link to that of the state before.
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(&bytes)?;
+        file.persist(path).map(drop).map_err(|error| error.error)
+    }
+
+    /// What is in a file, if it is whole.
+    pub(crate) fn load(path: &Path) -> Option<Self> {
+        let bytes = fs::read(path).ok()?;
+        let (bytes, checksum) = bytes.split_last_chunk::<8>()?;
+        if hash(bytes) != u64::from_le_bytes(*checksum) {
+            return None;
+        }
+        let mut meanings = Self::default();
+        let chunks = bytes.chunks_exact(8 + DIMENSIONS);
+        if !chunks.remainder().is_empty() {
+            return None;
+        }
+        for chunk in chunks {
+            let (key, row) = chunk.split_first_chunk::<8>()?;
+            let row: &[u8; DIMENSIONS] = row.try_into().ok()?;
+            meanings.add(u64::from_le_bytes(*key), row.map(u8::cast_signed));
+        }
+        Some(meanings)
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = XxHash3_64::with_seed(0);
+    hash.write(bytes);
+    hash.finish()
+}

@@ -1,0 +1,91 @@
+//! `metier search`: the skills that fit a question.
+
+use metier_catalog::{Hit, Hitting};
+use serde_json::{Value, json};
+
+use crate::config::Flags;
+use crate::exit::Exit;
+use crate::output::{self, Output};
+use crate::skills::Skills;
+use crate::table::{fit, one_line, pad, width_of};
+
+/// Search for skills that fit a task
+///
+/// Names and exact words weigh most; other words for the same thing, words that begin alike and words with one typing
+/// error find too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier search release notes
+  metier search 'get the text out of a scanned document'
+  metier search --json 'code revew' | jq -r '.hits[0].name'")]
+pub(crate) struct Args {
+    /// What you are looking for
+    #[arg(required = true)]
+    query: Vec<String>,
+
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 10)]
+    limit: usize,
+
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print all of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let mut skills = Skills::find(&args.catalog, output)?;
+    let search = skills.search(output)?;
+    let hits = search.query(&args.query.join(" "), args.limit);
+    if args.json {
+        output.json(&json!({ "hits": hits.iter().map(to_json).collect::<Vec<_>>() }))?;
+    } else {
+        print(&hits, output)?;
+    }
+    skills.keep(output)?;
+    // As `grep` does: nothing found is not an error, but worth knowing.
+    Ok(if hits.is_empty() { Exit::Findings } else { Exit::Done })
+}
+
+fn to_json(hit: &Hit<'_>) -> Value {
+    let mut value = json!({
+        "id": format!("{}/{}", hit.tier(), hit.name()),
+        "name": hit.name(),
+        "score": hit.score,
+        "snippet": hit.snippet,
+    });
+    match hit.skill {
+        Hitting::Entry(entry) => {
+            value["id"] = json!(entry.id);
+            value["path"] = json!(entry.path_text());
+        }
+        Hitting::Unusable(unusable) => {
+            value["path"] = json!(unusable.problem.path.to_string_lossy());
+            value["problem"] = json!({ "code": unusable.problem.code, "message": unusable.problem.message });
+        }
+    }
+    value
+}
+
+fn print(hits: &[Hit<'_>], output: &mut Output) -> anyhow::Result<()> {
+    if hits.is_empty() {
+        output.note("no skill fits; try other words, or `metier list`")?;
+    }
+    let names = hits.iter().map(|hit| width_of(hit.name())).max().unwrap_or(0).min(36);
+    let tiers = hits.iter().map(|hit| hit.tier().as_str().len()).max().unwrap_or(0);
+    let rest = output::width().saturating_sub(names + tiers + 4).max(10);
+    for hit in hits {
+        let about = match hit.skill {
+            Hitting::Entry(_) => one_line(&hit.snippet),
+            Hitting::Unusable(unusable) => {
+                one_line(&format!("[not usable: {}] {}", unusable.problem.code, hit.snippet))
+            }
+        };
+        let (name, tier) = (pad(hit.name(), names), pad(hit.tier().as_str(), tiers));
+        output.line(format_args!("{}  {tier}  {}", output.bold(&name), fit(&about, rest)))?;
+    }
+    Ok(())
+}

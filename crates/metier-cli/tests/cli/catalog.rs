@@ -1,0 +1,250 @@
+//! `metier list`, `show NAME`, `trust`, `config`, `doctor`: the catalog as people and programs see it.
+
+use serde_json::{Value, json};
+
+use crate::support::Place;
+
+/// A project with skills of every kind, and a home.
+fn project() -> Place {
+    let place = Place::new();
+    std::fs::create_dir(place.path().join(".git")).unwrap();
+    place.skill(".agents/skills/release-notes", "Use when the project is released.");
+    place.skill(".claude/skills/pdf", "Use when the project has forms to fill in.");
+    place.skill("home/.claude/skills/pdf", "Use when you have a PDF of your own.");
+    place.skill("home/.agents/skills/commit-message", "Use when you commit.");
+    place.write(
+        "home/.claude/skills/broken/SKILL.md",
+        "---\nname: Broken\ndescription: Use never.\n---\nDo it.\n",
+    );
+    place
+}
+
+#[test]
+fn a_table_and_what_is_not_in_it() {
+    let place = project();
+    insta::assert_snapshot!("list", place.transcript_at_home(&["list"]));
+    insta::assert_snapshot!("list all", place.transcript_at_home(&["list", "--all"]));
+}
+
+#[test]
+fn with_nothing_at_all_it_says_where_skills_go() {
+    let place = Place::new();
+    insta::assert_snapshot!("list nothing", place.transcript_at_home(&["list"]));
+    insta::assert_snapshot!("list nothing, no home", place.transcript(&["list"]));
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let place = project();
+    let listed = place.json_at_home(&["list", "--json"]);
+    let names: Vec<&str> =
+        listed["skills"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["commit-message", "pdf", "release-notes", "using-metier", "writing-skills"]);
+    let pdf = &listed["skills"][1];
+    let path = std::fs::canonicalize(place.path()).unwrap().join("home/.claude/skills/pdf");
+    let digest = metier_skill::Digest::of(place.read("home/.claude/skills/pdf/SKILL.md").as_bytes());
+    let wanted = json!({
+        "id": "user/pdf",
+        "name": "pdf",
+        "description": "Use when you have a PDF of your own.",
+        "tier": "user",
+        "scope": "user",
+        "path": path,
+        "skill_md_digest": digest,
+        "enabled": true,
+        "state": "on",
+    });
+    assert_eq!(*pdf, wanted);
+    assert_eq!(listed["shadowed"][0]["id"], "third_party/pdf");
+    assert_eq!(listed["shadowed"][0]["shadowed_by"], "user/pdf");
+    assert_eq!(listed["problems"][0]["code"], "name-not-lowercase");
+    assert!(listed["problems"][0]["path"].as_str().unwrap().ends_with("home/.claude/skills/broken"));
+    assert!(listed["problems"][0]["message"].as_str().unwrap().contains("Broken"));
+}
+
+fn state_of<'a>(listed: &'a Value, name: &str) -> Option<&'a str> {
+    let row = listed["skills"].as_array().unwrap().iter().find(|row| row["name"] == name)?;
+    row["state"].as_str()
+}
+
+#[test]
+fn given_roots_replace_the_usual_ones() {
+    let place = project();
+    place.skill("vendor/tool", "Use a tool.");
+    place.skill("vendor/pdf", "Use theirs.");
+    let listed = place.json_at_home(&["list", "--json", "--root", "vendor:third_party"]);
+    assert_eq!(listed["skills"].as_array().unwrap().len(), 2);
+    assert_eq!(listed["skills"][0]["id"], "third_party/pdf");
+    let two = place.json_at_home(&[
+        "list",
+        "--json",
+        "--root",
+        "vendor:org",
+        "--root",
+        "home/.claude/skills:builtin",
+    ]);
+    assert_eq!(two["skills"][0]["id"], "builtin/pdf");
+    assert_eq!(two["shadowed"][0]["id"], "org/pdf");
+    let none = place.json_at_home(&["list", "--json", "--root", "nowhere"]);
+    assert_eq!(none["problems"][0]["code"], "root-missing");
+    let wrong = place.at_home(&["list", "--root", "vendor:mine"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("builtin, org, user or third_party"));
+}
+
+#[test]
+fn lenient_loads_what_is_broken() {
+    let place = project();
+    let listed = place.json_at_home(&["list", "--json", "--lenient"]);
+    assert_eq!(state_of(&listed, "broken"), Some("on"));
+    assert_eq!(listed["problems"], json!([]));
+}
+
+#[test]
+fn states_come_from_files_and_flags_and_what_is_off_is_left_out() {
+    let place = project();
+    let config = "[[skills]]\nname = \"*-message\"\nstate = \"off\"\n\n[[skills]]\ntier = \"builtin\"\nstate = \"name-only\"\n";
+    place.write("home/.config/metier/config.toml", config);
+    let listed =
+        place.json_at_home(&["list", "--json", "--state", "pdf=user-only", "--state", "commit-message=on"]);
+    assert_eq!(state_of(&listed, "pdf"), Some("user-only"));
+    assert_eq!(state_of(&listed, "using-metier"), Some("name-only"));
+    assert_eq!(state_of(&listed, "commit-message"), None, "what a file turned off no flag turns on");
+    let all = place.json_at_home(&["list", "--json", "--all"]);
+    assert_eq!(state_of(&all, "commit-message"), Some("off"));
+    assert_eq!(place.at_home(&["list", "--state", "pdf"]).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn trust_makes_a_project_s_skills_one_s_own() {
+    let place = project();
+    place.write("metier.toml", "roots = [\"extra\"]\nbuiltin = false\n");
+    place.skill("extra/more", "Use more.");
+    insta::assert_snapshot!("list untrusted", place.transcript_at_home(&["list"]));
+    insta::assert_snapshot!("trust", place.transcript_at_home(&["trust", "."]));
+    insta::assert_snapshot!("list trusted", place.transcript_at_home(&["list"]));
+    insta::assert_snapshot!("trust list", place.transcript_at_home(&["trust", "--list"]));
+    insta::assert_snapshot!("trust remove", place.transcript_at_home(&["trust", "--remove", "."]));
+    insta::assert_snapshot!("trust nothing", place.transcript_at_home(&["trust", "nowhere"]));
+    assert_eq!(place.json_at_home(&["trust", "--list", "--json"]), json!({ "trusted": [] }));
+}
+
+#[test]
+fn a_project_cannot_raise_itself() {
+    let place = project();
+    place.skill("extra/using-metier", "Use the stranger's.");
+    place.write("metier.toml", "roots = [\"extra:builtin\"]\nprecedence = [\"third_party\"]\n");
+    let listed = place.json_at_home(&["list", "--json"]);
+    assert_eq!(listed["shadowed"].as_array().unwrap().len(), 2);
+    assert!(listed["skills"].as_array().unwrap().iter().any(|row| row["id"] == "builtin/using-metier"));
+    assert!(place.at_home(&["trust", "."]).output().unwrap().status.success());
+    let refused = place.at_home(&["list"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot give its roots the tier `builtin`"));
+}
+
+#[test]
+fn config_says_where_each_value_came_from() {
+    let place = project();
+    place.write("home/.config/metier/config.toml", "profile = \"lenient\"\n[scan]\ndepth = 3\n");
+    let mut command = place.at_home(&["config", "--state", "pdf=off"]);
+    let output = command.env("METIER_INDEX", "off").env("METIER_WHAT", "1").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    let place_path = std::fs::canonicalize(place.path()).unwrap();
+    insta::assert_snapshot!("config", text.replace(place_path.to_str().unwrap(), "PLACE"));
+    let settings = place.json_at_home(&["config", "--json"]);
+    assert_eq!(settings["settings"][2]["value"], "lenient");
+}
+
+#[test]
+fn mistakes_in_settings_are_shown_where_they_are() {
+    let place = Place::new();
+    place.write("home/.config/metier/config.toml", "profile = \"standard\"\nrots = []\n");
+    insta::assert_snapshot!("config mistake", place.transcript_at_home(&["list"]));
+    place.write("home/.config/metier/config.toml", "[[skills]]\nstate = \"off\"\n");
+    insta::assert_snapshot!("config empty rule", place.transcript_at_home(&["list"]));
+}
+
+#[test]
+fn a_skill_is_shown_by_name_and_by_id() {
+    let place = project();
+    place.write(
+        ".claude/skills/needy/SKILL.md",
+        "---\nname: needy\ndescription: Use when needy.\ncompatibility: Requires no-such-program-here\nmetadata:\n  requires: release-notes\n---\nDo it.\n",
+    );
+    insta::assert_snapshot!("show name", place.transcript_at_home(&["show", "needy"]));
+    insta::assert_snapshot!("show id", place.transcript_at_home(&["show", "third_party/pdf"]));
+    let builtin = place.json_at_home(&["show", "--json", "writing-skills"]);
+    assert_eq!(builtin["catalog"]["id"], "builtin/writing-skills");
+    assert_eq!(builtin["path"], "builtin:writing-skills");
+    assert_eq!(builtin["files"].as_array().unwrap().len(), 2);
+    insta::assert_snapshot!("show unknown", place.transcript_at_home(&["show", "nobody"]));
+}
+
+#[test]
+fn doctor_says_what_it_works_with() {
+    let place = project();
+    insta::with_settings!({filters => vec![
+        (r"index \d+ kB", "index N kB"), (r"[0-9a-f]{32}\.index", "HASH.index")
+    ]}, {
+        insta::assert_snapshot!("doctor", place.transcript_at_home(&["doctor"]));
+    });
+    let report = place.json_at_home(&["doctor", "--json"]);
+    let mine = report["roots"].as_array().unwrap().iter().find(|root| root["exists"] == true).unwrap();
+    assert!(mine["index_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn prompts_list_what_models_may_see() {
+    let place = project();
+    place.write(
+        ".agents/skills/mine/SKILL.md",
+        "---\nname: mine\ndescription: Use <me> & 'you'.\ndisable-model-invocation: true\n---\nDo it.\n",
+    );
+    place.skill(".agents/skills/marked", "Use <tags> & more.");
+    let args = ["prompt", "--state", "pdf=name-only", "--state", "*-*=off"];
+    insta::assert_snapshot!("prompt xml", place.transcript_at_home(&args));
+    insta::assert_snapshot!(
+        "prompt markdown",
+        place.transcript_at_home(&[&args[..], &["--format", "markdown"]].concat())
+    );
+    insta::assert_snapshot!("prompt json", place.transcript_at_home(&[&args[..], &["--json"]].concat()));
+    insta::assert_snapshot!(
+        "prompt budget",
+        place.transcript_at_home(&["prompt", "--budget", "160", "--task", "write a commit message"])
+    );
+    let nothing = Place::new();
+    insta::assert_snapshot!("prompt nothing", nothing.transcript(&["prompt", "--root", "."]));
+}
+
+#[test]
+fn prompts_name_files_that_are_there() {
+    let place = Place::new();
+    let prompt = place.json_at_home(&["prompt", "--json"]);
+    let skills = prompt["available_skills"].as_array().unwrap();
+    assert_eq!(skills.len(), 2);
+    for skill in skills {
+        let text = std::fs::read_to_string(skill["location"].as_str().unwrap()).unwrap();
+        assert!(text.contains(&format!("name: {}", skill["name"].as_str().unwrap())));
+    }
+}
+
+#[test]
+fn many_skills_are_a_readable_table() {
+    let place = Place::new();
+    for number in 0..200 {
+        place.skill(
+            &format!("many/skill-{number:03}"),
+            "Use when there is a long story to tell about what it does and when.",
+        );
+    }
+    place.skill(&format!("many/{}", "n".repeat(64)), "Use a long name.");
+    let output = place.at_home(&["list", "--root", "many"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), 201);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "201 skills\n");
+    let one = Place::new();
+    one.skill("one/alone", "Use alone.");
+    insta::assert_snapshot!("list one", one.transcript_at_home(&["list", "--root", "one"]));
+}

@@ -1,0 +1,120 @@
+//! `metier search`.
+
+use crate::support::Place;
+
+fn library() -> Place {
+    let place = Place::new();
+    for (name, description) in [
+        ("release-notes", "Turns commits into notes for users. Use when a version is released."),
+        ("pdf-forms", "Fills in forms and merges documents. Use when the user has a PDF."),
+        ("code-review", "Reviews changes for defects. Use when the user wants a second pair of eyes."),
+        ("sql-tuning", "Makes slow database queries fast. Use when a report takes minutes."),
+        ("watering", "Plans when to water plants. Use in summer."),
+    ] {
+        place.skill(&format!("skills/{name}"), description);
+    }
+    place.write(
+        "skills/elsewhere/SKILL.md",
+        "---\nname: gardening\ndescription: Looks after a garden. Use in spring.\n---\nDig.\n",
+    );
+    place
+}
+
+fn first(place: &Place, query: &str) -> String {
+    let found = place.json_at_home(&["search", "--json", "--root", "skills", query]);
+    found["hits"][0]["name"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn words_errors_beginnings_and_meanings_find() {
+    let place = library();
+    for (query, name) in [
+        ("release notes", "release-notes"),
+        ("code revew", "code-review"),
+        ("sq", "sql-tuning"),
+        ("databse", "sql-tuning"),
+        ("filling form", "pdf-forms"),
+        ("PDF", "pdf-forms"),
+        ("find bugs in my patch", "code-review"),
+        ("irrigation for my flowers", "watering"),
+    ] {
+        assert_eq!(first(&place, query), name, "{query}");
+    }
+}
+
+#[test]
+fn the_answer_has_the_documented_shape() {
+    let place = library();
+    let found = place.json_at_home(&["search", "--json", "--root", "skills", "pdf"]);
+    let hit = &found["hits"][0];
+    assert_eq!(hit["id"], "user/pdf-forms");
+    assert!(hit["score"].as_f64().unwrap() > 0.5);
+    assert_eq!(hit["snippet"], "Use when the user has a PDF.");
+    let broken = place.json_at_home(&["search", "--json", "--root", "skills", "gardening"]);
+    assert_eq!(broken["hits"][0]["name"], "gardening");
+    assert_eq!(broken["hits"][0]["problem"]["code"], "name-mismatch");
+}
+
+#[test]
+fn people_see_a_table() {
+    let place = library();
+    insta::assert_snapshot!(
+        "search",
+        place.transcript_at_home(&["search", "--root", "skills", "-n", "2", "garden"])
+    );
+    insta::assert_snapshot!(
+        "search nothing",
+        place.transcript_at_home(&["search", "--root", "skills", "0x7f3a"])
+    );
+}
+
+#[test]
+fn changes_are_found_by_the_next_search() {
+    let place = library();
+    assert_eq!(first(&place, "release notes"), "release-notes");
+    place.skill("skills/knitting", "Knits socks. Use in winter.");
+    assert_eq!(first(&place, "socks"), "knitting");
+    place.skill("skills/knitting", "Knits scarves. Use in winter.");
+    assert_eq!(first(&place, "scarves"), "knitting");
+    std::fs::remove_dir_all(place.path().join("skills/knitting")).unwrap();
+    assert_ne!(first(&place, "scarves"), "knitting");
+}
+
+#[test]
+fn a_damaged_search_index_is_made_again() {
+    let place = library();
+    assert_eq!(first(&place, "release notes"), "release-notes");
+    let count = state(&place).len();
+    assert!(count > 5, "{count}");
+    for at in 0..count {
+        for cut in [true, false] {
+            // What was made again has other names, but as many files of the same kinds.
+            let files = state(&place);
+            let file = files.get(at).or(files.last()).unwrap();
+            let mut bytes = std::fs::read(file).unwrap();
+            if cut {
+                bytes.truncate(bytes.len() / 2);
+            } else {
+                bytes.iter_mut().for_each(|byte| *byte ^= 0x40);
+            }
+            std::fs::write(file, bytes).unwrap();
+            assert_eq!(first(&place, "code revew"), "code-review", "{}", file.display());
+        }
+    }
+}
+
+/// The files of the search index, by kind.
+fn state(place: &Place) -> Vec<std::path::PathBuf> {
+    let mut files = walk(&place.path().join("home/.cache/metier/search"));
+    files.sort_by_key(|path| (path.extension().map(ToOwned::to_owned), path.clone()));
+    files
+}
+
+fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(walk(&path)) } else { files.push(path) }
+    }
+    files
+}
