@@ -8,17 +8,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
+use metier_bench::run::{Outcome, Program, build_metier, in_turns};
 use metier_bench::{Random, generate};
 use metier_skill::{Rules, validate_skill};
 
 fn main() -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
-    let metier = build_metier()?;
     let reader = PathBuf::from(env!("CARGO_BIN_EXE_metier-bench"));
+    let metier = build_metier(env!("CARGO"), &reader)?;
     let reference = reference(place.path());
     println!("| | {} skills | {} skills |", COUNTS[0], COUNTS[1]);
     println!("|---|---|---|");
@@ -33,7 +34,7 @@ fn main() -> anyhow::Result<()> {
             program(&metier, &["validate"], &skills),
         ];
         programs.extend(reference.as_deref().map(|python| program(python, &["-c", REFERENCE], &skills)));
-        columns.push(in_turns(&mut programs, 25)?);
+        columns.push(best(&mut programs, 25)?);
     }
     rows(&columns);
     worst_inputs(&place.path().join("worst"))
@@ -74,37 +75,19 @@ from skills_ref.validator import validate
 bad = [d for d in sorted(pathlib.Path(sys.argv[1]).iterdir()) if validate(d)]
 sys.exit(1 if bad else 0)";
 
-fn program(path: &Path, args: &[&str], skills: &Path) -> Command {
+fn program(path: &Path, args: &[&str], skills: &Path) -> Program {
     let mut command = Command::new(path);
-    command.args(args).arg(skills).stdout(Stdio::null()).stderr(Stdio::inherit());
-    command
+    command.args(args).arg(skills);
+    Program::new("", command)
 }
 
-/// The best time of each, run one after the other in every round. Slow ones take part in fewer rounds.
-fn in_turns(programs: &mut [Command], rounds: usize) -> anyhow::Result<Vec<Duration>> {
-    const SLOW: Duration = Duration::from_secs(1);
-    let mut best = vec![Duration::MAX; programs.len()];
-    for round in 0..rounds {
-        for (command, best) in programs.iter_mut().zip(&mut best) {
-            if round >= 3 && *best > SLOW {
-                continue;
-            }
-            let start = Instant::now();
-            let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
-            *best = (*best).min(start.elapsed());
-            ensure!(status.success(), "{command:?} failed: {status}");
-        }
-    }
-    Ok(best)
-}
-
-fn build_metier() -> anyhow::Result<PathBuf> {
-    let reader = Path::new(env!("CARGO_BIN_EXE_metier-bench"));
-    let status =
-        Command::new(env!("CARGO")).args(["build", "--release", "--quiet", "-p", "metier-cli"]).status()?;
-    ensure!(status.success(), "metier does not build");
-    let directory = reader.parent().context("the benchmark has no directory")?;
-    Ok(directory.join("metier"))
+/// The best times; a program that fails here ends the benchmark.
+fn best(programs: &mut [Program], rounds: usize) -> anyhow::Result<Vec<Duration>> {
+    let outcomes = in_turns(programs, rounds)?;
+    let time = |(outcome, program): (Outcome, &Program)| {
+        outcome.time().with_context(|| format!("{:?}: {outcome:?}", program.command))
+    };
+    outcomes.into_iter().zip(programs.iter()).map(time).collect()
 }
 
 /// A Python that has the reference validator; without one its columns say "skipped".

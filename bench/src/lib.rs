@@ -8,6 +8,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+pub mod catalog;
+pub mod hits;
+pub mod mcp;
+pub mod peers;
+pub mod run;
+pub mod table;
+
 /// A small generator of numbers that look random: `SplitMix64`.
 #[derive(Debug, Clone)]
 pub struct Random(u64);

@@ -1,50 +1,59 @@
-//! What benchmarks and scripts run beside metier: the generator, and the program that only reads.
+//! What benchmarks and scripts run beside metier: the generators, and the programs that only read.
 //!
-//! `generate DIR COUNT` writes skills; `read DIR` reads every `DIR/*/SKILL.md` on all cores and does nothing
-//! with it; `corpus DIR` reports how the profiles take all skills below a directory.
+//! `metier-bench` without arguments says what there is.
 
 #![expect(clippy::print_stdout, reason = "printing is this program's purpose")]
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use metier_bench::catalog::Catalog;
 use metier_bench::generate;
-use rayon::prelude::*;
+use wait4::Wait4 as _;
 
 mod corpus;
+mod quality;
+mod readers;
+
+const USAGE: &str = "usage:
+  metier-bench generate DIR COUNT          write skills shaped like published ones
+  metier-bench generate-catalog DIR COUNT  write skills that are alike in size, for the catalogue
+  metier-bench read DIR                    find and read every SKILL.md
+  metier-bench read-known DIR|LIST         read every DIR/*/SKILL.md, or every file in a list
+  metier-bench stat-known DIR|LIST         look at them without opening them
+  metier-bench corpus DIR                  how the profiles take all skills below a directory
+  metier-bench quality METIER DIR QUERIES [PEERS]
+                                           how often searches find what was meant; QUERIES has lines of
+                                           query, name and path, with tabs between them
+  metier-bench peak FILE PROGRAM ARG...    run a program, and write its greatest memory into a file";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["generate", directory, count] => generate(Path::new(directory), count.parse()?, 1)?,
-        ["read", directory] => println!("{} bytes", read(Path::new(directory))?),
-        ["read-known", directory] => println!("{} bytes", read_known(Path::new(directory))?),
+        ["generate-catalog", directory, count] => {
+            Catalog::new(1).write(Path::new(directory), count.parse()?)?;
+        }
+        ["read", directory] => println!("{} bytes", readers::read(Path::new(directory))?),
+        ["read-known", known] => println!("{} bytes", readers::read_known(Path::new(known))?),
+        ["stat-known", known] => println!("{} bytes", readers::stat_known(Path::new(known))?),
         ["corpus", directory] => corpus::report(Path::new(directory))?,
-        _ => return Err("usage: metier-bench generate DIR COUNT | read DIR | corpus DIR".into()),
+        ["quality", metier, corpus, queries, peers @ ..] if peers.len() < 2 => {
+            let peers = fs::canonicalize(peers.first().unwrap_or(&"target/peers"));
+            let peers = peers.unwrap_or_else(|_| PathBuf::from("nowhere"));
+            quality::report(Path::new(metier), Path::new(corpus), Path::new(queries), &peers)?;
+        }
+        ["peak", file, program, args @ ..] => {
+            let used = Command::new(program).args(args).spawn()?.wait4()?;
+            fs::write(file, used.rusage.maxrss.to_string())?;
+            if !used.status.success() {
+                return Err(format!("{program} failed: {}", used.status).into());
+            }
+        }
+        _ => return Err(USAGE.into()),
     }
     Ok(())
-}
-
-/// The limit that validation is measured against: every `SKILL.md` found and read, and nothing done with it.
-fn read(directory: &Path) -> std::io::Result<u64> {
-    let entries: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
-    let one = |entry: fs::DirEntry| {
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            read(&entry.path())
-        } else if entry.file_name() == "SKILL.md" {
-            Ok(fs::read(entry.path())?.len() as u64)
-        } else {
-            Ok(0)
-        }
-    };
-    entries.into_par_iter().map(one).sum()
-}
-
-/// The same with the paths known beforehand: one read a skill and no directory but the first.
-fn read_known(directory: &Path) -> std::io::Result<u64> {
-    let skills: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
-    skills.into_par_iter().map(|skill| Ok(fs::read(skill.path().join("SKILL.md"))?.len() as u64)).sum()
 }

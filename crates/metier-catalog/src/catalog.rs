@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metier_skill::{Limits, Location};
@@ -65,8 +65,19 @@ pub(crate) struct Candidate {
     pub(crate) entry: Entry,
     /// The place of its root among the roots; builtin skills come before all.
     pub(crate) root: usize,
+    /// Its root's directory without links.
+    pub(crate) root_real: Arc<Path>,
+    /// The same as it was given.
+    pub(crate) root_path: Arc<Path>,
+}
+
+impl Candidate {
     /// Its directory without links.
-    pub(crate) real: PathBuf,
+    fn real_path(&self) -> PathBuf {
+        let Some(place) = self.entry.places.first() else { return PathBuf::new() };
+        let below = || place.path.strip_prefix(&self.root_path).unwrap_or(&place.path);
+        place.target.clone().unwrap_or_else(|| self.root_real.join(below()))
+    }
 }
 
 /// Everything that the roots gave.
@@ -241,10 +252,15 @@ fn ranked(mut candidates: Vec<Candidate>, precedence: Precedence, limits: &Limit
     let mut rest = candidates.into_iter().peekable();
     while let Some(first) = rest.next() {
         let name = Arc::clone(&first.entry.facts.name);
+        // Nearly every name has one skill.
+        if rest.peek().is_none_or(|next| next.entry.facts.name != name) {
+            entries.push(first.entry);
+            continue;
+        }
         let mut group = vec![first];
         while let Some(next) = rest.next_if(|next| next.entry.facts.name == name) {
             match group.iter_mut().find(|kept| is_copy(kept, &next, limits)) {
-                Some(kept) if kept.real == next.real => {}
+                Some(kept) if kept.real_path() == next.real_path() => {}
                 Some(kept) => kept.entry.places.extend(next.entry.places),
                 None => group.push(next),
             }
@@ -279,8 +295,8 @@ fn is_copy(kept: &Candidate, other: &Candidate, limits: &Limits) -> bool {
     }
     let digest = |candidate: &Candidate| {
         candidate.entry.builtin.is_none().then(|| {
-            Location::directory(&candidate.real).and_then(|location| location.tree_digest(limits)).ok()
+            Location::directory(&candidate.real_path()).and_then(|location| location.tree_digest(limits)).ok()
         })?
     };
-    kept.real == other.real || digest(kept).is_some_and(|kept| digest(other) == Some(kept))
+    kept.real_path() == other.real_path() || digest(kept).is_some_and(|kept| digest(other) == Some(kept))
 }

@@ -126,8 +126,10 @@ impl IndexFile {
         let mut bytes = MAGIC.to_vec();
         bytes.extend((head.len() as u64).to_le_bytes());
         bytes.extend(hash(&head).to_le_bytes());
-        bytes.extend(head);
-        bytes.extend(chunks.into_iter().flatten());
+        bytes.extend_from_slice(&head);
+        for chunk in &chunks {
+            bytes.extend_from_slice(chunk);
+        }
         Some(bytes)
     }
 

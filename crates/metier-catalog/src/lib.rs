@@ -8,6 +8,7 @@
 //! passed in. It does not parse `SKILL.md`; `metier-skill` does.
 
 mod builtin;
+mod bytes;
 mod catalog;
 mod compatibility;
 mod entry;

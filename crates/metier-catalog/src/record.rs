@@ -69,14 +69,14 @@ impl Facts {
 /// A digest in the index: its bytes, half of what its text takes.
 mod digest_bytes {
     use metier_skill::Digest;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
-        digest.as_bytes().serialize(serializer)
+        crate::bytes::serialize(digest.as_bytes(), serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-        Ok(Digest::from_bytes(<[u8; 32]>::deserialize(deserializer)?))
+        crate::bytes::deserialize(deserializer).map(Digest::from_bytes)
     }
 }
 

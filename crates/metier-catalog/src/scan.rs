@@ -53,6 +53,7 @@ impl Default for Bounds {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// Its directory, relative to the root; empty for the root itself.
+    #[serde(with = "crate::bytes")]
     pub(crate) below: Box<[u8]>,
     /// `None` where the file's times cannot vouch for it; then it is read each time.
     pub(crate) stamp: Option<Stamp>,
@@ -64,6 +65,7 @@ pub(crate) struct Record {
 /// A directory that is not a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Folder {
+    #[serde(with = "crate::bytes")]
     below: Box<[u8]>,
     /// `None` where something in it could not be read; then it is looked at each time.
     stamp: Option<Stamp>,
@@ -89,7 +91,7 @@ pub(crate) struct Survey {
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The root's path without links.
-    real: PathBuf,
+    pub(crate) real: PathBuf,
     pub(crate) survey: Survey,
     pub(crate) problems: Vec<Problem>,
     /// How many `SKILL.md` were read; the others are as they were.
@@ -448,13 +450,6 @@ impl Record {
     /// The skill's directory, from where its root is.
     pub(crate) fn path(&self, root: &Path) -> PathBuf {
         if self.below.is_empty() { root.to_owned() } else { root.join(OsStr::from_bytes(&self.below)) }
-    }
-}
-
-impl Found {
-    /// The directory of a skill without links.
-    pub(crate) fn real_path(&self, record: &Record) -> PathBuf {
-        record.target.clone().unwrap_or_else(|| record.path(&self.real))
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use std::{fs, io};
 
 use metier_skill::Rules;
+use rayon::prelude::*;
 
 use crate::builtin::{BUILTIN, Builtin};
 use crate::catalog::{Candidate, Collected, RootReport, Unusable};
@@ -14,7 +15,7 @@ use crate::index::IndexFile;
 use crate::problem::{Problem, ProblemCode};
 use crate::record::{Facts, Outcome};
 use crate::root::Root;
-use crate::scan::{self, Found, Survey};
+use crate::scan::{self, Found, Record, Survey};
 use crate::stamp::Stamp;
 use crate::{Bounds, Catalog, CatalogError, Precedence, Scope, State, StateRules, Tier};
 
@@ -156,30 +157,32 @@ impl Scanner {
         let place = Place { path: path.clone(), target: None, tier: Tier::Builtin, scope: Scope::System };
         let mut entry = entry(facts, None, place, &self.options.states);
         entry.builtin = Some(builtin);
-        Some(Candidate { entry, root: 0, real: path })
+        let root_path: Arc<Path> = path.as_path().into();
+        Some(Candidate { entry, root: 0, root_real: Arc::clone(&root_path), root_path })
     }
 }
 
 /// Makes candidates and problems of what was found in a root.
 fn collect(found: &Found, number: usize, options: &CatalogOptions, all: &mut Collected) {
     let Some(root) = options.roots.get(number - 1) else { return };
-    all.candidates.reserve(found.survey.records.len());
-    for record in &found.survey.records {
+    let (root_path, root_real): (Arc<Path>, Arc<Path>) =
+        (root.path.as_path().into(), found.real.as_path().into());
+    let candidate = |record: &Arc<Record>| {
+        let Outcome::Skill(facts) = &record.outcome else { return None };
         let path = record.path(&root.path);
-        match &record.outcome {
-            Outcome::Broken(fault, facts) => {
-                let Some(problem) = fault.problem(path) else { continue };
-                let unusable =
-                    facts.clone().map(|facts| Unusable { facts, tier: root.tier, problem: problem.clone() });
-                all.unusable.extend(unusable);
-                all.problems.push(problem);
-            }
-            Outcome::Skill(facts) => {
-                let place = Place { path, target: record.target.clone(), tier: root.tier, scope: root.scope };
-                let entry = entry(Arc::clone(facts), record.stamp, place, &options.states);
-                all.candidates.push(Candidate { entry, root: number, real: found.real_path(record) });
-            }
-        }
+        let place = Place { path, target: record.target.clone(), tier: root.tier, scope: root.scope };
+        let entry = entry(Arc::clone(facts), record.stamp, place, &options.states);
+        let (root_path, root_real) = (Arc::clone(&root_path), Arc::clone(&root_real));
+        Some(Candidate { entry, root: number, root_real, root_path })
+    };
+    all.candidates.par_extend(found.survey.records.par_iter().with_min_len(1024).filter_map(candidate));
+    for record in &found.survey.records {
+        let Outcome::Broken(fault, facts) = &record.outcome else { continue };
+        let Some(problem) = fault.problem(record.path(&root.path)) else { continue };
+        let unusable =
+            facts.clone().map(|facts| Unusable { facts, tier: root.tier, problem: problem.clone() });
+        all.unusable.extend(unusable);
+        all.problems.push(problem);
     }
     all.problems.extend(found.problems.iter().cloned());
 }

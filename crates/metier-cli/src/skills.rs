@@ -44,12 +44,20 @@ impl Skills {
     }
 
     /// Keeps what was learned for the next time. That it cannot be kept is not worth an error.
-    pub(crate) fn keep(&mut self, output: &mut Output) -> anyhow::Result<()> {
+    pub(crate) fn save(&mut self, output: &mut Output) -> anyhow::Result<()> {
         output.flush()?;
         if let Err(error) = self.scanner.save(self.environment.now) {
             let error = anyhow::Error::new(error);
             output.note(format_args!("note: the index was not kept: {error:#}"))?;
         }
+        Ok(())
+    }
+
+    /// The same when nothing else is left to do.
+    pub(crate) fn finish(mut self, output: &mut Output) -> anyhow::Result<()> {
+        self.save(output)?;
+        // The process ends here, and the system takes memory back faster than piece by piece.
+        std::mem::forget(self);
         Ok(())
     }
 

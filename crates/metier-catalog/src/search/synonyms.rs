@@ -41,12 +41,16 @@ fn read() -> HashMap<String, Vec<String>> {
         if let Some((from, to)) = line.split_once('>') {
             let to: Vec<Vec<String>> = to.split(',').map(&mut stems).collect();
             for from in from.split(',').map(&mut stems).collect::<Vec<_>>() {
-                to.iter().for_each(|to| add(&from, to));
+                for to in &to {
+                    add(&from, to);
+                }
             }
         } else {
             let group: Vec<Vec<String>> = line.split('=').map(&mut stems).collect();
             for (at, from) in group.iter().enumerate() {
-                group.iter().enumerate().filter(|(other, _)| *other != at).for_each(|(_, to)| add(from, to));
+                for (_, to) in group.iter().enumerate().filter(|(other, _)| *other != at) {
+                    add(from, to);
+                }
             }
         }
     }

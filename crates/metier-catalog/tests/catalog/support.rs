@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, Tier};
+use metier_catalog::{Catalog, CatalogOptions, Entry, Root, Scanner, Scope, Tier};
 
 /// A directory that goes when it is dropped.
 pub(crate) struct Place(tempfile::TempDir);
@@ -75,7 +75,7 @@ pub(crate) fn text(catalog: &Catalog) -> Vec<String> {
 }
 
 pub(crate) fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog.skills().map(|entry| entry.name()).collect()
+    catalog.skills().map(Entry::name).collect()
 }
 
 /// The codes of the problems.

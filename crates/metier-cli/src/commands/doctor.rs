@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut skills = Skills::find(&args.catalog, output)?;
-    skills.keep(output)?;
+    skills.save(output)?;
     let problems = skills.catalog.problems();
     if args.json {
         let roots: Vec<Value> = skills.catalog.roots().iter().map(root_json).collect();

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = Skills::find(&args.catalog, output)?;
+    let skills = Skills::find(&args.catalog, output)?;
     if args.count {
         output.line(skills.catalog.skills().count())?;
     } else if args.json {
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     } else {
         print(&skills, args.all, output)?;
     }
-    skills.keep(output)?;
+    skills.finish(output)?;
     Ok(Exit::Done)
 }
 

@@ -57,7 +57,7 @@ impl From<FormatArg> for Format {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = Skills::find(&args.catalog, output)?;
+    let skills = Skills::find(&args.catalog, output)?;
     let entries = relevant(&skills, args.task.as_deref(), output)?;
     let locations: Vec<Option<String>> = entries.iter().map(|entry| location(entry, &skills)).collect();
     let listed: Vec<Listed<'_>> = entries
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
     }
     output.note(format_args!("about {} tokens", rendered.tokens))?;
-    skills.keep(output)?;
+    skills.finish(output)?;
     Ok(Exit::Done)
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = Skills::find(&args.catalog, output)?;
+    let skills = Skills::find(&args.catalog, output)?;
     let search = skills.search(output)?;
     let hits = search.query(&args.query.join(" "), args.limit);
     if args.json {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     } else {
         print(&hits, output)?;
     }
-    skills.keep(output)?;
+    skills.finish(output)?;
     // As `grep` does: nothing found is not an error, but worth knowing.
     Ok(if hits.is_empty() { Exit::Findings } else { Exit::Done })
 }

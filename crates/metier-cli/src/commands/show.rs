@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 /// The skill with a name or an id in the catalog.
 fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Shown> {
     let mut skills = Skills::find(&args.catalog, output)?;
-    skills.keep(output)?;
+    skills.save(output)?;
     let Some(entry) = skills.by_name_or_id(&args.skill) else {
         let text = &args.skill;
         let message = format!(

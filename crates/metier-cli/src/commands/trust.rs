@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         (true, false, true) => output.line(format_args!("{path} is no longer trusted"))?,
         (true, false, false) => output.line(format_args!("{path} was not trusted"))?,
         (true, true, _) => {
-            output.line(format_args!("{path} is still trusted, because a folder above it is"))?
+            output.line(format_args!("{path} is still trusted, because a folder above it is"))?;
         }
     }
     Ok(Exit::Done)

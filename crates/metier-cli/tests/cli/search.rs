@@ -95,7 +95,9 @@ fn a_damaged_search_index_is_made_again() {
             if cut {
                 bytes.truncate(bytes.len() / 2);
             } else {
-                bytes.iter_mut().for_each(|byte| *byte ^= 0x40);
+                for byte in &mut bytes {
+                    *byte ^= 0x40;
+                }
             }
             std::fs::write(file, bytes).unwrap();
             assert_eq!(first(&place, "code revew"), "code-review", "{}", file.display());
