@@ -18,10 +18,22 @@ pub(crate) fn open_directory(at: impl AsFd, path: impl Arg + Copy) -> io::Result
     open(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)
 }
 
+/// A pipe must not make us wait for its writer.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
 /// Reads a regular file of at most `most` bytes, with what the system said of it before the first byte was read.
 pub(crate) fn read_file(at: impl AsFd, path: impl Arg + Copy, most: u64) -> io::Result<(Vec<u8>, Stat)> {
-    // A pipe must not make us wait for its writer.
-    let opened = open(at, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC)?;
+    read_opened(open(at, path, READ)?, most)
+}
+
+/// The same for a path that somebody named: links on the way are followed, the file itself must not be one.
+#[cfg(feature = "search")]
+pub(crate) fn read_named(path: impl Arg, most: u64) -> io::Result<Vec<u8>> {
+    let opened = openat(rustix::fs::CWD, path, READ | OFlags::NOFOLLOW, Mode::empty())?;
+    read_opened(opened, most).map(|(bytes, _)| bytes)
+}
+
+fn read_opened(opened: OwnedFd, most: u64) -> io::Result<(Vec<u8>, Stat)> {
     let stat = fstat(&opened)?;
     let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
     if !FileType::from_raw_mode(stat.st_mode).is_file() {

@@ -11,22 +11,20 @@ mod words;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hasher as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
-use rustix::fs::CWD;
-use tantivy::Searcher;
 use twox_hash::XxHash3_64;
 
 use crate::catalog::Unusable;
 use crate::entry::Entry;
-use crate::open::read_file;
+use crate::open::read_named;
 use crate::record::Facts;
-use crate::search::lexical::Lexical;
+use crate::search::lexical::Reader;
 use crate::search::meaning::{Meanings, Model, Vector};
 use crate::search::question::Question;
 use crate::search::store::Generation;
-use crate::search::text::SkillText;
+use crate::search::text::{SkillText, Texts};
 use crate::search::words::{Words, is_stop_word};
 use crate::{Catalog, CatalogError, Tier};
 
@@ -46,8 +44,7 @@ const CANDIDATES: usize = 200;
 /// ```
 pub struct Search {
     catalog: Catalog,
-    lexical: Lexical,
-    searcher: Searcher,
+    lexical: Reader,
     /// The target of each document of each segment.
     documents: Vec<Vec<Option<u32>>>,
     meanings: Meanings,
@@ -103,7 +100,7 @@ impl Hit<'_> {
 
 impl std::fmt::Debug for Search {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Search").field("documents", &self.searcher.num_docs()).finish_non_exhaustive()
+        f.debug_struct("Search").field("documents", &self.lexical.len()).finish_non_exhaustive()
     }
 }
 
@@ -117,14 +114,14 @@ impl Search {
             None => store::prepare_in_memory(&targets),
         };
         let Generation { lexical, meanings } = prepared?;
-        let searcher = lexical.searcher()?;
+        let lexical = lexical.reader()?;
         let target = |key: &u64| targets.by_key.get(key).copied();
-        let documents = Lexical::keys(&searcher)?;
+        let documents = lexical.keys()?;
         let documents = documents.iter().map(|keys| keys.iter().map(target).collect()).collect();
         let meant: Vec<Option<u32>> = meanings.places().iter().map(target).collect();
         let places =
             meant.iter().enumerate().filter_map(|(place, target)| Some(((*target)?, place))).collect();
-        Ok(Self { catalog: catalog.clone(), lexical, searcher, documents, meanings, meant, places })
+        Ok(Self { catalog: catalog.clone(), lexical, documents, meanings, meant, places })
     }
 
     /// The catalog that is asked.
@@ -140,9 +137,9 @@ impl Search {
     }
 
     fn try_query(&self, question: &str, limit: usize) -> lexical::Result<Vec<Hit<'_>>> {
-        let asked = Question::new(question, &self.lexical, &self.searcher)?;
+        let asked = Question::new(question, &self.lexical)?;
         let mut scores: HashMap<u32, Scores> = HashMap::new();
-        for (segment, document, score) in self.lexical.query(&self.searcher, &asked, CANDIDATES)? {
+        for (segment, document, score) in self.lexical.query(&asked, CANDIDATES)? {
             let target = self.documents.get(segment).and_then(|targets| *targets.get(document as usize)?);
             if let Some(target) = target {
                 scores.entry(target).or_default().words = score;
@@ -206,12 +203,14 @@ struct Targets<'a> {
 struct Target<'a> {
     key: u64,
     facts: &'a Facts,
-    /// Its `SKILL.md`, or the text itself for one inside the binary.
     source: Source<'a>,
 }
 
+/// Where the text of a skill is.
 enum Source<'a> {
-    File(PathBuf),
+    /// In the `SKILL.md` of a directory.
+    Directory(&'a Path),
+    /// Inside the binary.
     Text(&'a str),
 }
 
@@ -220,14 +219,17 @@ impl<'a> Targets<'a> {
         let entries = catalog.all().iter().map(|entry| {
             let source = match entry.builtin() {
                 Some(builtin) => Source::Text(builtin.skill_md()),
-                None => Source::File(entry.real_path().join("SKILL.md")),
+                None => Source::Directory(entry.real_path()),
             };
             Target { key: key(entry.path(), &entry.facts), facts: &entry.facts, source }
         });
         let unusable = catalog.unusable().iter().map(|unusable| {
             let path = &unusable.problem.path;
-            let source = Source::File(path.join("SKILL.md"));
-            Target { key: key(path, &unusable.facts), facts: &unusable.facts, source }
+            Target {
+                key: key(path, &unusable.facts),
+                facts: &unusable.facts,
+                source: Source::Directory(path),
+            }
         });
         let all: Vec<Target<'a>> = entries.chain(unusable).collect();
         let by_key = (0..).zip(&all).map(|(index, target)| (target.key, index)).collect();
@@ -249,19 +251,17 @@ impl<'a> Targets<'a> {
 }
 
 impl Target<'_> {
-    /// Everything after the frontmatter, if the file is still the one that was scanned.
+    /// Everything after the frontmatter. What cannot be read any more has none; the next scan will tell.
     fn body(&self) -> String {
         const MOST: u64 = 1 << 20;
-        let bytes = match &self.source {
-            Source::Text(text) => text.as_bytes().to_vec(),
-            Source::File(path) => match read_file(CWD, path.as_path(), MOST) {
-                Ok((bytes, _)) => bytes,
-                Err(_) => return String::new(),
-            },
+        let text = match self.source {
+            Source::Text(text) => text.to_owned(),
+            Source::Directory(path) => {
+                let read = read_named(path.join("SKILL.md"), MOST);
+                read.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+            }
         };
-        let text = String::from_utf8_lossy(&bytes);
-        let after = text.find("\n---").and_then(|at| text.get(at + 4..)).unwrap_or_default();
-        after.to_owned()
+        text.find("\n---").and_then(|at| text.get(at + 4..)).unwrap_or_default().to_owned()
     }
 }
 
@@ -309,7 +309,7 @@ fn snippet(description: &str, question: &str) -> String {
 
 /// Prepares targets side by side: the words and the meaning of each.
 fn prepared<'a>(targets: &'a [&'a Target<'a>]) -> impl ParallelIterator<Item = (u64, SkillText)> + 'a {
-    targets.par_iter().map_init(Words::new, |words, target| {
-        (target.key, SkillText::of(target.facts, &target.body(), words))
-    })
+    targets
+        .par_iter()
+        .map_init(Texts::new, |texts, target| (target.key, texts.of(target.facts, &target.body())))
 }

@@ -184,7 +184,7 @@ impl Config {
                 }
             }
         }
-        config.apply_project(environment)?;
+        config.apply_project(environment, flags)?;
         config.apply_variables(environment)?;
         config.apply_flags(flags, environment)?;
         Ok(config)
@@ -211,7 +211,7 @@ impl Config {
     }
 
     /// The settings of the project, as far as the person trusts it.
-    fn apply_project(&mut self, environment: &Environment) -> anyhow::Result<()> {
+    fn apply_project(&mut self, environment: &Environment, flags: &Flags) -> anyhow::Result<()> {
         let folders = environment.places().project_folders();
         let Some(folder) = folders.iter().find(|folder| folder.join(PROJECT_FILE).is_file()) else {
             self.files.extend(folders.first().map(|folder| (folder.join(PROJECT_FILE), false)));
@@ -244,6 +244,10 @@ impl Config {
                 return Err(UsageError(message).into());
             }
             return self.apply(file, roots, &path);
+        }
+        // Who names the roots need not be told about others.
+        if !flags.root.is_empty() {
+            return Ok(());
         }
         self.notes.push(format!(
             "{} is not trusted: only `roots` of its {PROJECT_FILE} are used, as third_party (`metier trust {0}` \

@@ -9,6 +9,11 @@ pub(crate) fn width_of(text: &str) -> usize {
     text.width()
 }
 
+/// So many of something, in the right number.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A text on one line, made of what may be several.
 pub(crate) fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" "))

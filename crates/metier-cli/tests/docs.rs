@@ -43,7 +43,7 @@ fn examples(document: &str) -> Vec<Example> {
 #[test]
 fn every_example_prints_what_the_document_says() {
     let mut count = 0;
-    for document in ["README.md", "docs/cli.md", "docs/digests.md", "docs/diagnostics.md"] {
+    for document in ["README.md", "docs/cli.md", "docs/digests.md", "docs/diagnostics.md", "docs/search.md"] {
         // The examples of a document run one after the other, in a place with what they speak of.
         let place = tempfile::tempdir().unwrap();
         lay_out(place.path());
@@ -58,6 +58,9 @@ fn every_example_prints_what_the_document_says() {
 fn lay_out(place: &Path) {
     let slips = "---\nname: Slips\ndescription: Use when: something slips\nmetadata:\n  version: 1.0\n---\n\
                  Follow [the guide](guide.md).\n";
+    let rules = "[[skills]]\nname = \"deploy-*\"\nstate = \"user-only\"\n";
+    fs::create_dir(place.join("project")).unwrap();
+    fs::write(place.join("project/metier.toml"), format!("roots = [\"skills\"]\n\n{rules}")).unwrap();
     fs::create_dir(place.join("slips")).unwrap();
     fs::write(place.join("slips/SKILL.md"), slips).unwrap();
     let status = Command::new("cp").arg("-R").arg(top().join("examples")).arg(place).status().unwrap();
@@ -75,7 +78,8 @@ fn run(command: &str, place: &Path) -> String {
         .env("PATH", path)
         .output()
         .unwrap();
-    String::from_utf8(output.stdout).unwrap()
+    let place = fs::canonicalize(place).unwrap();
+    String::from_utf8(output.stdout).unwrap().replace(place.to_str().unwrap(), "/work")
 }
 
 #[test]

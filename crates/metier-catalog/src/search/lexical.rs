@@ -2,13 +2,18 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use tantivy::postings::Postings as _;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::postings::{Postings as _, TermInfo};
 use tantivy::query::FuzzyTermQuery;
 use tantivy::schema::{FAST, INDEXED};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{TextAnalyzer, WhitespaceTokenizer};
-use tantivy::{DocSet as _, Index, IndexWriter, Searcher, SegmentReader, TERMINATED, TantivyDocument, Term};
+use tantivy::{
+    DocSet as _, Index, IndexWriter, InvertedIndexReader, Searcher, SegmentReader, TERMINATED,
+    TantivyDocument, Term,
+};
 
 use crate::search::question::Question;
 use crate::search::text::SkillText;
@@ -17,7 +22,7 @@ use crate::search::text::SkillText;
 pub(crate) type Result<T> = std::result::Result<T, tantivy::TantivyError>;
 
 /// Memory for each of the two threads that write.
-const WRITER_BYTES: usize = 60 << 20;
+const WRITER_BYTES: usize = 200 << 20;
 const WRITER_THREADS: usize = 2;
 
 /// Words one letter away, and words that begin alike, that are looked up.
@@ -57,10 +62,42 @@ impl Fields {
     }
 }
 
-/// The index, open.
+/// The index, on disk or in memory.
 pub(crate) struct Lexical {
     index: Index,
     fields: Fields,
+}
+
+/// The index, open for questions.
+pub(crate) struct Reader {
+    searcher: Searcher,
+    segments: Vec<Segment>,
+    exact: Field,
+}
+
+/// One part of the index, with what every question needs of it.
+struct Segment {
+    documents: usize,
+    fields: [FieldReader; 3],
+}
+
+struct FieldReader {
+    field: Field,
+    index: Arc<InvertedIndexReader>,
+    lengths: FieldNormReader,
+    weight: f32,
+    /// What a text of one word more takes from a word's worth, beside the part that is the same for all.
+    per_length: f32,
+}
+
+/// Where a stem is in the index.
+pub(crate) struct Found {
+    /// For each segment and field.
+    places: Vec<[Option<TermInfo>; 3]>,
+    /// How many skills have it, at least.
+    pub(crate) count: u32,
+    /// How much it tells: the fewer skills have it, the more.
+    pub(crate) rarity: f32,
 }
 
 impl Lexical {
@@ -94,35 +131,77 @@ impl Lexical {
         Ok(LexicalWriter { writer, fields: self.fields })
     }
 
-    pub(crate) fn searcher(&self) -> Result<Searcher> {
-        Ok(self.index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual).try_into()?.searcher())
-    }
-
-    /// The keys of the documents of each segment, in their order.
-    pub(crate) fn keys(searcher: &Searcher) -> Result<Vec<Vec<u64>>> {
-        let of_segment = |segment: &SegmentReader| {
-            let column = segment.fast_fields().u64("key")?;
-            Ok((0..segment.max_doc()).map(|doc| column.first(doc).unwrap_or(0)).collect())
+    /// The index as it is now.
+    pub(crate) fn reader(&self) -> Result<Reader> {
+        let builder = self.index.reader_builder().reload_policy(tantivy::ReloadPolicy::Manual);
+        let searcher = builder.try_into()?.searcher();
+        let mut averages = [0.0; 3];
+        for (average, (field, _)) in averages.iter_mut().zip(self.fields.stems) {
+            *average = average_length(&searcher, field)?;
+        }
+        let segment = |segment: &SegmentReader| {
+            let field = |(field, weight): (Field, f32), average: f32| {
+                tantivy::Result::Ok(FieldReader {
+                    field,
+                    index: segment.inverted_index(field)?,
+                    lengths: segment.get_fieldnorms_reader(field)?,
+                    weight,
+                    per_length: LENGTH / average,
+                })
+            };
+            let [name, description, rest] = self.fields.stems;
+            let fields =
+                [field(name, averages[0])?, field(description, averages[1])?, field(rest, averages[2])?];
+            Ok(Segment { documents: segment.max_doc() as usize, fields })
         };
-        searcher.segment_readers().iter().map(of_segment).collect()
+        let segments = searcher.segment_readers().iter().map(segment).collect::<Result<_>>()?;
+        Ok(Reader { segments, exact: self.fields.exact, searcher })
     }
 
     /// Whether no file of it is damaged.
     pub(crate) fn is_whole(&self) -> bool {
         self.index.validate_checksum().is_ok_and(|damaged| damaged.is_empty())
     }
+}
+
+impl Reader {
+    /// How many skills there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
+    /// The keys of the documents of each segment, in their order.
+    pub(crate) fn keys(&self) -> Result<Vec<Vec<u64>>> {
+        let of_segment = |segment: &SegmentReader| {
+            let column = segment.fast_fields().u64("key")?;
+            Ok((0..segment.max_doc()).map(|doc| column.first(doc).unwrap_or(0)).collect())
+        };
+        self.searcher.segment_readers().iter().map(of_segment).collect()
+    }
+
+    /// Looks a stem up.
+    pub(crate) fn find(&self, stem: &str) -> Result<Found> {
+        let mut found = Found { places: Vec::with_capacity(self.segments.len()), count: 0, rarity: 0.0 };
+        for segment in &self.segments {
+            let mut places = [const { None }; 3];
+            for (place, field) in places.iter_mut().zip(&segment.fields) {
+                *place = field.index.get_term_info(&Term::from_field_text(field.field, stem))?;
+            }
+            let most = places.iter().flatten().map(|info: &TermInfo| info.doc_freq).max();
+            found.count += most.unwrap_or(0);
+            found.places.push(places);
+        }
+        let (all, having) = (as_f32(self.len()), as_f32(found.count.into()));
+        found.rarity = (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln();
+        Ok(found)
+    }
 
     /// The best documents for a question: segment, document, and a score of about one for a perfect match.
-    pub(crate) fn query(
-        &self,
-        searcher: &Searcher,
-        question: &Question,
-        limit: usize,
-    ) -> Result<Vec<(usize, u32, f32)>> {
+    pub(crate) fn query(&self, question: &Question, limit: usize) -> Result<Vec<(usize, u32, f32)>> {
         let most: f32 = question.concepts.iter().map(|concept| concept.rarity).sum();
         let mut found = Vec::new();
-        for (number, segment) in searcher.segment_readers().iter().enumerate() {
-            let mut best = self.score(segment, question, searcher)?;
+        for number in 0..self.segments.len() {
+            let mut best = self.score(number, question)?;
             if best.len() > limit {
                 best.select_nth_unstable_by(limit, |a, b| b.1.total_cmp(&a.1));
                 best.truncate(limit);
@@ -137,19 +216,14 @@ impl Lexical {
     }
 
     /// Every document of a segment that has any of the words: of each concept the best alternative counts.
-    fn score(
-        &self,
-        segment: &SegmentReader,
-        question: &Question,
-        searcher: &Searcher,
-    ) -> Result<Vec<(u32, f32)>> {
-        let documents = segment.max_doc() as usize;
-        let (mut total, mut of_concept, mut of_term) =
-            (Sums::new(documents), Sums::new(documents), Sums::new(documents));
+    fn score(&self, number: usize, question: &Question) -> Result<Vec<(u32, f32)>> {
+        let Some(segment) = self.segments.get(number) else { return Ok(Vec::new()) };
+        let [mut total, mut of_concept, mut of_term] = [(); 3].map(|()| Sums::new(segment.documents));
         for concept in &question.concepts {
-            for (stem, weight) in &concept.alternatives {
-                self.frequencies(segment, stem, searcher, &mut of_term)?;
-                let worth = weight * self.rarity(searcher, stem)?;
+            for alternative in &concept.alternatives {
+                let Some(places) = alternative.found.places.get(number) else { continue };
+                segment.frequencies(places, &mut of_term)?;
+                let worth = alternative.weight * alternative.found.rarity;
                 of_term
                     .drain(|doc, frequency| of_concept.raise(doc, worth * frequency / (frequency + DAMPING)));
             }
@@ -160,53 +234,14 @@ impl Lexical {
         Ok(all)
     }
 
-    /// How often a stem stands in each document, weighted by where and by the length of the text around it.
-    fn frequencies(
-        &self,
-        segment: &SegmentReader,
-        stem: &str,
-        searcher: &Searcher,
-        sums: &mut Sums,
-    ) -> Result<()> {
-        for (field, weight) in self.fields.stems {
-            let index = segment.inverted_index(field)?;
-            let term = Term::from_field_text(field, stem);
-            let Some(mut postings) = index.read_postings(&term, IndexRecordOption::WithFreqs)? else {
-                continue;
-            };
-            let lengths = segment.get_fieldnorms_reader(field)?;
-            let average = average_length(searcher, field)?;
-            let mut doc = postings.doc();
-            while doc != TERMINATED {
-                let length = as_f32(lengths.fieldnorm(doc).into()).max(1.0);
-                let norm = 1.0 - LENGTH + LENGTH * length / average;
-                sums.add(doc, weight * as_f32(postings.term_freq().into()) / norm);
-                doc = postings.advance();
-            }
-        }
-        Ok(())
-    }
-
-    /// How many skills have a stem, at least.
-    pub(crate) fn count(&self, searcher: &Searcher, stem: &str) -> Result<u64> {
-        let counts =
-            self.fields.stems.map(|(field, _)| searcher.doc_freq(&Term::from_field_text(field, stem)));
-        counts.into_iter().try_fold(0, |most, count| Ok(count?.max(most)))
-    }
-
-    /// How much a stem tells: the fewer skills have it, the more.
-    pub(crate) fn rarity(&self, searcher: &Searcher, stem: &str) -> Result<f32> {
-        let (all, having) = (as_f32(searcher.num_docs()), as_f32(self.count(searcher, stem)?));
-        Ok((1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln())
-    }
-
     /// Words of names and descriptions that are one letter away from this one, the commonest first.
-    pub(crate) fn near(&self, searcher: &Searcher, word: &str) -> Result<Vec<String>> {
-        let query = FuzzyTermQuery::new(Term::from_field_text(self.fields.exact, word), 1, true);
+    pub(crate) fn near(&self, word: &str) -> Result<Vec<String>> {
+        let query = FuzzyTermQuery::new(Term::from_field_text(self.exact, word), 1, true);
+        let automaton = query.automaton()?;
         let mut found = Counted::default();
-        for segment in searcher.segment_readers() {
-            let index = segment.inverted_index(self.fields.exact)?;
-            let mut stream = index.terms().search(query.automaton()?).into_stream()?;
+        for segment in self.searcher.segment_readers() {
+            let index = segment.inverted_index(self.exact)?;
+            let mut stream = index.terms().search(&automaton).into_stream()?;
             while stream.advance() {
                 found.add(stream.key(), stream.value().doc_freq);
             }
@@ -215,10 +250,10 @@ impl Lexical {
     }
 
     /// Words of names and descriptions that begin with this one, the commonest first.
-    pub(crate) fn beginning_with(&self, searcher: &Searcher, word: &str) -> Result<Vec<String>> {
+    pub(crate) fn beginning_with(&self, word: &str) -> Result<Vec<String>> {
         let mut found = Counted::default();
-        for segment in searcher.segment_readers() {
-            let index = segment.inverted_index(self.fields.exact)?;
+        for segment in self.searcher.segment_readers() {
+            let index = segment.inverted_index(self.exact)?;
             let mut stream = index.terms().range().ge(word.as_bytes()).into_stream()?;
             let mut seen = 0;
             while seen < BEGINNING_SEEN && stream.advance() && stream.key().starts_with(word.as_bytes()) {
@@ -227,6 +262,25 @@ impl Lexical {
             }
         }
         Ok(found.commonest(BEGINNING_MAX))
+    }
+}
+
+impl Segment {
+    /// How often a stem stands in each document, weighted by where and by the length of the text around it.
+    fn frequencies(&self, places: &[Option<TermInfo>; 3], sums: &mut Sums) -> Result<()> {
+        for (field, place) in self.fields.iter().zip(places) {
+            let Some(place) = place else { continue };
+            let mut postings =
+                field.index.read_postings_from_terminfo(place, IndexRecordOption::WithFreqs)?;
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                let length = as_f32(field.lengths.fieldnorm(doc).into()).max(1.0);
+                let norm = 1.0 - LENGTH + field.per_length * length;
+                sums.add(doc, field.weight * as_f32(postings.term_freq().into()) / norm);
+                doc = postings.advance();
+            }
+        }
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::LazyLock;
 
-use rayon::prelude::*;
+use foldhash::fast::RandomState;
 use twox_hash::XxHash3_64;
 
 /// The table: a head, the stems in a line each, a scale for each stem, then the rows of four bits a number, then the
@@ -24,7 +24,7 @@ pub(crate) const DIMENSIONS: usize = 192;
 
 /// The table, ready to be looked things up in.
 pub(crate) struct Model {
-    rows: HashMap<&'static str, u32>,
+    rows: HashMap<&'static str, u32, RandomState>,
     scales: Vec<f32>,
     numbers: &'static [u8],
     stems: Vec<&'static str>,
@@ -51,7 +51,7 @@ impl Model {
     /// A table with nothing in it: no text has a direction then.
     fn empty() -> Self {
         Self {
-            rows: HashMap::new(),
+            rows: HashMap::default(),
             scales: Vec::new(),
             numbers: &[],
             stems: Vec::new(),
@@ -108,13 +108,19 @@ impl Model {
         self.checksum
     }
 
-    pub(crate) fn knows(&self, stem: &str) -> bool {
-        self.rows.contains_key(stem)
+    /// Where a stem is in the table.
+    pub(crate) fn row(&self, stem: &str) -> Option<u32> {
+        self.rows.get(stem).copied()
     }
 
     /// Adds the vector of a stem, as often as it weighs.
     pub(crate) fn add(&self, sum: &mut Vector, stem: &str, weight: f32) {
-        let Some(row) = self.rows.get(stem).map(|row| *row as usize) else { return };
+        self.add_row(sum, self.row(stem), weight);
+    }
+
+    /// The same for a row, if there is one.
+    pub(crate) fn add_row(&self, sum: &mut Vector, row: Option<u32>, weight: f32) {
+        let Some(row) = row.map(|row| row as usize) else { return };
         let (Some(numbers), Some(scale)) =
             (self.numbers.get(row * ROW..(row + 1) * ROW), self.scales.get(row))
         else {
@@ -159,8 +165,19 @@ pub(crate) const LENGTH_MAX: f32 = 1.7;
 
 pub(crate) type Row = [i8; DIMENSIONS];
 
+/// The greatest of some numbers, the greatest first, with their places.
+fn best(mut all: Vec<(i32, usize)>, limit: usize) -> Vec<(i32, usize)> {
+    let order = |a: &(i32, usize), b: &(i32, usize)| b.0.cmp(&a.0).then(a.1.cmp(&b.1));
+    if all.len() > limit {
+        all.select_nth_unstable_by(limit, order);
+        all.truncate(limit);
+    }
+    all.sort_unstable_by(order);
+    all
+}
+
 /// How well two quantised vectors agree.
-fn product(a: &Row, b: &Row) -> i32 {
+fn product<const N: usize>(a: &[i8; N], b: &[i8; N]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
@@ -169,11 +186,18 @@ fn closeness(product: i32) -> f32 {
     product as f32 * (LENGTH_MAX / 127.0) * (LENGTH_MAX / 127.0)
 }
 
+/// The first numbers of a vector say most; these are compared first.
+const COARSE: usize = 64;
+/// How many times as many as wanted are compared whole.
+const REFINED: usize = 10;
+
 /// The vectors of all skills.
 #[derive(Debug, Default)]
 pub(crate) struct Meanings {
     keys: Vec<u64>,
     rows: Vec<Row>,
+    /// The beginnings of the rows, close together, because reading them is what takes the time.
+    coarse: Vec<[i8; COARSE]>,
 }
 
 impl Meanings {
@@ -184,11 +208,14 @@ impl Meanings {
     pub(crate) fn add(&mut self, key: u64, row: Row) {
         self.keys.push(key);
         self.rows.push(row);
+        self.coarse.extend(row.first_chunk());
     }
 
     pub(crate) fn retain(&mut self, wanted: &HashSet<u64>) {
-        let kept = self.keys.iter().zip(&self.rows).filter(|(key, _)| wanted.contains(key));
-        (self.keys, self.rows) = kept.map(|(key, row)| (*key, *row)).unzip();
+        let old = std::mem::take(self);
+        for (key, row) in old.keys.into_iter().zip(old.rows).filter(|(key, _)| wanted.contains(key)) {
+            self.add(key, row);
+        }
     }
 
     /// The closest to a vector, the best first: place and closeness.
@@ -197,19 +224,11 @@ impl Meanings {
             return Vec::new();
         }
         let asked = asked.quantised();
-        let mut all: Vec<(i32, u32)> = self
-            .rows
-            .par_iter()
-            .with_min_len(8192)
-            .map(|row| product(row, &asked))
-            .zip(0..u32::MAX)
-            .collect();
-        if all.len() > limit {
-            all.select_nth_unstable_by(limit, |a, b| b.cmp(a));
-            all.truncate(limit);
-        }
-        all.sort_unstable_by(|a, b| b.cmp(a));
-        all.into_iter().map(|(product, at)| (at as usize, closeness(product))).collect()
+        let beginning: &[i8; COARSE] = asked.first_chunk().unwrap_or(&[0; COARSE]);
+        let rough = self.coarse.iter().map(|row| product(row, beginning)).zip(0..).collect();
+        let likely = best(rough, limit * REFINED);
+        let exact = likely.into_iter().filter_map(|(_, at)| Some((product(self.rows.get(at)?, &asked), at)));
+        best(exact.collect(), limit).into_iter().map(|(product, at)| (at, closeness(product))).collect()
     }
 
     /// How close one is to a vector.

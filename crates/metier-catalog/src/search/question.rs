@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use tantivy::Searcher;
-
-use crate::search::lexical::{Lexical, Result};
+use crate::search::lexical::{Found, Reader, Result};
 use crate::search::meaning::{Model, Vector};
 use crate::search::synonyms::{PHRASE_MAX, synonyms};
 use crate::search::words::{Words, is_stop_word};
@@ -24,66 +22,67 @@ const SYNONYM_MEANING: f32 = 0.2;
 const NEIGHBOUR_MIN: f32 = 0.3;
 
 /// One thing that a question asks for.
-#[derive(Debug)]
 pub(crate) struct Concept {
     /// The stem that stands for it: the one that was asked for, or what was probably meant.
-    pub(crate) main: String,
+    main: String,
     /// How much that tells.
     pub(crate) rarity: f32,
-    /// All stems that would do, and what each is worth.
-    pub(crate) alternatives: Vec<(String, f32)>,
+    /// All stems that would do.
+    pub(crate) alternatives: Vec<Alternative>,
+}
+
+/// One way to say it.
+pub(crate) struct Alternative {
+    stem: String,
+    /// What it is worth beside the word that was asked for.
+    pub(crate) weight: f32,
+    pub(crate) found: Found,
 }
 
 impl Concept {
-    fn add(&mut self, stem: &str, weight: f32) {
-        if !self.alternatives.iter().any(|(other, _)| other == stem) {
-            self.alternatives.push((stem.to_owned(), weight));
+    /// Adds a way to say it that some skill uses. Of two weights the first counts.
+    fn add(&mut self, stem: &str, weight: f32, reader: &Reader) -> Result<()> {
+        if !self.alternatives.iter().any(|other| other.stem == stem) {
+            let found = reader.find(stem)?;
+            if found.count > 0 {
+                self.alternatives.push(Alternative { stem: stem.to_owned(), weight, found });
+            }
         }
-    }
-
-    fn raise(&mut self, stem: &str, weight: f32) {
-        match self.alternatives.iter_mut().find(|(other, _)| other == stem) {
-            Some((_, old)) => *old = old.max(weight),
-            None => self.alternatives.push((stem.to_owned(), weight)),
-        }
+        Ok(())
     }
 }
 
 /// A question, ready to be answered.
-#[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) concepts: Vec<Concept>,
     pub(crate) meaning: Vector,
 }
 
 impl Question {
-    pub(crate) fn new(text: &str, lexical: &Lexical, searcher: &Searcher) -> Result<Self> {
+    pub(crate) fn new(text: &str, reader: &Reader) -> Result<Self> {
         let mut stems = Words::new();
         let words = words(text);
         let mut concepts: Vec<Concept> = Vec::with_capacity(words.len());
         for (at, word) in words.iter().enumerate() {
-            let is_last = at + 1 == words.len();
-            concepts.push(concept(word, is_last, &mut stems, lexical, searcher)?);
+            concepts.push(concept(word, at + 1 == words.len(), &mut stems, reader)?);
         }
-        for (at, pair) in words.windows(2).enumerate() {
+        for (concept, pair) in concepts.iter_mut().zip(words.windows(2)) {
             let joined = stems.stem(&pair.concat()).to_owned();
-            if joined.len() >= 5 && lexical.count(searcher, &joined)? > 0 {
-                concepts[at].add(&joined, JOINED);
+            if joined.len() >= 5 {
+                concept.add(&joined, JOINED, reader)?;
             }
         }
         let mut question = Self { concepts, meaning: Vector::ZERO };
-        question.add_synonyms();
-        question.add_neighbours(lexical, searcher)?;
+        question.add_synonyms(reader)?;
+        question.add_neighbours(reader)?;
         question.meaning = question.meaning.unit();
         let mut seen = HashSet::new();
-        question
-            .concepts
-            .retain(|concept| seen.insert(concept.alternatives.first().cloned().map(|(stem, _)| stem)));
+        question.concepts.retain(|concept| seen.insert(concept.main.clone()));
         Ok(question)
     }
 
     /// Other words for what is asked for, by the table; and the direction of all of it.
-    fn add_synonyms(&mut self) {
+    fn add_synonyms(&mut self, reader: &Reader) -> Result<()> {
         let model = Model::get();
         let mains: Vec<String> = self.concepts.iter().map(|concept| concept.main.clone()).collect();
         for main in &mains {
@@ -94,28 +93,32 @@ impl Question {
             for end in at + 1..=mains.len().min(at + PHRASE_MAX) {
                 for synonym in synonyms(&mains[at..end].join(" ")).iter().filter(|stem| !mains.contains(stem))
                 {
-                    concept.add(synonym, SYNONYM);
+                    concept.add(synonym, SYNONYM, reader)?;
                     if seen.insert(synonym) {
                         model.add(&mut self.meaning, synonym, SYNONYM_MEANING);
                     }
                 }
             }
         }
+        Ok(())
     }
 
     /// Words that mean nearly the same as what is asked for, by the model.
-    fn add_neighbours(&mut self, lexical: &Lexical, searcher: &Searcher) -> Result<()> {
+    fn add_neighbours(&mut self, reader: &Reader) -> Result<()> {
         let mains: HashSet<String> = self.concepts.iter().map(|concept| concept.main.clone()).collect();
         for concept in &mut self.concepts {
-            concept.rarity = lexical.rarity(searcher, &concept.main)?;
             let near: Vec<(&str, f32)> = Model::get().neighbours(&concept.main).collect();
-            for (stem, closeness) in near {
-                if closeness < NEIGHBOUR_MIN || mains.contains(stem) || lexical.count(searcher, stem)? == 0 {
+            for (stem, nearness) in near {
+                if nearness < NEIGHBOUR_MIN || mains.contains(stem) {
                     continue;
                 }
-                // A rare word that is only near must not outweigh the common one that was asked for.
-                let share = (concept.rarity / lexical.rarity(searcher, stem)?).min(1.0);
-                concept.raise(stem, closeness * share);
+                concept.add(stem, 0.0, reader)?;
+                let rarity = concept.rarity;
+                if let Some(known) = concept.alternatives.iter_mut().find(|other| other.stem == stem) {
+                    // A rare word that is only near must not outweigh the common one that was asked for.
+                    let share = (rarity / known.found.rarity).min(1.0);
+                    known.weight = known.weight.max(nearness * share);
+                }
             }
         }
         Ok(())
@@ -134,34 +137,31 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// What a word asks for. One that no skill has may be mistyped, or not yet typed to its end.
-fn concept(
-    word: &str,
-    is_last: bool,
-    stems: &mut Words,
-    lexical: &Lexical,
-    searcher: &Searcher,
-) -> Result<Concept> {
+fn concept(word: &str, is_last: bool, stems: &mut Words, reader: &Reader) -> Result<Concept> {
     let stem = stems.stem(word).to_owned();
-    let count = lexical.count(searcher, &stem)?;
-    let is_doubtful = count == 0 || (count <= 2 && !Model::get().knows(&stem));
+    let found = reader.find(&stem)?;
+    let (count, rarity) = (found.count, found.rarity);
+    let is_doubtful = count == 0 || (count <= 2 && Model::get().row(&stem).is_none());
     let length = word.chars().count();
-    let mut concept = Concept { main: stem.clone(), rarity: 0.0, alternatives: vec![(stem, 1.0)] };
+    let mut concept = Concept { main: stem.clone(), rarity, alternatives: Vec::new() };
+    concept.add(&stem, 1.0, reader)?;
+    let known = concept.alternatives.len();
     if length >= 4 && is_doubtful {
-        for near in lexical.near(searcher, word)? {
-            concept.add(stems.stem(&near), TYPING_ERROR);
+        for near in reader.near(word)? {
+            concept.add(stems.stem(&near), TYPING_ERROR, reader)?;
         }
     }
-    let is_unfinished = (is_doubtful && length >= 4 && (is_last || concept.alternatives.len() == 1))
+    let is_unfinished = (is_doubtful && length >= 4 && (is_last || concept.alternatives.len() == known))
         || (is_last && count == 0 && length >= 2);
     if is_unfinished {
-        for longer in lexical.beginning_with(searcher, word)? {
-            concept.add(stems.stem(&longer), BEGINNING);
+        for longer in reader.beginning_with(word)? {
+            concept.add(stems.stem(&longer), BEGINNING, reader)?;
         }
     }
     if count == 0
-        && let Some((meant, _)) = concept.alternatives.get(1)
+        && let Some(meant) = concept.alternatives.first()
     {
-        concept.main = meant.clone();
+        (concept.main, concept.rarity) = (meant.stem.clone(), meant.found.rarity);
     }
     Ok(concept)
 }

@@ -1,11 +1,9 @@
 //! What of a skill is searched: its name, description, metadata, headings and first lines, each word as often as it
 //! weighs, and the direction that they point to together.
 
-use std::collections::HashSet;
-
 use crate::record::Facts;
 use crate::search::meaning::{Model, Row, Vector};
-use crate::search::words::{Words, is_stop_word};
+use crate::search::words::{Known, Words};
 
 /// Bytes of a body that are looked at for headings and opening lines.
 const BODY_MAX: usize = 20_000;
@@ -31,54 +29,87 @@ pub(crate) struct SkillText {
     pub(crate) meaning: Row,
 }
 
-impl SkillText {
-    pub(crate) fn of(facts: &Facts, body: &str, words: &mut Words) -> Self {
+/// Makes texts of skills, one after the other.
+pub(crate) struct Texts {
+    words: Words,
+    /// For each word and each row of the model, the last round that it was seen in.
+    seen: [Vec<u32>; 2],
+    round: u32,
+}
+
+impl Texts {
+    pub(crate) fn new() -> Self {
+        Self { words: Words::new(), seen: [Vec::new(), Vec::new()], round: 0 }
+    }
+
+    pub(crate) fn of(&mut self, facts: &Facts, body: &str) -> SkillText {
+        self.words.forget();
         let [mut name, mut description, mut rest, mut exact] = [const { String::new() }; 4];
-        let mut written = |word: &str| {
-            exact.push_str(word);
-            exact.push(' ');
-        };
-        add(&facts.name, &mut name, words, &mut written);
-        add(&facts.description, &mut description, words, &mut written);
+        let (mut said, mut done) = (Vector::ZERO, Vector::ZERO);
+        let model = Model::get();
+        self.next_round();
+        self.each(&facts.name, |word, known, _, _| {
+            add(&mut name, &known.stem);
+            add(&mut exact, word);
+            model.add_row(&mut said, known.row, NAME_MEANING);
+        });
+        self.next_round();
+        self.each(&facts.description, |word, known, is_new_word, is_new_row| {
+            add(&mut description, &known.stem);
+            if is_new_word {
+                add(&mut exact, word);
+            }
+            model.add_row(&mut said, known.row.filter(|_| is_new_row), 1.0);
+        });
         let (headings, opening) = outline(body);
-        add(&headings, &mut rest, words, |_| ());
-        add(&opening, &mut rest, words, |_| ());
-        let meaning = meaning(&name, &description, &rest).quantised();
+        self.next_round();
+        for part in [&headings, &opening] {
+            self.each(part, |_, known, is_new_word, is_new_row| {
+                // Once: how often a word stands in a body says little, and costs as much each time.
+                if is_new_word {
+                    add(&mut rest, &known.stem);
+                }
+                model.add_row(&mut done, known.row.filter(|_| is_new_row), 1.0);
+            });
+        }
         for (key, value) in &facts.metadata {
-            add(key, &mut rest, words, |_| ());
-            add(value, &mut rest, words, |_| ());
+            self.each(key, |_, known, _, _| add(&mut rest, &known.stem));
+            self.each(value, |_, known, _, _| add(&mut rest, &known.stem));
         }
-        Self { name, description, rest, exact, meaning }
+        let meaning = said.unit().blend(1.0, &done.unit(), BODY_MEANING).quantised();
+        SkillText { name, description, rest, exact, meaning }
+    }
+
+    /// Hands out every word of a text that says something, with whether it and its row are new in this round.
+    fn each(&mut self, text: &str, mut each: impl FnMut(&str, &Known, bool, bool)) {
+        let Self { words, seen: [seen_words, seen_rows], round } = self;
+        Words::split(text, |word| {
+            let (place, known) = words.know(word);
+            if known.is_stop_word {
+                return;
+            }
+            let is_new_word = is_first(seen_words, place, *round);
+            let is_new_row = known.row.is_some_and(|row| is_first(seen_rows, row as usize, *round));
+            each(word, known, is_new_word, is_new_row);
+        });
+    }
+
+    fn next_round(&mut self) {
+        self.round = self.round.wrapping_add(1);
     }
 }
 
-/// Adds the stems of a text, and hands out its words as they are written.
-fn add(text: &str, stems: &mut String, words: &mut Words, mut written: impl FnMut(&str)) {
-    Words::split(text, |word| {
-        if !is_stop_word(word) {
-            written(word);
-            stems.push_str(words.stem(word));
-            stems.push(' ');
-        }
-    });
+/// Whether a place is seen for the first time in a round.
+fn is_first(seen: &mut Vec<u32>, place: usize, round: u32) -> bool {
+    if seen.len() <= place {
+        seen.resize(place + 1, 0);
+    }
+    std::mem::replace(&mut seen[place], round) != round
 }
 
-/// The direction of a skill: what it calls itself and says of itself, and half as much what its body is about.
-fn meaning(name: &str, description: &str, body: &str) -> Vector {
-    let model = Model::get();
-    let each_once = |sum: &mut Vector, stems: &str| {
-        let mut seen = HashSet::new();
-        for stem in stems.split(' ').filter(|stem| seen.insert(*stem)) {
-            model.add(sum, stem, 1.0);
-        }
-    };
-    let (mut said, mut done) = (Vector::ZERO, Vector::ZERO);
-    each_once(&mut said, description);
-    for stem in name.split(' ') {
-        model.add(&mut said, stem, NAME_MEANING);
-    }
-    each_once(&mut done, body);
-    said.unit().blend(1.0, &done.unit(), BODY_MEANING)
+fn add(text: &mut String, word: &str) {
+    text.push_str(word);
+    text.push(' ');
 }
 
 /// The headings of a body and how it begins, without code.

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use foldhash::fast::RandomState;
 use frostem::{Algorithm, Stemmer};
+
+use crate::search::meaning::Model;
 
 /// Words that say nothing about what a skill is for.
 static STOP_WORDS: &str = include_str!("../../data/stop-words.txt");
@@ -12,35 +15,67 @@ static STOP_WORDS: &str = include_str!("../../data/stop-words.txt");
 /// Longer words are noise: hashes, encoded data.
 const WORD_MAX: usize = 40;
 
-/// Words of which the stem is remembered.
+/// Words that are remembered.
 const KNOWN_MAX: usize = 50_000;
 
 /// Stems words, and remembers: the same few thousand come again and again.
 pub(crate) struct Words {
     stemmer: Stemmer,
-    known: HashMap<String, String>,
+    places: HashMap<Box<str>, usize, RandomState>,
+    known: Vec<Known>,
+}
+
+/// What there is to know of a word.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// What it has in common with its other forms.
+    pub(crate) stem: Box<str>,
+    /// Where the model has it.
+    pub(crate) row: Option<u32>,
+    /// Whether it says nothing about what a skill is for.
+    pub(crate) is_stop_word: bool,
 }
 
 impl Words {
     pub(crate) fn new() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), known: HashMap::new() }
+        Self { stemmer: Stemmer::new(Algorithm::English), places: HashMap::default(), known: Vec::new() }
+    }
+
+    /// What there is to know of a word, and the number that it has until [`Words::forget`].
+    pub(crate) fn know(&mut self, word: &str) -> (usize, &Known) {
+        let place = match self.places.get(word) {
+            Some(place) => *place,
+            None => {
+                let stem: Box<str> = self.stemmer.stem(word).into();
+                let row = Model::get().row(&stem);
+                self.known.push(Known { stem, row, is_stop_word: is_stop_word(word) });
+                self.places.insert(word.into(), self.known.len() - 1);
+                self.known.len() - 1
+            }
+        };
+        (place, &self.known[place])
     }
 
     /// What a word has in common with its other forms.
     pub(crate) fn stem(&mut self, word: &str) -> &str {
+        &self.know(word).1.stem
+    }
+
+    /// Makes room, now and then.
+    pub(crate) fn forget(&mut self) {
         if self.known.len() > KNOWN_MAX {
+            self.places.clear();
             self.known.clear();
         }
-        if !self.known.contains_key(word) {
-            self.known.insert(word.to_owned(), self.stemmer.stem(word).into_owned());
-        }
-        self.known.get(word).map_or("", String::as_str)
     }
 
     /// Every word of a text in lower case: runs of letters and digits, parted at a capital inside. Scripts that
     /// do not part words give pairs of characters.
     pub(crate) fn split(text: &str, mut each: impl FnMut(&str)) {
         let text = spelled_out(text);
+        if text.is_ascii() {
+            return split_ascii(&text, each);
+        }
         let mut word = String::new();
         let mut flush = |word: &mut String| {
             if !word.is_empty() && word.len() <= WORD_MAX {
@@ -79,6 +114,28 @@ impl Words {
         if !is_unparted(last) {
             flush(&mut word);
         }
+    }
+}
+
+/// The same for text without other characters, which is most of it, and four times as fast.
+fn split_ascii(text: &str, mut each: impl FnMut(&str)) {
+    let mut word = String::with_capacity(WORD_MAX);
+    let mut last = b' ';
+    for byte in text.bytes() {
+        let is_apart = byte.is_ascii_uppercase() && (last.is_ascii_lowercase() || last.is_ascii_digit());
+        if is_apart || !(byte.is_ascii_alphanumeric() || byte == b'\'') {
+            if !word.is_empty() && word.len() <= WORD_MAX {
+                each(&word);
+            }
+            word.clear();
+        }
+        if byte.is_ascii_alphanumeric() {
+            word.push(byte.to_ascii_lowercase().into());
+        }
+        last = byte;
+    }
+    if !word.is_empty() && word.len() <= WORD_MAX {
+        each(&word);
     }
 }
 
@@ -127,6 +184,15 @@ mod tests {
         assert_eq!(split("Code-Review of GitHub's PDFs"), ["code", "review", "of", "git", "hubs", "pdfs"]);
         assert_eq!(split("用户界面 test"), ["用户", "户界", "界面", "test"]);
         assert_eq!(split(""), [""; 0]);
+    }
+
+    #[test]
+    fn text_is_parted_alike_with_and_without_other_characters() {
+        let text = "Don't split GitHub-API2Json, C++ or .NET; a_b  c1D2 'x'";
+        let plain = split(text);
+        let mut marked = split(&format!("{text} é"));
+        assert_eq!(marked.pop().as_deref(), Some("é"));
+        assert_eq!(plain, marked);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::config::Flags;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::skills::Skills;
-use crate::table::one_line;
+use crate::table::{counted, one_line};
 
 /// Look at what metier works with here: roots and index
 #[derive(Debug, clap::Args)]
@@ -50,11 +50,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             let (path, message) = (problem.path.to_string_lossy(), &problem.message);
             output.row("problem", &one_line(&format!("{path}: {}: {message}", problem.code)))?;
         }
-        let what = if problems.is_empty() {
-            "all is well".to_owned()
-        } else {
-            format!("{} problems", problems.len())
-        };
+        let what =
+            if problems.is_empty() { "all is well".to_owned() } else { counted(problems.len(), "problem") };
         output.summary(what)?;
     }
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Findings })
@@ -85,7 +82,12 @@ fn root(report: &RootReport, output: &mut Output) -> anyhow::Result<()> {
     let about = if report.exists {
         let index = index_bytes(report)
             .map_or_else(String::new, |bytes| format!(", index {} kB", bytes.div_ceil(1000)));
-        format!("{} skills, {} problems, {} read{index}", report.skills, report.problems, report.read)
+        format!(
+            "{}, {}, {} read{index}",
+            counted(report.skills, "skill"),
+            counted(report.problems, "problem"),
+            report.read
+        )
     } else {
         "not there".to_owned()
     };

@@ -8,7 +8,7 @@ use crate::config::Flags;
 use crate::exit::Exit;
 use crate::output::{self, Output};
 use crate::skills::Skills;
-use crate::table::{fit, one_line, pad, width_of};
+use crate::table::{counted, fit, one_line, pad, width_of};
 
 /// List every skill that can be used here
 ///
@@ -135,11 +135,16 @@ fn print(skills: &Skills, all: bool, output: &mut Output) -> anyhow::Result<()> 
         })?;
         problems(catalog.problems(), output)?;
     }
-    let mut counts = vec![format!("{} skill{}", listed.len(), if listed.len() == 1 { "" } else { "s" })];
+    let mut counts = vec![counted(listed.len(), "skill")];
     let more = [(shadowed.len(), "shadowed"), (off.len(), "off"), (catalog.problems().len(), "not usable")];
     counts.extend(more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     let hint = if counts.len() > 1 && !all { "; `metier list --all` shows them" } else { "" };
     output.note(format_args!("{}{hint}", counts.join(", ")))?;
+    for report in catalog.roots().iter().filter(|report| !report.exists) {
+        if let Some(problem) = catalog.problems().iter().find(|problem| problem.path == report.root.path) {
+            output.note(format_args!("note: {}: {}", report.root.path.display(), problem.message))?;
+        }
+    }
     if catalog.all().iter().all(|entry| entry.builtin().is_some()) {
         where_to_put_skills(skills, output)?;
     }

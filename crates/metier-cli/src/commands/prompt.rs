@@ -10,6 +10,7 @@ use crate::config::Flags;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::skills::Skills;
+use crate::table::counted;
 
 /// Print the list of skills for a model's prompt
 #[derive(Debug, clap::Args)]
@@ -79,8 +80,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         (entries.len() - listed.len(), "left out because there is nowhere to unpack them"),
     ] {
         if count > 0 {
-            let skills = if count == 1 { "skill" } else { "skills" };
-            output.note(format_args!("{count} {skills} {what}"))?;
+            output.note(format_args!("{} {what}", counted(count, "skill")))?;
         }
     }
     output.note(format_args!("about {} tokens", rendered.tokens))?;
