@@ -31,6 +31,8 @@ const LICENCES: &[&str] = &[
     "Unicode-3.0",
     "BSD-3-Clause",
     "Zlib",
+    "ISC",
+    "CC0-1.0",
     "Apache-2.0 WITH LLVM-exception",
 ];
 

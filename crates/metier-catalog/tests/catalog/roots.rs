@@ -180,16 +180,16 @@ fn what_cannot_be_read_is_reported_until_it_can() {
 #[test]
 fn the_usual_places_are_the_project_s_the_person_s_and_the_organisation_s() {
     let place = Place::new();
-    fs::create_dir_all(place.path("home/code/project/.git")).unwrap();
-    fs::create_dir_all(place.path("home/code/project/part")).unwrap();
+    fs::create_dir_all(place.path("me/code/project/.git")).unwrap();
+    fs::create_dir_all(place.path("me/code/project/part")).unwrap();
     let places = Places {
-        working: Some(place.path("home/code/project/part")),
-        home: Some(place.path("home")),
+        working: Some(place.path("me/code/project/part")),
+        home: Some(place.path("me")),
         system: Some(place.path("etc")),
     };
     let trust = TrustStore::new(place.path("trusted"));
     let roots = |trust: &TrustStore| -> Vec<String> {
-        let home = place.path("home");
+        let home = place.path("me");
         let short = |root: &Root| root.path.strip_prefix(&home).unwrap_or(&root.path).display().to_string();
         places
             .roots(trust)
@@ -207,15 +207,15 @@ fn the_usual_places_are_the_project_s_the_person_s_and_the_organisation_s() {
         project(tier).into_iter().chain(mine.map(str::to_owned)).chain([org.clone()]).collect()
     };
     assert_eq!(roots(&trust), all("third_party"));
-    trust.mark(&place.path("home/code/project")).unwrap();
+    trust.mark(&place.path("me/code/project")).unwrap();
     assert_eq!(roots(&trust), all("user"));
-    assert_eq!(trust.marked().unwrap(), [place.path("home/code/project")]);
-    assert!(trust.unmark(&place.path("home/code/project")).unwrap());
+    assert_eq!(trust.marked().unwrap(), [place.path("me/code/project")]);
+    assert!(trust.unmark(&place.path("me/code/project")).unwrap());
     assert_eq!(roots(&trust), all("third_party"));
-    trust.mark(&place.path("home/code")).unwrap();
+    trust.mark(&place.path("me/code")).unwrap();
     assert_eq!(roots(&trust), all("user"), "a folder above will do");
 
-    let at_home = Places { working: Some(place.path("home")), ..places.clone() };
+    let at_home = Places { working: Some(place.path("me")), ..places.clone() };
     let tiers: Vec<_> = at_home.roots(&TrustStore::default()).iter().map(|root| root.tier).collect();
     assert_eq!(tiers, [Tier::User, Tier::User, Tier::Org], "at home the home's skills are one's own");
 }

@@ -10,10 +10,10 @@ fn project() -> Place {
     std::fs::create_dir(place.path().join(".git")).unwrap();
     place.skill(".agents/skills/release-notes", "Use when the project is released.");
     place.skill(".claude/skills/pdf", "Use when the project has forms to fill in.");
-    place.skill("home/.claude/skills/pdf", "Use when you have a PDF of your own.");
-    place.skill("home/.agents/skills/commit-message", "Use when you commit.");
+    place.skill("me/.claude/skills/pdf", "Use when you have a PDF of your own.");
+    place.skill("me/.agents/skills/commit-message", "Use when you commit.");
     place.write(
-        "home/.claude/skills/broken/SKILL.md",
+        "me/.claude/skills/broken/SKILL.md",
         "---\nname: Broken\ndescription: Use never.\n---\nDo it.\n",
     );
     place
@@ -41,8 +41,8 @@ fn json_has_the_documented_shape() {
         listed["skills"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["commit-message", "pdf", "release-notes", "using-metier", "writing-skills"]);
     let pdf = &listed["skills"][1];
-    let path = std::fs::canonicalize(place.path()).unwrap().join("home/.claude/skills/pdf");
-    let digest = metier_skill::Digest::of(place.read("home/.claude/skills/pdf/SKILL.md").as_bytes());
+    let path = std::fs::canonicalize(place.path()).unwrap().join("me/.claude/skills/pdf");
+    let digest = metier_skill::Digest::of(place.read("me/.claude/skills/pdf/SKILL.md").as_bytes());
     let wanted = json!({
         "id": "user/pdf",
         "name": "pdf",
@@ -58,7 +58,7 @@ fn json_has_the_documented_shape() {
     assert_eq!(listed["shadowed"][0]["id"], "third_party/pdf");
     assert_eq!(listed["shadowed"][0]["shadowed_by"], "user/pdf");
     assert_eq!(listed["problems"][0]["code"], "name-not-lowercase");
-    assert!(listed["problems"][0]["path"].as_str().unwrap().ends_with("home/.claude/skills/broken"));
+    assert!(listed["problems"][0]["path"].as_str().unwrap().ends_with("me/.claude/skills/broken"));
     assert!(listed["problems"][0]["message"].as_str().unwrap().contains("Broken"));
 }
 
@@ -81,7 +81,7 @@ fn given_roots_replace_the_usual_ones() {
         "--root",
         "vendor:org",
         "--root",
-        "home/.claude/skills:builtin",
+        "me/.claude/skills:builtin",
     ]);
     assert_eq!(two["skills"][0]["id"], "builtin/pdf");
     assert_eq!(two["shadowed"][0]["id"], "org/pdf");
@@ -104,7 +104,7 @@ fn lenient_loads_what_is_broken() {
 fn states_come_from_files_and_flags_and_what_is_off_is_left_out() {
     let place = project();
     let config = "[[skills]]\nname = \"*-message\"\nstate = \"off\"\n\n[[skills]]\ntier = \"builtin\"\nstate = \"name-only\"\n";
-    place.write("home/.config/metier/config.toml", config);
+    place.write("me/.config/metier/config.toml", config);
     let listed =
         place.json_at_home(&["list", "--json", "--state", "pdf=user-only", "--state", "commit-message=on"]);
     assert_eq!(state_of(&listed, "pdf"), Some("user-only"));
@@ -146,7 +146,7 @@ fn a_project_cannot_raise_itself() {
 #[test]
 fn config_says_where_each_value_came_from() {
     let place = project();
-    place.write("home/.config/metier/config.toml", "profile = \"lenient\"\n[scan]\ndepth = 3\n");
+    place.write("me/.config/metier/config.toml", "profile = \"lenient\"\n[scan]\ndepth = 3\n");
     let mut command = place.at_home(&["config", "--state", "pdf=off"]);
     let output = command.env("METIER_INDEX", "off").env("METIER_WHAT", "1").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
@@ -159,9 +159,9 @@ fn config_says_where_each_value_came_from() {
 #[test]
 fn mistakes_in_settings_are_shown_where_they_are() {
     let place = Place::new();
-    place.write("home/.config/metier/config.toml", "profile = \"standard\"\nrots = []\n");
+    place.write("me/.config/metier/config.toml", "profile = \"standard\"\nrots = []\n");
     insta::assert_snapshot!("config mistake", place.transcript_at_home(&["list"]));
-    place.write("home/.config/metier/config.toml", "[[skills]]\nstate = \"off\"\n");
+    place.write("me/.config/metier/config.toml", "[[skills]]\nstate = \"off\"\n");
     insta::assert_snapshot!("config empty rule", place.transcript_at_home(&["list"]));
 }
 

@@ -107,7 +107,7 @@ fn a_damaged_search_index_is_made_again() {
 
 /// The files of the search index, by kind.
 fn state(place: &Place) -> Vec<std::path::PathBuf> {
-    let mut files = walk(&place.path().join("home/.cache/metier/search"));
+    let mut files = walk(&place.path().join("me/.cache/metier/search"));
     files.sort_by_key(|path| (path.extension().map(ToOwned::to_owned), path.clone()));
     files
 }

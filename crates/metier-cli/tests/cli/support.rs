@@ -33,10 +33,10 @@ impl Place {
         self.command(args).output().unwrap()
     }
 
-    /// `metier` here, with nothing in its environment but a home, which is `home` here.
+    /// `metier` here, with nothing in its environment but a home, which is `me` here.
     pub(crate) fn at_home(&self, args: &[&str]) -> Command {
         let mut command = self.command(args);
-        let home = fs::canonicalize(self.path()).unwrap().join("home");
+        let home = fs::canonicalize(self.path()).unwrap().join("me");
         fs::create_dir_all(&home).unwrap();
         command.env("HOME", home);
         command
