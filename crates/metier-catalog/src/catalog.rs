@@ -1,11 +1,12 @@
 //! One immutable snapshot of every skill found, and what two of them differ in.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metier_skill::{Limits, Location};
+use metier_skill::{Digest, Limits, Location};
 use rayon::slice::ParallelSliceMut as _;
 use serde::Serialize;
 
@@ -221,8 +222,9 @@ fn requires_problems(entries: &[Entry]) -> Vec<Problem> {
     }
     let graph = RequiresGraph::new(&nodes(entries));
     let path_of = |name: &str| {
-        let found = entries.binary_search_by(|entry| entry.name().cmp(name)).ok();
-        found.and_then(|at| entries.get(at)).map(|entry| entry.path().to_owned()).unwrap_or_default()
+        // Of one name the winner is the first.
+        let at = entries.partition_point(|entry| entry.name() < name);
+        entries.get(at).map(|entry| entry.path().to_owned()).unwrap_or_default()
     };
     let problem = |found: &RequiresProblem| {
         let code = match found {
@@ -257,24 +259,26 @@ fn ranked(mut candidates: Vec<Candidate>, precedence: Precedence, limits: &Limit
             entries.push(first.entry);
             continue;
         }
-        let mut group = vec![first];
+        let mut group = vec![Kept::new(first)];
         while let Some(next) = rest.next_if(|next| next.entry.facts.name == name) {
-            match group.iter_mut().find(|kept| is_copy(kept, &next, limits)) {
-                Some(kept) if kept.real_path() == next.real_path() => {}
-                Some(kept) => kept.entry.places.extend(next.entry.places),
+            let next = Kept::new(next);
+            match group.iter_mut().find(|kept| kept.is_copy(&next, limits)) {
+                Some(kept) if kept.real == next.real => {}
+                Some(kept) => kept.candidate.entry.places.extend(next.candidate.entry.places),
                 None => group.push(next),
             }
         }
+        let group = group.into_iter().map(|kept| kept.candidate);
         entries.extend(shadowed(group));
     }
     entries
 }
 
 /// Gives the skills of one name their ids, and says which of them wins.
-fn shadowed(group: Vec<Candidate>) -> impl Iterator<Item = Entry> {
+fn shadowed(group: impl Iterator<Item = Candidate>) -> impl Iterator<Item = Entry> {
     let mut winner = None;
     let mut copies = [0; Tier::ALL.len()];
-    group.into_iter().map(move |Candidate { mut entry, .. }| {
+    group.map(move |Candidate { mut entry, .. }| {
         let copy = &mut copies[entry.id.tier as usize];
         *copy += 1;
         entry.id.copy = *copy;
@@ -286,17 +290,33 @@ fn shadowed(group: Vec<Candidate>) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// Whether two skills of one name are the same directory, or the same files byte for byte.
-fn is_copy(kept: &Candidate, other: &Candidate, limits: &Limits) -> bool {
-    if kept.entry.facts.skill_md_digest != other.entry.facts.skill_md_digest
-        || kept.entry.is_enabled() != other.entry.is_enabled()
-    {
-        return false;
+/// One of several skills of a name.
+struct Kept {
+    candidate: Candidate,
+    real: PathBuf,
+    /// Made when it is first needed, and once.
+    tree_digest: OnceCell<Option<Digest>>,
+}
+
+impl Kept {
+    fn new(candidate: Candidate) -> Self {
+        Self { real: candidate.real_path(), candidate, tree_digest: OnceCell::new() }
     }
-    let digest = |candidate: &Candidate| {
-        candidate.entry.builtin.is_none().then(|| {
-            Location::directory(&candidate.real_path()).and_then(|location| location.tree_digest(limits)).ok()
-        })?
-    };
-    kept.real_path() == other.real_path() || digest(kept).is_some_and(|kept| digest(other) == Some(kept))
+
+    /// Whether another one is the same directory, or the same files byte for byte.
+    fn is_copy(&self, other: &Self, limits: &Limits) -> bool {
+        let (a, b) = (&self.candidate.entry, &other.candidate.entry);
+        a.facts.skill_md_digest == b.facts.skill_md_digest
+            && a.is_enabled() == b.is_enabled()
+            && (self.real == other.real
+                || self.tree_digest(limits).is_some_and(|own| other.tree_digest(limits) == Some(own)))
+    }
+
+    fn tree_digest(&self, limits: &Limits) -> Option<Digest> {
+        *self.tree_digest.get_or_init(|| {
+            let is_on_disk = self.candidate.entry.builtin.is_none();
+            let location = is_on_disk.then(|| Location::directory(&self.real).ok()).flatten()?;
+            location.tree_digest(limits).ok()
+        })
+    }
 }

@@ -16,6 +16,9 @@ pub enum CatalogError {
         /// What was given.
         text: String,
     },
+    /// A root without a directory.
+    #[error("a root needs a directory: `DIR` or `DIR:TIER`")]
+    EmptyRoot,
     /// An order of tiers names one twice.
     #[error("the tier `{tier}` stands twice in the precedence; name each once")]
     TierTwice {
@@ -41,6 +44,14 @@ pub enum CatalogError {
     EmptyRule {
         /// The state that the rule sets.
         state: String,
+    },
+    /// A root that is not trusted leads out of its repository.
+    #[error("{} leads to {}, out of a folder that is not trusted", path.display(), target.display())]
+    RootOutside {
+        /// The root.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
     },
     /// A file of ours could not be written.
     #[error("cannot write {}", path.display())]
@@ -80,10 +91,12 @@ impl CatalogError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::UnknownTier { .. } => "catalog-tier",
+            Self::EmptyRoot => "catalog-root",
             Self::TierTwice { .. } => "catalog-precedence",
             Self::UnknownState { .. } => "catalog-state",
             Self::Pattern { .. } => "catalog-pattern",
             Self::EmptyRule { .. } => "catalog-rule",
+            Self::RootOutside { .. } => "catalog-root-outside",
             Self::Write { .. } => "catalog-write",
             Self::Read { .. } => "catalog-read",
             Self::Watch { .. } => "catalog-watch",

@@ -65,7 +65,9 @@ impl IndexFile {
     /// The index in a directory for one root under these rules.
     pub(crate) fn new(directory: &Path, root: &Path, rules: &Rules, bounds: Bounds) -> Self {
         // Rules and bounds decide what is found, so what was found under others is of no use.
-        let purpose = format!("{} {} {rules:?} {bounds:?}", env!("CARGO_PKG_VERSION"), root.display());
+        // So does the name of a root that is itself a skill, which is that of the directory it leads to.
+        let real = fs::canonicalize(root).unwrap_or_default();
+        let purpose = format!("{} {} {rules:?} {bounds:?}", env!("CARGO_PKG_VERSION"), real.display());
         // One file a root: other rules replace it rather than piling up beside it.
         let name = Digest::of(root.as_os_str().as_bytes()).hex();
         Self { path: directory.join(&name[..32]).with_extension("index"), purpose }

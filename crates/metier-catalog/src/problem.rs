@@ -1,7 +1,7 @@
 //! What a scan could not use, and why. A problem never stops a scan.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use metier_skill::Code;
 use serde::{Deserialize, Serialize, Serializer};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 #[non_exhaustive]
 pub struct Problem {
     /// The skill's directory, the link, or the root.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// The stable code.
     pub code: ProblemCode,
@@ -22,6 +23,11 @@ impl Problem {
     pub(crate) fn new(path: impl Into<PathBuf>, code: ProblemCode, message: impl Into<String>) -> Self {
         Self { path: path.into(), code, message: message.into() }
     }
+}
+
+/// A path in a form that JSON can have.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 /// A stable name for one kind of problem: a finding about a skill, or one of the catalog's own.

@@ -29,7 +29,8 @@ impl Root {
         Self { confines: path.clone(), path, tier, scope, is_optional: false }
     }
 
-    /// `DIR` or `DIR:TIER`, as on the command line. Without a tier it is the person's own.
+    /// `DIR` or `DIR:TIER`, as on the command line. Without a tier it is the person's own. A directory with a colon
+    /// in its name needs the tier: `a:b:user`.
     ///
     /// ```
     /// use metier_catalog::{Root, Tier};
@@ -40,11 +41,14 @@ impl Root {
     /// # Ok::<(), metier_catalog::CatalogError>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self, CatalogError> {
+        // What is on the disk has no say in this: a directory called `x:user` would raise its own tier.
         let (path, tier) = match text.rsplit_once(':') {
-            // A directory may have a colon in its name; one that is there is meant.
-            Some((path, tier)) if !path.is_empty() && !Path::new(text).is_dir() => (path, tier.parse()?),
-            _ => (text, Tier::User),
+            Some((path, tier)) => (path, tier.parse()?),
+            None => (text, Tier::User),
         };
+        if path.is_empty() {
+            return Err(CatalogError::EmptyRoot);
+        }
         Ok(Self::new(path, tier, Scope::of(tier)))
     }
 
@@ -86,12 +90,19 @@ impl Places {
         let mine = home.into_iter().flat_map(|home| AGENT_DIRECTORIES.map(|below| home.join(below)));
         let mine: Vec<PathBuf> = mine.collect();
         for folder in self.project_folders() {
-            let tier = if trust.is_trusted(&folder) { Tier::User } else { Tier::ThirdParty };
+            let is_trusted = trust.is_trusted(&folder);
+            let tier = |path: &Path| {
+                // Who trusts only the directory with the skills means those.
+                if is_trusted || trust.is_trusted(path) { Tier::User } else { Tier::ThirdParty }
+            };
             let repository = self.repository().unwrap_or_else(|| folder.clone());
             let below = AGENT_DIRECTORIES.map(|below| folder.join(below));
             // What is in the person's home is theirs, also when they work there.
             let below = below.into_iter().filter(|path| !mine.contains(path));
-            roots.extend(below.map(|path| Root::optional(path, tier, Scope::Project, &repository)));
+            roots.extend(below.map(|path| {
+                let tier = tier(&path);
+                Root::optional(path, tier, Scope::Project, &repository)
+            }));
         }
         roots.extend(mine.into_iter().map(|path| {
             let confines = path.clone();

@@ -110,6 +110,10 @@ pub(crate) fn scan(
 ) -> Result<Found, CatalogError> {
     let directory = open_root(&root.path).map_err(CatalogError::read(&root.path))?;
     let real = fs::canonicalize(&root.path).map_err(CatalogError::read(&root.path))?;
+    let confines = fs::canonicalize(&root.confines).map_err(CatalogError::read(&root.confines))?;
+    if root.tier == Tier::ThirdParty && !real.starts_with(&confines) {
+        return Err(CatalogError::RootOutside { path: root.path.clone(), target: real });
+    }
     let walk = Walk {
         root,
         real,
@@ -200,6 +204,8 @@ impl<'a> Walk<'a> {
 
     /// Looks at one directory: a skill as before, a skill, or a folder.
     fn visit<'s>(&'s self, below: &[u8], known: Option<&Arc<Record>>, part: &mut Part, scope: &Scope<'s>) {
+        // A record of a link is no use for a directory that has taken its place.
+        let known = known.filter(|record| record.target.is_none());
         if let Some(record) = known.filter(|record| self.is_unchanged(&self.directory, below, record)) {
             part.records.push(Arc::clone(record));
             return;
@@ -277,6 +283,8 @@ impl<'a> Walk<'a> {
             folder.entries += 1;
             if self.entries.fetch_add(1, Ordering::Relaxed) >= self.bounds.entries {
                 self.cut(part);
+                // Not all of it was seen, so it must be looked at again.
+                folder.stamp = None;
                 break;
             }
             let kind = match entry.file_type() {

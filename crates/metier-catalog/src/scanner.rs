@@ -191,7 +191,10 @@ fn entry(facts: Arc<Facts>, stamp: Option<Stamp>, place: Place, states: &StateRu
     let own = if facts.is_hidden_from_models { State::UserOnly } else { State::On };
     Entry {
         id: SkillId { tier: place.tier, name: Arc::clone(&facts.name), copy: 1 },
-        state: states.state(&facts.name, place.tier, &place.path, own),
+        state: match &place.target {
+            Some(target) => states.state(&facts.name, place.tier, &[&place.path, target], own),
+            None => states.state(&facts.name, place.tier, &[&place.path], own),
+        },
         facts,
         shadowed_by: None,
         modified: stamp.map(|stamp| stamp.modified()),
@@ -202,7 +205,14 @@ fn entry(facts: Arc<Facts>, stamp: Option<Stamp>, place: Place, states: &StateRu
 
 /// A root that cannot be used is a problem, unless it is one that need not be there.
 fn root_problem(root: &Root, error: &CatalogError) -> Option<Problem> {
-    let CatalogError::Read { source, .. } = error else { return None };
+    let source = match error {
+        CatalogError::Read { source, .. } => source,
+        other => {
+            let message =
+                format!("{other}; trust the folder with `metier trust`, or give the target as a root");
+            return Some(Problem::new(&root.path, ProblemCode::LinkOutside, message));
+        }
+    };
     let (code, message) = match source.kind() {
         io::ErrorKind::NotFound if root.is_optional => return None,
         io::ErrorKind::NotFound if is_link(&root.path) => {

@@ -13,6 +13,7 @@ use std::hash::Hasher as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use metier_skill::SKILL_FILES;
 use rayon::prelude::*;
 use twox_hash::XxHash3_64;
 
@@ -23,13 +24,15 @@ use crate::record::Facts;
 use crate::search::lexical::Reader;
 use crate::search::meaning::{Meanings, Model, Vector};
 use crate::search::question::Question;
-use crate::search::store::Generation;
 use crate::search::text::{SkillText, Texts};
 use crate::search::words::{Words, is_stop_word};
 use crate::{Catalog, CatalogError, Tier};
 
 /// How many of each kind are looked at before the two are put together.
 const CANDIDATES: usize = 200;
+
+/// What fits less than this does not fit: a perfect match of one common word gives more.
+const SCORE_MIN: f32 = 0.25;
 
 /// A catalog that can be asked.
 ///
@@ -113,8 +116,7 @@ impl Search {
             Some(directory) => store::prepare(directory, &targets),
             None => store::prepare_in_memory(&targets),
         };
-        let Generation { lexical, meanings } = prepared?;
-        let lexical = lexical.reader()?;
+        let (lexical, meanings) = prepared?;
         let target = |key: &u64| targets.by_key.get(key).copied();
         let documents = lexical.keys()?;
         let documents = documents.iter().map(|keys| keys.iter().map(target).collect()).collect();
@@ -164,6 +166,7 @@ impl Search {
                 .then_with(|| a.tier().cmp(&b.tier()))
                 .then_with(|| a.name().cmp(b.name()))
         };
+        hits.retain(|hit| hit.score >= SCORE_MIN);
         hits.sort_by(order);
         hits.truncate(limit);
         for hit in &mut hits {
@@ -257,8 +260,9 @@ impl Target<'_> {
         let text = match self.source {
             Source::Text(text) => text.to_owned(),
             Source::Directory(path) => {
-                let read = read_named(path.join("SKILL.md"), MOST);
-                read.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+                let mut files = SKILL_FILES.iter();
+                let read = files.find_map(|file| read_named(path.join(file), MOST).ok());
+                read.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
             }
         };
         text.find("\n---").and_then(|at| text.get(at + 4..)).unwrap_or_default().to_owned()

@@ -69,7 +69,8 @@ pub struct StateRule {
 }
 
 impl StateRule {
-    /// A rule by name or glob of names, by tier, and by glob of the skill's directory; at least one of them.
+    /// A rule by name or glob of names, by tier, and by glob of the skill's directory, as it was found or where a
+    /// link leads; at least one of them.
     pub fn new(
         name: Option<&str>,
         tier: Option<Tier>,
@@ -82,10 +83,10 @@ impl StateRule {
         Ok(Self { name: name.map(glob).transpose()?, tier, path: path.map(glob).transpose()?, state })
     }
 
-    fn matches(&self, name: &str, tier: Tier, path: &Path) -> bool {
+    fn matches(&self, name: &str, tier: Tier, paths: &[&Path]) -> bool {
         self.name.as_ref().is_none_or(|glob| glob.is_match(name))
             && self.tier.is_none_or(|wanted| wanted == tier)
-            && self.path.as_ref().is_none_or(|glob| glob.is_match(path))
+            && self.path.as_ref().is_none_or(|glob| paths.iter().any(|path| glob.is_match(path)))
     }
 }
 
@@ -112,10 +113,10 @@ impl StateRules {
         self
     }
 
-    /// The state of a skill, given what its author asks for.
-    pub fn state(&self, name: &str, tier: Tier, path: &Path, own: State) -> State {
+    /// The state of a skill at these paths, given what its author asks for.
+    pub fn state(&self, name: &str, tier: Tier, paths: &[&Path], own: State) -> State {
         let of_layer = |rules: &Vec<StateRule>| {
-            rules.iter().rev().find(|rule| rule.matches(name, tier, path)).map(|rule| rule.state)
+            rules.iter().rev().find(|rule| rule.matches(name, tier, paths)).map(|rule| rule.state)
         };
         self.0.iter().filter_map(of_layer).fold(own, Ord::max)
     }
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn the_last_rule_of_a_layer_decides_and_the_strictest_layer_wins() {
         let list = StateRules::default().layer(vec![rule("*", State::Off), rule("pdf-*", State::On)]);
-        let state = |rules: &StateRules, name| rules.state(name, Tier::User, Path::new("/s/x"), State::On);
+        let state = |rules: &StateRules, name| rules.state(name, Tier::User, &[Path::new("/s/x")], State::On);
         assert_eq!(state(&list, "pdf-forms"), State::On);
         assert_eq!(state(&list, "docx"), State::Off);
         let more = list.clone().layer(vec![rule("docx", State::On), rule("pdf-forms", State::NameOnly)]);
@@ -144,10 +145,10 @@ mod tests {
     fn a_rule_matches_all_that_it_names() {
         let rule =
             StateRule::new(Some("a*"), Some(Tier::ThirdParty), Some("/skills/**"), State::Off).unwrap();
-        assert!(rule.matches("ab", Tier::ThirdParty, Path::new("/skills/x/ab")));
-        assert!(!rule.matches("ba", Tier::ThirdParty, Path::new("/skills/x/ab")));
-        assert!(!rule.matches("ab", Tier::User, Path::new("/skills/x/ab")));
-        assert!(!rule.matches("ab", Tier::ThirdParty, Path::new("/other/ab")));
+        assert!(rule.matches("ab", Tier::ThirdParty, &[Path::new("/skills/x/ab")]));
+        assert!(!rule.matches("ba", Tier::ThirdParty, &[Path::new("/skills/x/ab")]));
+        assert!(!rule.matches("ab", Tier::User, &[Path::new("/skills/x/ab")]));
+        assert!(!rule.matches("ab", Tier::ThirdParty, &[Path::new("/other/ab")]));
         assert!(StateRule::new(None, None, None, State::Off).is_err());
         assert!(StateRule::new(Some("[a"), None, None, State::Off).is_err());
     }
@@ -155,6 +156,6 @@ mod tests {
     #[test]
     fn the_author_s_wish_is_the_least() {
         let rules = StateRules::default().layer(vec![rule("x", State::On)]);
-        assert_eq!(rules.state("x", Tier::User, Path::new("/x"), State::UserOnly), State::UserOnly);
+        assert_eq!(rules.state("x", Tier::User, &[Path::new("/x")], State::UserOnly), State::UserOnly);
     }
 }

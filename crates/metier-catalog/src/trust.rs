@@ -34,7 +34,7 @@ impl TrustStore {
         if !real.is_dir() {
             return Err(CatalogError::read(folder)(io::ErrorKind::NotADirectory.into()));
         }
-        let directory = self.directory.as_deref().ok_or_else(|| no_directory(folder))?;
+        let directory = self.directory.as_deref().ok_or_else(no_directory)?;
         let write = || {
             fs::create_dir_all(directory)?;
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -91,7 +91,7 @@ fn mark_name(real: &Path) -> String {
     Digest::of(real.as_os_str().as_bytes()).hex()
 }
 
-fn no_directory(folder: &Path) -> CatalogError {
+fn no_directory() -> CatalogError {
     let source = io::Error::new(io::ErrorKind::NotFound, "there is no home directory to keep it in");
-    CatalogError::Write { path: folder.to_owned(), source }
+    CatalogError::Write { path: "the mark".into(), source }
 }

@@ -151,6 +151,10 @@ fn watch_roots(watch: &mut RecommendedWatcher, scanner: &Scanner) -> Vec<PathBuf
     let mut unwatched = Vec::new();
     for root in &scanner.options().roots {
         let failed = if root.path.is_dir() {
+            // A root that is a link may be made to lead elsewhere.
+            if let Some(parent) = root.path.parent().filter(|_| root.path.is_symlink()) {
+                let _ = watch.watch(parent, RecursiveMode::NonRecursive);
+            }
             watch.watch(&root.path, RecursiveMode::Recursive).is_err()
         } else {
             let above = root.path.ancestors().find(|path| path.is_dir());

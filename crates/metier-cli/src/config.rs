@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
 
 use metier_catalog::{Bounds, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
 use metier_skill::Rules;
@@ -92,7 +92,9 @@ pub(crate) struct Rule {
 /// All settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
-    pub(crate) roots: Setting<Vec<Root>>,
+    /// In the order of their precedence within a tier and scope.
+    pub(crate) roots: Vec<Setting<Root>>,
+    pub(crate) usual_roots: Setting<bool>,
     pub(crate) builtin: Setting<bool>,
     pub(crate) profile: Setting<CatalogProfile>,
     pub(crate) precedence: Setting<Precedence>,
@@ -111,7 +113,9 @@ pub(crate) struct Config {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    roots: Option<Vec<String>>,
+    #[serde(default)]
+    roots: Vec<String>,
+    usual_roots: Option<bool>,
     builtin: Option<bool>,
     profile: Option<CatalogProfile>,
     precedence: Option<Vec<Tier>>,
@@ -164,7 +168,8 @@ impl Config {
     pub(crate) fn read(environment: &Environment, flags: &Flags) -> anyhow::Result<Self> {
         let bounds = Bounds::default();
         let mut config = Self {
-            roots: Setting::default(environment.places().roots(&environment.trust())),
+            roots: Vec::new(),
+            usual_roots: Setting::default(true),
             builtin: Setting::default(true),
             profile: Setting::default(CatalogProfile::Standard),
             precedence: Setting::default(Precedence::default()),
@@ -177,7 +182,15 @@ impl Config {
         };
         config.apply_file(&Environment::system_directory().join("config.toml"), environment)?;
         match environment.variable("METIER_CONFIG") {
-            Some(path) => config.apply_file(&environment.absolute(Path::new(path)), environment)?,
+            Some(path) => {
+                let path = environment.absolute(Path::new(path));
+                if !path.is_file() {
+                    let message =
+                        format!("METIER_CONFIG names {}, and there is no such file", path.display());
+                    return Err(UsageError(message).into());
+                }
+                config.apply_file(&path, environment)?;
+            }
             None => {
                 if let Some(directory) = environment.config_directory() {
                     config.apply_file(&directory.join("config.toml"), environment)?;
@@ -187,6 +200,10 @@ impl Config {
         config.apply_project(environment, flags)?;
         config.apply_variables(environment)?;
         config.apply_flags(flags, environment)?;
+        if config.usual_roots.value {
+            let usual = environment.places().roots(&environment.trust());
+            config.roots.extend(usual.into_iter().map(Setting::default));
+        }
         Ok(config)
     }
 
@@ -207,7 +224,7 @@ impl Config {
     fn apply_file(&mut self, path: &Path, environment: &Environment) -> anyhow::Result<()> {
         let Some(file) = self.load(path)? else { return Ok(()) };
         let roots = roots(&file, path, environment)?;
-        self.apply(file, roots, path)
+        self.apply(file, roots, path, environment)
     }
 
     /// The settings of the project, as far as the person trusts it.
@@ -229,21 +246,28 @@ impl Config {
             other => other?,
         };
         let Some(file) = file else { return Ok(()) };
-        let mut roots = roots(&file, &path, environment)?;
+        let roots = roots(&file, &path, environment);
+        let mut roots = match roots {
+            Err(error) if !is_trusted => {
+                self.notes.push(format!("passing over {}: {error:#}", path.display()));
+                return Ok(());
+            }
+            other => other?,
+        };
         let repository = environment.places().repository().unwrap_or_else(|| folder.clone());
-        for root in roots.iter_mut().flatten() {
+        for root in &mut roots {
             root.scope = Scope::Project;
             root.confines.clone_from(&repository);
         }
         if is_trusted {
-            let raised = roots.iter().flatten().find(|root| root.tier < Tier::User);
+            let raised = roots.iter().find(|root| root.tier < Tier::User);
             if let Some(root) = raised {
                 let (path, tier) = (path.display(), root.tier);
                 let message =
                     format!("{path}: a project cannot give its roots the tier `{tier}`; use `user`");
                 return Err(UsageError(message).into());
             }
-            return self.apply(file, roots, &path);
+            return self.apply(file, roots, &path, environment);
         }
         // Who names the roots need not be told about others.
         if !flags.root.is_empty() {
@@ -254,20 +278,37 @@ impl Config {
              changes that)",
             folder.display(),
         ));
-        // Beside the others, not in their stead: a stranger does not get to hide the person's own skills.
-        for mut root in roots.into_iter().flatten() {
+        for root in &mut roots {
             root.tier = Tier::ThirdParty;
-            self.roots.value.push(root);
-            self.roots.source = Source::File(path.clone());
         }
+        self.add_roots(roots, &Source::File(path));
         Ok(())
     }
 
-    fn apply(&mut self, file: File, roots: Option<Vec<Root>>, path: &Path) -> anyhow::Result<()> {
+    fn add_roots(&mut self, roots: Vec<Root>, source: &Source) {
+        let roots = roots.into_iter().map(|value| Setting { value, source: source.clone() });
+        self.roots.extend(roots);
+    }
+
+    /// These roots and no others, and nothing from inside the binary.
+    fn replace_roots(&mut self, roots: Vec<Root>, source: &Source) {
+        self.roots.clear();
+        self.add_roots(roots, source);
+        self.usual_roots.set(Some(false), source);
+    }
+
+    fn apply(
+        &mut self,
+        file: File,
+        roots: Vec<Root>,
+        path: &Path,
+        environment: &Environment,
+    ) -> anyhow::Result<()> {
         let source = Source::File(path.to_owned());
         let named = |error| UsageError(format!("{}: {error}", path.display()));
         let precedence = file.precedence.map(|tiers| Precedence::new(&tiers)).transpose().map_err(named)?;
-        self.roots.set(roots, &source);
+        self.add_roots(roots, &source);
+        self.usual_roots.set(file.usual_roots, &source);
         self.builtin.set(file.builtin, &source);
         self.profile.set(file.profile, &source);
         self.precedence.set(precedence, &source);
@@ -275,8 +316,11 @@ impl Config {
         self.depth.set(file.scan.depth, &source);
         self.entries.set(file.scan.entries, &source);
         let base = path.parent().unwrap_or(Path::new("/"));
-        let rules =
-            file.skills.into_iter().map(|table| table.rule(base, &source)).collect::<Result<Vec<_>, _>>();
+        let rules = file
+            .skills
+            .into_iter()
+            .map(|table| table.rule(base, environment, &source))
+            .collect::<Result<Vec<_>, _>>();
         let rules = rules.map_err(named)?;
         if !rules.is_empty() {
             self.rules.push(rules);
@@ -285,7 +329,7 @@ impl Config {
     }
 
     fn load(&mut self, path: &Path) -> anyhow::Result<Option<File>> {
-        let text = match fs::read_to_string(path) {
+        let text = match read_bounded(path) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 self.files.push((path.to_owned(), false));
@@ -314,9 +358,10 @@ impl Config {
         if let Some(roots) = environment.variable("METIER_ROOTS") {
             let roots: Vec<Root> = roots
                 .split(',')
+                .filter(|root| !root.trim().is_empty())
                 .map(|root| given_root(root.trim(), environment))
                 .collect::<anyhow::Result<_>>()?;
-            self.roots.set(Some(roots), &Source::Variable("METIER_ROOTS"));
+            self.replace_roots(roots, &Source::Variable("METIER_ROOTS"));
         }
         self.builtin.set(switch("METIER_BUILTIN", environment)?, &Source::Variable("METIER_BUILTIN"));
         self.index.set(switch("METIER_INDEX", environment)?, &Source::Variable("METIER_INDEX"));
@@ -333,14 +378,14 @@ impl Config {
         if !flags.root.is_empty() {
             let roots = flags.root.iter().map(|root| given_root(root, environment));
             let source = Source::Flag("--root");
-            self.roots.set(Some(roots.collect::<anyhow::Result<_>>()?), &source);
+            self.replace_roots(roots.collect::<anyhow::Result<_>>()?, &source);
             // Who names the roots means these and nothing else.
             self.builtin.set(Some(false), &source);
         }
         self.profile.set(flags.lenient.then_some(CatalogProfile::Lenient), &Source::Flag("--lenient"));
         self.index.set(flags.no_index.then_some(false), &Source::Flag("--no-index"));
         let rules: Vec<Rule> =
-            flags.state.iter().map(|text| flag_rule(text)).collect::<anyhow::Result<_>>()?;
+            flags.state.iter().map(|text| flag_rule(text, environment)).collect::<anyhow::Result<_>>()?;
         if !rules.is_empty() {
             self.rules.push(rules);
         }
@@ -349,9 +394,13 @@ impl Config {
 }
 
 impl RuleTable {
-    fn rule(self, base: &Path, source: &Source) -> Result<Rule, metier_catalog::CatalogError> {
-        // A pattern that does not begin at the top begins where the file is.
-        let path = self.path.map(|path| base.join(path).to_string_lossy().into_owned());
+    fn rule(
+        self,
+        base: &Path,
+        environment: &Environment,
+        source: &Source,
+    ) -> Result<Rule, metier_catalog::CatalogError> {
+        let path = self.path.map(|path| path_pattern(&path, base, environment));
         let matcher = StateRule::new(self.name.as_deref(), self.tier, path.as_deref(), self.state)?;
         let tier = self.tier.map(|tier| tier.as_str().to_owned());
         let parts = [("name", self.name), ("tier", tier), ("path", path)];
@@ -361,7 +410,30 @@ impl RuleTable {
     }
 }
 
-fn flag_rule(text: &str) -> anyhow::Result<Rule> {
+/// A pattern for paths: one that does not begin at the top begins where the file is, whose own path is no pattern.
+fn path_pattern(pattern: &str, base: &Path, environment: &Environment) -> String {
+    let at_home = environment.at_home(Path::new(pattern));
+    if at_home.is_absolute() {
+        return at_home.to_string_lossy().trim_end_matches('/').to_owned();
+    }
+    let below: PathBuf = Path::new(pattern).components().filter(|part| *part != Component::CurDir).collect();
+    format!("{}/{}", escaped(&base.to_string_lossy()).trim_end_matches('/'), below.to_string_lossy())
+}
+
+/// A text that stands for itself in a pattern.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // A backslash escapes, in a class as well.
+            '?' | '*' | '[' | ']' | '{' | '}' | '\\' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn flag_rule(text: &str, environment: &Environment) -> anyhow::Result<Rule> {
     let Some((name, state)) = text.rsplit_once('=') else {
         return Err(
             UsageError(format!("`--state {text}` has no `=`; write it like `--state 'pdf-*=off'`")).into()
@@ -369,7 +441,7 @@ fn flag_rule(text: &str) -> anyhow::Result<Rule> {
     };
     let state: State = state.parse().map_err(|error| UsageError(format!("{error}")))?;
     let table = RuleTable { name: Some(name.to_owned()), tier: None, path: None, state };
-    let rule = table.rule(Path::new("/"), &Source::Flag("--state"));
+    let rule = table.rule(Path::new("/"), environment, &Source::Flag("--state"));
     Ok(rule.map_err(|error| UsageError(error.to_string()))?)
 }
 
@@ -382,23 +454,28 @@ fn switch(name: &'static str, environment: &Environment) -> Result<Option<bool>,
     }
 }
 
+/// Reads a settings file. A larger one than this is something else.
+fn read_bounded(path: &Path) -> io::Result<String> {
+    const MOST: u64 = 1 << 20;
+    let mut text = String::new();
+    fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+}
+
 /// A root of the command line or a variable.
 fn given_root(text: &str, environment: &Environment) -> anyhow::Result<Root> {
     let root = Root::parse(text).map_err(|error| UsageError(format!("`{text}`: {error}")))?;
-    let path = environment.absolute(&root.path);
+    let path = environment.absolute(&environment.at_home(&root.path));
     Ok(Root::new(path, root.tier, root.scope))
 }
 
 /// The roots of a settings file; relative ones begin where the file is.
-fn roots(file: &File, path: &Path, environment: &Environment) -> anyhow::Result<Option<Vec<Root>>> {
+fn roots(file: &File, path: &Path, environment: &Environment) -> anyhow::Result<Vec<Root>> {
     let base = path.parent().unwrap_or(Path::new("/"));
     let root = |text: &String| {
         let root = Root::parse(text).map_err(|error| UsageError(format!("{}: {error}", path.display())))?;
-        let path = match (root.path.strip_prefix("~"), &environment.home) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => base.join(&root.path).components().collect(),
-        };
+        let path = base.join(environment.at_home(&root.path)).components().collect::<PathBuf>();
         Ok(Root::new(path, root.tier, root.scope))
     };
-    file.roots.as_ref().map(|roots| roots.iter().map(root).collect()).transpose()
+    file.roots.iter().map(root).collect()
 }

@@ -86,6 +86,14 @@ impl Environment {
         self.working.as_deref().unwrap_or(Path::new("/")).join(path).components().collect()
     }
 
+    /// A path in which `~` at the beginning is the person's home.
+    pub(crate) fn at_home(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => path.to_owned(),
+        }
+    }
+
     fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         // The XDG specification has relative paths ignored.
         let set = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -120,7 +120,13 @@ impl Output {
 
 /// Text from a skill or a path that is safe on a terminal: no control characters but line breaks and tabs.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+    let is_harmful = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_bidirectional(c);
+    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a character turns the direction of the text around it, so that it reads as something else.
+fn is_bidirectional(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The columns to lay text out in: the terminal's, within reason.

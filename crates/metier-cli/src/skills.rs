@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use metier_catalog::{Catalog, CatalogOptions, Entry, Scanner, Search};
+use metier_catalog::{Catalog, CatalogOptions, Entry, Problem, Scanner, Search};
 use metier_skill::Digest;
 
 use crate::config::{Config, Flags};
@@ -29,11 +29,17 @@ impl Skills {
         let options = Self::options(&environment, &config);
         let mut scanner = Scanner::new(options);
         let catalog = scanner.scan(environment.now);
+        for report in catalog.roots().iter().filter(|report| !report.exists) {
+            if let Some(problem) = catalog.problems().iter().find(|problem| problem.path == report.root.path)
+            {
+                output.note(format_args!("note: {}: {}", report.root.path.display(), problem.message))?;
+            }
+        }
         Ok(Self { catalog, config, environment, scanner })
     }
 
     fn options(environment: &Environment, config: &Config) -> CatalogOptions {
-        let mut options = CatalogOptions::new(config.roots.value.clone());
+        let mut options = CatalogOptions::new(config.roots.iter().map(|root| root.value.clone()).collect());
         options.builtin = config.builtin.value;
         options.rules = config.profile.value.rules();
         options.bounds = config.bounds();
@@ -63,14 +69,10 @@ impl Skills {
 
     /// The catalog made ready to be asked, which for many new skills takes a while.
     pub(crate) fn search(&self, output: &mut Output) -> anyhow::Result<Search> {
-        let roots: Vec<u8> = self
-            .config
-            .roots
-            .value
-            .iter()
-            .flat_map(|root| root.path.as_os_str().as_bytes())
-            .copied()
-            .collect();
+        // Roots that are not there make no difference, and would make one for every directory one works in.
+        let roots = self.catalog.roots().iter().filter(|report| report.exists);
+        let roots = roots.flat_map(|report| report.root.path.as_os_str().as_bytes());
+        let roots: Vec<u8> = roots.copied().collect();
         let name = &Digest::of(&roots).hex()[..32];
         let directory = self.cache("search").map(|directory| directory.join(name));
         output.flush()?;
@@ -80,6 +82,16 @@ impl Skills {
     /// The skill with a name or an id.
     pub(crate) fn by_name_or_id(&self, text: &str) -> Option<&Entry> {
         self.catalog.find(text).or_else(|| self.catalog.get(text))
+    }
+
+    /// What is wrong with the skill that somebody calls by this name, id or directory and that cannot be used.
+    pub(crate) fn unusable(&self, text: &str) -> Option<&Problem> {
+        let readable = self.catalog.unusable().iter().find(|skill| {
+            let name = &*skill.facts.name;
+            name == text || text.strip_suffix(name) == Some(&format!("{}/", skill.tier))
+        });
+        let is_there = |problem: &&Problem| problem.path.file_name().is_some_and(|last| last == text);
+        readable.map(|skill| &skill.problem).or_else(|| self.catalog.problems().iter().find(is_there))
     }
 
     /// A directory for what can be made again, unless the person wants none.

@@ -46,7 +46,7 @@ pub struct Catalogue<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Rendered {
-    /// The text; empty where there are no skills.
+    /// The text; empty where there are no skills, or where not even one fits the budget.
     pub text: String,
     /// About how many tokens it is.
     pub tokens: usize,
@@ -90,10 +90,15 @@ impl<'a> Catalogue<'a> {
 
     /// Writes the list.
     pub fn render(&self) -> Rendered {
-        if self.skills.is_empty() {
+        if self.skills.is_empty() && self.format != Format::Json {
             return Rendered::default();
         }
         let (count, longest) = self.fitting();
+        // A frame around nothing is no use, and would itself be more than was asked for.
+        let is_over = |most: usize| self.frame(self.skills.len()).len() > most.saturating_mul(4);
+        if count == 0 && self.budget.is_some_and(is_over) {
+            return Rendered { omitted: self.skills.len(), ..Rendered::default() };
+        }
         let text = self.write(count, longest);
         let cut = |skill: &&Listed<'_>| skill.description.is_some_and(|text| text.len() > longest);
         Rendered {
@@ -285,9 +290,21 @@ mod tests {
     const FORMATS: [Format; 3] = [Format::Xml, Format::Markdown, Format::Json];
 
     #[test]
-    fn nothing_is_nothing() {
-        for format in FORMATS {
+    fn nothing_is_nothing_and_an_empty_list_in_json() {
+        for format in [Format::Xml, Format::Markdown] {
             assert_eq!(Catalogue::new(&[]).format(format).render(), Rendered::default());
+        }
+        let text = Catalogue::new(&[]).format(Format::Json).render().text;
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["available_skills"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn a_budget_that_is_too_small_for_anything_gives_nothing() {
+        let skills = [skill("a", "x")];
+        for format in FORMATS {
+            let rendered = Catalogue::new(&skills).format(format).budget(Some(5)).render();
+            assert_eq!((rendered.text.as_str(), rendered.omitted), ("", 1));
         }
     }
 
@@ -310,7 +327,7 @@ mod tests {
     #[test]
     fn json_is_json_whatever_is_left_out() {
         let skills = [skill("a", "one \"two\"\n\u{1}"), skill("b", "x")];
-        for budget in [None, Some(0), Some(60), Some(100), Some(120)] {
+        for budget in [None, Some(90), Some(100), Some(120)] {
             let text = Catalogue::new(&skills).format(Format::Json).budget(budget).render().text;
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert!(value["available_skills"].is_array(), "{text}");
@@ -319,9 +336,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_budget_is_kept_wherever_the_frame_fits(
+        fn the_budget_is_kept(
             texts in prop::collection::vec((".{0,20}", ".{0,400}"), 1..30),
-            budget in 100_usize..2000,
+            budget in 0_usize..2000,
             format in prop::sample::select(&FORMATS[..]),
         ) {
             let skills: Vec<Listed<'_>> = texts.iter().map(|(name, text)| skill(name, text)).collect();

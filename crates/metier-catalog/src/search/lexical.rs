@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use tantivy::fastfield::AliveBitSet;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings as _, TermInfo};
 use tantivy::query::FuzzyTermQuery;
@@ -78,6 +79,8 @@ pub(crate) struct Reader {
 /// One part of the index, with what every question needs of it.
 struct Segment {
     documents: usize,
+    /// Which documents are not dead; `None` where all are alive.
+    alive: Option<AliveBitSet>,
     fields: [FieldReader; 3],
 }
 
@@ -98,6 +101,13 @@ pub(crate) struct Found {
     pub(crate) count: u32,
     /// How much it tells: the fewer skills have it, the more.
     pub(crate) rarity: f32,
+}
+
+impl Found {
+    /// How many postings there are to read.
+    pub(crate) fn postings(&self) -> usize {
+        self.places.iter().flatten().flatten().map(|info| info.doc_freq as usize).sum()
+    }
 }
 
 impl Lexical {
@@ -152,7 +162,8 @@ impl Lexical {
             let [name, description, rest] = self.fields.stems;
             let fields =
                 [field(name, averages[0])?, field(description, averages[1])?, field(rest, averages[2])?];
-            Ok(Segment { documents: segment.max_doc() as usize, fields })
+            let alive = segment.alive_bitset().cloned();
+            Ok(Segment { documents: segment.max_doc() as usize, alive, fields })
         };
         let segments = searcher.segment_readers().iter().map(segment).collect::<Result<_>>()?;
         Ok(Reader { segments, exact: self.fields.exact, searcher })
@@ -168,6 +179,11 @@ impl Reader {
     /// How many skills there are.
     pub(crate) fn len(&self) -> u64 {
         self.searcher.num_docs()
+    }
+
+    /// How many documents there are, dead ones too.
+    pub(crate) fn all(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.documents as u64).sum()
     }
 
     /// The keys of the documents of each segment, in their order.
@@ -274,9 +290,11 @@ impl Segment {
                 field.index.read_postings_from_terminfo(place, IndexRecordOption::WithFreqs)?;
             let mut doc = postings.doc();
             while doc != TERMINATED {
-                let length = as_f32(field.lengths.fieldnorm(doc).into()).max(1.0);
-                let norm = 1.0 - LENGTH + field.per_length * length;
-                sums.add(doc, field.weight * as_f32(postings.term_freq().into()) / norm);
+                if self.alive.as_ref().is_none_or(|alive| alive.is_alive(doc)) {
+                    let length = as_f32(field.lengths.fieldnorm(doc).into()).max(1.0);
+                    let norm = 1.0 - LENGTH + field.per_length * length;
+                    sums.add(doc, field.weight * as_f32(postings.term_freq().into()) / norm);
+                }
                 doc = postings.advance();
             }
         }

@@ -18,6 +18,9 @@ const SYNONYM: f32 = 0.8;
 /// The same for the meaning.
 const SYNONYM_MEANING: f32 = 0.2;
 
+/// Postings that are read for a question: a millisecond or two. Only libraries of tens of thousands have so many.
+const POSTINGS_MAX: usize = 300_000;
+
 /// Neighbours that are less close than this have another meaning.
 const NEIGHBOUR_MIN: f32 = 0.3;
 
@@ -78,7 +81,25 @@ impl Question {
         question.meaning = question.meaning.unit();
         let mut seen = HashSet::new();
         question.concepts.retain(|concept| seen.insert(concept.main.clone()));
+        question.bound();
         Ok(question)
+    }
+
+    /// Leaves out the commonest words where all together would take too long: they tell the least.
+    fn bound(&mut self) {
+        let all = self.concepts.iter().flat_map(|concept| &concept.alternatives);
+        let mut sizes: Vec<usize> = all.map(|alternative| alternative.found.postings()).collect();
+        sizes.sort_unstable();
+        let mut sum = 0;
+        let fitting = sizes.iter().take_while(|size| {
+            sum += **size;
+            sum <= POSTINGS_MAX
+        });
+        if let Some(largest) = fitting.last().copied() {
+            for concept in &mut self.concepts {
+                concept.alternatives.retain(|alternative| alternative.found.postings() <= largest);
+            }
+        }
     }
 
     /// Other words for what is asked for, by the table; and the direction of all of it.

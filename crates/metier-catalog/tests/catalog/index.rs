@@ -148,6 +148,7 @@ enum Event {
     Remove(usize),
     Lowercase(usize),
     IntoLink(usize),
+    OutOfLink(usize),
     Swap(usize, usize),
     Touch(usize),
     CorruptIndex(usize),
@@ -167,7 +168,8 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (slot.clone(), slot.clone()).prop_map(|(from, to)| Event::Rename(from, to)),
         2 => slot.clone().prop_map(Event::Remove),
         1 => slot.clone().prop_map(Event::Lowercase),
-        1 => slot.clone().prop_map(Event::IntoLink),
+        2 => slot.clone().prop_map(Event::IntoLink),
+        2 => slot.clone().prop_map(Event::OutOfLink),
         1 => (slot.clone(), slot.clone()).prop_map(|(a, b)| Event::Swap(a, b)),
         1 => slot.prop_map(Event::Touch),
         1 => any::<usize>().prop_map(Event::CorruptIndex),
@@ -232,6 +234,13 @@ fn apply(event: &Event, place: &Place, kept: &mut Option<Vec<u8>>) {
             let _ = fs::remove_dir_all(&elsewhere);
             if SLOTS[slot] != "." && fs::rename(directory(slot), &elsewhere).is_ok() {
                 let _ = std::os::unix::fs::symlink(&elsewhere, directory(slot));
+            }
+        }
+        Event::OutOfLink(slot) => {
+            let elsewhere = place.path("elsewhere").join(name(slot));
+            if fs::read_link(directory(slot)).is_ok_and(|target| target == elsewhere) {
+                let _ = fs::remove_file(directory(slot));
+                let _ = fs::rename(&elsewhere, directory(slot));
             }
         }
         Event::Swap(a, b) => {
@@ -304,5 +313,37 @@ proptest! {
             prop_assert_eq!(&text(&warm.scan(later())), &cold, "after {:?}", event);
             warm.save(later()).unwrap();
         }
+    }
+}
+
+#[test]
+fn a_directory_in_place_of_a_link_to_it_stays_in_the_index() {
+    let place = Place::new();
+    place.skill("elsewhere/pdf", "Use.");
+    place.link("root/pdf", place.path("elsewhere/pdf"));
+    assert_eq!(reads(&place), 1);
+    tick(&place);
+    fs::remove_file(place.path("root/pdf")).unwrap();
+    fs::rename(place.path("elsewhere/pdf"), place.path("root/pdf")).unwrap();
+    for _ in 0..3 {
+        reads(&place);
+        let catalog = Scanner::new(options(&place)).scan(later());
+        assert_eq!(catalog.find("pdf").unwrap().real_path(), place.path("root/pdf"));
+    }
+}
+
+#[test]
+fn a_scan_that_was_cut_off_says_so_each_time() {
+    let place = Place::new();
+    for number in 0..20 {
+        place.skill(&format!("root/s{number}"), "Use.");
+    }
+    let mut options = options(&place);
+    options.bounds.entries = 5;
+    let mut scanner = Scanner::new(options);
+    for _ in 0..3 {
+        let catalog = scanner.scan(later());
+        assert_eq!(crate::support::codes(&catalog), ["bound-entries"]);
+        scanner.save(later()).unwrap();
     }
 }

@@ -273,3 +273,38 @@ fn two_snapshots_say_what_changed() {
     assert_eq!(ids(&changes.removed), ["user/removed"]);
     assert_eq!(names(&before), ["edited", "kept", "removed"], "a snapshot never changes");
 }
+
+#[test]
+fn an_untrusted_root_does_not_lead_out_of_its_repository() {
+    let place = Place::new();
+    place.skill("private/diary", "Use.");
+    place.link("project/.claude/skills", place.path("private"));
+    fs::create_dir_all(place.path("project/.git")).unwrap();
+    let places = Places { working: Some(place.path("project")), ..Places::default() };
+    let catalog = scan(places.roots(&TrustStore::default()));
+    assert_eq!((names(&catalog).len(), codes(&catalog)), (0, vec!["link-outside"]));
+    let trust = TrustStore::new(place.path("trusted"));
+    trust.mark(&place.path("project")).unwrap();
+    assert_eq!(names(&scan(places.roots(&trust))), ["diary"]);
+}
+
+#[test]
+fn a_directory_s_name_does_not_say_how_far_it_is_trusted() {
+    assert_eq!(Root::parse("vendor:third_party").unwrap().tier, Tier::ThirdParty);
+    assert_eq!(Root::parse("a:b:user").unwrap().path, std::path::Path::new("a:b"));
+    for wrong in ["", ":user", "a:b"] {
+        assert!(Root::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn many_skills_that_differ_in_one_file_are_compared_in_time() {
+    let place = Place::new();
+    for number in 0..300 {
+        place.skill(&format!("root/{number}/same"), "Use.");
+        place.write(&format!("root/{number}/same/notes.md"), format!("{}", number / 3));
+    }
+    let catalog = scan(vec![place.root("root", Tier::User)]);
+    assert_eq!(catalog.all().len(), 100);
+    assert!(catalog.all().iter().all(|entry| entry.places().len() == 3));
+}

@@ -132,3 +132,41 @@ proptest! {
         })?;
     }
 }
+
+#[test]
+fn what_is_gone_does_not_push_out_what_is_there() {
+    let place = Place::new();
+    let kept = place.path("search");
+    for number in 0..640 {
+        place.skill(&format!("root/s{number}"), "Use for zzyzx and more.");
+    }
+    let mut scanner = Scanner::new(CatalogOptions::new(vec![place.root("root", Tier::User)]));
+    Search::open(&scanner.scan(later()), Some(&kept)).unwrap();
+    for number in (0..600).step_by(2) {
+        place.skill(&format!("root/s{number}"), "Use for something else.");
+        if number % 100 == 0 {
+            Search::open(&scanner.scan(later()), Some(&kept)).unwrap();
+        }
+    }
+    let search = Search::open(&scanner.scan(later()), Some(&kept)).unwrap();
+    assert_eq!(search.query("zzyzx", 1000).len(), 200, "as many as are looked at");
+}
+
+#[test]
+fn many_at_once_all_get_an_answer() {
+    let place = Place::new();
+    library(&place);
+    let kept = place.path("search");
+    for round in 0..5 {
+        place.skill("root/changing", &format!("Use in round {round}."));
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    let catalog = scan(vec![place.root("root", Tier::User)]);
+                    let search = Search::open(&catalog, Some(&kept)).unwrap();
+                    assert_eq!(names(&search, "pdf").first().map(String::as_str), Some("pdf-forms"));
+                });
+            }
+        });
+    }
+}

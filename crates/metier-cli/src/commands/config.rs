@@ -50,7 +50,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             config.rules.iter().flatten().map(
                 |rule| json!({"skills": rule.text, "state": rule.state, "source": rule.source.to_string()}),
             );
-        let files = config.files.iter().map(|(path, exists)| json!({"path": path, "exists": exists}));
+        let files = config
+            .files
+            .iter()
+            .map(|(path, exists)| json!({"path": path.to_string_lossy(), "exists": exists}));
         output.json(&json!({
             "settings": settings.collect::<Vec<_>>(),
             "rules": rules.collect::<Vec<_>>(),
@@ -76,7 +79,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     for (path, exists) in &config.files {
         let exists = if *exists { "" } else { "  (not there)" };
-        output.line(format_args!("{}  {}{exists}", pad("file", 12), path.display()))?;
+        output.line(format_args!("{}  {}{exists}", pad("file", 12), one_line(&path.to_string_lossy())))?;
     }
     Ok(Exit::Done)
 }
@@ -86,15 +89,19 @@ fn text(value: &Value) -> String {
 }
 
 fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
-    let roots = config.roots.value.iter().map(|root| format!("{}:{}", root.path.display(), root.tier));
     let tiers = config.precedence.value.tiers().iter().map(|tier| tier.as_str());
-    vec![
-        ("roots", json!(roots.collect::<Vec<_>>()), config.roots.source.to_string()),
+    let roots = config.roots.iter().map(|root| {
+        let text = format!("{}:{}", root.value.path.display(), root.value.tier);
+        ("root", json!(text), root.source.to_string())
+    });
+    let others = [
+        ("usual_roots", json!(config.usual_roots.value), config.usual_roots.source.to_string()),
         ("builtin", json!(config.builtin.value), config.builtin.source.to_string()),
         ("profile", json!(config.profile.value.as_str()), config.profile.source.to_string()),
         ("precedence", json!(tiers.collect::<Vec<_>>()), config.precedence.source.to_string()),
         ("index", json!(config.index.value), config.index.source.to_string()),
         ("scan.depth", json!(config.depth.value), config.depth.source.to_string()),
         ("scan.entries", json!(config.entries.value), config.entries.source.to_string()),
-    ]
+    ];
+    roots.chain(others).collect()
 }

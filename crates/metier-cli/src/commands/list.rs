@@ -140,11 +140,6 @@ fn print(skills: &Skills, all: bool, output: &mut Output) -> anyhow::Result<()> 
     counts.extend(more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     let hint = if counts.len() > 1 && !all { "; `metier list --all` shows them" } else { "" };
     output.note(format_args!("{}{hint}", counts.join(", ")))?;
-    for report in catalog.roots().iter().filter(|report| !report.exists) {
-        if let Some(problem) = catalog.problems().iter().find(|problem| problem.path == report.root.path) {
-            output.note(format_args!("note: {}: {}", report.root.path.display(), problem.message))?;
-        }
-    }
     if catalog.all().iter().all(|entry| entry.builtin().is_some()) {
         where_to_put_skills(skills, output)?;
     }
@@ -205,6 +200,6 @@ fn where_to_put_skills(skills: &Skills, output: &mut Output) -> anyhow::Result<(
         output.note(format_args!("  {}", report.root.path.display()))?;
     }
     output
-        .note("Start one with `metier new NAME`, or name a folder that has some: `metier list --root DIR`")?;
+        .note("Start one with `metier new NAME --in .claude/skills`, or name a folder that has some: `metier list --root DIR`")?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use clap::ValueEnum;
 use metier_catalog::{Entry, Hit, State};
 use metier_prompt::{Catalogue, Format, Listed};
+use metier_skill::SKILL_FILES;
 
 use crate::config::Flags;
 use crate::exit::Exit;
@@ -83,7 +84,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             output.note(format_args!("{} {what}", counted(count, "skill")))?;
         }
     }
-    output.note(format_args!("about {} tokens", rendered.tokens))?;
+    match args.budget {
+        Some(budget) if rendered.text.is_empty() && rendered.omitted > 0 => {
+            output.note(format_args!(
+                "nothing fits into {budget} tokens; the list needs about a hundred to begin with"
+            ))?;
+        }
+        _ => output.note(format_args!("about {} tokens", rendered.tokens))?,
+    }
     skills.finish(output)?;
     Ok(Exit::Done)
 }
@@ -113,5 +121,10 @@ fn location(entry: &Entry, skills: &Skills) -> Option<String> {
         Some(builtin) => builtin.unpack(&skills.environment.cache_directory()?.join("builtin")).ok()?,
         None => entry.path().to_owned(),
     };
-    Some(directory.join("SKILL.md").to_string_lossy().into_owned())
+    // Only what is not simply a `SKILL.md` has no time; looking at each would take as long as all the rest.
+    let file = match entry.modified {
+        None if directory.join(SKILL_FILES[1]).is_file() => SKILL_FILES[1],
+        _ => SKILL_FILES[0],
+    };
+    Some(directory.join(file).to_string_lossy().into_owned())
 }

@@ -1,6 +1,6 @@
 //! `metier search`: the skills that fit a question.
 
-use metier_catalog::{Hit, Hitting};
+use metier_catalog::{Hit, Hitting, State};
 use serde_json::{Value, json};
 
 use crate::config::Flags;
@@ -25,8 +25,8 @@ pub(crate) struct Args {
     query: Vec<String>,
 
     /// At most so many
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 10)]
-    limit: usize,
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
 
     #[command(flatten)]
     catalog: Flags,
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = Skills::find(&args.catalog, output)?;
     let search = skills.search(output)?;
-    let hits = search.query(&args.query.join(" "), args.limit);
+    let hits = search.query(&args.query.join(" "), args.limit as usize);
     if args.json {
         output.json(&json!({ "hits": hits.iter().map(to_json).collect::<Vec<_>>() }))?;
     } else {
@@ -60,6 +60,7 @@ fn to_json(hit: &Hit<'_>) -> Value {
     match hit.skill {
         Hitting::Entry(entry) => {
             value["id"] = json!(entry.id);
+            value["state"] = json!(entry.state);
             value["path"] = json!(entry.path_text());
         }
         Hitting::Unusable(unusable) => {
@@ -79,7 +80,8 @@ fn print(hits: &[Hit<'_>], output: &mut Output) -> anyhow::Result<()> {
     let rest = output::width().saturating_sub(names + tiers + 4).max(10);
     for hit in hits {
         let about = match hit.skill {
-            Hitting::Entry(_) => one_line(&hit.snippet),
+            Hitting::Entry(entry) if entry.state == State::On => one_line(&hit.snippet),
+            Hitting::Entry(entry) => one_line(&format!("[{}] {}", entry.state, hit.snippet)),
             Hitting::Unusable(unusable) => {
                 one_line(&format!("[not usable: {}] {}", unusable.problem.code, hit.snippet))
             }

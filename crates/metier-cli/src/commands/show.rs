@@ -1,8 +1,8 @@
 //! `metier show`: what one skill says, what it brings, what it costs.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use metier_catalog::{Compatibility, Entry, ThisMachine, compatibility};
+use metier_catalog::{Compatibility, Entry, ThisMachine, compatibility, read_requires};
 use metier_prompt::tokens;
 use metier_skill::{
     Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tree_digest,
@@ -21,7 +21,8 @@ use crate::skills::Skills;
 Examples:
   metier show code-review            the skill of that name that is used here
   metier show third_party/code-review
-  metier show skills/code-review     the one in that directory
+  metier show --body writing-skills  its instructions
+  metier show skills/code-review     the one in that directory; also ./code-review
   metier show --json notes.md | jq .description")]
 pub(crate) struct Args {
     /// The skill: its name, its id, its directory, or a single markdown file
@@ -29,6 +30,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     catalog: Flags,
+
+    /// Print the instructions and nothing else
+    #[arg(long, conflicts_with = "json")]
+    body: bool,
 
     /// Print all of it as JSON
     #[arg(long)]
@@ -49,10 +54,21 @@ struct Shown {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let path = PathBuf::from(&args.skill);
-    let shown =
-        if path.exists() { look(&path, args.skill.clone(), output)? } else { in_catalog(args, output)? };
-    if args.json {
+    let path = Path::new(&args.skill);
+    // A bare word is a name; what looks like a path is one, if there is something.
+    let is_name = path.components().count() == 1 && !args.skill.contains(['.', '/']);
+    let shown = if path.exists() && !is_name {
+        look(path, args.skill.clone(), output)?
+    } else {
+        match in_catalog(args, output)? {
+            Some(shown) => shown,
+            None if path.exists() => look(path, args.skill.clone(), output)?,
+            None => return Err(not_found(&args.skill).into()),
+        }
+    };
+    if args.body {
+        output.text(&shown.skill.body)?;
+    } else if args.json {
         output.json(&shown.json())?;
     } else {
         shown.table(output)?;
@@ -61,18 +77,22 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// The skill with a name or an id in the catalog.
-fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Shown> {
+fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Option<Shown>> {
     let mut skills = Skills::find(&args.catalog, output)?;
     skills.save(output)?;
     let Some(entry) = skills.by_name_or_id(&args.skill) else {
-        let text = &args.skill;
-        let message = format!(
-            "there is no skill `{text}` here, and nothing at that path; try `metier search {text}` or \
-             `metier list --all`"
-        );
-        return Err(NotFoundError(message).into());
+        let Some(problem) = skills.unusable(&args.skill) else { return Ok(None) };
+        output.note(format_args!("note: it cannot be used: {}: {}", problem.code, problem.message))?;
+        return look(&problem.path, problem.path.display().to_string(), output).map(Some);
     };
-    let needs = skills.catalog.needs(entry.name()).into_iter().map(str::to_owned).collect();
+    // What others of the name need is not what this one needs.
+    let needs = match entry.shadowed_by {
+        None => skills.catalog.needs(entry.name()).into_iter().map(str::to_owned).collect(),
+        Some(_) => read_requires(entry.facts.requires().unwrap_or_default())
+            .into_iter()
+            .filter_map(|needed| Some(needed.ok()?.name))
+            .collect(),
+    };
     // Files inside the binary are looked at where they are written out.
     let unpacked = entry.builtin().map(|builtin| {
         let place = tempfile::tempdir()?;
@@ -83,11 +103,17 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Shown> {
     let directory = unpacked.as_ref().map_or_else(|| entry.real_path(), |(_, directory)| directory);
     let mut shown = look(directory, entry.path_text().into_owned(), output)?;
     shown.listed = Some((entry.clone(), needs));
-    Ok(shown)
+    Ok(Some(shown))
+}
+
+fn not_found(text: &str) -> NotFoundError {
+    NotFoundError(format!(
+        "there is no skill `{text}` here, and nothing at that path; try `metier search {text}` or `metier list --all`"
+    ))
 }
 
 /// Reads a skill and its files. `shown_path` is what people call its path.
-fn look(path: &std::path::Path, shown_path: String, output: &mut Output) -> anyhow::Result<Shown> {
+fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<Shown> {
     let rules = Rules::lenient();
     let location = Location::find(path)?;
     let reading = location.validate(&rules)?;

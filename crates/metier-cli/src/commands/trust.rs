@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::environment::Environment;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::Output;
+use crate::table::one_line;
 
 /// Mark a folder as trusted: skills of projects in it count as your own
 ///
@@ -45,12 +46,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             output.json(&json!({ "trusted": folders.collect::<Vec<_>>() }))?;
         } else {
             for folder in folders {
-                output.line(folder)?;
+                output.line(one_line(&folder))?;
             }
         }
         return Ok(Exit::Done);
     };
     let folder = environment.absolute(folder);
+    if !args.remove && folder == std::path::Path::new("/") {
+        return Err(
+            UsageError("that would trust everything on this machine; name a project".to_owned()).into()
+        );
+    }
     let (is_trusted, changed) = if args.remove {
         let had_mark = trust.unmark(&folder)?;
         (trust.is_trusted(&folder), had_mark)
@@ -59,7 +65,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         trust.mark(&folder)?;
         (true, !was)
     };
-    let path = folder.display();
+    let path = one_line(&folder.to_string_lossy());
     if args.json {
         output.json(
             &json!({ "folder": folder.to_string_lossy(), "trusted": is_trusted, "changed": changed }),

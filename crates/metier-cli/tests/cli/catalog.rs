@@ -153,7 +153,8 @@ fn config_says_where_each_value_came_from() {
     let place_path = std::fs::canonicalize(place.path()).unwrap();
     insta::assert_snapshot!("config", text.replace(place_path.to_str().unwrap(), "PLACE"));
     let settings = place.json_at_home(&["config", "--json"]);
-    assert_eq!(settings["settings"][2]["value"], "lenient");
+    let settings = settings["settings"].as_array().unwrap();
+    assert!(settings.iter().any(|setting| setting["key"] == "profile" && setting["value"] == "lenient"));
 }
 
 #[test]
@@ -247,4 +248,97 @@ fn many_skills_are_a_readable_table() {
     let one = Place::new();
     one.skill("one/alone", "Use alone.");
     insta::assert_snapshot!("list one", one.transcript_at_home(&["list", "--root", "one"]));
+}
+
+#[test]
+fn a_stranger_s_settings_stop_nothing_and_lead_nowhere() {
+    let place = project();
+    let outside = Place::new();
+    outside.skill("diary", "Use never.");
+    for settings in [
+        "roots = [\"skills:bogus\"]\n".to_owned(),
+        "roots = 7\n".to_owned(),
+        format!("roots = [\"{}\", \"/\"]\n", outside.path().display()),
+        format!("# {}\n", "x".repeat(2 << 20)),
+    ] {
+        place.write("metier.toml", &settings);
+        let listed = place.json_at_home(&["list", "--json"]);
+        assert_eq!(state_of(&listed, "pdf"), Some("on"), "{:.60}", settings);
+        assert_eq!(state_of(&listed, "diary"), None, "{:.60}", settings);
+    }
+}
+
+#[test]
+fn paths_that_are_not_text_are_still_json() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let place = project();
+    let odd = place.path().join(".claude/skills").join(std::ffi::OsStr::from_bytes(b"x\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::write(odd.join("SKILL.md"), "nothing").unwrap();
+    assert_eq!(place.json_at_home(&["list", "--json"])["problems"].as_array().unwrap().len(), 2);
+    assert_eq!(place.json_at_home(&["doctor", "--json"])["problems"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn rules_for_paths_mean_what_they_say() {
+    let place = project();
+    let skills = std::fs::canonicalize(place.path()).unwrap().join("me/.claude/skills");
+    for pattern in [
+        "~/.claude/skills/*",
+        "~/.claude/skills/pdf/",
+        "../../.claude/skills/pdf",
+        &format!("{}/p*", skills.display()),
+    ] {
+        let rule = format!("[[skills]]\npath = \"{pattern}\"\nstate = \"off\"\n");
+        place.write("me/.config/metier/config.toml", rule);
+        let listed = place.json_at_home(&["list", "--all", "--json"]);
+        let pdf = listed["skills"].as_array().unwrap().iter().find(|row| row["id"] == "user/pdf");
+        // Two levels up from the file is not written in a path that was found; all others match.
+        let expected = if pattern.starts_with("..") { "on" } else { "off" };
+        assert_eq!(pdf.unwrap()["state"], expected, "{pattern}");
+    }
+    // A folder whose name would be a pattern.
+    place.skill("odd[x]/skills/tool", "Use.");
+    place.write(
+        "odd[x]/metier.toml",
+        "roots = [\"skills\"]\n[[skills]]\npath = \"./skills/*\"\nstate = \"off\"\n",
+    );
+    assert!(place.at_home(&["trust", "odd[x]"]).output().unwrap().status.success());
+    let mut command = place.at_home(&["list", "--json"]);
+    let output = command.current_dir(place.path().join("odd[x]")).output().unwrap();
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(state_of(&listed, "tool"), None);
+}
+
+#[test]
+fn settings_that_are_named_must_be_there_and_empty_roots_are_none() {
+    let place = project();
+    let named = place.at_home(&["list"]).env("METIER_CONFIG", "nowhere.toml").output().unwrap();
+    assert_eq!(named.status.code(), Some(2));
+    let roots =
+        place.at_home(&["list", "--json"]).env("METIER_ROOTS", "me/.agents/skills,").output().unwrap();
+    let listed: Value = serde_json::from_slice(&roots.stdout).unwrap();
+    assert_eq!(listed["skills"].as_array().unwrap().len(), 3, "the one given, and two inside metier");
+    assert_eq!(place.at_home(&["list", "--root", ""]).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn show_takes_names_first_and_prints_instructions() {
+    let place = project();
+    std::fs::create_dir(place.path().join("pdf")).unwrap();
+    assert_eq!(place.json_at_home(&["show", "--json", "pdf"])["catalog"]["id"], "user/pdf");
+    let body = place.at_home(&["show", "--body", "writing-skills"]).output().unwrap();
+    assert!(String::from_utf8(body.stdout).unwrap().contains("# Writing skills"));
+    insta::assert_snapshot!("show broken", place.transcript_at_home(&["show", "broken"]));
+}
+
+#[test]
+fn prompts_name_the_file_as_it_is_called() {
+    let place = Place::new();
+    place.write("skills/low/skill.md", "---\nname: low\ndescription: Use when low.\n---\nDo it.\n");
+    let prompt = place.json_at_home(&["prompt", "--json", "--root", "skills"]);
+    assert!(prompt["available_skills"][0]["location"].as_str().unwrap().ends_with("low/skill.md"));
+    let none = place.json_at_home(&["prompt", "--json", "--root", "nowhere"]);
+    assert_eq!(none["available_skills"], json!([]));
 }
