@@ -114,7 +114,8 @@ impl IndexFile {
         (rest.is_empty()).then_some(Survey { when: head.when, records, folders: head.folders })
     }
 
-    fn encode(&self, survey: &Survey) -> Option<Vec<u8>> {
+    /// The pieces of the file, in their order.
+    fn encode(&self, survey: &Survey) -> Option<Vec<Vec<u8>>> {
         let chunks: Option<Vec<Vec<u8>>> =
             survey.records.par_chunks(CHUNK).map(|chunk| postcard::to_stdvec(chunk).ok()).collect();
         let chunks = chunks?;
@@ -125,26 +126,25 @@ impl IndexFile {
             chunks: chunks.iter().map(|chunk| Chunk { length: chunk.len(), checksum: hash(chunk) }).collect(),
         };
         let head = postcard::to_stdvec(&head).ok()?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend((head.len() as u64).to_le_bytes());
-        bytes.extend(hash(&head).to_le_bytes());
-        bytes.extend_from_slice(&head);
-        for chunk in &chunks {
-            bytes.extend_from_slice(chunk);
-        }
-        Some(bytes)
+        let mut beginning = MAGIC.to_vec();
+        beginning.extend((head.len() as u64).to_le_bytes());
+        beginning.extend(hash(&head).to_le_bytes());
+        let pieces = [beginning, head].into_iter().chain(chunks);
+        Some(pieces.collect())
     }
 
     /// Replaces the index. `now` tells what other processes have left lying about.
     pub(crate) fn save(&self, survey: &Survey, now: SystemTime) -> Result<(), CatalogError> {
         let Some(directory) = self.path.parent() else { return Ok(()) };
-        let Some(bytes) = self.encode(survey) else { return Ok(()) };
+        let Some(pieces) = self.encode(survey) else { return Ok(()) };
         let write = || -> io::Result<()> {
             fs::create_dir_all(directory)?;
             sweep(directory, now);
             // No sync: after a loss of power the checksums tell, and the index is made again.
             let mut file = tempfile::Builder::new().suffix(".tmp").tempfile_in(directory)?;
-            file.write_all(&bytes)?;
+            for piece in &pieces {
+                file.write_all(piece)?;
+            }
             file.persist(&self.path).map(drop).map_err(|error| error.error)
         };
         write().map_err(CatalogError::write(&self.path))

@@ -313,7 +313,9 @@ fn snippet(description: &str, question: &str) -> String {
 
 /// Prepares targets side by side: the words and the meaning of each.
 fn prepared<'a>(targets: &'a [&'a Target<'a>]) -> impl ParallelIterator<Item = (u64, SkillText)> + 'a {
+    // What a `Texts` has learned is worth keeping, so each gets many.
     targets
         .par_iter()
+        .with_min_len(128)
         .map_init(Texts::new, |texts, target| (target.key, texts.of(target.facts, &target.body())))
 }

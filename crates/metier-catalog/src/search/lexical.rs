@@ -26,6 +26,10 @@ pub(crate) type Result<T> = std::result::Result<T, tantivy::TantivyError>;
 const WRITER_BYTES: usize = 200 << 20;
 const WRITER_THREADS: usize = 2;
 
+/// So few documents make one part, in less memory: tantivy prepares tables in proportion to it.
+const FEW_DOCUMENTS: usize = 5_000;
+const FEW_BYTES: usize = 16 << 20;
+
 /// Words one letter away, and words that begin alike, that are looked up.
 const NEAR_MAX: usize = 3;
 const BEGINNING_MAX: usize = 5;
@@ -136,8 +140,11 @@ impl Lexical {
         Self { index, fields }
     }
 
-    pub(crate) fn writer(&self) -> Result<LexicalWriter> {
-        let writer = self.index.writer_with_num_threads(WRITER_THREADS, WRITER_THREADS * WRITER_BYTES)?;
+    /// Opens the index for adding so many documents.
+    pub(crate) fn writer(&self, documents: usize) -> Result<LexicalWriter> {
+        let (threads, bytes) =
+            if documents < FEW_DOCUMENTS { (1, FEW_BYTES) } else { (WRITER_THREADS, WRITER_BYTES) };
+        let writer = self.index.writer_with_num_threads(threads, threads * bytes)?;
         Ok(LexicalWriter { writer, fields: self.fields })
     }
 

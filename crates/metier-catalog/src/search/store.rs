@@ -25,6 +25,9 @@ const UNFINISHED: &str = "new-";
 /// What nobody renamed into place within this time was left by a process that was killed.
 const ABANDONED: Duration = Duration::from_hours(1);
 
+/// So few are prepared sooner than looked up on the disk.
+const FEW: usize = 32;
+
 /// Dead documents slow a search down and spoil its counts; beyond this share everything is prepared anew.
 const DEAD_MAX: f64 = 0.2;
 
@@ -46,6 +49,9 @@ pub(super) fn prepare_in_memory(targets: &Targets<'_>) -> Result<Prepared, Catal
 
 /// What the directory has for these targets, or else makes it so that it has.
 pub(super) fn prepare(directory: &Path, targets: &Targets<'_>) -> Result<Prepared, CatalogError> {
+    if targets.all.len() <= FEW {
+        return prepare_in_memory(targets);
+    }
     let wanted = directory.join(format!("{:016x}", targets.fingerprint()));
     // A disk that is full or read-only, or a process that sweeps, must not keep people from searching.
     match opened(&wanted).or_else(|| make(directory, &wanted, targets).ok()) {
@@ -110,7 +116,7 @@ impl Generation {
         let wanted = targets.keys();
         let missing: Vec<&Target<'_>> =
             targets.all.iter().filter(|target| !there.contains(&target.key)).collect();
-        let writer = self.lexical.writer()?;
+        let writer = self.lexical.writer(missing.len())?;
         for gone in there.difference(&wanted) {
             writer.remove(*gone);
         }

@@ -75,6 +75,10 @@ fn only_what_can_be_used_or_mended_is_found() {
 fn what_is_kept_on_disk_answers_like_what_is_made_anew() {
     let place = Place::new();
     library(&place);
+    // Fewer are not kept on disk.
+    for number in 0..40 {
+        place.skill(&format!("root/filler-{number}"), "Zzyzx.");
+    }
     let mut scanner = Scanner::new(CatalogOptions::new(vec![place.root("root", Tier::User)]));
     let kept = place.path("search");
     for round in 0..6 {
@@ -156,6 +160,9 @@ fn what_is_gone_does_not_push_out_what_is_there() {
 fn many_at_once_all_get_an_answer() {
     let place = Place::new();
     library(&place);
+    for number in 0..40 {
+        place.skill(&format!("root/filler-{number}"), "Zzyzx.");
+    }
     let kept = place.path("search");
     for round in 0..5 {
         place.skill("root/changing", &format!("Use in round {round}."));

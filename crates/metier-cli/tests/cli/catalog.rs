@@ -263,8 +263,8 @@ fn a_stranger_s_settings_stop_nothing_and_lead_nowhere() {
     ] {
         place.write("metier.toml", &settings);
         let listed = place.json_at_home(&["list", "--json"]);
-        assert_eq!(state_of(&listed, "pdf"), Some("on"), "{:.60}", settings);
-        assert_eq!(state_of(&listed, "diary"), None, "{:.60}", settings);
+        assert_eq!(state_of(&listed, "pdf"), Some("on"), "{settings:.60}");
+        assert_eq!(state_of(&listed, "diary"), None, "{settings:.60}");
     }
 }
 

@@ -4,6 +4,10 @@ use crate::support::Place;
 
 fn library() -> Place {
     let place = Place::new();
+    // Fewer are not kept on disk.
+    for number in 0..40 {
+        place.skill(&format!("skills/filler-{number}"), "Zzyzx.");
+    }
     for (name, description) in [
         ("release-notes", "Turns commits into notes for users. Use when a version is released."),
         ("pdf-forms", "Fills in forms and merges documents. Use when the user has a PDF."),
