@@ -141,13 +141,17 @@ impl Search {
     fn try_query(&self, question: &str, limit: usize) -> lexical::Result<Vec<Hit<'_>>> {
         let asked = Question::new(question, &self.lexical)?;
         let mut scores: HashMap<u32, Scores> = HashMap::new();
-        for (segment, document, score) in self.lexical.query(&asked, CANDIDATES)? {
+        let (by_words, by_meaning) = rayon::join(
+            || self.lexical.query(&asked, CANDIDATES),
+            || self.meanings.closest(&asked.meaning, CANDIDATES),
+        );
+        for (segment, document, score) in by_words? {
             let target = self.documents.get(segment).and_then(|targets| *targets.get(document as usize)?);
             if let Some(target) = target {
                 scores.entry(target).or_default().words = score;
             }
         }
-        for (place, closeness) in self.meanings.closest(&asked.meaning, CANDIDATES) {
+        for (place, closeness) in by_meaning {
             if let Some(target) = self.meant.get(place).copied().flatten() {
                 scores.entry(target).or_default().meaning = Some(closeness);
             }

@@ -18,8 +18,8 @@ const SYNONYM: f32 = 0.8;
 /// The same for the meaning.
 const SYNONYM_MEANING: f32 = 0.2;
 
-/// Postings that are read for a question: a millisecond or two. Only libraries of tens of thousands have so many.
-const POSTINGS_MAX: usize = 300_000;
+/// Postings that are read for a question: about a millisecond. Only libraries of tens of thousands have so many.
+const POSTINGS_MAX: usize = 150_000;
 
 /// Neighbours that are less close than this have another meaning.
 const NEIGHBOUR_MIN: f32 = 0.3;
