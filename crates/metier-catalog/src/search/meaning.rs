@@ -94,9 +94,11 @@ impl Model {
 
     /// Stems that mean nearly the same, and how near each is.
     pub(crate) fn neighbours(&self, stem: &str) -> impl Iterator<Item = (&'static str, f32)> {
-        let row = self.rows.get(stem).map_or(usize::MAX / 32, |row| *row as usize);
-        let nearest = self.nearest.get(row * self.near * 2..(row + 1) * self.near * 2).unwrap_or_default();
-        let nearness = self.nearness.get(row * self.near..(row + 1) * self.near).unwrap_or_default();
+        let row = self.row(stem).map(|row| row as usize);
+        let of_row = |all: &'static [u8], width: usize| {
+            row.and_then(|row| all.get(row * width..(row + 1) * width)).unwrap_or_default()
+        };
+        let (nearest, nearness) = (of_row(self.nearest, self.near * 2), of_row(self.nearness, self.near));
         nearest.chunks_exact(2).zip(nearness).filter_map(|(place, nearness)| {
             let place = usize::from(u16::from_le_bytes([place[0], place[1]]));
             Some((*self.stems.get(place)?, f32::from(*nearness) / 255.0))
