@@ -11,11 +11,8 @@ use crate::Tier;
 #[non_exhaustive]
 pub enum CatalogError {
     /// A word that is no tier.
-    #[error("`{text}` is no tier; use builtin, org, user or third_party")]
-    UnknownTier {
-        /// What was given.
-        text: String,
-    },
+    #[error(transparent)]
+    Tier(#[from] metier_skill::SkillError),
     /// A root without a directory.
     #[error("a root needs a directory: `DIR` or `DIR:TIER`")]
     EmptyRoot,
@@ -90,7 +87,7 @@ impl CatalogError {
     /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::UnknownTier { .. } => "catalog-tier",
+            Self::Tier(_) => "catalog-tier",
             Self::EmptyRoot => "catalog-root",
             Self::TierTwice { .. } => "catalog-precedence",
             Self::UnknownState { .. } => "catalog-state",

@@ -45,6 +45,7 @@ pub use scanner::{CatalogOptions, Scanner};
 #[cfg(feature = "search")]
 pub use search::{Hit, Hitting, Search};
 pub use state::{State, StateRule, StateRules};
-pub use tier::{Precedence, Scope, Tier};
+pub use metier_skill::Tier;
+pub use tier::{Precedence, Scope};
 pub use trust::TrustStore;
 pub use watch::{CatalogChange, WatchOptions, Watcher};

@@ -1,56 +1,11 @@
-//! How far a skill is trusted, where it applies, and which of two with one name wins.
+//! Where a skill applies, and which of two with one name wins.
 
 use std::fmt;
-use std::str::FromStr;
 
+use metier_skill::Tier;
 use serde::{Deserialize, Serialize};
 
 use crate::CatalogError;
-
-/// How far a skill is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tier {
-    /// Ships inside metier.
-    Builtin,
-    /// Set up by the organisation.
-    Org,
-    /// The person's own.
-    User,
-    /// Anybody's.
-    ThirdParty,
-}
-
-impl Tier {
-    /// Every tier, the most trusted first.
-    pub const ALL: [Self; 4] = [Self::Builtin, Self::Org, Self::User, Self::ThirdParty];
-
-    /// The word for it, as in ids and configuration.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Builtin => "builtin",
-            Self::Org => "org",
-            Self::User => "user",
-            Self::ThirdParty => "third_party",
-        }
-    }
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Tier {
-    type Err = CatalogError;
-
-    fn from_str(text: &str) -> Result<Self, CatalogError> {
-        let same =
-            |tier: &Self| tier.as_str() == text || (*tier == Self::ThirdParty && text == "third-party");
-        Self::ALL.into_iter().find(same).ok_or_else(|| CatalogError::UnknownTier { text: text.to_owned() })
-    }
-}
 
 /// Where the skills of a root apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::io::Read;
+use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::SkillError;
@@ -73,6 +74,24 @@ fn hash_file(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<Digest>
     }
 }
 
+impl FromStr for Digest {
+    type Err = SkillError;
+
+    fn from_str(text: &str) -> Result<Self, SkillError> {
+        let unknown = || SkillError::UnknownDigest { text: text.to_owned() };
+        let digits = text.strip_prefix("sha256:").unwrap_or_default().as_bytes();
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() {
+            return Err(unknown());
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = pair.iter().try_fold(0, |sum, &next| Some(sum << 4 | digit(next)?)).ok_or_else(unknown)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sha256:{}", self.hex())
@@ -88,5 +107,26 @@ impl fmt::Debug for Digest {
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_digest_are_the_same_thing() {
+        let digest = Digest::of(b"x");
+        assert_eq!(digest.to_string().parse::<Digest>().ok(), Some(digest));
+        for wrong in ["", "sha256:", &digest.hex(), &digest.to_string()[1..], &format!("{digest}0"), "sha256:é"] {
+            assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
+        }
+        assert!(digest.to_string().replace('1', "g").parse::<Digest>().is_err());
     }
 }

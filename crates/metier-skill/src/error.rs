@@ -31,6 +31,18 @@ pub enum SkillError {
         /// What there is too much of, with the limit.
         what: String,
     },
+    /// A word that is no tier.
+    #[error("`{text}` is no tier; use builtin, org, user or third_party")]
+    UnknownTier {
+        /// What was given.
+        text: String,
+    },
+    /// A text that is no digest.
+    #[error("`{text}` is no digest; use `sha256:` and 64 hexadecimal digits")]
+    UnknownDigest {
+        /// What was given.
+        text: String,
+    },
     /// Reading failed.
     #[error("cannot read {}", path.display())]
     Io {
@@ -48,6 +60,8 @@ impl SkillError {
             Self::NotFound { .. } => "skill-not-found",
             Self::Validation { .. } => "skill-validation",
             Self::Limit { .. } => "skill-limit",
+            Self::UnknownTier { .. } => "skill-tier",
+            Self::UnknownDigest { .. } => "skill-digest",
             Self::Io { .. } => "skill-io",
         }
     }

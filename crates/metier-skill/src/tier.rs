@@ -1,0 +1,53 @@
+//! How far a skill is trusted. Who decides it is for others; the word travels with the skill.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SkillError;
+
+/// How far a skill is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Ships inside metier.
+    Builtin,
+    /// Set up by the organisation.
+    Org,
+    /// The person's own.
+    User,
+    /// Anybody's.
+    ThirdParty,
+}
+
+impl Tier {
+    /// Every tier, the most trusted first.
+    pub const ALL: [Self; 4] = [Self::Builtin, Self::Org, Self::User, Self::ThirdParty];
+
+    /// The word for it, as in ids and configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Org => "org",
+            Self::User => "user",
+            Self::ThirdParty => "third_party",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Tier {
+    type Err = SkillError;
+
+    fn from_str(text: &str) -> Result<Self, SkillError> {
+        let same =
+            |tier: &Self| tier.as_str() == text || (*tier == Self::ThirdParty && text == "third-party");
+        Self::ALL.into_iter().find(same).ok_or_else(|| SkillError::UnknownTier { text: text.to_owned() })
+    }
+}
