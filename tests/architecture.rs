@@ -12,6 +12,7 @@ use serde_json::Value;
 const LIFE: &[&str] = &[
     "metier-skill",
     "metier-catalog",
+    "metier-policy",
     "metier-prompt",
     "metier-cli",
     "metier-bench",
@@ -20,7 +21,7 @@ const LIFE: &[&str] = &[
 ];
 
 /// Crates that must work anywhere, and what must never be among their dependencies, however deep.
-const PURE: &[&str] = &["metier-skill", "metier-prompt"];
+const PURE: &[&str] = &["metier-skill", "metier-policy", "metier-prompt"];
 const IMPURE: &[&str] = &["tokio", "clap", "rmcp", "rusqlite", "reqwest", "ureq", "rayon"];
 
 /// Licences whose terms we can keep under MIT and under Apache-2.0.

@@ -1,0 +1,362 @@
+//! Whether a call is on a list of what is allowed, beyond doubt.
+//!
+//! Denying is another matcher, on purpose: what is doubtful is not allowed, and is denied.
+
+use std::path::Path;
+
+use metier_skill::AllowedTools;
+
+use crate::call::Call;
+use crate::decision::DecisionCode;
+use crate::domain;
+use crate::invocation::{self, Refusal};
+use crate::paths::Places;
+use crate::powershell;
+use crate::programs::{SAFE_VARIABLES, SPECIAL_NAMES};
+use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
+use crate::shell::{self, Command, Redirect, Script, Word};
+use crate::tools::Kind;
+use crate::wildcard::Subject;
+
+/// A list of what is allowed, read and ready.
+///
+/// ```
+/// use metier_policy::{Allowlist, Call, Places};
+/// use metier_skill::AllowedTools;
+///
+/// let places = Places::new("/repo", "/me");
+/// let list = Allowlist::new(&AllowedTools::split("Bash(git log *) Read"), &places);
+/// assert!(list.find(&Call::new("Bash", "git log --oneline")).is_ok());
+/// assert!(list.find(&Call::new("Bash", "git log; rm -rf x")).is_err());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Allowlist {
+    rules: Vec<Rule>,
+    notes: Vec<RuleNote>,
+    places: Places,
+}
+
+/// Why a call is on no allowlist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outside {
+    /// Why, as a stable code.
+    pub code: DecisionCode,
+    /// Why, for a person.
+    pub reason: String,
+}
+
+impl Outside {
+    fn new(code: DecisionCode, reason: impl Into<String>) -> Self {
+        Self { code, reason: reason.into() }
+    }
+}
+
+impl Allowlist {
+    /// Reads a skill's rules. Those that can never match have a note.
+    pub fn new(tools: &AllowedTools, places: &Places) -> Self {
+        let (rules, notes) = rule::read_all(tools, Purpose::Allow, places);
+        Self { rules, notes, places: places.clone() }
+    }
+
+    /// What a person should know about the rules.
+    pub fn notes(&self) -> &[RuleNote] {
+        &self.notes
+    }
+
+    /// The notes that matter to a decision: rules that do nothing, or something else than written.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &RuleNote> {
+        self.notes.iter().filter(|note| note.code != NoteCode::RuleBroad)
+    }
+
+    /// Whether nothing was declared in it.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.notes.is_empty()
+    }
+
+    /// The rule that allows a call, or why none does.
+    pub fn find(&self, call: &Call) -> Result<&str, Outside> {
+        match call.kind() {
+            Kind::Shell => self.find_shell(call),
+            Kind::PowerShell => self.find_powershell(call),
+            _ => self.find_other(call),
+        }
+    }
+
+    fn find_other(&self, call: &Call) -> Result<&str, Outside> {
+        let found = self.rules.iter().find(|rule| self.is_allowed_by(rule, call));
+        found.map(|rule| rule.text.as_str()).ok_or_else(|| {
+            let subject =
+                call.texts().first().map(|text| format!(" with `{}`", shown(text))).unwrap_or_default();
+            Outside::new(
+                DecisionCode::OutsideList,
+                format!("no rule allows `{}`{subject}", shown(call.tool())),
+            )
+        })
+    }
+
+    fn is_allowed_by(&self, rule: &Rule, call: &Call) -> bool {
+        match &rule.tool {
+            ToolPattern::Named { name, kind } => {
+                covers(name, *kind, &rule.spec, call) && self.meets(&rule.spec, call)
+            }
+            ToolPattern::Mcp { server, tool, .. } => {
+                let parts = call.tool().strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+                let is_tool =
+                    |found: &str| tool.as_ref().is_none_or(|tool| tool.surely(&Subject::plain(found)));
+                matches!(rule.spec, Spec::Any)
+                    && parts.is_some_and(|(found, name)| found == server && !name.is_empty() && is_tool(name))
+            }
+            ToolPattern::Glob(_) => false,
+        }
+    }
+
+    fn meets(&self, spec: &Spec, call: &Call) -> bool {
+        match spec {
+            Spec::Any => true,
+            Spec::Text { text, .. } => text.surely(&Subject::plain(&call.skill_text())),
+            Spec::Path(pattern) => {
+                let is_search = call.kind() == Kind::Search;
+                let touched = call.touched(&self.places);
+                touched.is_some_and(|paths| paths.iter().all(|path| pattern.allows(path, is_search)))
+            }
+            Spec::Domain(pattern) => {
+                let urls = call.texts();
+                let fits = |url: &&str| domain::host(url).is_some_and(|host| pattern.matches(&host));
+                !urls.is_empty() && urls.iter().all(fits)
+            }
+            Spec::Names(names) => {
+                let texts = call.texts();
+                !texts.is_empty() && texts.iter().all(|text| names.iter().any(|name| name == text))
+            }
+            Spec::Argument { .. } => false,
+        }
+    }
+
+    fn find_powershell(&self, call: &Call) -> Result<&str, Outside> {
+        if let Some(rule) = self.any("PowerShell") {
+            return Ok(rule);
+        }
+        let line = call.command_line().unwrap_or_default();
+        let commands = powershell::commands(&line).ok_or_else(|| {
+            Outside::new(
+                DecisionCode::NotParsed,
+                "it is more than plain PowerShell commands, which cannot be judged",
+            )
+        })?;
+        let mut first = None;
+        for command in &commands {
+            let rule = self.texts("PowerShell").find(|(_, text)| text.surely(command));
+            let (rule, _) = rule.ok_or_else(|| no_command(&String::from_utf8_lossy(&command.bytes)))?;
+            first.get_or_insert(rule);
+        }
+        first.ok_or_else(no_line)
+    }
+
+    fn find_shell(&self, call: &Call) -> Result<&str, Outside> {
+        let line = call.command_line().ok_or_else(no_line)?;
+        let script = shell::parse(&line);
+        if let Some(rule) = self.any("Bash") {
+            // Even who may do everything does not mean this.
+            for command in script.iter().flat_map(|script| &script.commands) {
+                if let Err(Refusal::Critical(what)) = invocation::allowable(command, &self.places) {
+                    return Err(critical(&what));
+                }
+            }
+            return Ok(rule);
+        }
+        if !self.rules.iter().any(|rule| rule.is_for("Bash")) {
+            return Err(Outside::new(
+                DecisionCode::OutsideList,
+                format!("no rule allows `{}`", shown(call.tool())),
+            ));
+        }
+        let script = script.map_err(|error| {
+            Outside::new(DecisionCode::NotParsed, format!("the command cannot be read: {error}"))
+        })?;
+        self.find_script(&script)
+    }
+
+    fn find_script(&self, script: &Script) -> Result<&str, Outside> {
+        if let Some(oddity) = script.oddities.first() {
+            return Err(Outside::new(DecisionCode::NotJudged, format!("it uses {}", oddity.0)));
+        }
+        let mut first = None;
+        for command in &script.commands {
+            Self::check_assignments(command)?;
+            if let Some(rule) = self.find_command(command)? {
+                first.get_or_insert(rule);
+            }
+            for redirect in &command.redirects {
+                self.check_redirect(redirect)?;
+            }
+        }
+        Self::check_directory(script)?;
+        first.ok_or_else(no_line)
+    }
+
+    fn check_assignments(command: &Command) -> Result<(), Outside> {
+        // A loop's variable stands alone; its name may be any that means nothing to anybody.
+        let is_loop = |name: &str| {
+            command.words.is_empty()
+                && command.redirects.is_empty()
+                && name.starts_with(|c: char| c.is_ascii_lowercase())
+                && !name.contains(|c: char| c.is_ascii_uppercase())
+                && !SPECIAL_NAMES.contains(&name)
+        };
+        let is_fine = |assignment: &shell::Assignment| {
+            SAFE_VARIABLES.contains(&assignment.name.as_str())
+                || (assignment.is_loop && is_loop(&assignment.name))
+        };
+        match command.assignments.iter().find(|assignment| !is_fine(assignment)) {
+            None => Ok(()),
+            Some(shell::Assignment { name, .. }) => Err(Outside::new(
+                DecisionCode::UnknownVariable,
+                format!("setting `{name}` could change what runs"),
+            )),
+        }
+    }
+
+    /// The rule that allows a simple command; none is needed where nothing is run.
+    fn find_command(&self, command: &Command) -> Result<Option<&str>, Outside> {
+        if command.words.is_empty() {
+            return Ok(None);
+        }
+        let ways = invocation::allowable(command, &self.places).map_err(|refusal| match refusal {
+            Refusal::Critical(what) => critical(&what),
+            Refusal::Program => {
+                let program = command.words.first().map(display).unwrap_or_default();
+                let reason =
+                    format!("which program `{program}` is only shows when it runs; write it plainly");
+                Outside::new(DecisionCode::UnknownProgram, reason)
+            }
+        })?;
+        let rule = self.texts("Bash").find(|(_, text)| ways.iter().any(|way| text.surely(way)));
+        let (rule, _) =
+            rule.ok_or_else(|| no_command(&command.words.iter().map(display).collect::<Vec<_>>().join(" ")))?;
+        Ok(Some(rule))
+    }
+
+    /// Files that a redirection opens: what it writes needs a rule, what it reads one or to lie where one works.
+    fn check_redirect(&self, redirect: &Redirect) -> Result<(), Outside> {
+        let target = &redirect.target;
+        let refuse = |what: &str| {
+            let verb = if redirect.writes { "write to" } else { "read from" };
+            let rule = if redirect.writes { "Edit" } else { "Read" };
+            let reason = format!("no `{rule}` rule lets it {verb} `{}`{what}", display(target));
+            Err(Outside::new(DecisionCode::RedirectOutside, reason))
+        };
+        let Some(text) = target.literal().filter(|_| target.is_static()) else {
+            return refuse(", which is only known when it runs");
+        };
+        if matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin") {
+            return Ok(());
+        }
+        if text.starts_with("/dev/") {
+            return refuse("");
+        }
+        let path = self.places.absolute(text);
+        let is_here = |directory: &Path| path.starts_with(directory);
+        let is_inside = is_here(&self.places.cwd) || self.places.skill.as_deref().is_some_and(is_here);
+        if self.covers_path(&path, redirect.writes) || (!redirect.writes && is_inside) {
+            return Ok(());
+        }
+        refuse("")
+    }
+
+    fn covers_path(&self, path: &Path, writes: bool) -> bool {
+        self.rules.iter().any(|rule| {
+            let ToolPattern::Named { kind, .. } = &rule.tool else { return false };
+            let is_kind = *kind == Kind::Edit || (!writes && matches!(kind, Kind::Read | Kind::Search));
+            is_kind
+                && match &rule.spec {
+                    Spec::Any => true,
+                    Spec::Path(pattern) => pattern.allows(path, false),
+                    _ => false,
+                }
+        })
+    }
+
+    /// After a `cd`, relative paths mean something else, and `git` reads another repository's settings.
+    fn check_directory(script: &Script) -> Result<(), Outside> {
+        let program =
+            |command: &Command| command.words.iter().find_map(|word| word.literal().map(str::to_owned));
+        let moves = |command: &Command| matches!(program(command).as_deref(), Some("cd" | "pushd" | "popd"));
+        if !script.commands.iter().any(moves) {
+            return Ok(());
+        }
+        let runs_git = script
+            .commands
+            .iter()
+            .any(|command| command.words.iter().any(|word| word.literal() == Some("git")));
+        let is_relative =
+            |redirect: &Redirect| redirect.target.literal().is_none_or(|target| !target.starts_with('/'));
+        let redirects = script.commands.iter().flat_map(|command| &command.redirects).any(is_relative);
+        if runs_git || redirects {
+            let what = if runs_git { "`git`" } else { "a redirection" };
+            let reason = format!("`cd` and {what} in one command cannot be judged; use a command each");
+            return Err(Outside::new(DecisionCode::NotJudged, reason));
+        }
+        Ok(())
+    }
+
+    /// The rule that allows every use of a tool.
+    fn any(&self, tool: &str) -> Option<&str> {
+        let rule = self.rules.iter().find(|rule| rule.is_for(tool) && matches!(rule.spec, Spec::Any));
+        rule.map(|rule| rule.text.as_str())
+    }
+
+    /// The rules about command lines of a tool.
+    fn texts(&self, tool: &'static str) -> impl Iterator<Item = (&str, &crate::wildcard::Wildcard)> {
+        self.rules.iter().filter(move |rule| rule.is_for(tool)).filter_map(|rule| match &rule.spec {
+            Spec::Text { text, .. } => Some((rule.text.as_str(), text)),
+            _ => None,
+        })
+    }
+}
+
+impl Rule {
+    fn is_for(&self, tool: &str) -> bool {
+        matches!(&self.tool, ToolPattern::Named { name, .. } if name == tool)
+    }
+}
+
+/// Whether a rule for one tool is also about another: those for reading and editing are about all that do.
+fn covers(name: &str, kind: Kind, spec: &Spec, call: &Call) -> bool {
+    let is_path = matches!(spec, Spec::Path(_));
+    call.name() == name
+        || match (kind, call.kind()) {
+            (Kind::Read | Kind::Search, Kind::Read | Kind::Search) => is_path || name == "Read",
+            (Kind::Edit, Kind::Edit | Kind::Read | Kind::Search) => is_path || name == "Edit",
+            _ => false,
+        }
+}
+
+fn critical(what: &str) -> Outside {
+    let reason =
+        format!("it would destroy or change `{}` with all that is in it; no rule allows that", shown(what));
+    Outside::new(DecisionCode::CriticalPath, reason)
+}
+
+fn no_line() -> Outside {
+    Outside::new(DecisionCode::OutsideList, "there is no command that a rule could allow")
+}
+
+fn no_command(command: &str) -> Outside {
+    Outside::new(DecisionCode::OutsideList, format!("no rule allows `{}`", shown(command)))
+}
+
+/// A word for people, with a mark where something is put in.
+fn display(word: &Word) -> String {
+    String::from_utf8_lossy(&word.text).replace('\0', "…")
+}
+
+/// The beginning of a text, on one line.
+fn shown(text: &str) -> String {
+    const MOST: usize = 80;
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,166 @@
+//! What a person said yes or no to: bound to the very bytes, the script and the kind of access.
+
+use metier_skill::{Digest, Tier};
+use serde::{Deserialize, Serialize};
+
+use crate::request::{Access, Request};
+
+/// How long an answer holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifetime {
+    /// For the next time only.
+    Once,
+    /// As long as a session lasts.
+    Session(String),
+    /// Until the skill changes.
+    Digest,
+}
+
+/// An answer that is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    /// The skill's name, for people: what counts is the digest.
+    pub skill: String,
+    /// The digest of the skill's tree.
+    pub digest: Digest,
+    /// The script; none where the answer is not about one.
+    pub script: Option<String>,
+    /// The kind of access.
+    pub access: Access,
+    /// Whether the answer was yes.
+    pub granted: bool,
+    /// How long it holds.
+    pub lifetime: Lifetime,
+}
+
+impl Approval {
+    /// An answer to a question.
+    pub fn answer(question: &Question<'_>, granted: bool, lifetime: Lifetime) -> Self {
+        Self {
+            skill: question.request.skill.to_owned(),
+            digest: question.request.digest,
+            script: question.request.script().map(str::to_owned),
+            access: question.access,
+            granted,
+            lifetime,
+        }
+    }
+
+    fn is_about(&self, request: &Request<'_>, access: Access) -> bool {
+        self.digest == request.digest && self.access == access && self.script.as_deref() == request.script()
+    }
+
+    fn holds(&self, session: Option<&str>) -> bool {
+        match &self.lifetime {
+            Lifetime::Once | Lifetime::Digest => true,
+            Lifetime::Session(other) => session == Some(other),
+        }
+    }
+}
+
+/// Answers that are kept. A no outweighs a yes.
+#[derive(Debug, Clone, Default)]
+pub struct Approvals {
+    list: Vec<Approval>,
+}
+
+impl Approvals {
+    /// Those that were kept elsewhere.
+    pub fn new(list: Vec<Approval>) -> Self {
+        Self { list }
+    }
+
+    /// All of them.
+    pub fn list(&self) -> &[Approval] {
+        &self.list
+    }
+
+    /// Keeps an answer, in the place of an earlier one to the same question.
+    pub fn record(&mut self, approval: Approval) {
+        let same = |other: &Approval| {
+            (other.digest, &other.script, other.access, &other.lifetime)
+                == (approval.digest, &approval.script, approval.access, &approval.lifetime)
+        };
+        self.list.retain(|other| !same(other));
+        self.list.push(approval);
+    }
+
+    /// The answer that holds for a request.
+    pub fn find(&self, request: &Request<'_>, access: Access, session: Option<&str>) -> Option<&Approval> {
+        let holds = |approval: &&Approval| approval.is_about(request, access) && approval.holds(session);
+        let mut found = self.list.iter().filter(holds);
+        let refused = self.list.iter().filter(holds).find(|approval| !approval.granted);
+        // One that lasts is used before one that is used up.
+        refused.or_else(|| {
+            let lasting = self.list.iter().filter(holds).find(|approval| approval.lifetime != Lifetime::Once);
+            lasting.or_else(|| found.next())
+        })
+    }
+
+    /// Takes out an answer that held only once.
+    pub(crate) fn use_up(&mut self, used: &Approval) {
+        if used.lifetime == Lifetime::Once {
+            self.list.retain(|other| other != used);
+        }
+    }
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Question<'a> {
+    /// What is to be done.
+    pub request: &'a Request<'a>,
+    /// The kind of access that needs an answer.
+    pub access: Access,
+    /// Why it is asked.
+    pub reason: &'a str,
+}
+
+impl Question<'_> {
+    /// The question in one sentence.
+    pub fn text(&self) -> String {
+        let trust = match self.request.tier {
+            Tier::Builtin => "a skill of metier's own",
+            Tier::Org => "a skill of your organisation",
+            Tier::User => "a skill of yours",
+            Tier::ThirdParty => "a third party's skill",
+        };
+        let script = self.request.script().map(|script| format!(" `{script}`")).unwrap_or_default();
+        let what = match self.access {
+            Access::Scripts => format!("run{script}"),
+            other if script.is_empty() => other.verb().to_owned(),
+            other => format!("{} in{script}", other.verb()),
+        };
+        format!("May `{}`, {trust}, {what}?", self.request.skill)
+    }
+}
+
+/// What a person answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes.
+    Approve(Lifetime),
+    /// No.
+    Refuse(Lifetime),
+    /// There is nobody, or they said nothing.
+    Nobody,
+}
+
+/// Who is asked: a person at a terminal, through a client, or by a host's own means.
+pub trait Approver {
+    /// Asks, and waits for the answer.
+    fn ask(&mut self, question: &Question<'_>) -> Answer;
+}
+
+/// Where there is nobody to ask.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn ask(&mut self, _: &Question<'_>) -> Answer {
+        Answer::Nobody
+    }
+}

@@ -1,0 +1,48 @@
+//! What stops a policy from being read. What is merely wrong with a rule is a [`RuleNote`](crate::RuleNote).
+
+/// Why a policy cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// A pattern for skills or scripts that cannot be read.
+    #[error("{source_name}: `{pattern}` is no pattern")]
+    Pattern {
+        /// The file.
+        source_name: String,
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        source: globset::Error,
+    },
+    /// A rule that decides nothing.
+    #[error(
+        "{source_name}: rule {number} decides nothing; add `activate`, `resources`, `scripts`, `network` or `destructive`"
+    )]
+    EmptyRule {
+        /// The file.
+        source_name: String,
+        /// Which rule of the file, from 1.
+        number: usize,
+    },
+    /// A prohibition that would do nothing.
+    #[error("{source_name}: the rule `{rule}` denies nothing: {message}")]
+    DenyRule {
+        /// The file.
+        source_name: String,
+        /// The rule.
+        rule: String,
+        /// What is the matter with it.
+        message: String,
+    },
+}
+
+impl PolicyError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Pattern { .. } => "policy-pattern",
+            Self::EmptyRule { .. } => "policy-rule",
+            Self::DenyRule { .. } => "policy-deny-rule",
+        }
+    }
+}

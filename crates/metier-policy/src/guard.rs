@@ -1,0 +1,209 @@
+//! What may be called while skills are active.
+
+use metier_skill::Tier;
+use serde::{Deserialize, Serialize};
+
+use crate::allowlist::{Allowlist, Outside};
+use crate::call::Call;
+use crate::decision::{Decision, DecisionCode, Verdict};
+use crate::denylist::Denylist;
+use crate::rule::RuleNote;
+use crate::tools;
+
+/// What `allowed-tools` means. Stricter ones are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// What is outside the list is only recorded.
+    Advisory,
+    /// What is on the list needs no asking; what is not is asked about.
+    PreApprove,
+    /// What is outside the list is denied.
+    #[default]
+    Allowlist,
+}
+
+impl Mode {
+    /// Every mode, the mildest first.
+    pub const ALL: [Self; 3] = [Self::Advisory, Self::PreApprove, Self::Allowlist];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Advisory => "advisory",
+            Self::PreApprove => "pre_approve",
+            Self::Allowlist => "allowlist",
+        }
+    }
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A skill that is active, and what it says about tools.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ActiveSkill {
+    /// Its name, for reasons.
+    pub name: String,
+    /// How far it is trusted.
+    pub tier: Tier,
+    /// What it allows (`allowed-tools`); nothing declared restricts nothing.
+    pub allowed: Option<Allowlist>,
+    /// What it denies (`disallowed-tools`).
+    pub denied: Option<Denylist>,
+}
+
+impl ActiveSkill {
+    /// A skill that says nothing about tools.
+    pub fn new(name: impl Into<String>, tier: Tier) -> Self {
+        Self { name: name.into(), tier, allowed: None, denied: None }
+    }
+
+    /// The same with a list of what it allows.
+    #[must_use]
+    pub fn allowing(mut self, list: Allowlist) -> Self {
+        self.allowed = Some(list);
+        self
+    }
+
+    /// The same with a list of what it denies.
+    #[must_use]
+    pub fn denying(mut self, list: Denylist) -> Self {
+        self.denied = Some(list);
+        self
+    }
+}
+
+/// Who denies calls whatever skills say.
+#[derive(Debug, Clone)]
+pub(crate) struct Prohibition {
+    pub(crate) list: Denylist,
+    pub(crate) is_organisation: bool,
+}
+
+/// Decides about calls to tools while some skills are active.
+///
+/// ```
+/// use metier_policy::{ActiveSkill, Allowlist, Call, Guard, Mode, Places, Verdict};
+/// use metier_skill::{AllowedTools, Tier};
+///
+/// let places = Places::new("/repo", "/me");
+/// let list = Allowlist::new(&AllowedTools::split("Bash(git log *)"), &places);
+/// let guard = Guard::new(Mode::Allowlist, vec![ActiveSkill::new("history", Tier::User).allowing(list)]);
+/// assert_eq!(guard.decide(&Call::new("Bash", "git log")).verdict, Verdict::Allow);
+/// assert_eq!(guard.decide(&Call::new("Bash", "git push")).verdict, Verdict::Deny);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    mode: Mode,
+    skills: Vec<ActiveSkill>,
+    prohibitions: Vec<Prohibition>,
+}
+
+impl Guard {
+    /// A guard without anybody's prohibitions; [`Policy::guard`](crate::Policy::guard) makes one with them.
+    pub fn new(mode: Mode, skills: Vec<ActiveSkill>) -> Self {
+        Self { mode, skills, prohibitions: Vec::new() }
+    }
+
+    pub(crate) fn with_prohibitions(mut self, prohibitions: Vec<Prohibition>) -> Self {
+        self.prohibitions = prohibitions;
+        self
+    }
+
+    /// Adds rules that deny, whoever's they are.
+    #[must_use]
+    pub fn denying(mut self, list: Denylist) -> Self {
+        self.prohibitions.push(Prohibition { list, is_organisation: false });
+        self
+    }
+
+    /// Decides about one call.
+    pub fn decide(&self, call: &Call) -> Decision {
+        let mut decision = self.denied(call).unwrap_or_else(|| self.listed(call));
+        decision.warnings = self.warnings();
+        decision
+    }
+
+    /// Denied by a rule, the organisation's first.
+    fn denied(&self, call: &Call) -> Option<Decision> {
+        let everybody =
+            self.prohibitions.iter().map(|prohibition| (&prohibition.list, prohibition.is_organisation));
+        let skills = self.skills.iter().filter_map(|skill| Some((skill.denied.as_ref()?, false)));
+        let mut lists: Vec<(&Denylist, bool)> = everybody.chain(skills).collect();
+        lists.sort_by_key(|(_, is_organisation)| !is_organisation);
+        let (rule, is_organisation) =
+            lists.into_iter().find_map(|(list, whose)| list.find(call).map(|rule| (rule, whose)))?;
+        let (code, whose) = if is_organisation {
+            (DecisionCode::OrganisationForbids, "the organisation's rule")
+        } else {
+            (DecisionCode::DeniedByRule, "the rule")
+        };
+        let reason = format!("{whose} `{rule}` denies this, or may");
+        Some(Decision::new(Verdict::Deny, code, reason).by_rule(rule))
+    }
+
+    /// By the lists of the active skills: a call must be on each of them.
+    fn listed(&self, call: &Call) -> Decision {
+        if tools::is_own(call.tool()) {
+            let reason = "metier's own tools for skills stay available";
+            return Decision::new(Verdict::Allow, DecisionCode::OwnTool, reason);
+        }
+        let mut matched = None;
+        for skill in &self.skills {
+            let Some(list) = &skill.allowed else { continue };
+            match list.find(call) {
+                Ok(rule) => {
+                    if self.mode == Mode::PreApprove && skill.tier == Tier::ThirdParty {
+                        let reason = format!(
+                            "`{}` is a third party's, which cannot approve anything beforehand",
+                            skill.name
+                        );
+                        return Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, reason)
+                            .by_rule(rule);
+                    }
+                    matched.get_or_insert(rule);
+                }
+                Err(outside) => return self.outside(skill, list, &outside),
+            }
+        }
+        match (matched, self.mode) {
+            (Some(rule), _) => {
+                Decision::new(Verdict::Allow, DecisionCode::RuleMatched, format!("`{rule}` allows it"))
+                    .by_rule(rule)
+            }
+            // What nobody approved beforehand is for the person, as it would be without skills.
+            (None, Mode::PreApprove) => {
+                Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, "no active skill declares a list")
+            }
+            (None, _) => {
+                Decision::new(Verdict::Allow, DecisionCode::NoList, "no active skill declares a list")
+            }
+        }
+    }
+
+    fn outside(&self, skill: &ActiveSkill, list: &Allowlist, outside: &Outside) -> Decision {
+        let reason = format!("`{}`: {}", skill.name, outside.reason);
+        match self.mode {
+            Mode::Allowlist if list.is_empty() => {
+                let reason = format!("`{}` declares an empty list, which allows nothing", skill.name);
+                Decision::new(Verdict::Deny, DecisionCode::EmptyList, reason)
+            }
+            Mode::Allowlist => Decision::new(Verdict::Deny, outside.code, reason),
+            Mode::PreApprove => Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, reason),
+            Mode::Advisory => Decision::new(Verdict::Allow, DecisionCode::Advisory, reason),
+        }
+    }
+
+    fn warnings(&self) -> Vec<RuleNote> {
+        let allowed =
+            self.skills.iter().filter_map(|skill| skill.allowed.as_ref()).flat_map(Allowlist::warnings);
+        let denied = self.skills.iter().filter_map(|skill| skill.denied.as_ref());
+        let denied = denied.chain(self.prohibitions.iter().map(|prohibition| &prohibition.list));
+        allowed.chain(denied.flat_map(Denylist::warnings)).cloned().collect()
+    }
+}

@@ -1,0 +1,42 @@
+//! Who may do what: a request in, a [`Decision`] out, with a code, a reason and the rule that decided.
+//!
+//! Two questions are answered here. Whether a tool may be called while skills are active is for a [`Guard`], by their
+//! [`Allowlist`]s and everybody's [`Denylist`]s; whether a skill may be loaded, read or run is for a [`Policy`], by
+//! its tier, what people and organisations set, and what a person has approved.
+//!
+//! *Architecture invariant:* decisions only. No disk, no network, no clock, no terminal: what must be known is passed
+//! in, and a person is asked through an [`Approver`]. Nothing here panics, whatever it is given.
+
+mod allowlist;
+mod approval;
+mod call;
+mod decision;
+mod denylist;
+mod domain;
+mod error;
+mod guard;
+mod invocation;
+mod paths;
+mod policy;
+mod powershell;
+mod programs;
+mod request;
+mod rule;
+mod sed;
+mod settings;
+mod shell;
+mod tools;
+mod wildcard;
+
+pub use allowlist::{Allowlist, Outside};
+pub use approval::{Answer, Approval, Approvals, Approver, Lifetime, Nobody, Question};
+pub use call::Call;
+pub use decision::{Decision, DecisionCode, Verdict};
+pub use denylist::Denylist;
+pub use error::PolicyError;
+pub use guard::{ActiveSkill, Guard, Mode};
+pub use paths::Places;
+pub use policy::Policy;
+pub use request::{Access, Action, Request};
+pub use rule::{NoteCode, RuleNote};
+pub use settings::{PolicyRule, PolicySettings};

@@ -1,0 +1,223 @@
+//! Tiers, what people and organisations set, and who has the last word.
+
+use metier_skill::{AllowedTools, Tier};
+
+use crate::approval::{Answer, Approval, Approvals, Approver, Question};
+use crate::decision::{Decision, DecisionCode, Verdict};
+use crate::denylist::Denylist;
+use crate::error::PolicyError;
+use crate::guard::{ActiveSkill, Guard, Mode, Prohibition};
+use crate::paths::Places;
+use crate::request::{Access, Request};
+use crate::settings::{PolicySettings, ReadyRule, ready};
+
+/// Everything that decides, in force.
+///
+/// Layers that come later win over earlier ones, and within one the last rule that fits. The organisation's file is
+/// the lowest layer, and a floor under all others: what it denies stays denied, what it asks about is asked.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    organisation: Layer,
+    layers: Vec<Layer>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Layer {
+    mode: Option<Mode>,
+    rules: Vec<ReadyRule>,
+    deny: AllowedTools,
+}
+
+impl Layer {
+    fn new(source: &str, settings: &PolicySettings) -> Result<Self, PolicyError> {
+        let deny = AllowedTools::from_rules(&settings.deny);
+        // Which places they are about does not matter to whether they can match.
+        let notes = Denylist::new(&deny, &Places::new("/", "/")).notes().to_vec();
+        if let Some(note) = notes.into_iter().find(|note| note.code == crate::NoteCode::RuleNeverMatches) {
+            let source_name = source.to_owned();
+            return Err(PolicyError::DenyRule { source_name, rule: note.rule, message: note.message });
+        }
+        Ok(Self { mode: settings.mode, rules: ready(source, &settings.rules)?, deny })
+    }
+}
+
+impl Policy {
+    /// A policy of an organisation's settings and of others, each with the name of its file. Later ones win.
+    pub fn new(
+        organisation: Option<(&str, &PolicySettings)>,
+        others: &[(&str, &PolicySettings)],
+    ) -> Result<Self, PolicyError> {
+        let organisation = match organisation {
+            Some((source, settings)) => Layer::new(source, settings)?,
+            None => Layer::default(),
+        };
+        let layers = others.iter().map(|(source, settings)| Layer::new(source, settings));
+        Ok(Self { organisation, layers: layers.collect::<Result<_, _>>()? })
+    }
+
+    /// What `allowed-tools` means: the last word said, but no milder than the organisation's.
+    pub fn mode(&self) -> Mode {
+        let said = self.layers.iter().rev().find_map(|layer| layer.mode);
+        let floor = self.organisation.mode;
+        said.or(floor).unwrap_or_default().max(floor.unwrap_or(Mode::Advisory))
+    }
+
+    /// A guard for calls to tools, with the prohibitions of all layers.
+    pub fn guard(&self, skills: Vec<ActiveSkill>, places: &Places) -> Guard {
+        let list = |layer: &Layer, is_organisation| {
+            let list = Denylist::new(&layer.deny, places);
+            (!layer.deny.is_empty()).then_some(Prohibition { list, is_organisation })
+        };
+        let organisation = list(&self.organisation, true);
+        let others = self.layers.iter().filter_map(|layer| list(layer, false));
+        Guard::new(self.mode(), skills).with_prohibitions(organisation.into_iter().chain(others).collect())
+    }
+
+    /// Decides about a request, before anybody is asked.
+    pub fn decide(&self, request: &Request<'_>) -> Decision {
+        let (first, others) = request.accesses();
+        let others = others.map(|access| self.decide_access(request, access));
+        // The first of the strictest.
+        let stricter =
+            |worst: Decision, next: Decision| if next.verdict > worst.verdict { next } else { worst };
+        others.fold(self.decide_access(request, first), stricter)
+    }
+
+    /// Decides about a request, asks where that must be, and keeps the answers. Nobody to ask means no.
+    ///
+    /// Never returns [`Verdict::Ask`].
+    pub fn settle(
+        &self,
+        request: &Request<'_>,
+        session: Option<&str>,
+        approvals: &mut Approvals,
+        approver: &mut dyn Approver,
+    ) -> Decision {
+        let first = self.decide(request);
+        if first.verdict == Verdict::Deny {
+            return first;
+        }
+        let mut settled = first;
+        let mut used = Vec::new();
+        let (main, others) = request.accesses();
+        for access in std::iter::once(main).chain(others) {
+            let decision = self.decide_access(request, access);
+            if decision.verdict != Verdict::Ask {
+                continue;
+            }
+            let approval = match approvals.find(request, access, session) {
+                Some(approval) => approval.clone(),
+                None => match ask(request, access, &decision.reason, approver) {
+                    Some(approval) => {
+                        approvals.record(approval.clone());
+                        approval
+                    }
+                    None => {
+                        let reason = format!("{}, and there is nobody to ask", decision.reason);
+                        return Decision::new(Verdict::Deny, DecisionCode::NobodyToAsk, reason);
+                    }
+                },
+            };
+            if !approval.granted {
+                approvals.use_up(&approval);
+                let reason = format!("a person refused that `{}` may {}", request.skill, access.verb());
+                return Decision::new(Verdict::Deny, DecisionCode::Refused, reason);
+            }
+            used.push(approval);
+            let reason = format!("a person approved that `{}` may {}", request.skill, access.verb());
+            settled = Decision::new(Verdict::Allow, DecisionCode::Approved, reason);
+        }
+        // What holds once is used up by what really happens.
+        for approval in &used {
+            approvals.use_up(approval);
+        }
+        settled
+    }
+
+    fn decide_access(&self, request: &Request<'_>, access: Access) -> Decision {
+        let lower = self.decide_below(request, access);
+        match self.organisation_says(request, access) {
+            Some(floor) if floor.verdict > lower.verdict => floor,
+            _ => lower,
+        }
+    }
+
+    /// What the organisation's file allows at most: of its rules that fit, the strictest.
+    fn organisation_says(&self, request: &Request<'_>, access: Access) -> Option<Decision> {
+        let rules = self.organisation.rules.iter();
+        let fitting = rules.filter_map(|rule| Some((rule.applies(request, access)?, rule)));
+        let (verdict, rule) = fitting.reduce(|worst, next| if next.0 > worst.0 { next } else { worst })?;
+        let code = match verdict {
+            Verdict::Deny => DecisionCode::OrganisationForbids,
+            Verdict::Ask => DecisionCode::OrganisationAsks,
+            Verdict::Allow => DecisionCode::PolicyAllows,
+        };
+        Some(by_rule(verdict, code, request, access, rule))
+    }
+
+    /// What the tier, the organisation's wishes and the layers above it come to.
+    fn decide_below(&self, request: &Request<'_>, access: Access) -> Decision {
+        let layers = self.layers.iter().rev().chain([&self.organisation]);
+        let mut rules = layers.flat_map(|layer| layer.rules.iter().rev());
+        let found = rules.find_map(|rule| Some((rule.applies(request, access)?, rule)));
+        let Some((verdict, rule)) = found else { return by_tier(request, access) };
+        // A third party's code is only trusted as the bytes that somebody has seen.
+        let unseen = rule.rule.digest.is_none() && request.tier == Tier::ThirdParty;
+        if verdict == Verdict::Allow && unseen && !matches!(access, Access::Activate | Access::Resources) {
+            let reason = format!(
+                "`{}` is a third party's: {} allows it for more than one `digest`, so that it is asked about all the same",
+                request.skill, rule.place
+            );
+            return Decision::new(Verdict::Ask, DecisionCode::PolicyAsks, reason).by_rule(&rule.place);
+        }
+        let code = match verdict {
+            Verdict::Allow => DecisionCode::PolicyAllows,
+            Verdict::Ask => DecisionCode::PolicyAsks,
+            Verdict::Deny => DecisionCode::PolicyDenies,
+        };
+        by_rule(verdict, code, request, access, rule)
+    }
+}
+
+fn by_rule(
+    verdict: Verdict,
+    code: DecisionCode,
+    request: &Request<'_>,
+    access: Access,
+    rule: &ReadyRule,
+) -> Decision {
+    let says = match verdict {
+        Verdict::Allow => "lets",
+        Verdict::Ask => "asks before it lets",
+        Verdict::Deny => "does not let",
+    };
+    let reason = format!("{} {says} `{}` {}", rule.place, request.skill, access.verb());
+    Decision::new(verdict, code, reason).by_rule(&rule.place)
+}
+
+/// What holds where nobody set anything.
+fn by_tier(request: &Request<'_>, access: Access) -> Decision {
+    let Request { tier, skill, .. } = request;
+    let (verdict, code) = match (access, tier) {
+        (Access::Activate | Access::Resources, _) | (Access::Scripts, Tier::Builtin | Tier::Org) => {
+            (Verdict::Allow, DecisionCode::TierAllows)
+        }
+        (Access::Scripts, Tier::User | Tier::ThirdParty) => (Verdict::Ask, DecisionCode::TierAsks),
+        (Access::Network, _) => (Verdict::Ask, DecisionCode::NetworkAsks),
+        (Access::Destructive, _) => (Verdict::Ask, DecisionCode::DestructiveAsks),
+    };
+    let reason = match verdict {
+        Verdict::Allow => format!("`{skill}` is of tier `{tier}`, which may {}", access.verb()),
+        _ => format!("`{skill}` is of tier `{tier}`, and a person decides whether it may {}", access.verb()),
+    };
+    Decision::new(verdict, code, reason)
+}
+
+fn ask(request: &Request<'_>, access: Access, reason: &str, approver: &mut dyn Approver) -> Option<Approval> {
+    let question = Question { request, access, reason };
+    match approver.ask(&question) {
+        Answer::Approve(lifetime) => Some(Approval::answer(&question, true, lifetime)),
+        Answer::Refuse(lifetime) => Some(Approval::answer(&question, false, lifetime)),
+        Answer::Nobody => None,
+    }
+}

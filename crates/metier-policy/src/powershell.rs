@@ -1,0 +1,234 @@
+//! PowerShell command lines: only the plainest are taken apart, everything else is refused.
+
+use crate::wildcard::Subject;
+
+/// Names that PowerShell gives to its own commands.
+const ALIASES: &[(&str, &str)] = &[
+    ("gci", "get-childitem"),
+    ("ls", "get-childitem"),
+    ("dir", "get-childitem"),
+    ("gc", "get-content"),
+    ("cat", "get-content"),
+    ("type", "get-content"),
+    ("ri", "remove-item"),
+    ("rm", "remove-item"),
+    ("rmdir", "remove-item"),
+    ("del", "remove-item"),
+    ("erase", "remove-item"),
+    ("rd", "remove-item"),
+    ("ci", "copy-item"),
+    ("cp", "copy-item"),
+    ("copy", "copy-item"),
+    ("cpi", "copy-item"),
+    ("mi", "move-item"),
+    ("mv", "move-item"),
+    ("move", "move-item"),
+    ("ni", "new-item"),
+    ("md", "mkdir"),
+    ("sl", "set-location"),
+    ("cd", "set-location"),
+    ("chdir", "set-location"),
+    ("gl", "get-location"),
+    ("pwd", "get-location"),
+    ("echo", "write-output"),
+    ("write", "write-output"),
+    ("iex", "invoke-expression"),
+    ("iwr", "invoke-webrequest"),
+    ("curl", "invoke-webrequest"),
+    ("wget", "invoke-webrequest"),
+    ("irm", "invoke-restmethod"),
+    ("icm", "invoke-command"),
+    ("ii", "invoke-item"),
+    ("saps", "start-process"),
+    ("start", "start-process"),
+    ("gps", "get-process"),
+    ("ps", "get-process"),
+    ("kill", "stop-process"),
+    ("spps", "stop-process"),
+    ("sc", "set-content"),
+    ("ac", "add-content"),
+    ("clc", "clear-content"),
+    ("gi", "get-item"),
+    ("gp", "get-itemproperty"),
+    ("sp", "set-itemproperty"),
+    ("select", "select-object"),
+    ("where", "where-object"),
+    ("sort", "sort-object"),
+    ("measure", "measure-object"),
+    ("sls", "select-string"),
+    ("ft", "format-table"),
+    ("fl", "format-list"),
+    ("gcm", "get-command"),
+    ("man", "help"),
+    ("rni", "rename-item"),
+    ("ren", "rename-item"),
+    ("sal", "set-alias"),
+    ("nal", "new-alias"),
+    ("ipmo", "import-module"),
+    ("gwmi", "get-wmiobject"),
+    ("h", "get-history"),
+    ("r", "invoke-history"),
+    ("ihy", "invoke-history"),
+    ("cls", "clear-host"),
+    ("tee", "tee-object"),
+    ("group", "group-object"),
+    ("diff", "compare-object"),
+    ("sleep", "start-sleep"),
+];
+
+/// Commands that run what their arguments say.
+const RUNNERS: &[&str] = &[
+    "invoke-expression",
+    "invoke-command",
+    "invoke-item",
+    "start-process",
+    "start-job",
+    "start-threadjob",
+    "add-type",
+    "set-alias",
+    "new-alias",
+    "import-module",
+    "invoke-history",
+    "foreach-object",
+    "where-object",
+    "new-object",
+    "powershell",
+    "pwsh",
+    "powershell.exe",
+    "pwsh.exe",
+    "cmd",
+    "cmd.exe",
+    "bash",
+    "sh",
+    "wsl",
+    "python",
+    "python3",
+    "node",
+    "invoke-wmimethod",
+    "invoke-cimmethod",
+    "register-scheduledtask",
+    "new-service",
+    "set-executionpolicy",
+    "rundll32",
+    "mshta",
+    "regsvr32",
+    "wscript",
+    "cscript",
+    "msbuild",
+    "npx",
+    "git",
+    "sudo",
+    "ssh",
+    "set-variable",
+    "set-item",
+    "%",
+    "?",
+    ".",
+];
+
+/// Whether only a rule that spells out the command allows it. `git` is one, but only with options before its subcommand.
+fn is_runner(words: &[&str]) -> bool {
+    let Some(first) = words.first() else { return true };
+    if *first == "git" {
+        return words
+            .get(1)
+            .is_none_or(|word| word.starts_with('-') || matches!(*word, "config" | "difftool" | "bisect"));
+    }
+    RUNNERS.contains(first)
+}
+
+/// The commands of a line, in small letters and by their full names. `None` where it is more than plain commands.
+pub(crate) fn commands(line: &str) -> Option<Vec<Subject>> {
+    let mut commands = Vec::new();
+    for part in split(line)? {
+        let lower = part.to_lowercase();
+        let mut words: Vec<&str> = lower.split_ascii_whitespace().collect();
+        let first = words.first_mut()?;
+        if let Some((_, name)) = ALIASES.iter().find(|(alias, _)| alias == first) {
+            *first = name;
+        }
+        let strict = is_runner(&words);
+        let mut subject = Subject::default();
+        subject.push(words.join(" ").as_bytes(), strict);
+        commands.push(subject);
+    }
+    (!commands.is_empty()).then_some(commands)
+}
+
+/// The name that a command of a rule has in full.
+pub(crate) fn canonical(pattern: &str) -> String {
+    let lower = pattern.to_lowercase();
+    let (first, rest) = lower.split_at(lower.find([' ', '*', ':']).unwrap_or(lower.len()));
+    let name = ALIASES.iter().find(|(alias, _)| *alias == first).map_or(first, |(_, name)| name);
+    format!("{name}{rest}")
+}
+
+/// Splits at what separates commands. Quoted text may only have letters that mean nothing.
+fn split(line: &str) -> Option<Vec<String>> {
+    let mut parts = vec![String::new()];
+    let mut quote = None;
+    let mut chars = line.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        // Variables, subexpressions, blocks, redirections, calls and escapes are not for us to judge. Quotes have twins
+        // in Unicode that PowerShell takes for quotes.
+        if "$`{}()<>@&#[]%\0".contains(c) && !(c == '&' && chars.peek() == Some(&'&') && quote.is_none()) {
+            return None;
+        }
+        if !c.is_ascii() && (quote.is_none() || !c.is_alphanumeric()) {
+            return None;
+        }
+        let part = parts.last_mut()?;
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            (c, Some(_)) => part.push(if c == ' ' { '\u{1}' } else { c }),
+            (';' | '|' | '\n' | '&', None) => {
+                if matches!(c, '|' | '&') && chars.peek() == Some(&c) {
+                    chars.next();
+                }
+                parts.push(String::new());
+            }
+            (c, None) => part.push(c),
+        }
+    }
+    (quote.is_none() && parts.iter().all(|part| !part.trim().is_empty())).then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_lines_are_read() {
+        let names = |line: &str| {
+            let commands = commands(line)?;
+            Some(
+                commands
+                    .iter()
+                    .map(|command| String::from_utf8_lossy(&command.bytes).into_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            names("LS x; Git commit -m 'a b'"),
+            Some(vec!["get-childitem x".into(), "git commit -m a\u{1}b".into()])
+        );
+        assert_eq!(names("a | b && c || d\ne").map(|names| names.len()), Some(5));
+        for odd in [
+            "a $x",
+            "& a",
+            "a; ",
+            "",
+            "a `",
+            "a > b",
+            "{a}",
+            "(a)",
+            "a 'b",
+            "a &",
+            "a \u{2018}b\u{2019}",
+            "a # b",
+        ] {
+            assert_eq!(names(odd), None, "{odd}");
+        }
+    }
+}

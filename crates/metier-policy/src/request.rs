@@ -1,0 +1,134 @@
+//! What is asked of a policy: a skill, and what is to be done with it.
+
+use std::fmt;
+
+use metier_skill::{Digest, Tier};
+use serde::{Deserialize, Serialize};
+
+/// One kind of access. Each is decided and approved for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Access {
+    /// Loading the skill's instructions.
+    Activate,
+    /// Reading its files.
+    Resources,
+    /// Running its scripts.
+    Scripts,
+    /// Letting a script reach the network.
+    Network,
+    /// Letting a script do what cannot be undone.
+    Destructive,
+}
+
+impl Access {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Activate, Self::Resources, Self::Scripts, Self::Network, Self::Destructive];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Activate => "activate",
+            Self::Resources => "resources",
+            Self::Scripts => "scripts",
+            Self::Network => "network",
+            Self::Destructive => "destructive",
+        }
+    }
+
+    /// The same as part of a sentence: "may it …".
+    pub(crate) const fn verb(self) -> &'static str {
+        match self {
+            Self::Activate => "be loaded",
+            Self::Resources => "have its files read",
+            Self::Scripts => "run a script",
+            Self::Network => "reach the network",
+            Self::Destructive => "do what cannot be undone",
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action<'a> {
+    /// Load the skill.
+    Activate,
+    /// Read one of its files.
+    Read {
+        /// Its path in the skill.
+        path: &'a str,
+    },
+    /// Run one of its scripts.
+    Run {
+        /// Its path in the skill.
+        script: &'a str,
+    },
+}
+
+/// A skill, and what is to be done with it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// How far the skill is trusted.
+    pub tier: Tier,
+    /// Its name.
+    pub skill: &'a str,
+    /// The digest of its tree: what is approved are these very bytes.
+    pub digest: Digest,
+    /// What is to be done.
+    pub action: Action<'a>,
+    /// Whether the network is wanted.
+    pub network: bool,
+    /// Whether it is said to do what cannot be undone.
+    pub destructive: bool,
+}
+
+impl<'a> Request<'a> {
+    /// A request that wants neither the network nor anything destructive.
+    pub const fn new(tier: Tier, skill: &'a str, digest: Digest, action: Action<'a>) -> Self {
+        Self { tier, skill, digest, action, network: false, destructive: false }
+    }
+
+    /// The same with the network.
+    #[must_use]
+    pub const fn with_network(mut self) -> Self {
+        self.network = true;
+        self
+    }
+
+    /// The same for something that cannot be undone.
+    #[must_use]
+    pub const fn destructive(mut self) -> Self {
+        self.destructive = true;
+        self
+    }
+
+    /// The kinds of access that must all be had: that of the action, and others.
+    pub(crate) fn accesses(&self) -> (Access, impl Iterator<Item = Access>) {
+        let first = match self.action {
+            Action::Activate => Access::Activate,
+            Action::Read { .. } => Access::Resources,
+            Action::Run { .. } => Access::Scripts,
+        };
+        let network = self.network.then_some(Access::Network);
+        let destructive = self.destructive.then_some(Access::Destructive);
+        (first, [network, destructive].into_iter().flatten())
+    }
+
+    /// The script, where one is run.
+    pub(crate) const fn script(&self) -> Option<&'a str> {
+        match self.action {
+            Action::Run { script } => Some(script),
+            Action::Activate | Action::Read { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a person or an organisation may write about the policy. Reading files is for others.
+
+use globset::{Glob, GlobMatcher};
+use metier_skill::{Digest, Tier};
+use serde::Deserialize;
+
+use crate::decision::Verdict;
+use crate::error::PolicyError;
+use crate::guard::Mode;
+use crate::request::{Access, Action, Request};
+
+/// The `[policy]` table of `metier.toml`, or the whole of an organisation's `policy.toml`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct PolicySettings {
+    /// What `allowed-tools` means.
+    pub mode: Option<Mode>,
+    /// Calls to tools that are denied, whatever skills declare; rules as in `allowed-tools`.
+    pub deny: Vec<String>,
+    /// What skills may do.
+    pub rules: Vec<PolicyRule>,
+}
+
+/// Decides for some skills: those that meet all that it names.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct PolicyRule {
+    /// Skills of this tier.
+    pub tier: Option<Tier>,
+    /// Skills whose name matches a glob.
+    pub skill: Option<String>,
+    /// Scripts whose path in the skill matches a glob.
+    pub script: Option<String>,
+    /// The skill with this very content.
+    pub digest: Option<Digest>,
+    /// Whether the skill may be loaded.
+    pub activate: Option<Verdict>,
+    /// Whether its files may be read.
+    pub resources: Option<Verdict>,
+    /// Whether its scripts may run.
+    pub scripts: Option<Verdict>,
+    /// Whether they may reach the network.
+    pub network: Option<Verdict>,
+    /// Whether they may do what cannot be undone.
+    pub destructive: Option<Verdict>,
+}
+
+impl PolicyRule {
+    /// What the rule says about one kind of access.
+    pub fn verdict(&self, access: Access) -> Option<Verdict> {
+        match access {
+            Access::Activate => self.activate,
+            Access::Resources => self.resources,
+            Access::Scripts => self.scripts,
+            Access::Network => self.network,
+            Access::Destructive => self.destructive,
+        }
+    }
+}
+
+/// A rule with its patterns ready.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadyRule {
+    pub(crate) rule: PolicyRule,
+    skill: Option<GlobMatcher>,
+    script: Option<GlobMatcher>,
+    /// Where it stands, for reasons.
+    pub(crate) place: String,
+}
+
+/// Makes rules ready, and refuses those that would silently do nothing.
+pub(crate) fn ready(source: &str, rules: &[PolicyRule]) -> Result<Vec<ReadyRule>, PolicyError> {
+    let glob = |pattern: &Option<String>| match pattern {
+        None => Ok(None),
+        Some(pattern) => Glob::new(pattern).map(|glob| Some(glob.compile_matcher())).map_err(|error| {
+            PolicyError::Pattern { source_name: source.to_owned(), pattern: pattern.clone(), source: error }
+        }),
+    };
+    let each = rules.iter().enumerate().map(|(index, rule)| {
+        if Access::ALL.iter().all(|access| rule.verdict(*access).is_none()) {
+            return Err(PolicyError::EmptyRule { source_name: source.to_owned(), number: index + 1 });
+        }
+        let place = format!("{source}, rule {}", index + 1);
+        Ok(ReadyRule { skill: glob(&rule.skill)?, script: glob(&rule.script)?, rule: rule.clone(), place })
+    });
+    each.collect()
+}
+
+impl ReadyRule {
+    /// What the rule decides about a request, if it is about it.
+    pub(crate) fn applies(&self, request: &Request<'_>, access: Access) -> Option<Verdict> {
+        let verdict = self.rule.verdict(access)?;
+        let script = match request.action {
+            Action::Run { script } => Some(script),
+            Action::Activate | Action::Read { .. } => None,
+        };
+        let fits = self.rule.tier.is_none_or(|tier| tier == request.tier)
+            && self.rule.digest.is_none_or(|digest| digest == request.digest)
+            && self.skill.as_ref().is_none_or(|glob| glob.is_match(request.skill))
+            && self.script.as_ref().is_none_or(|glob| script.is_some_and(|script| glob.is_match(script)));
+        fits.then_some(verdict)
+    }
+}

@@ -1,0 +1,75 @@
+//! A command line as a POSIX shell or bash would take it apart: every simple command in it, however deep it
+//! stands, with its words, assignments and redirections.
+//!
+//! The structure between commands is dropped, since a rule asks of each of them the same. What this cannot read
+//! is an error; what it can read but nobody should pre-approve is an [`Oddity`]. It never guesses.
+
+mod expansion;
+mod parser;
+mod redirect;
+mod word;
+
+use thiserror::Error;
+
+pub(crate) use parser::parse;
+pub(crate) use word::{DYNAMIC, Word};
+
+/// Longer ones are nobody's to read, and none of ours to parse.
+pub(crate) const LONGEST: usize = 10_000;
+
+/// Why a command line cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum ShellError {
+    #[error("it is longer than {LONGEST} characters")]
+    TooLong,
+    #[error("it is nested too deeply")]
+    TooDeep,
+    #[error("it has a character that no shell takes as a blank or a letter (U+{:04X})", u32::from(*.0))]
+    Character(char),
+    #[error("{0} is not closed")]
+    Unclosed(&'static str),
+    #[error("something is missing before or after `{0}`")]
+    Misplaced(&'static str),
+    #[error("it uses {0}, which cannot be judged")]
+    Unsupported(&'static str),
+}
+
+/// Something readable that changes what other commands mean, so that no rule about those can allow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Oddity(pub(crate) &'static str);
+
+/// Everything in a command line that would run.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) commands: Vec<Command>,
+    pub(crate) oddities: Vec<Oddity>,
+}
+
+/// A simple command. Without words it is assignments or the redirections of a group.
+#[derive(Debug, Default)]
+pub(crate) struct Command {
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) words: Vec<Word>,
+    pub(crate) redirects: Vec<Redirect>,
+}
+
+impl Command {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.assignments.is_empty() && self.words.is_empty() && self.redirects.is_empty()
+    }
+}
+
+/// A variable that is set.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    /// By a `for`, so that it stays in the shell and has no command of its own.
+    pub(crate) is_loop: bool,
+}
+
+/// A redirection that opens a file.
+#[derive(Debug)]
+pub(crate) struct Redirect {
+    pub(crate) writes: bool,
+    pub(crate) target: Word,
+}

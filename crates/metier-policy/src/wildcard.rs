@@ -1,0 +1,236 @@
+//! Texts with `*` in them, against texts in which some places are not known.
+//!
+//! Two ways to match, on purpose: [`Wildcard::surely`] only says yes where no doubt is left, [`Wildcard::possibly`]
+//! wherever there is a doubt.
+
+use crate::shell::DYNAMIC;
+
+/// A text to be matched: bytes, some of which only a rule's own words may stand for.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) bytes: Vec<u8>,
+    /// For each byte, whether a `*` must not cover it.
+    pub(crate) strict: Vec<bool>,
+}
+
+impl Subject {
+    pub(crate) fn plain(text: &str) -> Self {
+        Self { bytes: text.as_bytes().to_vec(), strict: vec![false; text.len()] }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8], strict: bool) {
+        self.bytes.extend_from_slice(bytes);
+        self.strict.resize(self.bytes.len(), strict);
+    }
+}
+
+/// Literal pieces with a `*` between each two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wildcard {
+    pieces: Vec<Vec<u8>>,
+    /// A blank and a `*` at the end, and no other: the text before them alone matches as well.
+    bare_too: bool,
+}
+
+impl Wildcard {
+    /// Reads a pattern in which every `*` is a wildcard.
+    pub(crate) fn new(text: &str) -> Self {
+        Self::from_pieces(text.split('*').map(|piece| piece.as_bytes().to_vec()).collect())
+    }
+
+    pub(crate) fn from_pieces(mut pieces: Vec<Vec<u8>>) -> Self {
+        let bare_too = match pieces.as_slice() {
+            [first, last] => last.is_empty() && first.len() > 1 && first.ends_with(b" "),
+            _ => false,
+        };
+        if pieces.is_empty() {
+            pieces.push(Vec::new());
+        }
+        Self { pieces, bare_too }
+    }
+
+    pub(crate) fn is_exact(&self) -> bool {
+        self.pieces.len() == 1
+    }
+
+    /// What stands before the first `*`.
+    pub(crate) fn prefix(&self) -> &[u8] {
+        self.pieces.first().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn has_star(&self) -> bool {
+        !self.is_exact()
+    }
+
+    /// Whether every way to read the text matches.
+    pub(crate) fn surely(&self, text: &Subject) -> bool {
+        let prefix = self.prefix();
+        if self.bare_too && text.bytes == prefix[..prefix.len() - 1] {
+            return true;
+        }
+        if !text.bytes.starts_with(prefix) {
+            return false;
+        }
+        let Some((last, middle)) = self.pieces[1..].split_last() else {
+            return text.bytes.len() == prefix.len();
+        };
+        // Where the text so far may end; a `*` goes on from each of them up to the next strict byte.
+        let mut ends = vec![prefix.len()];
+        for piece in middle {
+            ends = after(&ends, piece, text);
+        }
+        let Some(start) = text.bytes.len().checked_sub(last.len()) else { return false };
+        text.bytes.ends_with(last)
+            && ends.iter().any(|end| *end <= start && !text.strict[*end..start].contains(&true))
+    }
+
+    /// Whether some way to read the text matches, if what is not known may be anything.
+    pub(crate) fn possibly(&self, text: &[u8]) -> bool {
+        let prefix = self.prefix();
+        if self.bare_too && intersects(&[&prefix[..prefix.len() - 1]], text) {
+            return true;
+        }
+        let pieces: Vec<&[u8]> = self.pieces.iter().map(Vec::as_slice).collect();
+        intersects(&pieces, text)
+    }
+}
+
+/// Where a piece may end that comes after a `*` that begins at one of some places.
+fn after(starts: &[usize], piece: &[u8], text: &Subject) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut at = match starts.first() {
+        Some(first) => *first,
+        None => return ends,
+    };
+    let mut open = false;
+    while at + piece.len() <= text.bytes.len() {
+        open |= starts.contains(&at);
+        if open && text.bytes[at..].starts_with(piece) {
+            ends.push(at + piece.len());
+        }
+        // The next place is reached by letting the `*` cover this byte.
+        open &= !text.strict.get(at).copied().unwrap_or(true);
+        at += 1;
+    }
+    ends
+}
+
+/// Whether a text in which [`DYNAMIC`] stands for anything can be what some pieces with `*` between them match.
+fn intersects(pieces: &[&[u8]], text: &[u8]) -> bool {
+    let first = pieces.first().copied().unwrap_or_default();
+    // The usual case: nothing in common at the beginning.
+    for (wanted, found) in first.iter().zip(text) {
+        if *found == DYNAMIC {
+            break;
+        }
+        if wanted != found {
+            return false;
+        }
+    }
+    let mut pattern = Vec::with_capacity(text.len());
+    for (index, piece) in pieces.iter().enumerate() {
+        if index > 0 {
+            pattern.push(None);
+        }
+        pattern.extend(piece.iter().copied().map(Some));
+    }
+    // `reach[j]`: the pattern so far can be met by the first `j` bytes of the text.
+    let star = |byte: u8| byte == DYNAMIC;
+    let mut reach = vec![false; text.len() + 1];
+    reach[0] = true;
+    for (index, byte) in text.iter().enumerate() {
+        reach[index + 1] = reach[index] && star(*byte);
+    }
+    for wanted in pattern {
+        let mut next = vec![false; text.len() + 1];
+        match wanted {
+            None => {
+                let mut open = false;
+                for (index, place) in next.iter_mut().enumerate() {
+                    open |= reach[index];
+                    *place = open;
+                }
+            }
+            Some(wanted) => {
+                for index in 0..=text.len() {
+                    // The unknown part takes this byte and stays open.
+                    let stays = index > 0 && star(text[index - 1]) && (reach[index] || reach[index - 1]);
+                    let takes = index > 0 && text[index - 1] == wanted && reach[index - 1];
+                    // The unknown part ends empty.
+                    let skips = index > 0 && star(text[index - 1]) && next[index - 1];
+                    next[index] = stays || takes || skips;
+                }
+            }
+        }
+        reach = next;
+    }
+    reach[text.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn surely(pattern: &str, text: &str) -> bool {
+        Wildcard::new(pattern).surely(&Subject::plain(text))
+    }
+
+    #[test]
+    fn stars_and_bare_ends() {
+        assert!(surely("ls *", "ls") && surely("ls *", "ls -la") && !surely("ls *", "lsof"));
+        assert!(
+            surely("ls*", "lsof") && surely("* install", "npm install") && !surely("* install", "install")
+        );
+        assert!(!surely("* --help *", "npm --help") && surely("* --help *", "npm --help x"));
+        assert!(!surely(" *", "") && surely("", "") && !surely("", "x"));
+    }
+
+    #[test]
+    fn a_star_stops_at_what_is_strict() {
+        let mut text = Subject::plain("find . ");
+        text.push(b"-delete", true);
+        assert!(!Wildcard::new("find *").surely(&text));
+        assert!(Wildcard::new("find * -delete").surely(&text));
+        text.push(b" -delete", false);
+        assert!(Wildcard::new("find * -delete*").surely(&text), "the first one is named");
+        assert!(!Wildcard::new("find . *").surely(&text));
+    }
+
+    #[test]
+    fn what_is_not_known_may_be_anything() {
+        assert!(Wildcard::new("git push *").possibly(b"git \0"));
+        assert!(Wildcard::new("rm *").possibly(b"\0 x") && Wildcard::new("rm *").possibly(b"\0"));
+        assert!(!Wildcard::new("git push *").possibly(b"git s\0"));
+        assert!(
+            Wildcard::new("git push").possibly(b"git \0h") && !Wildcard::new("git push").possibly(b"git \0x")
+        );
+    }
+
+    /// The same by trying everything.
+    fn naive(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern.split_first(), text.split_first()) {
+            (None, None) => true,
+            (Some((b'*', rest)), _) if naive(rest, text) => true,
+            (_, Some((&DYNAMIC, rest))) if naive(pattern, rest) => true,
+            (Some((b'*', _)), Some((_, rest))) => naive(pattern, rest),
+            (Some((_, more)), Some((&DYNAMIC, _))) => naive(more, text),
+            (Some((wanted, more)), Some((found, rest))) => wanted == found && naive(more, rest),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn both_agree_with_trying_everything(pattern in "[ab *]{0,8}", text in "[ab \0]{0,8}") {
+            let wildcard = Wildcard::new(&pattern);
+            let bare = wildcard.bare_too && pattern.ends_with(" *");
+            let expected = |text: &[u8]| naive(pattern.as_bytes(), text)
+                || (bare && naive(&pattern.as_bytes()[..pattern.len() - 2], text));
+            prop_assert_eq!(wildcard.possibly(text.as_bytes()), expected(text.as_bytes()));
+            let known = text.replace('\0', "a");
+            prop_assert_eq!(wildcard.surely(&Subject::plain(&known)), expected(known.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What the policy decides, seen from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "policy/vectors.rs"]
+mod vectors;
