@@ -34,6 +34,7 @@ pub use catalog::{Catalog, Changes, RootReport, Unusable};
 pub use compatibility::{Compatibility, Machine, Os, Requirement, Status, ThisMachine, compatibility};
 pub use entry::{Entry, Place, SkillId};
 pub use error::CatalogError;
+pub use metier_skill::Tier;
 pub use problem::{Problem, ProblemCode};
 pub use record::Facts;
 pub use requires::{
@@ -45,7 +46,6 @@ pub use scanner::{CatalogOptions, Scanner};
 #[cfg(feature = "search")]
 pub use search::{Hit, Hitting, Search};
 pub use state::{State, StateRule, StateRules};
-pub use metier_skill::Tier;
 pub use tier::{Precedence, Scope};
 pub use trust::TrustStore;
 pub use watch::{CatalogChange, WatchOptions, Watcher};

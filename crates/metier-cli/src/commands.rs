@@ -1,5 +1,7 @@
 //! The commands, one file each. A command's file has its arguments and its `run`.
 
+mod approvals;
+mod approve;
 mod completions;
 mod config;
 mod digest;
@@ -7,6 +9,7 @@ mod doctor;
 mod list;
 mod man;
 mod new;
+mod policy;
 mod prompt;
 mod reference;
 mod search;
@@ -29,6 +32,9 @@ pub(crate) enum Command {
     Validate(validate::Args),
     New(new::Args),
     Trust(trust::Args),
+    Approve(approve::Args),
+    Approvals(approvals::Args),
+    Policy(policy::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Digest(digest::Args),
@@ -45,6 +51,9 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Search(args) => search::run(&args, output),
         Command::Prompt(args) => prompt::run(&args, output),
         Command::Trust(args) => trust::run(&args, output),
+        Command::Approve(args) => approve::run(&args, output),
+        Command::Approvals(args) => approvals::run(&args, output),
+        Command::Policy(args) => policy::run(&args, output),
         Command::Config(args) => config::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Validate(args) => validate::run(&args, output),

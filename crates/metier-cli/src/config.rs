@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use metier_catalog::{Bounds, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
+use metier_policy::PolicySettings;
 use metier_skill::Rules;
 use serde::Deserialize;
 
@@ -103,6 +104,8 @@ pub(crate) struct Config {
     pub(crate) entries: Setting<usize>,
     /// In layers: within one the last that matches decides.
     pub(crate) rules: Vec<Vec<Rule>>,
+    /// What files say about the policy, the later ones winning.
+    pub(crate) policies: Vec<(PathBuf, PolicySettings)>,
     /// The files that were looked for, and whether they were there.
     pub(crate) files: Vec<(PathBuf, bool)>,
     /// What a person should know about how the settings were read.
@@ -124,6 +127,7 @@ struct File {
     scan: ScanTable,
     #[serde(default)]
     skills: Vec<RuleTable>,
+    policy: Option<PolicySettings>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -177,6 +181,7 @@ impl Config {
             depth: Setting::default(bounds.depth),
             entries: Setting::default(bounds.entries),
             rules: Vec::new(),
+            policies: Vec::new(),
             files: Vec::new(),
             notes: Vec::new(),
         };
@@ -315,6 +320,7 @@ impl Config {
         self.index.set(file.index, &source);
         self.depth.set(file.scan.depth, &source);
         self.entries.set(file.scan.entries, &source);
+        self.policies.extend(file.policy.map(|policy| (path.to_owned(), policy)));
         let base = path.parent().unwrap_or(Path::new("/"));
         let rules = file
             .skills
@@ -455,7 +461,7 @@ fn switch(name: &'static str, environment: &Environment) -> Result<Option<bool>,
 }
 
 /// Reads a settings file. A larger one than this is something else.
-fn read_bounded(path: &Path) -> io::Result<String> {
+pub(crate) fn read_bounded(path: &Path) -> io::Result<String> {
     const MOST: u64 = 1 << 20;
     let mut text = String::new();
     fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;

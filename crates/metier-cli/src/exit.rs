@@ -14,6 +14,7 @@ pub(crate) enum Exit {
     Done = 0,
     Findings = 1,
     Usage = 2,
+    Denied = 3,
     NotFound = 4,
     Environment = 5,
     Bug = 70,
@@ -35,6 +36,11 @@ pub(crate) struct UsageError(pub(crate) String);
 #[error("{0}")]
 pub(crate) struct NotFoundError(pub(crate) String);
 
+/// The policy does not allow it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct DeniedError(pub(crate) String);
+
 /// Prints an error with its causes and says what to exit with.
 pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     // The reader of a pipe has gone and knows; whether all was well, nobody can say any more.
@@ -45,6 +51,9 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     output.error(&text.join(": "));
     if error.downcast_ref::<UsageError>().is_some() {
         return Exit::Usage;
+    }
+    if error.downcast_ref::<DeniedError>().is_some() {
+        return Exit::Denied;
     }
     if error.downcast_ref::<NotFoundError>().is_some() {
         return Exit::NotFound;

@@ -2,12 +2,15 @@
 //!
 //! One file a command in `commands/`; how findings look is in `render/`. No rule about skills lives here.
 
+mod approvals;
+mod approver;
 mod commands;
 mod config;
 mod environment;
 mod exit;
 mod find;
 mod output;
+mod policy;
 mod render;
 mod skills;
 mod table;
@@ -24,7 +27,7 @@ use crate::output::{ColorChoice, Output};
 #[derive(Debug, Parser)]
 #[command(name = "metier", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
-Exit codes: 0 done, 1 findings, 2 wrong use, 4 not found,
+Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied by the policy, 4 not found,
             5 something is missing or cannot be read or written, 70 a bug in metier
 
 Examples:

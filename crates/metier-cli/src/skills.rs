@@ -4,10 +4,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use metier_catalog::{Catalog, CatalogOptions, Entry, Problem, Scanner, Search};
-use metier_skill::Digest;
+use metier_policy::{ActiveSkill, Allowlist, Denylist, Places};
+use metier_skill::{Digest, Location, Rules, Skill, SkillError, SymlinkPolicy, Tier, Tree, tree_digest};
 
 use crate::config::{Config, Flags};
 use crate::environment::Environment;
+use crate::exit::NotFoundError;
 use crate::output::Output;
 
 /// A catalog, and what it was made with.
@@ -103,4 +105,72 @@ impl Skills {
 fn cache(environment: &Environment, config: &Config, name: &str) -> Option<PathBuf> {
     let directory = environment.cache_directory().filter(|_| config.index.value)?;
     Some(directory.join(name))
+}
+
+/// A skill of the catalog as it is on disk now.
+pub(crate) struct Opened {
+    pub(crate) skill: Skill,
+    pub(crate) tier: Tier,
+    pub(crate) digest: Digest,
+    tree: Tree,
+    directory: PathBuf,
+    /// Skills inside the binary are written out to be looked at.
+    _unpacked: Option<tempfile::TempDir>,
+}
+
+impl Skills {
+    /// Reads the skill with a name or id, whole.
+    pub(crate) fn opened(&self, name: &str) -> anyhow::Result<Opened> {
+        let Some(entry) = self.by_name_or_id(name) else {
+            let message = match self.unusable(name) {
+                Some(problem) => format!("`{name}` cannot be used: {}: {}", problem.code, problem.message),
+                None => format!(
+                    "there is no skill `{name}` here; try `metier search {name}` or `metier list --all`"
+                ),
+            };
+            return Err(NotFoundError(message).into());
+        };
+        let unpacked = entry.builtin().map(|_| tempfile::tempdir()).transpose()?;
+        let directory = match (entry.builtin(), &unpacked) {
+            (Some(builtin), Some(place)) => builtin.unpack(place.path())?,
+            _ => entry.real_path().to_owned(),
+        };
+        let rules = Rules::lenient();
+        let location = Location::find(&directory)?;
+        let reading = location.load(&rules)?;
+        let tree = location.tree(&rules.limits, SymlinkPolicy::Skip)?;
+        tree.within(&rules.limits)?;
+        let diagnostics = reading.diagnostics;
+        let invalid = || SkillError::Validation { path: directory.clone(), diagnostics };
+        Ok(Opened {
+            skill: reading.skill.ok_or_else(invalid)?,
+            tier: entry.tier(),
+            digest: tree_digest(&tree)?,
+            tree,
+            directory,
+            _unpacked: unpacked,
+        })
+    }
+}
+
+impl Opened {
+    /// The skill with what it says about tools.
+    pub(crate) fn active(&self, places: &Places) -> ActiveSkill {
+        let mut places = places.clone();
+        places.skill = Some(self.directory.clone());
+        let mut active = ActiveSkill::new(&self.skill.name, self.tier);
+        active.allowed = self.skill.allowed_tools.as_ref().map(|tools| Allowlist::new(tools, &places));
+        active.denied = self.skill.disallowed_tools().map(|tools| Denylist::new(&tools, &places));
+        active
+    }
+
+    /// A file of the skill, as an approval names it.
+    pub(crate) fn script<'a>(&self, path: &'a str) -> anyhow::Result<&'a str> {
+        let path = path.strip_prefix("./").unwrap_or(path);
+        if self.tree.files.iter().any(|file| file.path_text() == path) {
+            return Ok(path);
+        }
+        Err(NotFoundError(format!("`{}` has no file `{path}`; see `metier show {0}`", self.skill.name))
+            .into())
+    }
 }

@@ -119,7 +119,12 @@ pub struct Question<'a> {
     pub reason: &'a str,
 }
 
-impl Question<'_> {
+impl<'a> Question<'a> {
+    /// A question about one kind of access.
+    pub const fn new(request: &'a Request<'a>, access: Access, reason: &'a str) -> Self {
+        Self { request, access, reason }
+    }
+
     /// The question in one sentence.
     pub fn text(&self) -> String {
         let trust = match self.request.tier {

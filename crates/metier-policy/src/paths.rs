@@ -42,7 +42,7 @@ impl Places {
     }
 
     /// A path as a tool would take it: absolute, `~` replaced, without `.` and `..`.
-    pub(crate) fn absolute(&self, path: &str) -> PathBuf {
+    pub fn absolute(&self, path: &str) -> PathBuf {
         let path = match path.strip_prefix('~') {
             Some("") => self.home.clone(),
             Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),

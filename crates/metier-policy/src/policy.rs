@@ -118,14 +118,12 @@ impl Policy {
                     }
                 },
             };
+            settled = answered(request, &approval);
             if !approval.granted {
                 approvals.use_up(&approval);
-                let reason = format!("a person refused that `{}` may {}", request.skill, access.verb());
-                return Decision::new(Verdict::Deny, DecisionCode::Refused, reason);
+                return settled;
             }
             used.push(approval);
-            let reason = format!("a person approved that `{}` may {}", request.skill, access.verb());
-            settled = Decision::new(Verdict::Allow, DecisionCode::Approved, reason);
         }
         // What holds once is used up by what really happens.
         for approval in &used {
@@ -134,7 +132,24 @@ impl Policy {
         settled
     }
 
-    fn decide_access(&self, request: &Request<'_>, access: Access) -> Decision {
+    /// Decides about a request by what is set and what a person has answered before, without asking or using up
+    /// anything.
+    pub fn recall(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Decision {
+        let (main, others) = request.accesses();
+        let each = std::iter::once(main).chain(others).map(|access| {
+            let decision = self.decide_access(request, access);
+            match approvals.find(request, access, session) {
+                Some(approval) if decision.verdict == Verdict::Ask => answered(request, approval),
+                _ => decision,
+            }
+        });
+        let stricter =
+            |worst: Decision, next: Decision| if next.verdict > worst.verdict { next } else { worst };
+        each.reduce(stricter).unwrap_or_else(|| self.decide(request))
+    }
+
+    /// Decides about one kind of access of a request.
+    pub fn decide_access(&self, request: &Request<'_>, access: Access) -> Decision {
         let lower = self.decide_below(request, access);
         match self.organisation_says(request, access) {
             Some(floor) if floor.verdict > lower.verdict => floor,
@@ -193,6 +208,20 @@ fn by_rule(
     };
     let reason = format!("{} {says} `{}` {}", rule.place, request.skill, access.verb());
     Decision::new(verdict, code, reason).by_rule(&rule.place)
+}
+
+/// What an answer amounts to.
+fn answered(request: &Request<'_>, approval: &Approval) -> Decision {
+    let (verdict, code, word) = if approval.granted {
+        (Verdict::Allow, DecisionCode::Approved, "approved")
+    } else {
+        (Verdict::Deny, DecisionCode::Refused, "refused")
+    };
+    Decision::new(
+        verdict,
+        code,
+        format!("a person {word} that `{}` may {}", request.skill, approval.access.verb()),
+    )
 }
 
 /// What holds where nobody set anything.

@@ -86,7 +86,8 @@ impl FromStr for Digest {
             return Err(unknown());
         }
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = pair.iter().try_fold(0, |sum, &next| Some(sum << 4 | digit(next)?)).ok_or_else(unknown)?;
+            *byte =
+                pair.iter().try_fold(0, |sum, &next| Some(sum << 4 | digit(next)?)).ok_or_else(unknown)?;
         }
         Ok(Self(bytes))
     }
@@ -124,7 +125,9 @@ mod tests {
     fn text_and_digest_are_the_same_thing() {
         let digest = Digest::of(b"x");
         assert_eq!(digest.to_string().parse::<Digest>().ok(), Some(digest));
-        for wrong in ["", "sha256:", &digest.hex(), &digest.to_string()[1..], &format!("{digest}0"), "sha256:é"] {
+        for wrong in
+            ["", "sha256:", &digest.hex(), &digest.to_string()[1..], &format!("{digest}0"), "sha256:é"]
+        {
             assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
         }
         assert!(digest.to_string().replace('1', "g").parse::<Digest>().is_err());

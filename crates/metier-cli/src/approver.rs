@@ -1,0 +1,53 @@
+//! Asking a person at the terminal.
+
+use std::io::{BufRead, IsTerminal as _, Write};
+
+use metier_policy::{Answer, Approver, Lifetime, Question};
+
+use crate::output::clean;
+
+/// Asks on a terminal, and takes anything but a clear yes for a no.
+pub(crate) struct TerminalApprover<R, W> {
+    input: R,
+    output: W,
+    /// How long an answer holds.
+    lifetime: Lifetime,
+}
+
+/// The person at this terminal, if there is one.
+pub(crate) fn person(
+    lifetime: Lifetime,
+) -> Option<TerminalApprover<std::io::StdinLock<'static>, std::io::StderrLock<'static>>> {
+    let both = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    both.then(|| TerminalApprover {
+        input: std::io::stdin().lock(),
+        output: std::io::stderr().lock(),
+        lifetime,
+    })
+}
+
+impl<R: BufRead, W: Write> Approver for TerminalApprover<R, W> {
+    fn ask(&mut self, question: &Question<'_>) -> Answer {
+        let until = match &self.lifetime {
+            Lifetime::Once => "the next time only",
+            Lifetime::Session(_) => "this session",
+            Lifetime::Digest => "until the skill changes",
+        };
+        let request = question.request;
+        let text = format!(
+            "{}\n  why     {}\n  digest  {}\n  for     {until}\nApprove? [y/N] ",
+            question.text(),
+            question.reason,
+            request.digest
+        );
+        let shown = write!(self.output, "{}", clean(&text)).and_then(|()| self.output.flush());
+        let mut line = String::new();
+        let read = shown.and_then(|()| self.input.read_line(&mut line));
+        match (read, line.trim().to_ascii_lowercase().as_str()) {
+            // Nothing came: the terminal is gone, which is no answer.
+            (Err(_) | Ok(0), _) => Answer::Nobody,
+            (Ok(_), "y" | "yes") => Answer::Approve(self.lifetime.clone()),
+            (Ok(_), _) => Answer::Refuse(self.lifetime.clone()),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
+
+use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
+use serde_json::json;
+
+use crate::approvals::ApprovalStore;
+use crate::approver;
+use crate::config::Flags;
+use crate::exit::{DeniedError, Exit};
+use crate::output::Output;
+use crate::policy;
+use crate::skills::Skills;
+
+/// Approve what a skill may do, for its present content only
+///
+/// The answer is bound to the digest of the whole skill, to the script and to the kind of access. A changed skill is
+/// asked about again. What your organisation forbids cannot be approved.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(after_help = "\
+Examples:
+  metier approve pdf --script scripts/fill.py            until the skill changes
+  metier approve pdf --script scripts/fill.py --once     for the next time only
+  metier approve pdf --script scripts/get.py --network   to reach the network, apart from running
+  metier approve pdf --script scripts/get.py --refuse    never, until the skill changes
+  metier approvals                                       what was answered")]
+pub(crate) struct Args {
+    /// The skill: its name or id
+    skill: String,
+
+    /// The script; without it, loading the skill is approved
+    #[arg(long)]
+    script: Option<String>,
+
+    /// Approve that the script reaches the network
+    #[arg(long, requires = "script", conflicts_with = "destructive")]
+    network: bool,
+
+    /// Approve that the script does what cannot be undone
+    #[arg(long, requires = "script")]
+    destructive: bool,
+
+    /// Refuse instead
+    #[arg(long)]
+    refuse: bool,
+
+    /// For the next time only
+    #[arg(long, conflicts_with = "session")]
+    once: bool,
+
+    /// As long as a session lasts
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Do not ask again
+    #[arg(long, short)]
+    yes: bool,
+
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let mut skills = Skills::find(&args.catalog, output)?;
+    skills.save(output)?;
+    let policy = policy::read(&skills.config, None)?;
+    let opened = skills.opened(&args.skill)?;
+    let (action, access) = match &args.script {
+        Some(script) => (Action::Run { script: opened.script(script)? }, args.access()),
+        None => (Action::Activate, Access::Activate),
+    };
+    let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
+    (request.network, request.destructive) = (args.network, args.destructive);
+    let decision = policy.decide_access(&request, access);
+    if decision.verdict == Verdict::Deny && !args.refuse {
+        return Err(DeniedError(format!("{}; it cannot be approved", decision.reason)).into());
+    }
+    let question = Question::new(&request, access, &decision.reason);
+    let Some(approval) = args.answer(&question) else {
+        let message = "there is nobody to ask: run this on a terminal, or add --yes";
+        return Err(DeniedError(message.to_owned()).into());
+    };
+    let id = ApprovalStore::of(&skills.environment)?.keep(&approval)?;
+    if args.json {
+        output.json(&json!({ "id": id, "approval": approval }))?;
+    } else {
+        let answer = if approval.granted { "approved" } else { "refused" };
+        let script = approval.script.as_deref().map(|script| format!(" for {script}")).unwrap_or_default();
+        output.line(format_args!("{answer}: {} of {}{script} ({id})", approval.access, approval.skill))?;
+        if decision.verdict == Verdict::Allow {
+            output.note("note: the policy allows it without being asked")?;
+        }
+    }
+    Ok(if approval.granted || args.refuse { Exit::Done } else { Exit::Denied })
+}
+
+impl Args {
+    fn access(&self) -> Access {
+        match self {
+            Self { network: true, .. } => Access::Network,
+            Self { destructive: true, .. } => Access::Destructive,
+            _ => Access::Scripts,
+        }
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        match &self.session {
+            Some(session) => Lifetime::Session(session.clone()),
+            None if self.once => Lifetime::Once,
+            None => Lifetime::Digest,
+        }
+    }
+
+    /// What the person says, here or on the command line.
+    fn answer(&self, question: &Question<'_>) -> Option<Approval> {
+        let lifetime = self.lifetime();
+        if self.refuse {
+            return Some(Approval::answer(question, false, lifetime));
+        }
+        if self.yes {
+            return Some(Approval::answer(question, true, lifetime));
+        }
+        let mut person = approver::person(lifetime)?;
+        match person.ask(question) {
+            Answer::Approve(lifetime) => Some(Approval::answer(question, true, lifetime)),
+            Answer::Refuse(lifetime) => Some(Approval::answer(question, false, lifetime)),
+            Answer::Nobody => None,
+        }
+    }
+}

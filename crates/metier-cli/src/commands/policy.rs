@@ -1,0 +1,236 @@
+//! `metier policy`: what would be decided, and why.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use metier_policy::{
+    Action, ActiveSkill, Allowlist, Call, Decision, Denylist, Mode, Places, PolicySettings, Request, Verdict,
+};
+use metier_skill::{AllowedTools, Tier};
+use serde_json::Value;
+
+use crate::approvals::ApprovalStore;
+use crate::config::{Config, Flags};
+use crate::environment::Environment;
+use crate::exit::{Exit, UsageError};
+use crate::output::Output;
+use crate::policy;
+use crate::skills::Skills;
+
+/// Ask the policy what it would decide
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    Check(CheckArgs),
+}
+
+/// Say whether a call to a tool, or a skill's script, would be allowed, and why
+///
+/// A call is held against the `allowed-tools` of every active skill: those given by `--allowed-tools`, and those that
+/// `--skill` takes from the catalog. Without `--tool` it is the skill that is asked about: whether it may be loaded or
+/// its `--script` run. Links in paths are followed on this machine; nothing is run.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exits with 0 if it is allowed, with 1 if a person would be asked, with 3 if it is denied.
+
+Examples:
+  metier policy check --allowed-tools 'Bash(git log *) Read' --tool Bash --input 'git log -3'
+  metier policy check --allowed-tools Read --tool Write --input notes.md --json
+  metier policy check --skill release-notes --tool Bash --input 'git push'
+  metier policy check --skill release-notes --script scripts/publish.sh --network")]
+pub(crate) struct CheckArgs {
+    /// The rules of an active skill: the value of its frontmatter, or a JSON list. Once for each skill
+    #[arg(long, value_name = "RULES")]
+    allowed_tools: Vec<String>,
+
+    /// Rules that deny, in the same forms. Can be repeated
+    #[arg(long, value_name = "RULES")]
+    deny: Vec<String>,
+
+    /// An active skill of the catalog, by its name or id. Can be repeated
+    #[arg(long, value_name = "NAME")]
+    skill: Vec<String>,
+
+    /// The tool that would be called, by any host's name for it
+    #[arg(long, required_unless_present = "skill")]
+    tool: Option<String>,
+
+    /// What it would be called with: a JSON object, or the command, path or address alone
+    #[arg(
+        long,
+        value_name = "TEXT_OR_JSON",
+        requires = "tool",
+        default_value = "",
+        hide_default_value = true
+    )]
+    input: String,
+
+    /// The script of the skill that would be run
+    #[arg(long, requires = "skill", conflicts_with = "tool")]
+    script: Option<String>,
+
+    /// The script wants the network
+    #[arg(long, requires = "script")]
+    network: bool,
+
+    /// The script does what cannot be undone
+    #[arg(long, requires = "script")]
+    destructive: bool,
+
+    /// The session whose approvals count
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// How far the skills of `--allowed-tools` are trusted
+    #[arg(long, default_value = "user", value_name = "TIER")]
+    tier: Tier,
+
+    /// What `allowed-tools` means: allowlist, `pre_approve` or advisory, if the policy lets you choose
+    #[arg(long, value_parser = mode)]
+    mode: Option<Mode>,
+
+    /// Work in this directory
+    #[arg(long, value_name = "DIR", help_heading = "Places")]
+    cwd: Option<PathBuf>,
+
+    /// `~` in rules and paths
+    #[arg(long, value_name = "DIR", help_heading = "Places")]
+    home: Option<PathBuf>,
+
+    /// `${CLAUDE_SKILL_DIR}` in the rules of `--allowed-tools`
+    #[arg(long, value_name = "DIR", help_heading = "Places")]
+    skill_dir: Option<PathBuf>,
+
+    /// `${CLAUDE_PLUGIN_ROOT}` in rules
+    #[arg(long, value_name = "DIR", help_heading = "Places")]
+    plugin_root: Option<PathBuf>,
+
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print `{"decision","code","reason","rule","warnings"}`
+    #[arg(long)]
+    json: bool,
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let found = Mode::ALL.into_iter().find(|mode| mode.as_str() == text.replace('-', "_"));
+    found.ok_or_else(|| "use allowlist, pre_approve or advisory".to_owned())
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let PolicyCommand::Check(args) = &args.command;
+    let decision = match &args.tool {
+        Some(tool) => check_call(args, tool, output)?,
+        None => check_skill(args, output)?,
+    };
+    if args.json {
+        output.json(&decision)?;
+    } else {
+        print(&decision, output)?;
+    }
+    Ok(match decision.verdict {
+        Verdict::Allow => Exit::Done,
+        Verdict::Ask => Exit::Findings,
+        Verdict::Deny => Exit::Denied,
+    })
+}
+
+fn print(decision: &Decision, output: &mut Output) -> anyhow::Result<()> {
+    output.row("decision", decision.verdict.as_str())?;
+    output.row("code", decision.code.as_str())?;
+    output.row("reason", &decision.reason)?;
+    if let Some(rule) = &decision.rule {
+        output.row("rule", rule)?;
+    }
+    for note in &decision.warnings {
+        output.row("warning", &format!("`{}`: {}", note.rule, note.message))?;
+    }
+    Ok(())
+}
+
+fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Result<Decision> {
+    let environment = Environment::read();
+    let places = places(args, &environment)?;
+    let skills = if args.skill.is_empty() { None } else { Some(Skills::find(&args.catalog, output)?) };
+    let config = match &skills {
+        Some(skills) => skills.config.clone(),
+        None => Config::read(&environment, &args.catalog)?,
+    };
+    let mut active = given(args, &places)?;
+    for name in &args.skill {
+        let Some(skills) = &skills else { break };
+        active.push(skills.opened(name)?.active(&places));
+    }
+    let policy = policy::read(&config, Some(&top(args)))?;
+    let call = policy::follow_links(Call::new(tool, input(&args.input)), &places);
+    let mut guard = policy.guard(active, &places);
+    for rules in &args.deny {
+        guard = guard.denying(Denylist::new(&tools(rules)?, &places));
+    }
+    Ok(guard.decide(&call))
+}
+
+fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision> {
+    let [name] = args.skill.as_slice() else {
+        return Err(UsageError("without --tool, name one --skill".to_owned()).into());
+    };
+    let skills = Skills::find(&args.catalog, output)?;
+    let policy = policy::read(&skills.config, Some(&top(args)))?;
+    let opened = skills.opened(name)?;
+    let action = match &args.script {
+        Some(script) => Action::Run { script: opened.script(script)? },
+        None => Action::Activate,
+    };
+    let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
+    (request.network, request.destructive) = (args.network, args.destructive);
+    let approvals = ApprovalStore::of(&skills.environment).and_then(|store| store.read())?;
+    Ok(policy.recall(&request, args.session.as_deref(), &approvals))
+}
+
+/// What the command line says about the policy.
+fn top(args: &CheckArgs) -> PolicySettings {
+    let mut top = PolicySettings::default();
+    top.mode = args.mode;
+    top
+}
+
+fn places(args: &CheckArgs, environment: &Environment) -> anyhow::Result<Places> {
+    let mut places = policy::places(environment, args.cwd.as_deref(), args.home.as_deref())?;
+    places.skill = args.skill_dir.as_deref().map(|path| environment.absolute(path));
+    places.plugin = args.plugin_root.as_deref().map(|path| environment.absolute(path));
+    Ok(places)
+}
+
+/// The skills whose rules stand on the command line.
+fn given(args: &CheckArgs, places: &Places) -> anyhow::Result<Vec<ActiveSkill>> {
+    let count = args.allowed_tools.len();
+    let each = args.allowed_tools.iter().enumerate().map(|(index, rules)| {
+        let name = if count == 1 { "the list".to_owned() } else { format!("list {}", index + 1) };
+        Ok(ActiveSkill::new(name, args.tier).allowing(Allowlist::new(&tools(rules)?, places)))
+    });
+    each.collect()
+}
+
+/// Rules as in the frontmatter, or a JSON list.
+fn tools(text: &str) -> anyhow::Result<AllowedTools> {
+    if text.trim_start().starts_with('[') {
+        let rules: Vec<String> = serde_json::from_str(text)
+            .map_err(|error| UsageError(format!("`{text}` is no JSON list of rules: {error}")))?;
+        return Ok(AllowedTools::from_rules(rules));
+    }
+    Ok(AllowedTools::split(text))
+}
+
+/// An object, or the text that it is.
+fn input(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(object @ Value::Object(_)) => object,
+        _ => Value::String(text.to_owned()),
+    }
+}
