@@ -7,7 +7,8 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Code, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span};
+use metier_policy::{Allowlist, Denylist, Places, RuleNote};
+use metier_skill::{AllowedTools, Code, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span};
 
 pub(crate) use github::github;
 pub(crate) use json::json;
@@ -59,7 +60,7 @@ impl Checked {
                 path,
                 name: name(&reading).map(ToOwned::to_owned),
                 is_valid: reading.is_valid(),
-                findings: reading.diagnostics.iter().map(|found| finding(found, &reading, root)).collect(),
+                findings: findings(&reading, root),
             },
             Err(error) => Self { findings: vec![failure(&error, &path)], path, name: None, is_valid: false },
         }
@@ -73,6 +74,61 @@ impl Checked {
     /// Whether there is no `SKILL.md` at all.
     pub(crate) fn lacks_file(&self) -> bool {
         self.findings.first().is_some_and(|finding| finding.code == Code::SkillMdMissing.as_str())
+    }
+}
+
+/// All findings about a skill, in the order of the file: those of its format, and what its rules for tools come to.
+fn findings(reading: &Reading, root: &Path) -> Vec<Finding> {
+    let format = reading.diagnostics.iter().map(|found| finding(found, reading, root));
+    let mut all: Vec<Finding> = format.chain(about_rules(reading, root)).collect();
+    all.sort_by_key(|finding| finding.span.map_or(0, |span| span.start));
+    all
+}
+
+fn about_rules(reading: &Reading, root: &Path) -> Vec<Finding> {
+    let Some(skill) = &reading.skill else { return Vec::new() };
+    // Which places they are does not matter to whether a rule can match, only that there are some.
+    let places = Places::new("/", "/").with_skill("/skill").with_plugin("/plugin");
+    let allowed = |tools: &AllowedTools| Allowlist::new(tools, &places).notes().to_vec();
+    let denied = |tools: &AllowedTools| Denylist::new(tools, &places).notes().to_vec();
+    let fields = [
+        ("allowed-tools", skill.allowed_tools.as_ref().map(allowed)),
+        ("disallowed-tools", skill.disallowed_tools().as_ref().map(denied)),
+    ];
+    // Parentheses are the format's business already.
+    let is_known = |note: &RuleNote| {
+        let of_rules = reading.diagnostics.iter().filter(|found| found.code == Code::AllowedToolsRule);
+        of_rules.into_iter().any(|found| found.message.contains(&format!("`{}`", note.rule.escape_debug())))
+    };
+    let notes = fields
+        .into_iter()
+        .flat_map(|(field, notes)| notes.into_iter().flatten().map(move |note| (field, note)));
+    notes
+        .filter(|(_, note)| !is_known(note))
+        .map(|(field, note)| about_rule(field, &note, reading, root))
+        .collect()
+}
+
+fn about_rule(field: &str, note: &RuleNote, reading: &Reading, root: &Path) -> Finding {
+    let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get(field));
+    let span = value.map(|value| value.span).map(|span| {
+        let within = reading.text.get(span.range()).unwrap_or_default();
+        within
+            .find(&note.rule)
+            .map_or(span, |at| Span::new(span.start + at, span.start + at + note.rule.len()))
+    });
+    let before = span.and_then(|span| reading.text.get(..span.start)).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    Finding {
+        code: note.code.as_str(),
+        severity: Severity::Warning,
+        message: format!("the rule `{}`: {}", note.rule.escape_debug(), note.message),
+        file: shown(&root.join(&reading.file)),
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+        span,
+        source: span.and_then(|span| SourceLine::around(&reading.text, span)),
+        fix: None,
     }
 }
 

@@ -43,6 +43,15 @@ impl NoteCode {
     /// Every code.
     pub const ALL: &'static [Self] = &[Self::RuleNeverMatches, Self::RuleRewritten, Self::RuleBroad];
 
+    /// One line that says what it means.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::RuleNeverMatches => "a rule about tools can never match",
+            Self::RuleRewritten => "a rule about tools is read as another, which some clients do not do",
+            Self::RuleBroad => "a rule about tools lets through more than it seems to",
+        }
+    }
+
     /// The code as it is printed.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -2,5 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "policy/independent.rs"]
+mod independent;
+#[path = "policy/properties.rs"]
+mod properties;
 #[path = "policy/vectors.rs"]
 mod vectors;

@@ -47,6 +47,8 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
     /// The text of the file; what is not UTF-8 is replaced.
     pub text: Arc<String>,
+    /// The file's name, as findings have it.
+    pub file: String,
 }
 
 impl Reading {
@@ -69,7 +71,8 @@ impl Reading {
     pub(crate) fn nothing(rules: &Rules, file: &str, code: Code, message: impl Into<String>) -> Self {
         let mut findings = Findings::new(rules, file);
         findings.report(code, Span::default(), message);
-        Self { skill: None, frontmatter: None, diagnostics: findings.finish(""), text: Arc::default() }
+        let diagnostics = findings.finish("");
+        Self { skill: None, frontmatter: None, diagnostics, text: Arc::default(), file: file.to_owned() }
     }
 }
 
@@ -97,7 +100,7 @@ pub fn read(bytes: impl Into<Vec<u8>>, origin: Origin<'_>, rules: &Rules) -> Rea
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => Arc::new(text),
-        Err(error) => return not_utf8(&error, findings),
+        Err(error) => return not_utf8(&error, origin.file, findings),
     };
     let document = document::take_apart(&text, rules, &mut findings);
     let mut skill = match &document.frontmatter {
@@ -111,10 +114,12 @@ pub fn read(bytes: impl Into<Vec<u8>>, origin: Origin<'_>, rules: &Rules) -> Rea
     if may_synthesize && let Some(skill) = synthesize(&text, origin, &mut findings) {
         let mut diagnostics = findings.finish(&text);
         diagnostics.retain(|found| found.code != Code::FrontmatterMissing);
-        return Reading { skill: Some(skill), frontmatter: None, diagnostics, text };
+        let file = origin.file.to_owned();
+        return Reading { skill: Some(skill), frontmatter: None, diagnostics, text, file };
     }
     let Document { frontmatter, .. } = document;
-    Reading { skill, frontmatter, diagnostics: findings.finish(&text), text }
+    let file = origin.file.to_owned();
+    Reading { skill, frontmatter, diagnostics: findings.finish(&text), text, file }
 }
 
 pub(crate) fn too_large(size: u64, rules: &Rules) -> String {
@@ -122,14 +127,15 @@ pub(crate) fn too_large(size: u64, rules: &Rules) -> String {
     format!("the file exceeds the size limit of {most} bytes ({size}); move parts into resources")
 }
 
-fn not_utf8(error: &std::string::FromUtf8Error, mut findings: Findings<'_>) -> Reading {
+fn not_utf8(error: &std::string::FromUtf8Error, file: &str, mut findings: Findings<'_>) -> Reading {
     let good = error.utf8_error().valid_up_to();
     // Invalid bytes become U+FFFD, which is longer; up to the first of them offsets stay true.
     let text = Arc::new(String::from_utf8_lossy(error.as_bytes()).into_owned());
     let message =
         format!("the file is not UTF-8: byte {good} is 0x{:02X}; save it as UTF-8", error.as_bytes()[good]);
     findings.report(Code::NotUtf8, Span::at(good), message);
-    Reading { skill: None, frontmatter: None, diagnostics: findings.finish(&text), text }
+    let file = file.to_owned();
+    Reading { skill: None, frontmatter: None, diagnostics: findings.finish(&text), text, file }
 }
 
 /// A skill out of a file's name and its first paragraph.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use metier_policy::NoteCode;
 use metier_skill::{Code, Profile, Severity};
 use serde_json::{Value, json};
 
@@ -19,6 +20,10 @@ const FAILURES: [(&str, &str); 3] = [
 pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     let results: Vec<Value> = checked.iter().flat_map(|skill| &skill.findings).map(result).collect();
     let mut rules: Vec<Value> = Code::ALL.iter().map(|code| rule(*code)).collect();
+    rules.extend(NoteCode::ALL.iter().map(|code| {
+        let text = json!({ "text": code.summary() });
+        json!({ "id": code.as_str(), "shortDescription": text, "defaultConfiguration": { "level": "warning" } })
+    }));
     rules.extend(FAILURES.map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })));
     output.json(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

@@ -20,7 +20,7 @@ impl Parser<'_> {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
                     self.at += 2;
-                    self.nested(b')', "a process substitution")?;
+                    self.substitution("a process substitution")?;
                     word.text.push(DYNAMIC);
                 }
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>' | b'(' => break,
@@ -178,7 +178,7 @@ impl Parser<'_> {
             }
             Some(b'(') => {
                 self.at += 1;
-                self.nested(b')', "a `$(`")?;
+                self.substitution("a `$(`")?;
             }
             Some(b'{') => {
                 self.at += 1;
@@ -274,6 +274,7 @@ impl Parser<'_> {
             }
             _ => {}
         }
+        // Shells disagree on quotes and substitutions in here, so that none of them are read.
         let mut scratch = Word::default();
         loop {
             match self.peek() {
@@ -282,25 +283,9 @@ impl Parser<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                Some(b'\'') => {
-                    // Inside double quotes it would be an apostrophe; either way this reads no less.
-                    self.oddity("a quote in a `${`");
-                    self.at += 1;
-                    self.single_quotes(&mut scratch)?;
-                }
-                Some(b'"') => {
-                    self.at += 1;
-                    self.double_quotes(&mut scratch)?;
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    self.quoted_character(&mut scratch)?;
-                }
-                Some(b'$') => self.dollar(&mut scratch, true)?,
-                Some(b'`') => self.backticks(true)?,
-                Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') => {
-                    self.at += 2;
-                    self.nested(b')', "a process substitution")?;
+                Some(b'$') if self.peek_at(1) != Some(b'(') => self.dollar(&mut scratch, true)?,
+                Some(b'\'' | b'"' | b'\\' | b'$' | b'`' | b'(' | b')') => {
+                    return Err(ShellError::Unsupported("quotes or substitutions in a `${`"));
                 }
                 Some(_) => self.quoted_character(&mut scratch)?,
             }

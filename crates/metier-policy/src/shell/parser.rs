@@ -29,6 +29,10 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) script: Script,
     pub(super) depth: usize,
+    /// How many substitutions this stands in.
+    pub(super) substitutions: usize,
+    /// What was passed over and must not be.
+    pub(super) refused: Option<ShellError>,
     /// Here-documents whose text begins after the next line break.
     pub(super) pending: Vec<HereDocument>,
 }
@@ -41,11 +45,23 @@ pub(super) struct HereDocument {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str, depth: usize) -> Self {
-        Self { text, source: text.as_bytes(), at: 0, script: Script::default(), depth, pending: Vec::new() }
+        Self {
+            text,
+            source: text.as_bytes(),
+            at: 0,
+            script: Script::default(),
+            depth,
+            substitutions: 0,
+            refused: None,
+            pending: Vec::new(),
+        }
     }
 
     fn whole(&mut self) -> Result<(), ShellError> {
         self.list()?;
+        if let Some(refused) = self.refused {
+            return Err(refused);
+        }
         match self.peek() {
             None if self.pending.is_empty() => Ok(()),
             None => Err(ShellError::Unclosed("a here-document")),
@@ -92,6 +108,7 @@ impl<'a> Parser<'a> {
         let depth = self.depth;
         let script = self.deeper(|_| {
             let mut parser = Parser::new(text, depth + 1);
+            parser.substitutions = 1;
             parser.whole()?;
             Ok(parser.script)
         })?;
@@ -100,15 +117,23 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A list up to and past a closing character.
-    pub(super) fn nested(&mut self, close: u8, what: &'static str) -> Result<(), ShellError> {
+    /// After `$(` or `<(`, to past the `)`.
+    pub(super) fn substitution(&mut self, what: &'static str) -> Result<(), ShellError> {
+        self.substitutions += 1;
+        self.nested(what)?;
+        self.substitutions -= 1;
+        Ok(())
+    }
+
+    /// A list up to and past a `)`.
+    fn nested(&mut self, what: &'static str) -> Result<(), ShellError> {
         let outer = std::mem::take(&mut self.pending);
         self.deeper(Self::list)?;
         if !self.pending.is_empty() {
             return Err(ShellError::Unclosed("a here-document"));
         }
         self.pending = outer;
-        if self.peek() != Some(close) {
+        if self.peek() != Some(b')') {
             return Err(ShellError::Unclosed(what));
         }
         self.at += 1;
@@ -122,7 +147,12 @@ impl<'a> Parser<'a> {
                 Some(b' ' | b'\t') => self.at += 1,
                 Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
                 Some(b'#') => {
-                    while self.peek().is_some_and(|byte| byte != b'\n') {
+                    while let Some(byte) = self.peek().filter(|byte| *byte != b'\n') {
+                        // Old shells look for the end of a substitution in its comments too.
+                        if self.substitutions > 0 && b"()'\"`\\".contains(&byte) {
+                            self.refused =
+                                Some(ShellError::Unsupported("signs in a comment in a substitution"));
+                        }
                         self.at += 1;
                     }
                 }
@@ -197,6 +227,9 @@ impl<'a> Parser<'a> {
                     break;
                 }
                 self.at += word.len();
+                if word == "!" && self.peek() == Some(b'(') {
+                    return Err(ShellError::Unsupported("`!(`, which is a pattern to some shells"));
+                }
                 self.blanks();
             }
             self.command()?;
@@ -238,7 +271,7 @@ impl<'a> Parser<'a> {
             }
             Some(b'(') => {
                 self.at += 1;
-                self.nested(b')', "a `(`")?;
+                self.nested("a `(`")?;
             }
             _ => match self.keyword() {
                 Some("{") => self.group()?,
@@ -355,6 +388,9 @@ impl<'a> Parser<'a> {
             if self.peek() == Some(b'(') {
                 self.at += 1;
                 self.blanks();
+            } else if self.substitutions > 0 {
+                // Old shells take the `)` after it for the end of the substitution.
+                return Err(ShellError::Unsupported("a `case` without `(` in a substitution"));
             }
             self.argument()?;
             self.blanks();

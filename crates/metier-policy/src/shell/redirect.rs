@@ -78,9 +78,18 @@ impl Parser<'_> {
             while document.strips_tabs && bare.first() == Some(&b'\t') {
                 bare = &bare[1..];
             }
+            // In a substitution, bash also ends it where the closing parenthesis follows.
+            if self.depth > 0 && bare.starts_with(&document.delimiter) && bare.contains(&b')') {
+                return Err(ShellError::Unsupported("an unusual end of a here-document"));
+            }
             if bare == document.delimiter {
                 let body = self.at..self.at + end;
                 let after = self.at + end + line.len();
+                // Some shells look for the end of a substitution in here too.
+                let count = |sign: u8| rest[..end].iter().filter(|byte| **byte == sign).count();
+                if self.substitutions > 0 && count(b'(') != count(b')') {
+                    return Err(ShellError::Unsupported("a parenthesis in a here-document in a substitution"));
+                }
                 if document.expands {
                     let text = self.text.get(body).ok_or(ShellError::Unclosed("a here-document"))?;
                     self.expand(text)?;
@@ -98,11 +107,12 @@ impl Parser<'_> {
         let depth = self.depth;
         let script = self.deeper(|_| {
             let mut parser = Parser::new(text, depth + 1);
+            parser.substitutions = 1;
             let mut scratch = Word::default();
             while parser.peek().is_some() {
                 parser.in_double_quotes(&mut scratch)?;
             }
-            Ok(parser.script)
+            parser.refused.map_or(Ok(parser.script), Err)
         })?;
         self.script.commands.extend(script.commands);
         self.script.oddities.extend(script.oddities);
