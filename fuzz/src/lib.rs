@@ -3,7 +3,9 @@
 //! The runner of this crate calls them with made-up inputs on the stable toolchain; `libfuzzer/` calls the same
 //! functions with coverage feedback.
 
-use metier_skill::{Diagnostic, Origin, Profile, Reading, Rules, apply_fixes, read};
+use metier_policy::{ActiveSkill, Allowlist, Call, Denylist, Guard, Mode, Places, Verdict};
+use metier_skill::{AllowedTools, Diagnostic, Origin, Profile, Reading, Rules, Tier, apply_fixes, read};
+use serde_json::Value;
 
 /// Reads the bytes in every profile and checks what must hold. Says what does not.
 pub fn check_read(bytes: &[u8]) -> Result<(), String> {
@@ -56,4 +58,40 @@ fn check_fixes(reading: &Reading, origin: Origin<'_>, rules: &Rules) -> Result<(
         (text, count) = apply_fixes(&again.text, &again.diagnostics);
     }
     Err(format!("fixes do not come to an end: {text:?}"))
+}
+
+/// Decides about a call and checks what must hold. The bytes are a tool, rules and an input, with U+001F between them.
+pub fn check_policy(bytes: &[u8]) -> Result<(), String> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.splitn(3, '\u{1f}');
+    let mut part = || parts.next().unwrap_or_default();
+    let (tool, rules, input) = (part(), part(), part());
+    let input =
+        serde_json::from_str(input).ok().filter(Value::is_object).unwrap_or_else(|| Value::from(input));
+    let call = Call::new(tool, input);
+    let places = Places::new("/repo", "/me").with_skill("/me/skill");
+    let tools = AllowedTools::split(rules);
+    let list = Allowlist::new(&tools, &places);
+    let skill = ActiveSkill::new("x", Tier::ThirdParty).allowing(list.clone());
+    let decide = |mode| Guard::new(mode, vec![skill.clone()]).decide(&call);
+    let strict = decide(Mode::Allowlist);
+    if strict.verdict != decide(Mode::Allowlist).verdict {
+        return Err("two decisions about one call".to_owned());
+    }
+    if (strict.verdict == Verdict::Allow) != (list.find(&call).is_ok() || strict.code.as_str() == "own-tool")
+    {
+        return Err(format!("the guard and the list disagree: {strict:?}"));
+    }
+    if decide(Mode::Advisory).verdict == Verdict::Deny || decide(Mode::PreApprove).verdict != Verdict::Ask {
+        let is_own = strict.code.as_str() == "own-tool";
+        if !is_own {
+            return Err("a mode decides what it must not".to_owned());
+        }
+    }
+    // What is both allowed and denied is denied; `Edit` allows reading and does not deny it.
+    let denied = Denylist::new(&tools, &places).find(&call).is_some();
+    if call.name() == "Bash" && strict.verdict == Verdict::Allow && !denied {
+        return Err(format!("allowed, and not denied by the same rules: {strict:?}"));
+    }
+    serde_json::to_string(&strict).map(drop).map_err(|error| error.to_string())
 }

@@ -118,7 +118,7 @@ impl Allowlist {
             Spec::Path(pattern) => {
                 let is_search = call.kind() == Kind::Search;
                 let touched = call.touched(&self.places);
-                touched.is_some_and(|paths| paths.iter().all(|path| pattern.allows(path, is_search)))
+                touched.is_some_and(|paths| paths.iter().all(|path| pattern.matches(path, is_search)))
             }
             Spec::Domain(pattern) => {
                 let urls = call.texts();
@@ -271,7 +271,7 @@ impl Allowlist {
             is_kind
                 && match &rule.spec {
                     Spec::Any => true,
-                    Spec::Path(pattern) => pattern.allows(path, false),
+                    Spec::Path(pattern) => pattern.matches(path, false),
                     _ => false,
                 }
         })

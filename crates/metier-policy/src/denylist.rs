@@ -93,7 +93,7 @@ impl Denylist {
             },
             Spec::Path(pattern) => {
                 let touched = call.touched(&self.places);
-                touched.is_none_or(|paths| paths.iter().any(|path| pattern.denies(path)))
+                touched.is_none_or(|paths| paths.iter().any(|path| pattern.matches(path, false)))
             }
             Spec::Domain(pattern) => {
                 let urls = call.texts();
@@ -116,7 +116,7 @@ impl Denylist {
     fn line_touches(&self, line: &Line, kind: Kind, spec: &Spec) -> bool {
         let Spec::Path(pattern) = spec else { return false };
         let Some(script) = &line.script else { return true };
-        let denies = |text: &str| pattern.denies(&self.places.absolute(text));
+        let denies = |text: &str| pattern.matches(&self.places.absolute(text), false);
         let is_denied = |word: &Word| {
             let Some(text) = word.literal() else { return false };
             // `--file=.env`, `-f.env`, `@.env`, `if=.env`

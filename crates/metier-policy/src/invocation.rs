@@ -342,7 +342,7 @@ fn collect(words: &[Word], ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
 }
 
 /// More ways than this to read one command are a riddle, not a command.
-const MOST_WAYS: usize = 2_000;
+const MOST_WAYS: usize = 200;
 const DEEPEST: usize = 4;
 
 /// What a shell is given as code; without a file or code it reads whatever comes.

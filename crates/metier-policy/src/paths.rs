@@ -4,6 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::rule::Purpose;
+
 /// The places that rules are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,12 +71,11 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// A pattern for paths, ready to be matched.
+/// A pattern for paths, ready to be matched for what its rule is for.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
-    allow: GlobMatcher,
-    deny: GlobMatcher,
-    /// The directory itself, where the pattern is all that is below one.
+    glob: GlobMatcher,
+    /// The directory itself, where the pattern allows all that is below one.
     directory: Option<GlobMatcher>,
 }
 
@@ -89,7 +90,7 @@ pub(crate) enum PatternProblem {
 
 impl PathPattern {
     /// Reads a pattern. The places give the anchors their meaning.
-    pub(crate) fn new(text: &str, places: &Places) -> Result<Self, PatternProblem> {
+    pub(crate) fn new(text: &str, purpose: Purpose, places: &Places) -> Result<Self, PatternProblem> {
         if text.starts_with('!') {
             return Err(PatternProblem::Negation);
         }
@@ -109,51 +110,38 @@ impl PathPattern {
             return Err(if rest.is_empty() { PatternProblem::Empty } else { PatternProblem::AboveAnchor });
         }
         let below = |glob: String| format!("{}/{glob}", escape(base).trim_end_matches('/'));
-        // A pattern without a `/` in it means that name at any depth.
-        let floats = is_relative && !rest.contains('/');
-        let allow = if floats { below(format!("**/{rest}")) } else { below(rest.to_owned()) };
-        // For a prohibition, one directory and all below it float too.
-        let one_directory = is_relative && rest.strip_suffix("/**").is_some_and(|head| !head.contains('/'));
-        let deny = if floats || one_directory { below(format!("**/{rest}")) } else { allow.clone() };
-        let directory = match allow.strip_suffix("/**") {
-            Some(directory) => Some(glob(directory, false)?),
+        // A pattern without a `/` in it means that name at any depth. For a prohibition, one directory and all below
+        // it float too.
+        let one_directory = rest.strip_suffix("/**").is_some_and(|head| !head.contains('/'));
+        let floats = is_relative && (!rest.contains('/') || (one_directory && purpose == Purpose::Deny));
+        let whole = below(if floats { format!("**/{rest}") } else { rest.to_owned() });
+        let directory = match whole.strip_suffix("/**").filter(|_| purpose == Purpose::Allow) {
+            Some(directory) => Some(glob(directory, purpose)?),
             None => None,
         };
-        Ok(Self { allow: glob(&allow, false)?, deny: glob(&deny, true)?, directory })
+        Ok(Self { glob: glob(&whole, purpose)?, directory })
     }
 
-    /// A pattern for one path and all below it, for what cannot be read as a pattern but must be kept.
+    /// A prohibition of one path and all below it, for what cannot be read as a pattern but must be kept.
     pub(crate) fn literal(path: &Path) -> Result<Self, PatternProblem> {
-        let text = escape(path);
-        Ok(Self { allow: glob(&text, false)?, deny: glob(&text, true)?, directory: None })
+        Ok(Self { glob: glob(&escape(path), Purpose::Deny)?, directory: None })
     }
 
-    /// Whether an absolute, normal path is one of those; or the directory that all of those are below.
-    pub(crate) fn allows(&self, path: &Path, or_directory: bool) -> bool {
-        with_below(&self.allow, path)
+    /// Whether an absolute, normal path is one of those, or below one; or the directory that all of those are below.
+    pub(crate) fn matches(&self, path: &Path, or_directory: bool) -> bool {
+        path.ancestors().any(|path| self.glob.is_match(path))
             || (or_directory && self.directory.as_ref().is_some_and(|directory| directory.is_match(path)))
     }
-
-    /// The same for a prohibition: letters in any case, and directories at any depth.
-    pub(crate) fn denies(&self, path: &Path) -> bool {
-        with_below(&self.deny, path)
-    }
 }
 
-/// Whether a pattern matches a path or a directory that it is in.
-fn with_below(pattern: &GlobMatcher, path: &Path) -> bool {
-    path.ancestors().any(|path| pattern.is_match(path))
-}
-
-fn glob(text: &str, any_case: bool) -> Result<GlobMatcher, PatternProblem> {
+fn glob(text: &str, purpose: Purpose) -> Result<GlobMatcher, PatternProblem> {
     // gitignore has no alternatives in braces.
     let text = text.replace('{', "[{]").replace('}', "[}]");
-    let glob = GlobBuilder::new(&text)
-        .literal_separator(true)
-        .backslash_escape(true)
-        .case_insensitive(any_case)
-        .build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|_| PatternProblem::Syntax)
+    let mut builder = GlobBuilder::new(&text);
+    builder.literal_separator(true).backslash_escape(true);
+    // Some file systems do not tell letters of one case from those of the other.
+    builder.case_insensitive(purpose == Purpose::Deny);
+    builder.build().map(|glob| glob.compile_matcher()).map_err(|_| PatternProblem::Syntax)
 }
 
 /// A path as a pattern that means just that.
@@ -174,7 +162,8 @@ mod tests {
 
     fn allows(pattern: &str, path: &str) -> bool {
         let places = Places::new("/repo", "/me");
-        PathPattern::new(pattern, &places).is_ok_and(|pattern| pattern.allows(Path::new(path), false))
+        PathPattern::new(pattern, Purpose::Allow, &places)
+            .is_ok_and(|pattern| pattern.matches(Path::new(path), false))
     }
 
     #[test]
@@ -199,9 +188,9 @@ mod tests {
     #[test]
     fn parts_of_a_base_are_no_patterns() {
         let places = Places::new("/re[p]o*", "/me");
-        let pattern = PathPattern::new("x", &places).unwrap_or_else(|_| unreachable!());
+        let pattern = PathPattern::new("x", Purpose::Allow, &places).unwrap_or_else(|_| unreachable!());
         assert!(
-            pattern.allows(Path::new("/re[p]o*/x"), false) && !pattern.allows(Path::new("/repo1/x"), false)
+            pattern.matches(Path::new("/re[p]o*/x"), false) && !pattern.matches(Path::new("/repo1/x"), false)
         );
     }
 }

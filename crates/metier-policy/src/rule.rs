@@ -335,7 +335,7 @@ impl Reader<'_> {
             let message = format!("this is read as `{meant}({spec})`; other clients pass over it");
             self.note(NoteCode::RuleRewritten, message);
         }
-        let pattern = PathPattern::new(&expanded, self.places);
+        let pattern = PathPattern::new(&expanded, self.purpose, self.places);
         let pattern = match (pattern, self.purpose) {
             (Err(PatternProblem::Syntax), Purpose::Deny) => {
                 PathPattern::literal(&self.places.absolute(&expanded))

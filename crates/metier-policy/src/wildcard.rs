@@ -71,6 +71,9 @@ impl Wildcard {
         if !text.bytes.starts_with(prefix) {
             return false;
         }
+        if !text.strict.contains(&true) {
+            return leftmost(&self.pieces, &text.bytes);
+        }
         let Some((last, middle)) = self.pieces[1..].split_last() else {
             return text.bytes.len() == prefix.len();
         };
@@ -87,24 +90,32 @@ impl Wildcard {
     /// Whether some way to read the text matches, if what is not known may be anything.
     pub(crate) fn possibly(&self, text: &[u8]) -> bool {
         let prefix = self.prefix();
-        if self.bare_too && intersects(&[&prefix[..prefix.len() - 1]], text) {
-            return true;
-        }
-        let pieces: Vec<&[u8]> = self.pieces.iter().map(Vec::as_slice).collect();
-        intersects(&pieces, text)
+        let bare = self.bare_too.then(|| [prefix[..prefix.len() - 1].to_vec()]);
+        let matches = if text.contains(&DYNAMIC) { intersects } else { leftmost };
+        bare.is_some_and(|bare| matches(&bare, text)) || matches(&self.pieces, text)
     }
+}
+
+/// Whether pieces with `*` between them match a text in which all is known: each as early as it can be.
+fn leftmost(pieces: &[Vec<u8>], text: &[u8]) -> bool {
+    let [first, others @ ..] = pieces else { return false };
+    let Some(mut rest) = text.strip_prefix(first.as_slice()) else { return false };
+    let Some((last, middle)) = others.split_last() else { return rest.is_empty() };
+    for piece in middle.iter().filter(|piece| !piece.is_empty()) {
+        let Some(at) = rest.windows(piece.len()).position(|window| window == piece) else { return false };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.ends_with(last)
 }
 
 /// Where a piece may end that comes after a `*` that begins at one of some places.
 fn after(starts: &[usize], piece: &[u8], text: &Subject) -> Vec<usize> {
     let mut ends = Vec::new();
-    let mut at = match starts.first() {
-        Some(first) => *first,
-        None => return ends,
-    };
+    let mut starts = starts.iter().copied().peekable();
+    let mut at = starts.peek().copied().unwrap_or(text.bytes.len());
     let mut open = false;
     while at + piece.len() <= text.bytes.len() {
-        open |= starts.contains(&at);
+        open |= starts.next_if_eq(&at).is_some();
         if open && text.bytes[at..].starts_with(piece) {
             ends.push(at + piece.len());
         }
@@ -116,8 +127,8 @@ fn after(starts: &[usize], piece: &[u8], text: &Subject) -> Vec<usize> {
 }
 
 /// Whether a text in which [`DYNAMIC`] stands for anything can be what some pieces with `*` between them match.
-fn intersects(pieces: &[&[u8]], text: &[u8]) -> bool {
-    let first = pieces.first().copied().unwrap_or_default();
+fn intersects(pieces: &[Vec<u8>], text: &[u8]) -> bool {
+    let first = pieces.first().map_or(&[][..], Vec::as_slice);
     // The usual case: nothing in common at the beginning.
     for (wanted, found) in first.iter().zip(text) {
         if *found == DYNAMIC {

@@ -83,16 +83,18 @@ impl Parser<'_> {
                 return Err(ShellError::Unsupported("an unusual end of a here-document"));
             }
             if bare == document.delimiter {
-                let body = self.at..self.at + end;
+                let unclosed = ShellError::Unclosed("a here-document");
+                let body = self.text.get(self.at..self.at + end).ok_or(unclosed)?;
                 let after = self.at + end + line.len();
                 // Some shells look for the end of a substitution in here too.
-                let count = |sign: u8| rest[..end].iter().filter(|byte| **byte == sign).count();
-                if self.substitutions > 0 && count(b'(') != count(b')') {
-                    return Err(ShellError::Unsupported("a parenthesis in a here-document in a substitution"));
+                let count = |sign: char| body.matches(sign).count();
+                if self.substitutions > 0 && count('(') != count(')') {
+                    return Err(ShellError::Unsupported(
+                        "a parenthesis in a here-document in a substitution",
+                    ));
                 }
                 if document.expands {
-                    let text = self.text.get(body).ok_or(ShellError::Unclosed("a here-document"))?;
-                    self.expand(text)?;
+                    self.expand(body)?;
                 }
                 self.at = after;
                 return Ok(());

@@ -1,0 +1,253 @@
+//! The readers of foreign bytes, and what inputs for each are made of.
+
+use std::path::Path;
+
+use metier_fuzz::{check_policy, check_read};
+use serde_json::Value;
+
+/// One reader of foreign bytes.
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    /// What must hold.
+    pub(crate) check: fn(&[u8]) -> Result<(), String>,
+    /// What its texts are made of.
+    pub(crate) pieces: &'static [&'static str],
+    /// How most of them begin.
+    pub(crate) begin: &'static str,
+    /// How most of them end.
+    pub(crate) end: &'static str,
+    /// Real ones.
+    pub(crate) corpus: fn() -> Vec<Vec<u8>>,
+}
+
+pub(crate) const TARGETS: &[Target] = &[
+    Target {
+        name: "read",
+        check: check_read,
+        pieces: FRONTMATTER,
+        begin: "---\n",
+        end: "\n---\nBody\n",
+        corpus: skills,
+    },
+    Target {
+        name: "policy",
+        check: check_policy,
+        pieces: CALLS,
+        begin: "Bash\u{1f}Bash(git *) Read(src/**) Edit(f)\u{1f}",
+        end: "",
+        corpus: calls,
+    },
+];
+
+/// The cases of a file of vectors.
+fn cases(path: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(path);
+    let vectors = std::fs::read(path).unwrap_or_default();
+    let vectors: Value = serde_json::from_slice(&vectors).unwrap_or_default();
+    vectors["cases"].as_array().cloned().unwrap_or_default()
+}
+
+fn skills() -> Vec<Vec<u8>> {
+    let cases = cases("metier-skill/tests/vectors/skills-ref.json");
+    let files = cases.iter().filter_map(|case| case["files"].as_object()).flat_map(|files| files.values());
+    let texts = files.filter_map(|text| Some(text.as_str()?.as_bytes().to_vec()));
+    texts.chain([b"---\nname: my-skill\ndescription: x\n---\n".to_vec()]).collect()
+}
+
+/// A tool, rules and an input, as the check takes them apart.
+fn calls() -> Vec<Vec<u8>> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let cases = cases("metier-policy/tests/allowed-tools.json");
+    let cases = cases.iter().filter(|case| case["tool"].is_string());
+    let each = cases.map(|case| [&case["tool"], &case["rules"], &case["input"]].map(text).join("\u{1f}"));
+    each.map(String::into_bytes).collect()
+}
+
+const FRONTMATTER: &[&str] = &[
+    "---\n",
+    "---",
+    "---\r\n",
+    "--- \n",
+    "...\n",
+    "\u{feff}",
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "  ",
+    "\t",
+    ": ",
+    ":",
+    "- ",
+    "-",
+    "name: my-skill\n",
+    "name: ",
+    "description: Use when fuzzing.\n",
+    "description: ",
+    "license: MIT\n",
+    "compatibility: ",
+    "metadata:\n",
+    "  author: me\n",
+    "  v: 1.0\n",
+    "allowed-tools: ",
+    "Read, Write",
+    "Bash(git *)",
+    "disable-model-invocation: yes\n",
+    "version: 1\n",
+    "Allowed_Tools: x\n",
+    "Name: x\n",
+    "# c\n",
+    " # c",
+    "|\n",
+    ">-\n",
+    "| # | x\n",
+    "  text\n",
+    "\"",
+    "'",
+    "\\",
+    "\\x41",
+    "\\u0000",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "&a",
+    "*a",
+    "!!str ",
+    "!t ",
+    "<<",
+    "=",
+    "? ",
+    "%YAML 1.2\n",
+    "@",
+    "`",
+    "null",
+    "~",
+    "yes",
+    "123",
+    "1e3",
+    "2024-01-02",
+    "0x1f",
+    "a: b: c\n",
+    "<b>",
+    "é",
+    "技能",
+    "\u{85}",
+    "\u{2028}",
+    "\0",
+    "\u{7f}",
+    "```\n",
+    "[a](b.md)",
+    "scripts/x.sh",
+    "name: \"my-skill\"\n",
+];
+
+const CALLS: &[&str] = &[
+    "\u{1f}",
+    "Bash",
+    "Read",
+    "Edit",
+    "WebFetch",
+    "PowerShell",
+    "Skill",
+    "Agent",
+    "Glob",
+    "Grep",
+    "mcp__git__x",
+    "mcp__git",
+    "Bash(git *)",
+    "Bash(* -x)",
+    "Bash(ls:*)",
+    "Read(//**)",
+    "Read(~/x)",
+    "Edit([a-)",
+    "WebFetch(domain:*.x.io)",
+    "Agent(a, b)",
+    "B*",
+    "Bash(",
+    ")",
+    "(",
+    "${CLAUDE_SKILL_DIR}",
+    "git ",
+    "git status",
+    "ls",
+    "rm -rf ",
+    "/",
+    "find . -exec ",
+    "bash -c '",
+    "xargs ",
+    "timeout 5 ",
+    "sed -n '",
+    "awk '",
+    "python -c ",
+    "{\"command\":\"ls\"}",
+    "{\"path\":[1,null]}",
+    "https://a@b/",
+    "src/../",
+    " -> ",
+    " ",
+    "\t",
+    "\n",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "(",
+    ")",
+    "{ ",
+    "; }",
+    "$(",
+    "`",
+    "\"",
+    "'",
+    "\\",
+    "<<EOF\n",
+    "EOF\n",
+    "<<'E'\n",
+    "#",
+    "if ",
+    "then ",
+    "fi",
+    "for x in ",
+    "do ",
+    "done",
+    "case a in ",
+    "esac",
+    ";;",
+    ">",
+    "<",
+    ">>",
+    "2>&1",
+    "<(",
+    "$((",
+    "))",
+    "${",
+    "}",
+    "[[ ",
+    " ]]",
+    "x=",
+    "LANG=C ",
+    "$x",
+    "*",
+    "?",
+    "[",
+    "{a,b}",
+    "~",
+    "!",
+    "time ",
+    "$'\\x41'",
+    "$\"",
+    "function f ",
+    "coproc ",
+    "\u{a0}",
+    "\u{200b}",
+    "\r",
+    "\0",
+    "é",
+    "技",
+    "s/a/b/e",
+    "1,2p",
+    "-delete",
+];
