@@ -14,6 +14,7 @@ mod decision;
 mod denylist;
 mod domain;
 mod error;
+mod glob;
 mod guard;
 mod invocation;
 mod paths;

@@ -1,9 +1,9 @@
 //! Where things are, and patterns for paths: those of gitignore, with the anchors `//`, `~/`, `/` and none.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
-
+use crate::glob::Glob;
 use crate::rule::Purpose;
 
 /// The places that rules are relative to.
@@ -71,12 +71,12 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// A pattern for paths, ready to be matched for what its rule is for.
+/// A pattern for paths below one place.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
-    glob: GlobMatcher,
-    /// The directory itself, where the pattern allows all that is below one.
-    directory: Option<GlobMatcher>,
+    base: PathBuf,
+    glob: Glob,
+    purpose: Purpose,
 }
 
 /// Why a pattern cannot be used.
@@ -109,39 +109,40 @@ impl PathPattern {
         if rest.is_empty() || rest.split('/').any(|part| part == "..") {
             return Err(if rest.is_empty() { PatternProblem::Empty } else { PatternProblem::AboveAnchor });
         }
-        let below = |glob: String| format!("{}/{glob}", escape(base).trim_end_matches('/'));
         // A pattern without a `/` in it means that name at any depth. For a prohibition, one directory and all below
         // it float too.
         let one_directory = rest.strip_suffix("/**").is_some_and(|head| !head.contains('/'));
         let floats = is_relative && (!rest.contains('/') || (one_directory && purpose == Purpose::Deny));
-        let whole = below(if floats { format!("**/{rest}") } else { rest.to_owned() });
-        let directory = match whole.strip_suffix("/**").filter(|_| purpose == Purpose::Allow) {
-            Some(directory) => Some(glob(directory, purpose)?),
-            None => None,
-        };
-        Ok(Self { glob: glob(&whole, purpose)?, directory })
+        let glob = Glob::new(rest, purpose == Purpose::Deny).ok_or(PatternProblem::Syntax)?;
+        let glob = if floats { glob.at_any_depth() } else { glob };
+        Ok(Self { base: base.to_owned(), glob, purpose })
     }
 
     /// A prohibition of one path and all below it, for what cannot be read as a pattern but must be kept.
     pub(crate) fn literal(path: &Path) -> Result<Self, PatternProblem> {
-        Ok(Self { glob: glob(&escape(path), Purpose::Deny)?, directory: None })
+        let glob = Glob::new(&escape(path), true).ok_or(PatternProblem::Syntax)?;
+        Ok(Self { base: PathBuf::from("/"), glob, purpose: Purpose::Deny })
     }
 
     /// Whether an absolute, normal path is one of those, or below one; or the directory that all of those are below.
     pub(crate) fn matches(&self, path: &Path, or_directory: bool) -> bool {
-        path.ancestors().any(|path| self.glob.is_match(path))
-            || (or_directory && self.directory.as_ref().is_some_and(|directory| directory.is_match(path)))
+        let mut found = parts(path);
+        let base = parts(&self.base);
+        // Some file systems do not tell letters of one case from those of the other.
+        let same = |(a, b): (&Cow<'_, str>, &Cow<'_, str>)| match self.purpose {
+            Purpose::Allow => a == b,
+            Purpose::Deny => a.to_lowercase() == b.to_lowercase(),
+        };
+        if found.len() < base.len() || !found.iter().zip(&base).all(same) {
+            return false;
+        }
+        self.glob.matches(&found.split_off(base.len()), or_directory)
     }
 }
 
-fn glob(text: &str, purpose: Purpose) -> Result<GlobMatcher, PatternProblem> {
-    // gitignore has no alternatives in braces.
-    let text = text.replace('{', "[{]").replace('}', "[}]");
-    let mut builder = GlobBuilder::new(&text);
-    builder.literal_separator(true).backslash_escape(true);
-    // Some file systems do not tell letters of one case from those of the other.
-    builder.case_insensitive(purpose == Purpose::Deny);
-    builder.build().map(|glob| glob.compile_matcher()).map_err(|_| PatternProblem::Syntax)
+/// The parts of an absolute path.
+fn parts(path: &Path) -> Vec<Cow<'_, str>> {
+    path.iter().skip(1).map(std::ffi::OsStr::to_string_lossy).collect()
 }
 
 /// A path as a pattern that means just that.

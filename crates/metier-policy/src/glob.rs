@@ -1,0 +1,232 @@
+//! Patterns for paths as gitignore has them: `*`, `?`, `[…]` within a part, `**` across parts.
+//!
+//! Patterns come from skills by the dozen, so that reading one must cost next to nothing.
+
+/// A pattern, part by part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Glob {
+    parts: Vec<Part>,
+    any_case: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// `**`: any number of parts.
+    Deep,
+    One(Vec<Token>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Letter(char),
+    Any,
+    Star,
+    Class { negated: bool, ranges: Vec<(char, char)> },
+}
+
+impl Glob {
+    /// Reads a pattern. `None` if it is none.
+    pub(crate) fn new(text: &str, any_case: bool) -> Option<Self> {
+        let text = if any_case { text.to_lowercase() } else { text.to_owned() };
+        let mut parts: Vec<Part> = Vec::new();
+        for part in split(&text) {
+            match part {
+                "**" if parts.last() == Some(&Part::Deep) => {}
+                "**" => parts.push(Part::Deep),
+                "" | "." => {}
+                _ => parts.push(Part::One(tokens(part)?)),
+            }
+        }
+        (!parts.is_empty()).then_some(Self { parts, any_case })
+    }
+
+    /// The pattern with `**/` before it.
+    pub(crate) fn at_any_depth(mut self) -> Self {
+        if self.parts.first() != Some(&Part::Deep) {
+            self.parts.insert(0, Part::Deep);
+        }
+        self
+    }
+
+    /// Whether it matches a path, given as its parts, or a directory that it is in. With `or_directory`, `a/**` also
+    /// matches `a`.
+    pub(crate) fn matches<T: AsRef<str>>(&self, path: &[T], or_directory: bool) -> bool {
+        let lower: Vec<String>;
+        let path: Vec<&str> = if self.any_case {
+            lower = path.iter().map(|part| part.as_ref().to_lowercase()).collect();
+            lower.iter().map(String::as_str).collect()
+        } else {
+            path.iter().map(AsRef::as_ref).collect()
+        };
+        // How many parts of the path the pattern so far can have used.
+        let mut used = vec![false; path.len() + 1];
+        used[0] = true;
+        for (index, part) in self.parts.iter().enumerate() {
+            let is_last = index + 1 == self.parts.len();
+            let mut next = vec![false; path.len() + 1];
+            match part {
+                Part::Deep => {
+                    let first = used.iter().position(|used| *used).unwrap_or(used.len());
+                    // At the end it means what is inside, not the directory itself.
+                    let first = if is_last && !or_directory { first + 1 } else { first };
+                    next.iter_mut().skip(first).for_each(|next| *next = true);
+                }
+                Part::One(tokens) => {
+                    for (at, name) in path.iter().enumerate().filter(|(at, _)| used[*at]) {
+                        next[at + 1] = is_match(tokens, name);
+                    }
+                }
+            }
+            used = next;
+        }
+        used.contains(&true)
+    }
+}
+
+/// The parts between slashes that are not escaped.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut escaped = false;
+    text.split(move |c| {
+        let is_end = c == '/' && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_end
+    })
+}
+
+fn tokens(part: &str) -> Option<Vec<Token>> {
+    let mut tokens = Vec::new();
+    let mut chars = part.chars();
+    while let Some(c) = chars.next() {
+        tokens.push(match c {
+            '*' if tokens.last() == Some(&Token::Star) => continue,
+            '*' => Token::Star,
+            '?' => Token::Any,
+            '\\' => Token::Letter(chars.next()?),
+            '[' => class(&mut chars)?,
+            other => Token::Letter(other),
+        });
+    }
+    Some(tokens)
+}
+
+/// After `[`, to past the `]`.
+fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
+    let mut ranges = Vec::new();
+    let negated = chars.as_str().starts_with(['!', '^']);
+    if negated {
+        chars.next();
+    }
+    loop {
+        let low = match chars.next()? {
+            ']' if !ranges.is_empty() => return Some(Token::Class { negated, ranges }),
+            '[' if chars.as_str().starts_with([':', '.', '=']) => return None,
+            '\\' => chars.next()?,
+            other => other,
+        };
+        let mut rest = chars.as_str().chars();
+        let is_range = rest.next() == Some('-') && rest.next().is_some_and(|c| c != ']');
+        let high = if is_range {
+            chars.next();
+            match chars.next()? {
+                '\\' => chars.next()?,
+                other => other,
+            }
+        } else {
+            low
+        };
+        if low > high {
+            return None;
+        }
+        ranges.push((low, high));
+    }
+}
+
+/// Whether tokens match a whole name. The last `*` takes one letter more whenever it goes no further.
+fn is_match(tokens: &[Token], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut token, mut letter) = (0, 0);
+    let mut star = None;
+    while letter < name.len() {
+        match tokens.get(token) {
+            Some(Token::Star) => {
+                star = Some((token, letter));
+                token += 1;
+            }
+            Some(other) if other.takes(name[letter]) => {
+                token += 1;
+                letter += 1;
+            }
+            _ => {
+                let Some((at, from)) = star else { return false };
+                star = Some((at, from + 1));
+                token = at + 1;
+                letter = from + 1;
+            }
+        }
+    }
+    tokens[token..].iter().all(|token| *token == Token::Star)
+}
+
+impl Token {
+    fn takes(&self, c: char) -> bool {
+        match self {
+            Self::Letter(letter) => *letter == c,
+            Self::Any | Self::Star => true,
+            Self::Class { negated, ranges } => {
+                ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use globset::GlobBuilder;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        let parts: Vec<&str> = path.split('/').collect();
+        Glob::new(pattern, false).is_some_and(|glob| glob.matches(&parts, false))
+    }
+
+    #[test]
+    fn parts_and_depths() {
+        assert!(matches("src", "src") && matches("src", "src/a/b") && !matches("src", "srcs"));
+        assert!(
+            matches("src/**", "src/a")
+                && !matches("src/**", "src")
+                && matches("**/a", "a")
+                && matches("**/a", "x/y/a/z")
+        );
+        assert!(matches("a/**/b", "a/b") && matches("a/**/b", "a/x/y/b") && !matches("a/**/b", "a/x"));
+        assert!(
+            matches("*.ts", "a.ts")
+                && !matches("*.ts", "a.tsx")
+                && matches("a*b*c", "aXbYbZc")
+                && !matches("a?", "a")
+        );
+        assert!(
+            matches("[a-c]x", "bx")
+                && !matches("[!a-c]x", "bx")
+                && matches("[]]x", "]x")
+                && matches("\\[a]", "[a]")
+        );
+        for wrong in ["[", "[a", "[4-0]", "a\\", "", "/", "[[:alpha:]]"] {
+            assert_eq!(Glob::new(wrong, false), None, "{wrong}");
+        }
+        assert!(Glob::new("A/É", true).is_some_and(|glob| glob.matches(&["a", "é"], false)));
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_another(pattern in "([ab*?]{1,3}|\\[[!]?[ab]{1,2}\\]|\\*\\*)(/([ab*?]{1,3}|\\*\\*)){0,3}", path in "[ab]{1,3}(/[ab]{1,3}){0,3}") {
+            // Elsewhere `**` beside letters is not what it is to git.
+            prop_assume!(!pattern.split('/').any(|part| part.contains("**") && part != "**"));
+            let other = GlobBuilder::new(&pattern).literal_separator(true).build().unwrap().compile_matcher();
+            let expected = std::path::Path::new(&path).ancestors().filter(|path| path.as_os_str() != "").any(|path| other.is_match(path));
+            prop_assert_eq!(matches(&pattern, &path), expected);
+        }
+    }
+}
