@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::domain;
-use crate::invocation;
-use crate::paths::Places;
+use crate::paths::{PathPattern, Places};
 use crate::powershell;
 use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
-use crate::shell::{self, Script, Word};
+use crate::shell::{self, Word};
+use crate::suspicion;
 use crate::tools::Kind;
 use crate::wildcard::Subject;
 
@@ -41,7 +41,7 @@ impl Denylist {
     /// The rule that denies a call, or could.
     pub fn find(&self, call: &Call) -> Option<&str> {
         let shell = (call.kind() == Kind::Shell && !self.rules.is_empty())
-            .then(|| Line::new(&call.command_line().unwrap_or_default()));
+            .then(|| Line::new(&call.command_line().unwrap_or_default(), &self.places));
         let found = self.rules.iter().find(|rule| self.is_denied_by(rule, call, shell.as_ref()));
         found.map(|rule| rule.text.as_str())
     }
@@ -66,8 +66,8 @@ impl Denylist {
                 (is_named || is_server) && self.meets(rule, Kind::Plain, call, shell)
             }
             ToolPattern::Named { name, kind } => {
-                if let (Some(line), Spec::Path(_)) = (shell, &rule.spec) {
-                    return self.line_touches(line, *kind, &rule.spec);
+                if let (Some(line), Spec::Path(pattern)) = (shell, &rule.spec) {
+                    return Self::line_touches(line, *kind, pattern);
                 }
                 denies_kind(name, *kind, &rule.spec, call) && self.meets(rule, *kind, call, shell)
             }
@@ -113,23 +113,13 @@ impl Denylist {
     }
 
     /// Whether a command line names a path that must not be read or written.
-    fn line_touches(&self, line: &Line, kind: Kind, spec: &Spec) -> bool {
-        let Spec::Path(pattern) = spec else { return false };
-        let Some(script) = &line.script else { return true };
-        let denies = |text: &str| pattern.matches(&self.places.absolute(text), false);
-        let is_denied = |word: &Word| {
-            let Some(text) = word.literal() else { return false };
-            // `--file=.env`, `-f.env`, `@.env`, `if=.env`
-            let value = text.split_once('=').map(|(_, value)| value);
-            let attached = text.get(2..).filter(|_| text.starts_with('-'));
-            [Some(text), value, attached, text.strip_prefix('@')].into_iter().flatten().any(denies)
-        };
-        script.commands.iter().any(|command| {
-            let opens = command.redirects.iter().any(|redirect| {
-                (redirect.writes || kind != Kind::Edit)
-                    && (redirect.target.literal().is_none() || is_denied(&redirect.target))
-            });
-            opens || command.words.iter().skip(1).any(is_denied)
+    fn line_touches(line: &Line, kind: Kind, pattern: &PathPattern) -> bool {
+        let Some(named) = &line.named else { return true };
+        named.iter().any(|named| match named {
+            Named::Unknown { writes } => *writes || kind != Kind::Edit,
+            Named::Path { parts, only_read } => {
+                (kind != Kind::Edit || !only_read) && pattern.matches_parts(parts, false)
+            }
         })
     }
 }
@@ -146,23 +136,57 @@ fn denies_kind(name: &str, kind: Kind, spec: &Spec, call: &Call) -> bool {
         }
 }
 
-/// A command line, taken apart once for all rules. Without a script it cannot be read, and without ways it may run
-/// anything.
+/// A command line, taken apart once for all rules.
 struct Line {
-    script: Option<Script>,
+    /// What it might run; `None` where that may be anything.
     ways: Option<Vec<Vec<u8>>>,
+    /// The files that it names; `None` where it cannot be read.
+    named: Option<Vec<Named>>,
+}
+
+/// A file that a command line names.
+enum Named {
+    /// By a redirection, and only known when it runs.
+    Unknown {
+        writes: bool,
+    },
+    Path {
+        parts: Vec<String>,
+        only_read: bool,
+    },
 }
 
 impl Line {
-    fn new(line: &str) -> Self {
-        let script = shell::parse(line).ok();
-        let ways = script.as_ref().and_then(|script| {
-            let mut all = Vec::new();
-            for command in &script.commands {
-                all.extend(invocation::deniable(command)?);
+    fn new(line: &str, places: &Places) -> Self {
+        let Ok(script) = shell::parse(line) else { return Self { ways: None, named: None } };
+        let mut ways = Some(Vec::new());
+        let mut named = Vec::new();
+        for command in &script.commands {
+            ways = ways.and_then(|mut ways: Vec<Vec<u8>>| {
+                ways.extend(suspicion::deniable(command)?);
+                Some(ways)
+            });
+            for redirect in &command.redirects {
+                match redirect.target.literal() {
+                    None => named.push(Named::Unknown { writes: redirect.writes }),
+                    Some(text) => named.push(path(text, !redirect.writes, places)),
+                }
             }
-            Some(all)
-        });
-        Self { script, ways }
+            for text in command.words.iter().skip(1).filter_map(Word::literal) {
+                // `--file=.env`, `-f.env`, `@.env`, `if=.env`
+                let is_option = text.starts_with('-');
+                let value = text.split_once('=').map(|(_, value)| value);
+                let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
+                let whole = Some(text).filter(|_| !is_option);
+                let texts = [whole, value, attached, text.strip_prefix('@')];
+                let texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
+                named.extend(texts.map(|text| path(text, false, places)));
+            }
+        }
+        Self { ways, named: Some(named) }
     }
+}
+
+fn path(text: &str, only_read: bool, places: &Places) -> Named {
+    Named::Path { parts: places.parts(text, Purpose::Deny), only_read }
 }

@@ -6,7 +6,6 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
     parts: Vec<Part>,
-    any_case: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +25,9 @@ enum Token {
 
 impl Glob {
     /// Reads a pattern. `None` if it is none.
-    pub(crate) fn new(text: &str, any_case: bool) -> Option<Self> {
-        let text = if any_case { text.to_lowercase() } else { text.to_owned() };
+    pub(crate) fn new(text: &str) -> Option<Self> {
         let mut parts: Vec<Part> = Vec::new();
-        for part in split(&text) {
+        for part in split(text) {
             match part {
                 "**" if parts.last() == Some(&Part::Deep) => {}
                 "**" => parts.push(Part::Deep),
@@ -37,7 +35,7 @@ impl Glob {
                 _ => parts.push(Part::One(tokens(part)?)),
             }
         }
-        (!parts.is_empty()).then_some(Self { parts, any_case })
+        (!parts.is_empty()).then_some(Self { parts })
     }
 
     /// The pattern with `**/` before it.
@@ -51,13 +49,6 @@ impl Glob {
     /// Whether it matches a path, given as its parts, or a directory that it is in. With `or_directory`, `a/**` also
     /// matches `a`.
     pub(crate) fn matches<T: AsRef<str>>(&self, path: &[T], or_directory: bool) -> bool {
-        let lower: Vec<String>;
-        let path: Vec<&str> = if self.any_case {
-            lower = path.iter().map(|part| part.as_ref().to_lowercase()).collect();
-            lower.iter().map(String::as_str).collect()
-        } else {
-            path.iter().map(AsRef::as_ref).collect()
-        };
         // How many parts of the path the pattern so far can have used.
         let mut used = vec![false; path.len() + 1];
         used[0] = true;
@@ -73,7 +64,7 @@ impl Glob {
                 }
                 Part::One(tokens) => {
                     for (at, name) in path.iter().enumerate().filter(|(at, _)| used[*at]) {
-                        next[at + 1] = is_match(tokens, name);
+                        next[at + 1] = is_match(tokens, name.as_ref());
                     }
                 }
             }
@@ -188,7 +179,7 @@ mod tests {
 
     fn matches(pattern: &str, path: &str) -> bool {
         let parts: Vec<&str> = path.split('/').collect();
-        Glob::new(pattern, false).is_some_and(|glob| glob.matches(&parts, false))
+        Glob::new(pattern).is_some_and(|glob| glob.matches(&parts, false))
     }
 
     #[test]
@@ -214,9 +205,8 @@ mod tests {
                 && matches("\\[a]", "[a]")
         );
         for wrong in ["[", "[a", "[4-0]", "a\\", "", "/", "[[:alpha:]]"] {
-            assert_eq!(Glob::new(wrong, false), None, "{wrong}");
+            assert_eq!(Glob::new(wrong), None, "{wrong}");
         }
-        assert!(Glob::new("A/É", true).is_some_and(|glob| glob.matches(&["a", "é"], false)));
     }
 
     proptest! {

@@ -1,17 +1,15 @@
-//! What a simple command really runs, for rules to be held against.
-//!
-//! For allowing, a command becomes one text in which the words that no `*` may cover are marked; for denying, it
-//! becomes every text that it might amount to.
+//! What a simple command really runs, for rules that allow: one text, in which the words that no `*` may cover are
+//! marked.
 
 use std::path::Path;
 
 use crate::paths::{Places, normal};
 use crate::programs::{
     self, DESTROYERS, INTERPRETERS, Interpreter, RUNNERS, RUNNING_MODULES, RUNNING_OPTIONS,
-    RUNNING_SUBCOMMANDS, RUNNING_TEXTS, SHELLS, SYSTEM_DIRECTORIES, WRAPPERS, Wrapper,
+    RUNNING_SUBCOMMANDS, RUNNING_TEXTS, SYSTEM_DIRECTORIES, WRAPPERS, Wrapper,
 };
 use crate::sed;
-use crate::shell::{Command, DYNAMIC, Word};
+use crate::shell::{Command, Word};
 use crate::wildcard::Subject;
 
 /// A blank inside a word: a rule's blank between words does not stand for it.
@@ -109,6 +107,11 @@ fn fed_marks(program: &str, words: &[Word]) -> Vec<bool> {
     if is_special { vec![true; words.len()] } else { marks(program, words) }
 }
 
+/// Whether a program runs what some of its words say.
+pub(crate) fn may_run(program: &str, words: &[Word]) -> bool {
+    marks(program, words).contains(&true)
+}
+
 /// The dynamic loader runs the program that it is given.
 fn is_loader(program: &str) -> bool {
     program.rsplit('/').next().is_some_and(|name| name.starts_with("ld-linux") || name.starts_with("ld-musl"))
@@ -123,7 +126,7 @@ pub(crate) fn interpreter(program: &str) -> Option<&'static Interpreter> {
 }
 
 /// Whether an interpreter is given a file that is named, after nothing but harmless options.
-fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool {
+pub(crate) fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool {
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
         let Some(text) = word.literal().filter(|_| !word.splits && !word.globs) else { return false };
@@ -160,7 +163,7 @@ fn git_marks(words: &[Word]) -> Vec<bool> {
 }
 
 /// Where the subcommand stands, if the words before it are options that we know.
-fn git_subcommand(words: &[Word]) -> Option<usize> {
+pub(crate) fn git_subcommand(words: &[Word]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         match word.literal().filter(|_| word.is_static()) {
@@ -284,121 +287,11 @@ fn subject(words: &[Word], marks: &[bool]) -> Subject {
     subject
 }
 
-fn push_word(text: &[u8], mark: bool, subject: &mut Subject) {
+pub(crate) fn push_word(text: &[u8], mark: bool, subject: &mut Subject) {
     for (index, piece) in text.split(|byte| *byte == b' ').enumerate() {
         if index > 0 {
             subject.push(&[BLANK], mark);
         }
         subject.push(piece, mark);
     }
-}
-
-/// Every command line that a command might amount to, for a deny rule: one that matches any of them denies it.
-/// `None` where it may run anything.
-pub(crate) fn deniable(command: &Command) -> Option<Vec<Vec<u8>>> {
-    let mut ways = Vec::new();
-    collect(&command.words, &mut ways, 0).then_some(ways)
-}
-
-fn collect(words: &[Word], ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
-    let Some(first) = words.first() else { return true };
-    ways.push(lowered(words));
-    let Some(program) = first.literal() else { return true };
-    let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
-    let name = name.as_str();
-    if name == "git" {
-        let at = git_subcommand(words).unwrap_or(1);
-        ways.push([b"git ", lowered(words.get(at..).unwrap_or_default()).as_slice()].concat());
-    }
-    if let Some(interpreter) = interpreter(name) {
-        if SHELLS.contains(&interpreter.name) {
-            return collect_code(words, ways, depth);
-        }
-        return runs_a_file(interpreter, &words[1..]) || collect_names(words, ways);
-    }
-    let runs = RUNNERS.contains(&name)
-        || WRAPPERS.iter().any(|wrapper| wrapper.name == name)
-        || programs::of(RUNNING_SUBCOMMANDS, name).is_some()
-        || programs::of(RUNNING_OPTIONS, name).is_some();
-    // Any of its words may be where the inner command begins.
-    let starts = if runs { 1..words.len() } else { 0..0 };
-    for start in starts {
-        let rest = &words[start..];
-        if rest[0].literal().is_none_or(|word| !word.starts_with('-')) && !collect(rest, ways, depth + 1) {
-            return false;
-        }
-        // `eval "rm x"`, `alias y='rm x'`: a word or a part of it can be a command line of its own.
-        let text = rest[0].literal().unwrap_or_default();
-        let value = text.split_once('=').map(|(_, value)| value);
-        let lines = [Some(text).filter(|text| text.contains([' ', ';', '$'])), value];
-        if !lines.into_iter().flatten().all(|line| collect_text(line, ways, depth)) {
-            return false;
-        }
-        if ways.len() > MOST_WAYS {
-            return false;
-        }
-    }
-    true
-}
-
-/// More ways than this to read one command are a riddle, not a command.
-const MOST_WAYS: usize = 200;
-const DEEPEST: usize = 4;
-
-/// What a shell is given as code; without a file or code it reads whatever comes.
-fn collect_code(words: &[Word], ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
-    let mut has_operand = false;
-    for (index, word) in words.iter().enumerate().skip(1) {
-        let Some(text) = word.literal() else { return false };
-        if text.starts_with('-') && !text.starts_with("--") && text.contains('c') {
-            let Some(code) = words.get(index + 1).and_then(Word::literal) else { return false };
-            if !collect_text(code, ways, depth) {
-                return false;
-            }
-            has_operand = true;
-        }
-        has_operand |= !text.starts_with('-') && !text.starts_with("/dev/");
-    }
-    has_operand
-}
-
-/// The names in code of another language: any of them may be that of a program.
-fn collect_names(words: &[Word], ways: &mut Vec<Vec<u8>>) -> bool {
-    for word in &words[1..] {
-        let Some(text) = word.literal() else { return false };
-        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
-        for name in names.filter(|name| !name.is_empty()) {
-            ways.push([name.to_ascii_lowercase().as_bytes(), b" ", &[DYNAMIC]].concat());
-        }
-    }
-    ways.len() <= MOST_WAYS
-}
-
-fn collect_text(text: &str, ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
-    if depth == DEEPEST {
-        return false;
-    }
-    let Ok(script) = crate::shell::parse(text) else { return false };
-    script.commands.iter().all(|command| collect(&command.words, ways, depth + 1))
-}
-
-/// The text in small letters, its program without a path; [`DYNAMIC`] where a word can become several.
-fn lowered(words: &[Word]) -> Vec<u8> {
-    let mut text = Subject::default();
-    for (index, word) in words.iter().enumerate() {
-        if index > 0 {
-            text.push(b" ", false);
-        }
-        let bytes = match index {
-            0 => word.text.rsplit(|byte| *byte == b'/').next().unwrap_or(&word.text),
-            _ => &word.text,
-        };
-        if word.globs && index == 0 {
-            text.push(&[DYNAMIC], false);
-        } else {
-            push_word(bytes, false, &mut text);
-        }
-    }
-    text.bytes.make_ascii_lowercase();
-    text.bytes
 }

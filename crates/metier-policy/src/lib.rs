@@ -26,6 +26,7 @@ mod rule;
 mod sed;
 mod settings;
 mod shell;
+mod suspicion;
 mod tools;
 mod wildcard;
 

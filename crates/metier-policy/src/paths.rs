@@ -54,6 +54,29 @@ impl Places {
     }
 }
 
+impl Places {
+    /// The parts of a path as a tool would take it, without making a path of it first.
+    pub(crate) fn parts(&self, path: &str, purpose: Purpose) -> Vec<String> {
+        let (base, below) = match path.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.home.as_path(), rest),
+            _ if path.starts_with('/') => (Path::new("/"), path),
+            _ => (self.cwd.as_path(), path),
+        };
+        let mut all = parts(base, purpose);
+        for part in below.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    all.pop();
+                }
+                _ if purpose == Purpose::Deny => all.push(part.to_lowercase()),
+                _ => all.push(part.to_owned()),
+            }
+        }
+        all
+    }
+}
+
 /// A path without `.` and `..`, as text alone tells. Nothing is above the root.
 pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut parts: Vec<&std::ffi::OsStr> = Vec::new();
@@ -74,7 +97,8 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
 /// A pattern for paths below one place.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
-    base: PathBuf,
+    /// The place that everything is below, part by part.
+    base: Vec<String>,
     glob: Glob,
     purpose: Purpose,
 }
@@ -113,36 +137,41 @@ impl PathPattern {
         // it float too.
         let one_directory = rest.strip_suffix("/**").is_some_and(|head| !head.contains('/'));
         let floats = is_relative && (!rest.contains('/') || (one_directory && purpose == Purpose::Deny));
-        let glob = Glob::new(rest, purpose == Purpose::Deny).ok_or(PatternProblem::Syntax)?;
+        let glob = match purpose {
+            Purpose::Allow => Glob::new(rest),
+            Purpose::Deny => Glob::new(&rest.to_lowercase()),
+        };
+        let glob = glob.ok_or(PatternProblem::Syntax)?;
         let glob = if floats { glob.at_any_depth() } else { glob };
-        Ok(Self { base: base.to_owned(), glob, purpose })
+        Ok(Self { base: parts(base, purpose), glob, purpose })
     }
 
     /// A prohibition of one path and all below it, for what cannot be read as a pattern but must be kept.
     pub(crate) fn literal(path: &Path) -> Result<Self, PatternProblem> {
-        let glob = Glob::new(&escape(path), true).ok_or(PatternProblem::Syntax)?;
-        Ok(Self { base: PathBuf::from("/"), glob, purpose: Purpose::Deny })
+        let glob = Glob::new(&escape(path).to_lowercase()).ok_or(PatternProblem::Syntax)?;
+        Ok(Self { base: Vec::new(), glob, purpose: Purpose::Deny })
     }
 
     /// Whether an absolute, normal path is one of those, or below one; or the directory that all of those are below.
     pub(crate) fn matches(&self, path: &Path, or_directory: bool) -> bool {
-        let mut found = parts(path);
-        let base = parts(&self.base);
-        // Some file systems do not tell letters of one case from those of the other.
-        let same = |(a, b): (&Cow<'_, str>, &Cow<'_, str>)| match self.purpose {
-            Purpose::Allow => a == b,
-            Purpose::Deny => a.to_lowercase() == b.to_lowercase(),
-        };
-        if found.len() < base.len() || !found.iter().zip(&base).all(same) {
-            return false;
-        }
-        self.glob.matches(&found.split_off(base.len()), or_directory)
+        self.matches_parts(&parts(path, self.purpose), or_directory)
+    }
+
+    /// The same for a path that was taken apart before.
+    pub(crate) fn matches_parts(&self, path: &[String], or_directory: bool) -> bool {
+        let below = path.strip_prefix(self.base.as_slice());
+        below.is_some_and(|below| self.glob.matches(below, or_directory))
     }
 }
 
-/// The parts of an absolute path.
-fn parts(path: &Path) -> Vec<Cow<'_, str>> {
-    path.iter().skip(1).map(std::ffi::OsStr::to_string_lossy).collect()
+/// The parts of an absolute path. For a prohibition in small letters, since some file systems do not tell them from
+/// capitals.
+fn parts(path: &Path, purpose: Purpose) -> Vec<String> {
+    let parts = path.iter().skip(1).map(std::ffi::OsStr::to_string_lossy);
+    match purpose {
+        Purpose::Allow => parts.map(Cow::into_owned).collect(),
+        Purpose::Deny => parts.map(|part| part.to_lowercase()).collect(),
+    }
 }
 
 /// A path as a pattern that means just that.
@@ -183,6 +212,9 @@ mod tests {
         assert!(allows("src/*", "/repo/src/a") && !allows("src/*", "/repo/srcs/a"));
         assert!(allows("a{b}", "/repo/a{b}") && !allows("a{b,c}", "/repo/ab"));
         assert!(!allows("../x", "/x") && !allows("", "/repo") && !allows("/", "/repo/a"));
+        let places = Places::new("/Repo", "/me");
+        let denied = PathPattern::new("SRC/É", Purpose::Deny, &places);
+        assert!(denied.is_ok_and(|pattern| pattern.matches(Path::new("/rePO/src/é"), false)));
         assert!(!allows("src/**", "/repo/src") && !allows("*.ts", "/repo/a.tsx"));
     }
 
