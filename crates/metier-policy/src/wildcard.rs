@@ -65,6 +65,10 @@ impl Wildcard {
     /// Whether every way to read the text matches.
     pub(crate) fn surely(&self, text: &Subject) -> bool {
         let prefix = self.prefix();
+        // Where even the program is strict, nothing but the whole will do.
+        if text.strict.first() == Some(&true) {
+            return self.is_exact() && text.bytes == prefix;
+        }
         if self.bare_too && text.bytes == prefix[..prefix.len() - 1] {
             return true;
         }

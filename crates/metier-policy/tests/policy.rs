@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "policy/bypasses.rs"]
+mod bypasses;
 #[path = "policy/independent.rs"]
 mod independent;
 #[path = "policy/properties.rs"]
