@@ -57,7 +57,7 @@ fn skills() -> Vec<Vec<u8>> {
 /// A tool, rules and an input, as the check takes them apart.
 fn calls() -> Vec<Vec<u8>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let cases = cases("metier-policy/tests/allowed-tools.json");
+    let cases = cases("metier-policy/tests/vectors/allowed-tools.json");
     let cases = cases.iter().filter(|case| case["tool"].is_string());
     let each = cases.map(|case| [&case["tool"], &case["rules"], &case["input"]].map(text).join("\u{1f}"));
     each.map(String::into_bytes).collect()

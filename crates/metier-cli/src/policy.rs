@@ -27,14 +27,19 @@ pub(crate) fn read(config: &Config, top: Option<&PolicySettings>) -> anyhow::Res
         named.iter().map(|(name, settings)| (name.as_str(), *settings)).collect();
     let others: Vec<_> = others.into_iter().chain(top.map(|top| ("the command line", top))).collect();
     let organisation = organisation.as_ref().map(|settings| (name.as_str(), settings));
-    Policy::new(organisation, &others)
-        .map_err(|error| anyhow::Error::new(error).context("the policy cannot be used"))
+    // What is wrong with the organisation's file is not for the person to mend.
+    Policy::new(organisation, &[]).context("the organisation's policy cannot be used")?;
+    Policy::new(organisation, &others).map_err(|error| UsageError(error.to_string()).into())
 }
 
 fn organisation(path: &Path) -> anyhow::Result<Option<PolicySettings>> {
     let text = match read_bounded(path) {
         Ok(text) => text,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        // A link that leads nowhere is a policy that is missing, not none.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+                && fs::symlink_metadata(path).is_err() =>
+        {
             return Ok(None);
         }
         Err(error) => {

@@ -12,6 +12,8 @@ mod hostile;
 mod kill;
 #[path = "cli/new.rs"]
 mod new;
+#[path = "cli/policy.rs"]
+mod policy;
 #[path = "cli/reference.rs"]
 mod reference;
 #[path = "cli/search.rs"]

@@ -7,16 +7,17 @@ use std::path::Path;
 use metier_skill::AllowedTools;
 
 use crate::call::Call;
+use crate::critical;
 use crate::decision::DecisionCode;
 use crate::domain;
-use crate::invocation::{self, Refusal};
-use crate::paths::Places;
+use crate::invocation::{self, Refusal, Way};
+use crate::paths::{self, Places};
 use crate::powershell;
-use crate::programs::{SAFE_VARIABLES, SPECIAL_NAMES};
+use crate::programs::{DESTROYERS, SAFE_VARIABLES, SPECIAL_NAMES, WRAPPERS};
 use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
-use crate::shell::{self, Command, Redirect, Script, Word};
+use crate::shell::{self, Assignment, Command, Redirect, Script, Word};
 use crate::tools::Kind;
-use crate::wildcard::Subject;
+use crate::wildcard::{Subject, Wildcard};
 
 /// A list of what is allowed, read and ready.
 ///
@@ -86,12 +87,9 @@ impl Allowlist {
     fn find_other(&self, call: &Call) -> Result<&str, Outside> {
         let found = self.rules.iter().find(|rule| self.is_allowed_by(rule, call));
         found.map(|rule| rule.text.as_str()).ok_or_else(|| {
-            let subject =
-                call.texts().first().map(|text| format!(" with `{}`", shown(text))).unwrap_or_default();
-            Outside::new(
-                DecisionCode::OutsideList,
-                format!("no rule allows `{}`{subject}", shown(call.tool())),
-            )
+            let texts = call.texts().unwrap_or_default();
+            let with = texts.first().map(|text| format!(" with `{}`", shown(text))).unwrap_or_default();
+            Outside::new(DecisionCode::OutsideList, format!("no rule allows `{}`{with}", shown(call.tool())))
         })
     }
 
@@ -101,9 +99,13 @@ impl Allowlist {
                 covers(name, *kind, &rule.spec, call) && self.meets(&rule.spec, call)
             }
             ToolPattern::Mcp { server, tool, .. } => {
+                // Where a name has `__` in it, the server may end there.
+                let is_tool = |found: &str| match tool {
+                    Some(tool) if tool.is_exact() => tool.surely(&Subject::plain(found)),
+                    Some(tool) => tool.surely(&Subject::plain(found)) && !found.contains("__"),
+                    None => !found.contains("__"),
+                };
                 let parts = call.tool().strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-                let is_tool =
-                    |found: &str| tool.as_ref().is_none_or(|tool| tool.surely(&Subject::plain(found)));
                 matches!(rule.spec, Spec::Any)
                     && parts.is_some_and(|(found, name)| found == server && !name.is_empty() && is_tool(name))
             }
@@ -114,19 +116,21 @@ impl Allowlist {
     fn meets(&self, spec: &Spec, call: &Call) -> bool {
         match spec {
             Spec::Any => true,
-            Spec::Text { text, .. } => text.surely(&Subject::plain(&call.skill_text())),
+            Spec::Text { text, .. } => {
+                call.skill_text().is_some_and(|name| text.surely(&Subject::plain(&name)))
+            }
             Spec::Path(pattern) => {
                 let is_search = call.kind() == Kind::Search;
                 let touched = call.touched(&self.places);
                 touched.is_some_and(|paths| paths.iter().all(|path| pattern.matches(path, is_search)))
             }
             Spec::Domain(pattern) => {
-                let urls = call.texts();
+                let urls = call.texts().unwrap_or_default();
                 let fits = |url: &&str| domain::host(url).is_some_and(|host| pattern.matches(&host));
                 !urls.is_empty() && urls.iter().all(fits)
             }
             Spec::Names(names) => {
-                let texts = call.texts();
+                let texts = call.texts().unwrap_or_default();
                 !texts.is_empty() && texts.iter().all(|text| names.iter().any(|name| name == text))
             }
             Spec::Argument { .. } => false,
@@ -138,12 +142,13 @@ impl Allowlist {
             return Ok(rule);
         }
         let line = call.command_line().unwrap_or_default();
-        let commands = powershell::commands(&line).ok_or_else(|| {
-            Outside::new(
-                DecisionCode::NotParsed,
-                "it is more than plain PowerShell commands, which cannot be judged",
-            )
-        })?;
+        let commands =
+            powershell::commands(&line).filter(|_| call.brings_more().is_none()).ok_or_else(|| {
+                Outside::new(
+                    DecisionCode::NotParsed,
+                    "it is more than plain PowerShell commands, which cannot be judged",
+                )
+            })?;
         let mut first = None;
         for command in &commands {
             let rule = self.texts("PowerShell").find(|(_, text)| text.surely(command));
@@ -158,23 +163,35 @@ impl Allowlist {
         let script = shell::parse(&line);
         if let Some(rule) = self.any("Bash") {
             // Even who may do everything does not mean this.
-            for command in script.iter().flat_map(|script| &script.commands) {
-                if let Err(Refusal::Critical(what)) = invocation::allowable(command, &self.places) {
-                    return Err(critical(&what));
-                }
-            }
-            return Ok(rule);
+            let commands = script.iter().flat_map(|script| &script.commands);
+            let found = commands.into_iter().find_map(|command| critical::anywhere(command, &self.places));
+            return found.map_or(Ok(rule), |what| Err(destroys(&what)));
         }
         if !self.rules.iter().any(|rule| rule.is_for("Bash")) {
-            return Err(Outside::new(
-                DecisionCode::OutsideList,
-                format!("no rule allows `{}`", shown(call.tool())),
-            ));
+            return Err(no_command(&line));
         }
         let script = script.map_err(|error| {
             Outside::new(DecisionCode::NotParsed, format!("the command cannot be read: {error}"))
         })?;
+        if let Some(what) = call.brings_more() {
+            let reason = format!("`{what}` beside the command can change what runs");
+            return Err(Outside::new(DecisionCode::NotJudged, reason));
+        }
+        self.check_place(call, &script)?;
         self.find_script(&script)
+    }
+
+    /// Elsewhere than in the working directory, paths mean something else, and `git` reads another's settings.
+    fn check_place(&self, call: &Call, script: &Script) -> Result<(), Outside> {
+        let directory = call.directory(&self.places).filter(|directory| *directory != self.places.cwd);
+        let Some(directory) = directory else { return Ok(()) };
+        let redirects = script.commands.iter().any(|command| !command.redirects.is_empty());
+        if directory.starts_with(&self.places.cwd) && !redirects && !runs(script, &["git"]) {
+            return Ok(());
+        }
+        let directory = directory.to_string_lossy();
+        let reason = format!("what it does in `{}` cannot be judged from here", shown(&directory));
+        Err(Outside::new(DecisionCode::NotJudged, reason))
     }
 
     fn find_script(&self, script: &Script) -> Result<&str, Outside> {
@@ -183,7 +200,7 @@ impl Allowlist {
         }
         let mut first = None;
         for command in &script.commands {
-            Self::check_assignments(command)?;
+            check_assignments(command)?;
             if let Some(rule) = self.find_command(command)? {
                 first.get_or_insert(rule);
             }
@@ -191,30 +208,8 @@ impl Allowlist {
                 self.check_redirect(redirect)?;
             }
         }
-        Self::check_directory(script)?;
+        check_moves(script)?;
         first.ok_or_else(no_line)
-    }
-
-    fn check_assignments(command: &Command) -> Result<(), Outside> {
-        // A loop's variable stands alone; its name may be any that means nothing to anybody.
-        let is_loop = |name: &str| {
-            command.words.is_empty()
-                && command.redirects.is_empty()
-                && name.starts_with(|c: char| c.is_ascii_lowercase())
-                && !name.contains(|c: char| c.is_ascii_uppercase())
-                && !SPECIAL_NAMES.contains(&name)
-        };
-        let is_fine = |assignment: &shell::Assignment| {
-            SAFE_VARIABLES.contains(&assignment.name.as_str())
-                || (assignment.is_loop && is_loop(&assignment.name))
-        };
-        match command.assignments.iter().find(|assignment| !is_fine(assignment)) {
-            None => Ok(()),
-            Some(shell::Assignment { name, .. }) => Err(Outside::new(
-                DecisionCode::UnknownVariable,
-                format!("setting `{name}` could change what runs"),
-            )),
-        }
     }
 
     /// The rule that allows a simple command; none is needed where nothing is run.
@@ -223,7 +218,7 @@ impl Allowlist {
             return Ok(None);
         }
         let ways = invocation::allowable(command, &self.places).map_err(|refusal| match refusal {
-            Refusal::Critical(what) => critical(&what),
+            Refusal::Critical(what) => destroys(&what),
             Refusal::Program => {
                 let program = command.words.first().map(display).unwrap_or_default();
                 let reason =
@@ -231,10 +226,29 @@ impl Allowlist {
                 Outside::new(DecisionCode::UnknownProgram, reason)
             }
         })?;
-        let rule = self.texts("Bash").find(|(_, text)| ways.iter().any(|way| text.surely(way)));
-        let (rule, _) =
-            rule.ok_or_else(|| no_command(&command.words.iter().map(display).collect::<Vec<_>>().join(" ")))?;
-        Ok(Some(rule))
+        let rule = self.texts("Bash").find(|(_, text)| ways.iter().any(|way| text.surely(&way.subject)));
+        match rule {
+            Some((rule, _)) => Ok(Some(rule)),
+            None => Err(self.why_not(command, &ways)),
+        }
+    }
+
+    /// Where a rule would do but for a word that it does not name, that is what to say.
+    fn why_not(&self, command: &Command, ways: &[Way]) -> Outside {
+        let text = command.words.iter().map(display).collect::<Vec<_>>().join(" ");
+        let would_do = |way: &Way| {
+            let unmarked = Subject { strict: vec![false; way.subject.bytes.len()], ..way.subject.clone() };
+            self.texts("Bash").any(|(_, text)| text.surely(&unmarked))
+        };
+        let Some(word) = ways.iter().filter(|way| would_do(way)).find_map(|way| way.marked.as_ref()) else {
+            return no_command(&text);
+        };
+        let reason = format!(
+            "`{}` can run or change more than it seems, so that no `*` stands for it in `{}`",
+            shown(word),
+            shown(&text)
+        );
+        Outside::new(DecisionCode::OutsideList, reason)
     }
 
     /// Files that a redirection opens: what it writes needs a rule, what it reads one or to lie where one works.
@@ -252,10 +266,10 @@ impl Allowlist {
         if matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin") {
             return Ok(());
         }
-        if text.starts_with("/dev/") {
+        let path = paths::normal(&self.places.cwd.join(text));
+        if path.starts_with("/dev") || path.starts_with("/proc") {
             return refuse("");
         }
-        let path = self.places.absolute(text);
         let is_here = |directory: &Path| path.starts_with(directory);
         let is_inside = is_here(&self.places.cwd) || self.places.skill.as_deref().is_some_and(is_here);
         if self.covers_path(&path, redirect.writes) || (!redirect.writes && is_inside) {
@@ -277,29 +291,6 @@ impl Allowlist {
         })
     }
 
-    /// After a `cd`, relative paths mean something else, and `git` reads another repository's settings.
-    fn check_directory(script: &Script) -> Result<(), Outside> {
-        let program =
-            |command: &Command| command.words.iter().find_map(|word| word.literal().map(str::to_owned));
-        let moves = |command: &Command| matches!(program(command).as_deref(), Some("cd" | "pushd" | "popd"));
-        if !script.commands.iter().any(moves) {
-            return Ok(());
-        }
-        let runs_git = script
-            .commands
-            .iter()
-            .any(|command| command.words.iter().any(|word| word.literal() == Some("git")));
-        let is_relative =
-            |redirect: &Redirect| redirect.target.literal().is_none_or(|target| !target.starts_with('/'));
-        let redirects = script.commands.iter().flat_map(|command| &command.redirects).any(is_relative);
-        if runs_git || redirects {
-            let what = if runs_git { "`git`" } else { "a redirection" };
-            let reason = format!("`cd` and {what} in one command cannot be judged; use a command each");
-            return Err(Outside::new(DecisionCode::NotJudged, reason));
-        }
-        Ok(())
-    }
-
     /// The rule that allows every use of a tool.
     fn any(&self, tool: &str) -> Option<&str> {
         let rule = self.rules.iter().find(|rule| rule.is_for(tool) && matches!(rule.spec, Spec::Any));
@@ -307,7 +298,7 @@ impl Allowlist {
     }
 
     /// The rules about command lines of a tool.
-    fn texts(&self, tool: &'static str) -> impl Iterator<Item = (&str, &crate::wildcard::Wildcard)> {
+    fn texts(&self, tool: &'static str) -> impl Iterator<Item = (&str, &Wildcard)> {
         self.rules.iter().filter(move |rule| rule.is_for(tool)).filter_map(|rule| match &rule.spec {
             Spec::Text { text, .. } => Some((rule.text.as_str(), text)),
             _ => None,
@@ -332,9 +323,61 @@ fn covers(name: &str, kind: Kind, spec: &Spec, call: &Call) -> bool {
         }
 }
 
-fn critical(what: &str) -> Outside {
-    let reason =
-        format!("it would destroy or change `{}` with all that is in it; no rule allows that", shown(what));
+fn check_assignments(command: &Command) -> Result<(), Outside> {
+    // A loop's variable stays in the shell; its name may be any that means nothing to anybody.
+    let is_loop = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && !name.contains(|c: char| c.is_ascii_uppercase())
+            && !SPECIAL_NAMES.contains(&name)
+    };
+    let is_fine = |assignment: &&Assignment| {
+        SAFE_VARIABLES.contains(&assignment.name.as_str())
+            || (assignment.is_loop && is_loop(&assignment.name))
+    };
+    match command.assignments.iter().find(|assignment| !is_fine(assignment)) {
+        None => Ok(()),
+        Some(Assignment { name, .. }) => {
+            let reason = format!("setting `{name}` could change what runs");
+            Err(Outside::new(DecisionCode::UnknownVariable, reason))
+        }
+    }
+}
+
+/// After a `cd`, relative paths mean something else, and `git` reads another repository's settings.
+fn check_moves(script: &Script) -> Result<(), Outside> {
+    let is_move = |word: &Word| matches!(word.literal(), Some("cd" | "pushd" | "popd" | "chdir"));
+    let wraps = |word: &Word| WRAPPERS.iter().any(|wrapper| word.literal() == Some(wrapper.name));
+    let moves = |command: &Command| {
+        let is_wrapped = command.words.first().is_some_and(wraps);
+        command.words.iter().take(if is_wrapped { usize::MAX } else { 1 }).any(is_move)
+    };
+    if !script.commands.iter().any(moves) {
+        return Ok(());
+    }
+    let is_relative =
+        |redirect: &Redirect| redirect.target.literal().is_none_or(|target| !target.starts_with('/'));
+    let what = if runs(script, &["git"]) {
+        "`git`"
+    } else if script.commands.iter().flat_map(|command| &command.redirects).any(is_relative) {
+        "a redirection"
+    } else if runs(script, DESTROYERS) {
+        "what destroys or changes files"
+    } else {
+        return Ok(());
+    };
+    let reason = format!("`cd` and {what} in one command cannot be judged; use a command each");
+    Err(Outside::new(DecisionCode::NotJudged, reason))
+}
+
+/// Whether a script may run one of some programs.
+fn runs(script: &Script, programs: &[&str]) -> bool {
+    let mut words = script.commands.iter().flat_map(|command| &command.words);
+    words.any(|word| word.literal().is_some_and(|word| programs.contains(&word)))
+}
+
+fn destroys(what: &str) -> Outside {
+    let what = shown(what);
+    let reason = format!("it would destroy or change `{what}` with all that is in it; no rule allows that");
     Outside::new(DecisionCode::CriticalPath, reason)
 }
 

@@ -1,6 +1,6 @@
 //! One call to a tool, as a host is about to make it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -50,7 +50,8 @@ impl Call {
 
     /// The paths that the call is about, as they stand in it.
     pub fn paths(&self) -> Vec<&str> {
-        if matches!(self.kind(), Kind::Read | Kind::Search | Kind::Edit) { self.texts() } else { Vec::new() }
+        let is_file = matches!(self.kind(), Kind::Read | Kind::Search | Kind::Edit);
+        self.texts().filter(|_| is_file).unwrap_or_default()
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -62,7 +63,12 @@ impl Call {
         if let Value::String(text) = &self.input {
             return Some(text.clone());
         }
-        let mut lines = self.known?.fields.iter().filter_map(|field| self.input.get(field));
+        let mut lines = self
+            .known?
+            .fields
+            .iter()
+            .filter_map(|field| self.input.get(field))
+            .filter(|line| !line.is_null());
         let line = match lines.next()? {
             Value::String(text) => text.clone(),
             Value::Array(words) => joined(words)?,
@@ -72,18 +78,39 @@ impl Call {
         lines.next().is_none().then_some(line)
     }
 
-    /// What a rule can be about: the texts of the arguments that the table names.
-    pub(crate) fn texts(&self) -> Vec<&str> {
+    /// Whether a shell's call brings more than a command: an environment, another shell, words to add.
+    pub(crate) fn brings_more(&self) -> Option<&'static str> {
+        let more = ["env", "environment", "shell", "args", "arguments", "stdin", "executable", "interpreter"];
+        let is_something = |value: &Value| match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            _ => true,
+        };
+        more.into_iter().find(|name| self.input.get(name).is_some_and(is_something))
+    }
+
+    /// The directory that a shell's call would run in, if it names one.
+    pub(crate) fn directory(&self, places: &Places) -> Option<PathBuf> {
+        let names = ["workdir", "cwd", "working_directory", "directory", "dir_path"];
+        let value =
+            names.into_iter().find_map(|name| self.input.get(name)).filter(|value| !value.is_null())?;
+        // What is no text is nowhere.
+        Some(value.as_str().map_or_else(|| PathBuf::from("/"), |path| places.absolute(path)))
+    }
+
+    /// What a rule can be about: the texts of the arguments that the table names. `None` where one is no text.
+    pub(crate) fn texts(&self) -> Option<Vec<&str>> {
         if let Value::String(text) = &self.input {
-            return vec![text];
+            return Some(vec![text]);
         }
         let fields = self.known.map_or(&[][..], |tool| tool.fields);
-        let values = fields.iter().filter_map(|field| self.input.get(field));
-        let each = values.flat_map(|value| match value {
-            Value::Array(items) => items.iter().collect(),
-            other => vec![other],
-        });
-        each.filter_map(Value::as_str).collect()
+        let mut texts = Vec::new();
+        // Some hosts' tools name files in a list of what to do with each.
+        let is_deep = matches!(self.kind(), Kind::Read | Kind::Search | Kind::Edit);
+        collect(&self.input, fields, is_deep, &mut texts)?;
+        Some(texts)
     }
 
     /// An argument by its name.
@@ -91,34 +118,39 @@ impl Call {
         self.input.get(name)
     }
 
-    /// What a rule about skills is held against: the name, and what it is given. Empty where that is not plain.
-    pub(crate) fn skill_text(&self) -> String {
+    /// What a rule about skills is held against: the name, and what it is given. `None` where that is not plain.
+    pub(crate) fn skill_text(&self) -> Option<String> {
         // Two names are one too many.
-        let [name] = self.texts()[..] else { return String::new() };
-        match self.argument("args").or_else(|| self.argument("arguments")) {
-            Some(Value::String(args)) if !args.is_empty() => format!("{name} {args}"),
-            None | Some(Value::Null | Value::String(_)) => name.to_owned(),
-            Some(other) => format!("{name} {other}"),
+        let [name] = self.texts()?[..] else { return None };
+        let mut text = name.to_owned();
+        for args in ["args", "arguments"].into_iter().filter_map(|field| self.argument(field)) {
+            match args {
+                Value::Null => {}
+                Value::String(args) if args.is_empty() => {}
+                Value::String(args) => text = format!("{text} {args}"),
+                other => text = format!("{text} {other}"),
+            }
         }
+        Some(text)
     }
 
     /// Every path that is touched: as named, and where links lead. `None` if that cannot be told.
     pub(crate) fn touched(&self, places: &Places) -> Option<Vec<PathBuf>> {
         let mut touched = Vec::new();
-        for text in self.texts() {
-            if text.contains('\0') {
+        let is_glob = self.known.is_some_and(|tool| tool.name == "Glob");
+        for text in self.texts()? {
+            if !is_plain_path(text) {
                 return None;
             }
             // `a -> b` is how a link is shown; should a file be called so, it is judged by more than its name.
-            for part in text.split(" -> ") {
-                touched.push(places.absolute(part));
-            }
-            if text.contains(" -> ") {
-                touched.push(places.absolute(text));
+            let parts = text.split(" -> ").chain(text.contains(" -> ").then_some(text));
+            touched.extend(parts.map(|part| places.absolute(part)));
+            if is_glob && leads_out(text) {
+                return None;
             }
         }
-        if self.known.is_some_and(|tool| tool.name == "Glob") && self.input.is_object() {
-            touched = self.below_of_glob(places);
+        if is_glob && self.input.is_object() {
+            touched = self.below_of_glob(places)?;
         }
         // A search without a directory is one of the working directory.
         if touched.is_empty() && self.kind() == Kind::Search {
@@ -128,24 +160,70 @@ impl Call {
         (!touched.is_empty()).then_some(touched)
     }
 
-    /// The directory that a pattern of `Glob` is searched below.
-    fn below_of_glob(&self, places: &Places) -> Vec<PathBuf> {
-        let text = |name| self.input.get(name).and_then(Value::as_str);
-        let base = ["path", "dir_path", "directory"].into_iter().find_map(text).unwrap_or(".");
-        let pattern = text("pattern").unwrap_or_default();
-        let fixed = pattern.find(['*', '?', '[', '{']).map_or(pattern, |end| {
+    /// The directories that patterns of `Glob` are searched below.
+    fn below_of_glob(&self, places: &Places) -> Option<Vec<PathBuf>> {
+        let text = |name| self.input.get(name).filter(|value| !value.is_null()).map(Value::as_str);
+        let pattern = text("pattern").unwrap_or(Some(""))?;
+        let fixed = pattern.find(['*', '?', '[', '{', '(']).map_or(pattern, |end| {
             pattern[..end]
                 .rsplit_once('/')
-                .map_or("", |(directory, _)| if directory.is_empty() { "/" } else { directory })
+                .map_or("", |(above, _)| if above.is_empty() { "/" } else { above })
         });
-        let base = places.absolute(base);
-        let rest = &pattern[fixed.len()..];
-        // A way up after a pattern leads anywhere.
-        if Path::new(rest).components().any(|part| part == std::path::Component::ParentDir) {
-            return vec![PathBuf::from("/")];
+        let mut bases = Vec::new();
+        for name in ["path", "dir_path", "directory"] {
+            if let Some(base) = text(name) {
+                bases.push(places.absolute(base?));
+            }
         }
-        vec![crate::paths::normal(&base.join(fixed))]
+        if bases.is_empty() {
+            bases.push(places.cwd.clone());
+        }
+        Some(bases.iter().map(|base| crate::paths::normal(&base.join(fixed))).collect())
     }
+}
+
+/// The texts of some fields of an object. `None` where one is something else.
+fn collect<'a>(value: &'a Value, fields: &[&str], is_deep: bool, texts: &mut Vec<&'a str>) -> Option<()> {
+    match value {
+        Value::Array(items) => items.iter().try_for_each(|item| collect(item, fields, is_deep, texts)),
+        Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+            match value {
+                Value::Null => {}
+                _ if !fields.contains(&name.as_str()) => {
+                    if is_deep {
+                        collect(value, fields, is_deep, texts)?;
+                    }
+                }
+                Value::Array(items) => {
+                    texts.extend(items.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?);
+                }
+                other => texts.push(other.as_str()?),
+            }
+            Some(())
+        }),
+        _ => Some(()),
+    }
+}
+
+/// Whether a text is a path to every host: no blanks around it, nobody else's home, no address, no variable.
+fn is_plain_path(text: &str) -> bool {
+    let is_home = !text.starts_with('~') || text == "~" || text.starts_with("~/");
+    !text.contains(['\0', '\\'])
+        && text.trim() == text
+        && is_home
+        && !text.contains("://")
+        && !text.starts_with('$')
+}
+
+/// Whether a pattern for files can lead out of where it is searched: by a way up after a pattern, or by an alternative.
+fn leads_out(pattern: &str) -> bool {
+    if pattern.starts_with('~') || pattern.contains("[.") {
+        return true;
+    }
+    let Some(special) = pattern.find(['*', '?', '[', '{', '(']) else { return false };
+    let rest = &pattern[special..];
+    rest.contains("..")
+        || ["{/", ",/", "|/", "(/", "{~", ",~", "|~", "(~"].iter().any(|way| rest.contains(way))
 }
 
 /// A list of words as one command line.

@@ -5,11 +5,12 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::domain;
+use crate::glob::Glob;
 use crate::paths::{PathPattern, Places};
 use crate::powershell;
 use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
-use crate::shell::{self, Word};
-use crate::suspicion;
+use crate::shell::{self, Command, Word};
+use crate::suspicion::Suspects;
 use crate::tools::Kind;
 use crate::wildcard::Subject;
 
@@ -40,8 +41,8 @@ impl Denylist {
 
     /// The rule that denies a call, or could.
     pub fn find(&self, call: &Call) -> Option<&str> {
-        let shell = (call.kind() == Kind::Shell && !self.rules.is_empty())
-            .then(|| Line::new(&call.command_line().unwrap_or_default(), &self.places));
+        let shell =
+            (call.kind() == Kind::Shell && !self.rules.is_empty()).then(|| Line::new(call, &self.places));
         let found = self.rules.iter().find(|rule| self.is_denied_by(rule, call, shell.as_ref()));
         found.map(|rule| rule.text.as_str())
     }
@@ -86,23 +87,27 @@ impl Denylist {
                     commands
                         .is_none_or(|commands| commands.iter().any(|command| text.possibly(&command.bytes)))
                 }
-                _ => {
-                    let name = call.skill_text();
-                    name.is_empty() || text.possibly(name.as_bytes())
-                }
+                _ => call.skill_text().is_none_or(|name| {
+                    let name = name.trim().trim_start_matches('/');
+                    let bare = name.split_whitespace().next().unwrap_or_default();
+                    text.possibly(name.as_bytes()) || text.possibly(bare.as_bytes())
+                }),
             },
             Spec::Path(pattern) => {
                 let touched = call.touched(&self.places);
-                touched.is_none_or(|paths| paths.iter().any(|path| pattern.matches(path, false)))
+                touched.is_none_or(|paths| paths.iter().any(|path| pattern.matches(path, true)))
             }
             Spec::Domain(pattern) => {
-                let urls = call.texts();
+                let urls = call.texts().unwrap_or_default();
                 urls.is_empty()
                     || urls.iter().any(|url| domain::host(url).is_none_or(|host| pattern.matches(&host)))
             }
             Spec::Names(names) => {
-                let texts = call.texts();
-                texts.is_empty() || texts.iter().any(|text| names.iter().any(|name| name == text))
+                let texts = call.texts().unwrap_or_default();
+                texts.is_empty()
+                    || texts
+                        .iter()
+                        .any(|text| names.iter().any(|name| name.eq_ignore_ascii_case(text.trim())))
             }
             Spec::Argument { name, value } => match call.argument(name) {
                 None | Some(Value::Null) => false,
@@ -115,11 +120,10 @@ impl Denylist {
     /// Whether a command line names a path that must not be read or written.
     fn line_touches(line: &Line, kind: Kind, pattern: &PathPattern) -> bool {
         let Some(named) = &line.named else { return true };
-        named.iter().any(|named| match named {
-            Named::Unknown { writes } => *writes || kind != Kind::Edit,
-            Named::Path { parts, only_read } => {
-                (kind != Kind::Edit || !only_read) && pattern.matches_parts(parts, false)
-            }
+        named.iter().filter(|named| kind != Kind::Edit || !named.only_read).any(|named| match &named.path {
+            Named::Unknown => true,
+            Named::Known(parts) => pattern.matches_parts(parts, true),
+            Named::Ending(name) => pattern.may_end_with(name),
         })
     }
 }
@@ -141,52 +145,126 @@ struct Line {
     /// What it might run; `None` where that may be anything.
     ways: Option<Vec<Vec<u8>>>,
     /// The files that it names; `None` where it cannot be read.
-    named: Option<Vec<Named>>,
+    named: Option<Vec<Mention>>,
 }
 
 /// A file that a command line names.
-enum Named {
-    /// By a redirection, and only known when it runs.
-    Unknown {
-        writes: bool,
-    },
-    Path {
-        parts: Vec<String>,
-        only_read: bool,
-    },
+struct Mention {
+    path: Named,
+    only_read: bool,
 }
 
+enum Named {
+    /// Only known when it runs.
+    Unknown,
+    Known(Vec<String>),
+    /// What is known is how it ends: a pattern for the last part, or the part itself.
+    Ending(Glob),
+}
+
+/// Programs that read the files they are given, and change none.
+const READERS: &[&str] = &[
+    "cat",
+    "ls",
+    "head",
+    "tail",
+    "wc",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "diff",
+    "cmp",
+    "stat",
+    "file",
+    "du",
+    "tree",
+    "less",
+    "more",
+    "od",
+    "xxd",
+    "hexdump",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "cksum",
+    "strings",
+    "realpath",
+    "readlink",
+    "basename",
+    "dirname",
+    "test",
+    "[",
+    "cut",
+    "nl",
+    "jq",
+    "echo",
+    "cd",
+];
+
 impl Line {
-    fn new(line: &str, places: &Places) -> Self {
-        let Ok(script) = shell::parse(line) else { return Self { ways: None, named: None } };
-        let mut ways = Some(Vec::new());
+    fn new(call: &Call, places: &Places) -> Self {
+        let script = call.command_line().and_then(|line| shell::parse(&line).ok());
+        let Some(script) = script else { return Self { ways: None, named: None } };
+        let mut suspects = Suspects::default();
         let mut named = Vec::new();
-        for command in &script.commands {
-            ways = ways.and_then(|mut ways: Vec<Vec<u8>>| {
-                ways.extend(suspicion::deniable(command)?);
-                Some(ways)
-            });
-            for redirect in &command.redirects {
-                match redirect.target.literal() {
-                    None => named.push(Named::Unknown { writes: redirect.writes }),
-                    Some(text) => named.push(path(text, !redirect.writes, places)),
-                }
+        let mut is_known = true;
+        let mut open = script.commands;
+        // Code that is given to others is looked at as well, and code in that, a few times over.
+        for _ in 0..4 {
+            let moves =
+                open.iter().any(|command| command.words.iter().any(|word| word.literal() == Some("cd")));
+            for command in &open {
+                is_known &= suspects.add(command);
+                mentions(command, moves, places, &mut named);
             }
-            for text in command.words.iter().skip(1).filter_map(Word::literal) {
-                // `--file=.env`, `-f.env`, `@.env`, `if=.env`
-                let is_option = text.starts_with('-');
-                let value = text.split_once('=').map(|(_, value)| value);
-                let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
-                let whole = Some(text).filter(|_| !is_option);
-                let texts = [whole, value, attached, text.strip_prefix('@')];
-                let texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
-                named.extend(texts.map(|text| path(text, false, places)));
-            }
+            open = std::mem::take(&mut suspects.nested);
         }
-        Self { ways, named: Some(named) }
+        Self { ways: (is_known && open.is_empty()).then_some(suspects.ways), named: Some(named) }
     }
 }
 
-fn path(text: &str, only_read: bool, places: &Places) -> Named {
-    Named::Path { parts: places.parts(text, Purpose::Deny), only_read }
+/// The files that a command names.
+fn mentions(command: &Command, moves: bool, places: &Places, named: &mut Vec<Mention>) {
+    for redirect in &command.redirects {
+        let path = match redirect.target.literal() {
+            None => vec![Named::Unknown],
+            Some(_) => names(&redirect.target, moves, places),
+        };
+        named.extend(path.into_iter().map(|path| Mention { path, only_read: !redirect.writes }));
+    }
+    let program = command.words.first().and_then(Word::literal).unwrap_or_default();
+    let only_read = READERS.contains(&program);
+    let values = command.assignments.iter().map(|assignment| &assignment.value);
+    for word in command.words.iter().skip(1).chain(&command.mentions).chain(values) {
+        named.extend(names(word, moves, places).into_iter().map(|path| Mention { path, only_read }));
+    }
+}
+
+/// The paths that a word may be: all of it, or a part.
+fn names(word: &Word, moves: bool, places: &Places) -> Vec<Named> {
+    let Some(text) = word.literal() else {
+        // `"$PWD/.env"`: how it ends is known.
+        let text = String::from_utf8_lossy(&word.text);
+        let last = text.rsplit_once('/').map(|(_, last)| last).filter(|last| !last.contains('\0'));
+        return last.and_then(ending).into_iter().collect();
+    };
+    // `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `file:///repo/.env`
+    let is_option = text.starts_with('-');
+    let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
+    let pieces = text.split(['=', '@', ':', ',']).filter(|piece| !piece.starts_with('-'));
+    let all = Some(text).filter(|_| !is_option).into_iter().chain(attached).chain(pieces);
+    let mut named = Vec::new();
+    for piece in all.filter(|piece| !piece.is_empty()) {
+        let last = piece.rsplit('/').next().unwrap_or(piece);
+        if word.globs || (moves && !piece.starts_with('/')) {
+            named.extend(ending(last));
+        }
+        named.push(Named::Known(places.parts(piece, Purpose::Deny)));
+    }
+    named
+}
+
+fn ending(last: &str) -> Option<Named> {
+    Glob::new(&last.to_lowercase()).map(Named::Ending)
 }

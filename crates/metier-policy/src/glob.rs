@@ -46,6 +46,16 @@ impl Glob {
         self
     }
 
+    /// The last part, if it is a plain name.
+    pub(crate) fn last_name(&self) -> Option<String> {
+        let Some(Part::One(tokens)) = self.parts.last() else { return None };
+        let letters = tokens.iter().map(|token| match token {
+            Token::Letter(letter) => Some(*letter),
+            _ => None,
+        });
+        letters.collect()
+    }
+
     /// Whether it matches a path, given as its parts, or a directory that it is in. With `or_directory`, `a/**` also
     /// matches `a`.
     pub(crate) fn matches<T: AsRef<str>>(&self, path: &[T], or_directory: bool) -> bool {

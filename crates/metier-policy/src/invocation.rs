@@ -1,12 +1,12 @@
 //! What a simple command really runs, for rules that allow: one text, in which the words that no `*` may cover are
 //! marked.
 
-use std::path::Path;
-
-use crate::paths::{Places, normal};
+use crate::awk;
+use crate::paths::Places;
 use crate::programs::{
-    self, DESTROYERS, INTERPRETERS, Interpreter, RUNNERS, RUNNING_MODULES, RUNNING_OPTIONS,
-    RUNNING_SUBCOMMANDS, RUNNING_TEXTS, SYSTEM_DIRECTORIES, WRAPPERS, Wrapper,
+    self, DESTROYERS, FED_LANGUAGES, INTERPRETERS, Interpreter, NO_CLUSTERS, PLAIN_GIT, READING_FORMS,
+    RUNNERS, RUNNING_MODULES, RUNNING_OPTIONS, RUNNING_SUBCOMMANDS, RUNNING_TEXTS, SCRIPT_RUNNERS, WRAPPERS,
+    Wrapper,
 };
 use crate::sed;
 use crate::shell::{Command, Word};
@@ -24,27 +24,61 @@ pub(crate) enum Refusal {
     Critical(String),
 }
 
+/// One way to write a command for an allow rule.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) subject: Subject,
+    /// The first word that a rule must name.
+    pub(crate) marked: Option<String>,
+}
+
 /// The ways to write a command for an allow rule: one that matches any of them allows it.
-pub(crate) fn allowable(command: &Command, places: &Places) -> Result<Vec<Subject>, Refusal> {
+pub(crate) fn allowable(command: &Command, places: &Places) -> Result<Vec<Way>, Refusal> {
     let mut ways = Vec::new();
     let mut words = command.words.as_slice();
-    let mut is_fed = false;
+    let mut by_xargs = false;
     loop {
         let Some(first) = words.first() else { return Ok(ways) };
         let program = first.program().ok_or(Refusal::Program)?;
-        if let Some(what) = critical(program, &words[1..], places) {
+        if let Some(what) = crate::critical::find(program, &words[1..], places) {
             return Err(Refusal::Critical(what));
         }
         let Some(inner) = wrapper(program).and_then(|wrapper| inner(wrapper, words)) else {
-            let marks = if is_fed { fed_marks(program, words) } else { marks(program, words) };
-            ways.push(subject(words, &marks));
+            let name = base_name(program);
+            let has_file = words[1..].iter().any(|word| word.text.first() != Some(&b'-'));
+            let is_read = reads_code(name) || (interpreter(name).is_some() && !has_file);
+            let is_strict = (by_xargs && is_special(name)) || (command.is_fed && is_read);
+            let marks = if is_strict { vec![true; words.len()] } else { marks(program, words) };
+            ways.push(way(words, &marks));
             return Ok(ways);
         };
         // A rule may also spell out all of it, wrapper and all.
-        ways.push(subject(words, &vec![true; words.len()]));
-        is_fed |= program == "xargs";
+        ways.push(way(words, &vec![true; words.len()]));
+        by_xargs |= program == "xargs";
         words = &words[inner..];
     }
+}
+
+fn way(words: &[Word], marks: &[bool]) -> Way {
+    let marked = words.iter().zip(marks).find(|(_, mark)| **mark);
+    let marked = marked.map(|(word, _)| String::from_utf8_lossy(&word.text).replace('\0', "…"));
+    Way { subject: subject(words, marks), marked }
+}
+
+/// A program's name without its path.
+pub(crate) fn base_name(program: &str) -> &str {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// The name without a version: `pip3.12` is `pip`.
+fn family(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
+}
+
+/// What a table says about a program, by its name or without its version.
+fn of<'a, T: ?Sized>(table: &'a [(&str, &'a T)], name: &str) -> Option<&'a T> {
+    programs::of(table, name).or_else(|| programs::of(table, family(name)))
 }
 
 fn wrapper(program: &str) -> Option<&'static Wrapper> {
@@ -71,95 +105,115 @@ fn inner(wrapper: &Wrapper, words: &[Word]) -> Option<usize> {
     }
     // What comes between must be plain, or it could be an option after all.
     let skipped = words.get(1..at + wrapper.operands)?;
-    let is_plain = |word: &Word| word.is_static();
-    (skipped.iter().all(is_plain) && at + wrapper.operands < words.len()).then_some(at + wrapper.operands)
+    (skipped.iter().all(Word::is_static) && at + wrapper.operands < words.len())
+        .then_some(at + wrapper.operands)
 }
 
 /// Which words only a rule's own words may stand for.
 fn marks(program: &str, words: &[Word]) -> Vec<bool> {
     let all = || vec![true; words.len()];
-    if RUNNERS.contains(&program) || wrapper(program).is_some() || is_loader(program) {
+    let name = base_name(program);
+    let is_loader = name.starts_with("ld-linux") || name.starts_with("ld-musl");
+    let is_editor = name.starts_with("vim") || name.ends_with("vim");
+    if RUNNERS.contains(&name) || wrapper(name).is_some() || is_loader || is_editor {
         return all();
     }
-    if let Some(interpreter) = interpreter(program) {
-        return if runs_a_file(interpreter, &words[1..]) { vec![false; words.len()] } else { all() };
-    }
-    if program == "git" {
-        return git_marks(words);
-    }
-    if matches!(program, "sed" | "gsed") {
-        return if sed::is_plain(&words[1..]) { vec![false; words.len()] } else { all() };
+    let arguments = &words[1..];
+    let is_plain = match name {
+        "sed" | "gsed" => sed::is_plain(arguments),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::is_plain(arguments),
+        "sqlite3" => arguments.iter().all(is_plain_for_sqlite),
+        _ => interpreter(name).is_none_or(|interpreter| runs_a_file(interpreter, arguments)),
+    };
+    if !is_plain {
+        return all();
     }
     let mut marks = vec![false; words.len()];
-    mark_subcommand(program, words, 1, &mut marks);
-    mark_arguments(program, words, &mut marks);
+    let subcommand = if name == "git" {
+        let Some(at) = git_subcommand(words) else { return all() };
+        // A rule must name the options; what they are given may vary if it says so.
+        for (mark, word) in marks.iter_mut().zip(words).take(at).skip(1) {
+            *mark = word.text.first() == Some(&b'-')
+                && !HARMLESS_GIT.contains(&word.literal().unwrap_or_default());
+        }
+        at
+    } else {
+        1
+    };
+    mark_subcommand(name, words, subcommand, &mut marks);
+    mark_script(name, words, &mut marks);
+    mark_arguments(name, words, &mut marks);
+    if let Some(sub) = words.get(subcommand).and_then(Word::literal) {
+        let key = format!("{name} {sub}");
+        mark_arguments(&key, &words[subcommand..], &mut marks[subcommand..]);
+    }
     marks
 }
 
-/// The same for a command that is given further words from a pipe: what has special words may get any of them.
-fn fed_marks(program: &str, words: &[Word]) -> Vec<bool> {
-    let is_special = programs::of(RUNNING_OPTIONS, program).is_some()
-        || programs::of(RUNNING_SUBCOMMANDS, program).is_some()
-        || programs::of(RUNNING_TEXTS, program).is_some()
-        || interpreter(program).is_some()
-        || DESTROYERS.contains(&program)
-        || matches!(program, "sed" | "gsed" | "tee" | "cp" | "dd" | "ln");
-    if is_special { vec![true; words.len()] } else { marks(program, words) }
-}
+/// Options before a subcommand of `git` that change nothing.
+const HARMLESS_GIT: &[&str] =
+    &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version"];
 
 /// Whether a program runs what some of its words say.
 pub(crate) fn may_run(program: &str, words: &[Word]) -> bool {
     marks(program, words).contains(&true)
 }
 
-/// The dynamic loader runs the program that it is given.
-fn is_loader(program: &str) -> bool {
-    program.rsplit('/').next().is_some_and(|name| name.starts_with("ld-linux") || name.starts_with("ld-musl"))
+/// Whether a program has words that are special, so that it must not get words that nobody sees.
+fn is_special(name: &str) -> bool {
+    of(RUNNING_OPTIONS, name).is_some()
+        || of(RUNNING_SUBCOMMANDS, name).is_some()
+        || of(RUNNING_TEXTS, name).is_some()
+        || interpreter(name).is_some()
+        || DESTROYERS.contains(&name)
+        || matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "sqlite3" | "tee" | "cp" | "dd" | "ln")
+}
+
+/// Whether a program takes what it reads for commands of its own, some of which run others.
+fn reads_code(name: &str) -> bool {
+    FED_LANGUAGES.contains(&family(name)) || FED_LANGUAGES.contains(&name)
 }
 
 /// The interpreter of that name, whatever its version.
 pub(crate) fn interpreter(program: &str) -> Option<&'static Interpreter> {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    let name = name.strip_suffix(".exe").unwrap_or(name);
-    let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    INTERPRETERS.iter().find(|interpreter| interpreter.name == base || interpreter.name == name)
+    let name = base_name(program);
+    INTERPRETERS.iter().find(|interpreter| interpreter.name == family(name) || interpreter.name == name)
 }
 
 /// Whether an interpreter is given a file that is named, after nothing but harmless options.
 pub(crate) fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool {
+    if let [only] = arguments
+        && matches!(only.bare(), Some("--version" | "--help" | "-V" | "-v"))
+    {
+        return true;
+    }
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
         let Some(text) = word.literal().filter(|_| !word.splits && !word.globs) else { return false };
         match text.strip_prefix('-') {
-            Some("-version" | "-help" | "V") => return true,
             Some("m") if interpreter.name == "python" => {
-                let module = arguments.next().and_then(Word::bare);
-                return module
-                    .is_some_and(|module| !RUNNING_MODULES.contains(&module) && !module.starts_with('-'));
+                let module =
+                    arguments.next().and_then(Word::bare).and_then(|module| module.split('.').next());
+                let runs = |module: &str| RUNNING_MODULES.contains(&module) || module.starts_with('-');
+                // `pip` has settings of its own, which name programs.
+                let is_pip = module == Some("pip");
+                let is_plain = !is_pip || arguments.next().is_some_and(|word| word.bare() != Some("config"));
+                return is_plain && module.is_some_and(|module| !runs(module));
             }
             Some(letters)
                 if !letters.is_empty() && letters.chars().all(|c| interpreter.plain.contains(c)) => {}
             Some(_) => return false,
-            None => return !text.is_empty() && !text.starts_with('+') && !text.starts_with("/dev/"),
+            None => return !text.is_empty() && !text.starts_with('+') && !is_device(text),
         }
     }
     false
 }
 
-/// `git` takes options before its subcommand that run programs or point it elsewhere.
-fn git_marks(words: &[Word]) -> Vec<bool> {
-    let mut marks = vec![false; words.len()];
-    let Some(subcommand) = git_subcommand(words) else { return vec![true; words.len()] };
-    // A rule must name the options; what they are given may vary if it says so.
-    for (mark, word) in marks.iter_mut().zip(words).take(subcommand).skip(1) {
-        *mark = word.text.first() == Some(&b'-');
-    }
-    mark_subcommand("git", words, subcommand, &mut marks);
-    mark_arguments("git", words, &mut marks);
-    if let Some(name) = words[subcommand].literal() {
-        mark_arguments(&format!("git {name}"), &words[subcommand..], &mut marks[subcommand..]);
-    }
-    marks
+/// Whether a path may lead to a device or a descriptor, however far up it climbs.
+fn is_device(path: &str) -> bool {
+    let climbs = path.starts_with('/') || path.split('/').any(|part| part == "..");
+    let path = crate::paths::normal(&std::path::Path::new("/").join(path));
+    climbs && (path.starts_with("/dev") || path.starts_with("/proc"))
 }
 
 /// Where the subcommand stands, if the words before it are options that we know.
@@ -168,7 +222,8 @@ pub(crate) fn git_subcommand(words: &[Word]) -> Option<usize> {
     while let Some(word) = words.get(at) {
         match word.literal().filter(|_| word.is_static()) {
             Some(
-                "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env",
+                "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env"
+                | "--attr-source" | "--super-prefix" | "--shallow-file",
             ) => at += 2,
             Some(option) if option.starts_with('-') => at += 1,
             Some(_) => return Some(at),
@@ -181,98 +236,116 @@ pub(crate) fn git_subcommand(words: &[Word]) -> Option<usize> {
 
 /// Marks all of a command whose subcommand runs something.
 fn mark_subcommand(program: &str, words: &[Word], at: usize, marks: &mut [bool]) {
-    let Some(names) = programs::of(RUNNING_SUBCOMMANDS, program) else { return };
+    let Some(names) = of(RUNNING_SUBCOMMANDS, program) else { return };
     // The first word that is no option; what cannot be read might be it.
     let mut rest = words.iter().enumerate().skip(at);
     let found = rest.find(|(_, word)| !word.literal().is_some_and(|word| word.starts_with('-')));
     let Some((place, word)) = found else { return };
     let Some(name) = word.literal().filter(|_| word.is_static()) else { return marks.fill(true) };
+    // `npm` takes the beginning of a name for the name.
+    let is_beginning = |long: &&&str| program == "npm" && name.len() > 2 && long.starts_with(name);
     // An option before it may have taken it as its value.
     let unsure = place > at && words[at..].iter().filter_map(Word::literal).any(|word| names.contains(&word));
-    if names.contains(&name) || unsure {
-        return marks.fill(true);
+    let key = format!("{program} {name}");
+    if names.contains(&name) || unsure || names.iter().any(|long| is_beginning(&long)) {
+        let only_reads = programs::of(READING_FORMS, &key).unwrap_or_default();
+        let next = words.get(place + 1).and_then(Word::bare);
+        if unsure || !next.is_some_and(|next| only_reads.contains(&next)) {
+            return marks.fill(true);
+        }
     }
     if !program.contains(' ') {
-        mark_subcommand(&format!("{program} {name}"), words, place + 1, marks);
+        mark_subcommand(&key, words, place + 1, marks);
+    }
+}
+
+/// Marks all of a command with which a package manager would run a program by its name.
+fn mark_script(program: &str, words: &[Word], marks: &mut [bool]) {
+    let Some(known) = programs::of(SCRIPT_RUNNERS, program) else { return };
+    let mut operands = words[1..].iter().filter(|word| word.text.first() != Some(&b'-'));
+    let Some(mut first) = operands.next() else { return };
+    // `bun run` runs programs as well as scripts.
+    if program == "bun" && first.literal() == Some("run") {
+        let Some(next) = operands.next() else { return };
+        first = next;
+    }
+    let is_known = first.literal().is_some_and(|name| known.contains(&name));
+    if !is_known && operands.next().is_some() {
+        marks.fill(true);
     }
 }
 
 /// Marks the options and texts with which a program runs something.
 fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
-    let options = programs::of(RUNNING_OPTIONS, program).unwrap_or_default();
-    let texts = programs::of(RUNNING_TEXTS, program).unwrap_or_default();
+    let options = of(RUNNING_OPTIONS, program).unwrap_or_default();
+    let texts = of(RUNNING_TEXTS, program).unwrap_or_default();
     if options.is_empty() && texts.is_empty() {
         return;
     }
-    for (word, mark) in words.iter().zip(marks).skip(1) {
-        *mark |= match word.literal().filter(|_| !word.splits) {
+    let is_plain_git =
+        program == "git" && words.iter().filter_map(Word::literal).any(|word| PLAIN_GIT.contains(&word));
+    for (index, word) in words.iter().enumerate().skip(1) {
+        marks[index] |= match word.literal().filter(|_| !word.splits) {
             Some(text) => {
-                options.iter().any(|option| is_option(text, option))
+                options.iter().any(|option| is_option(program, text, index, option))
                     || texts.iter().any(|running| text.contains(running))
-                    || (!options.is_empty() && word.globs && word.may_begin_with(b'-'))
+                    || (!options.is_empty() && !is_plain_git && word.globs && word.may_begin_with(b'-'))
             }
             // It might become one.
-            None => word.may_begin_with(b'-') || !texts.is_empty(),
+            None => {
+                !is_plain_git
+                    && (word.splits || program != "gh")
+                    && (word.may_begin_with(b'-') || !texts.is_empty())
+            }
         };
     }
 }
 
 /// Whether a word is an option, perhaps shortened, perhaps with its value attached.
-fn is_option(word: &str, option: &str) -> bool {
+fn is_option(program: &str, word: &str, index: usize, option: &str) -> bool {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     if name == option {
         return true;
     }
-    if option.starts_with("--") {
-        return name.len() > 2 && option.starts_with(name);
+    if let Some(long) = option.strip_prefix("--") {
+        return name.strip_prefix("--").is_some_and(|name| !name.is_empty() && long.starts_with(name));
     }
-    // `-xVALUE`, and `-abx` for several letters in one word; options such as `-exec` are words of their own.
-    let Some(letter) = option.strip_prefix('-').filter(|letter| letter.len() == 1) else { return false };
-    word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
+    let Some(letters) = option.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return false };
+    // `tar cfI` is `tar -cfI`.
+    let is_old_style = index == 1 && program.ends_with("tar") && !word.contains(['/', '.']);
+    let Some(given) = word.strip_prefix('-').or(Some(word).filter(|_| is_old_style)) else { return false };
+    if letters.len() > 1 {
+        // Some programs take `--exec` for `-exec`; a value may be attached.
+        return given.strip_prefix('-').unwrap_or(given).starts_with(letters);
+    }
+    // `-xVALUE`, and `-abx` for several letters in one word.
+    let clusters = !NO_CLUSTERS.contains(&program) && !given.starts_with('-');
+    given.starts_with(letters) || (clusters && given.contains(letters))
 }
 
-/// What a command would destroy that nobody means to, if it is such a command.
-fn critical(program: &str, arguments: &[Word], places: &Places) -> Option<String> {
-    let program = program.rsplit('/').next().unwrap_or(program);
-    if !DESTROYERS.contains(&program) {
-        return None;
-    }
-    let is_option = |word: &&Word| word.text.first() == Some(&b'-');
-    let mut recursive = arguments.iter().filter(is_option).filter_map(Word::literal);
-    let recursive =
-        recursive.any(|word| word == "--recursive" || (!word.starts_with("--") && word.contains(['r', 'R'])));
-    if program != "mv" && program != "shred" && !recursive {
-        return None;
-    }
-    let targets = arguments.iter().filter(|word| !is_option(word));
-    let mut found = targets.filter_map(|word| critical_target(word, places));
-    found.next()
-}
-
-fn critical_target(word: &Word, places: &Places) -> Option<String> {
-    let Some(text) = word.literal() else {
-        // An empty variable before a `/`, or one that nobody knows, can be anything.
-        return Some("a path that is only known when it runs".to_owned());
-    };
-    let at_home = text.strip_prefix('~').filter(|_| word.tilde);
-    let path = match at_home {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", places.home.display()),
-        Some(_) => return Some(text.to_owned()),
-        None => text.to_owned(),
-    };
-    let path = normal(&places.cwd.join(path));
-    // `/*` is as bad as `/`; what a pattern leads to further down is not known either.
-    let upper = if word.globs {
-        path.ancestors().find(|path| !has_pattern(path)).unwrap_or(Path::new("/"))
-    } else {
-        &path
-    };
-    let is_system = SYSTEM_DIRECTORIES.iter().any(|directory| upper == Path::new(directory));
-    (is_system || upper == places.home || places.home.starts_with(upper)).then(|| text.to_owned())
-}
-
-fn has_pattern(path: &Path) -> bool {
-    path.to_string_lossy().contains(['*', '?', '['])
+/// Whether `sqlite3` takes a word for something that cannot run a program or write a file.
+fn is_plain_for_sqlite(word: &Word) -> bool {
+    const READING: &[&str] = &[
+        ".schema",
+        ".tables",
+        ".dump",
+        ".headers",
+        ".mode",
+        ".databases",
+        ".indexes",
+        ".indices",
+        ".width",
+        ".nullvalue",
+    ];
+    let Some(text) = word.literal() else { return !word.may_begin_with(b'.') && !word.may_begin_with(b'-') };
+    let names = ["writefile", "load_extension", "edit", "fts3_tokenizer"];
+    let command = text.split_whitespace().next().unwrap_or_default();
+    let is_command = command.starts_with('.') && command.len() > 1 && !command.contains('/');
+    let has_command = text.contains("\n.") || (is_command && !READING.contains(&command));
+    !has_command
+        && !text.contains('|')
+        && !names.iter().any(|name| text.to_ascii_lowercase().contains(name))
+        && !matches!(text, "-cmd" | "-init" | "--cmd" | "--init")
 }
 
 /// The text of a command, its words separated by one blank each.
@@ -282,6 +355,7 @@ fn subject(words: &[Word], marks: &[bool]) -> Subject {
         if index > 0 {
             subject.push(b" ", *mark);
         }
+        subject.climbs |= word.text.split(|byte| *byte == b'/').any(|part| part == b"..");
         push_word(&word.text, *mark, &mut subject);
     }
     subject
@@ -294,4 +368,13 @@ pub(crate) fn push_word(text: &[u8], mark: bool, subject: &mut Subject) {
         }
         subject.push(piece, mark);
     }
+}
+
+/// The same for words that another shell has read.
+pub(crate) fn subject_of(words: &[String]) -> Subject {
+    let words: Vec<Word> =
+        words.iter().map(|word| Word { text: word.clone().into_bytes(), ..Word::default() }).collect();
+    let marks =
+        words.first().and_then(Word::literal).map(|program| marks(program, &words)).unwrap_or_default();
+    subject(&words, &marks)
 }

@@ -9,7 +9,9 @@
 
 mod allowlist;
 mod approval;
+mod awk;
 mod call;
+mod critical;
 mod decision;
 mod denylist;
 mod domain;

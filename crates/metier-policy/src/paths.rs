@@ -157,6 +157,11 @@ impl PathPattern {
         self.matches_parts(&parts(path, self.purpose), or_directory)
     }
 
+    /// Whether a path whose last part matches another pattern may be one of those.
+    pub(crate) fn may_end_with(&self, last: &Glob) -> bool {
+        self.glob.last_name().is_some_and(|name| last.matches(&[name], false))
+    }
+
     /// The same for a path that was taken apart before.
     pub(crate) fn matches_parts(&self, path: &[String], or_directory: bool) -> bool {
         let below = path.strip_prefix(self.base.as_slice());

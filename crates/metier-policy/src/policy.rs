@@ -152,7 +152,7 @@ impl Policy {
     pub fn decide_access(&self, request: &Request<'_>, access: Access) -> Decision {
         let lower = self.decide_below(request, access);
         match self.organisation_says(request, access) {
-            Some(floor) if floor.verdict > lower.verdict => floor,
+            Some(floor) if floor.verdict >= lower.verdict && floor.verdict != Verdict::Allow => floor,
             _ => lower,
         }
     }

@@ -1,5 +1,6 @@
 //! PowerShell command lines: only the plainest are taken apart, everything else is refused.
 
+use crate::invocation::subject_of;
 use crate::wildcard::Subject;
 
 /// Names that PowerShell gives to its own commands.
@@ -39,6 +40,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("irm", "invoke-restmethod"),
     ("icm", "invoke-command"),
     ("ii", "invoke-item"),
+    ("sajb", "start-job"),
     ("saps", "start-process"),
     ("start", "start-process"),
     ("gps", "get-process"),
@@ -116,7 +118,6 @@ const RUNNERS: &[&str] = &[
     "cscript",
     "msbuild",
     "npx",
-    "git",
     "sudo",
     "ssh",
     "set-variable",
@@ -126,30 +127,22 @@ const RUNNERS: &[&str] = &[
     ".",
 ];
 
-/// Whether only a rule that spells out the command allows it. `git` is one, but only with options before its subcommand.
-fn is_runner(words: &[&str]) -> bool {
-    let Some(first) = words.first() else { return true };
-    if *first == "git" {
-        return words
-            .get(1)
-            .is_none_or(|word| word.starts_with('-') || matches!(*word, "config" | "difftool" | "bisect"));
-    }
-    RUNNERS.contains(first)
-}
-
 /// The commands of a line, in small letters and by their full names. `None` where it is more than plain commands.
 pub(crate) fn commands(line: &str) -> Option<Vec<Subject>> {
     let mut commands = Vec::new();
     for part in split(line)? {
-        let lower = part.to_lowercase();
-        let mut words: Vec<&str> = lower.split_ascii_whitespace().collect();
+        let mut words: Vec<String> = part.split_ascii_whitespace().map(str::to_owned).collect();
         let first = words.first_mut()?;
-        if let Some((_, name)) = ALIASES.iter().find(|(alias, _)| alias == first) {
-            *first = name;
+        // `Module\Command` is the command.
+        let name = first.rsplit('\\').next().unwrap_or(first).to_lowercase();
+        *first =
+            ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| (*name).to_owned());
+        let is_runner = RUNNERS.contains(&first.as_str());
+        let mut subject = subject_of(&words);
+        if is_runner {
+            subject.strict.fill(true);
         }
-        let strict = is_runner(&words);
-        let mut subject = Subject::default();
-        subject.push(words.join(" ").as_bytes(), strict);
+        subject.bytes = String::from_utf8_lossy(&subject.bytes).to_ascii_lowercase().into_bytes();
         commands.push(subject);
     }
     (!commands.is_empty()).then_some(commands)
@@ -172,6 +165,10 @@ fn split(line: &str) -> Option<Vec<String>> {
         // Variables, subexpressions, blocks, redirections, calls and escapes are not for us to judge. Quotes have twins
         // in Unicode that PowerShell takes for quotes.
         if "$`{}()<>@&#[]%\0".contains(c) && !(c == '&' && chars.peek() == Some(&'&') && quote.is_none()) {
+            return None;
+        }
+        // A line can end with more than one character.
+        if c.is_control() && c != '\n' && c != '\t' {
             return None;
         }
         if !c.is_ascii() && (quote.is_none() || !c.is_alphanumeric()) {

@@ -7,7 +7,7 @@ use metier_skill::AllowedTools;
 use serde::Serialize;
 
 use crate::domain::DomainPattern;
-use crate::invocation::BLANK;
+use crate::invocation::{BLANK, base_name};
 use crate::paths::{PathPattern, PatternProblem, Places, escape};
 use crate::powershell;
 use crate::programs;
@@ -483,5 +483,5 @@ fn push(piece: &mut Vec<u8>, c: char, quoted: bool) {
 
 /// Whether a rule with a `*` for a program is of no use.
 fn is_runner(program: &str) -> bool {
-    programs::RUNNERS.contains(&program)
+    programs::RUNNERS.contains(&base_name(program))
 }

@@ -15,7 +15,9 @@ pub(crate) fn is_plain(arguments: &[Word]) -> bool {
             return false;
         };
         match text {
-            "-e" | "--expression" => {
+            // To some it is the end of a saved file's name, to others a script.
+            "" => return false,
+            _ if is_script_option(text) => {
                 let Some(script) = arguments.next().and_then(Word::literal) else { return false };
                 if !is_plain_script(script) {
                     return false;
@@ -25,6 +27,7 @@ pub(crate) fn is_plain(arguments: &[Word]) -> bool {
             "-n" | "-E" | "-r" | "-i" | "-s" | "-u" | "-z" | "-nE" | "-nr" | "-En" | "--quiet"
             | "--silent" | "--regexp-extended" | "--in-place" | "--separate" | "--null-data" | "--debug"
             | "--posix" | "--sandbox" | "--version" | "--help" => {}
+            _ if text.strip_prefix("-i").is_some_and(|suffix| !suffix.contains('/')) => {}
             _ if text.starts_with('-') && text.len() > 1 => return false,
             _ if word.globs && word.may_begin_with(b'-') => return false,
             _ if has_script => {}
@@ -33,6 +36,13 @@ pub(crate) fn is_plain(arguments: &[Word]) -> bool {
         }
     }
     has_script
+}
+
+/// Options that a script follows: `-e`, and others together with it.
+fn is_script_option(text: &str) -> bool {
+    let letters = text.strip_prefix('-').unwrap_or_default();
+    text == "--expression"
+        || letters.strip_suffix('e').is_some_and(|others| others.chars().all(|c| "nErsuz".contains(c)))
 }
 
 /// Whether a script has nothing but commands that edit.
@@ -112,7 +122,7 @@ fn command(text: &[u8]) -> Option<&[u8]> {
         // The rest of the line is text or a label; only a script of one line is read.
         b'a' | b'i' | b'c' | b'b' | b't' | b':' if !rest.contains(&b'\n') && !rest.contains(&b'}') => {
             let is_text = b"aic".contains(name);
-            return if is_text { Some(&[]) } else { Some(skip_label(rest)) };
+            return if is_text { Some(&[]) } else { skip_label(rest) };
         }
         _ => return None,
     };
@@ -121,9 +131,12 @@ fn command(text: &[u8]) -> Option<&[u8]> {
     rest.first().is_none_or(|byte| b";}\n".contains(byte)).then_some(rest)
 }
 
-fn skip_label(text: &[u8]) -> &[u8] {
-    let count = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b' ').count();
-    &text[count..]
+/// What comes after a label, which the end of the command must follow.
+fn skip_label(text: &[u8]) -> Option<&[u8]> {
+    let text = skip(text, b" ");
+    let count = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let rest = &text[count..];
+    rest.first().is_none_or(|byte| b";\n".contains(byte)).then_some(rest)
 }
 
 #[cfg(test)]
@@ -183,6 +196,10 @@ mod tests {
             "\\,x,e id",
             "s\na\nb\ne",
             "y/a/b/;w x",
+            ":a e id",
+            "ta e id",
+            ":a w x",
+            ":a}e id",
             "1a x\ne id",
             "s/[/]/e id/",
             "s e a e b e",

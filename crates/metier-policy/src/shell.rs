@@ -51,11 +51,15 @@ pub(crate) struct Command {
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
+    /// Words that it has without being given them: those of a loop, and here-strings.
+    pub(crate) mentions: Vec<Word>,
+    /// Whether its standard input is something other than the caller's.
+    pub(crate) is_fed: bool,
 }
 
 impl Command {
     pub(crate) fn is_empty(&self) -> bool {
-        self.assignments.is_empty() && self.words.is_empty() && self.redirects.is_empty()
+        self.assignments.is_empty() && self.words.is_empty() && self.redirects.is_empty() && !self.is_fed
     }
 }
 
@@ -63,6 +67,7 @@ impl Command {
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) name: String,
+    pub(crate) value: Word,
     /// By a `for`, so that it stays in the shell and has no command of its own.
     pub(crate) is_loop: bool,
 }

@@ -1,119 +1,178 @@
 //! What a simple command might amount to, for rules that deny: every way to read it counts.
 
-use crate::invocation::{git_subcommand, interpreter, may_run, push_word, runs_a_file};
+use crate::invocation::{base_name, interpreter, may_run, push_word, runs_a_file};
 use crate::programs::SHELLS;
-use crate::shell::{Command, DYNAMIC, Word};
+use crate::shell::{self, Command, DYNAMIC, Word};
 use crate::wildcard::Subject;
 
-/// Every command line that a command might amount to: a rule that matches any of them denies it. `None` where it may
-/// run anything.
-pub(crate) fn deniable(command: &Command) -> Option<Vec<Vec<u8>>> {
-    let mut ways = Vec::new();
-    collect(&command.words, &mut ways, 0).then_some(ways)
-}
-
-/// All ways to read a command, with those that its words may be if it runs what they say.
-fn collect(words: &[Word], ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
-    let Some(first) = words.first() else { return true };
-    if !collect_one(words, ways, depth) {
-        return false;
-    }
-    let Some(program) = first.literal().map(base_name) else { return true };
-    if !may_run(&program, words) {
-        return true;
-    }
-    // Any of its words may be where the inner command begins.
-    (1..words.len()).all(|start| {
-        let rest = &words[start..];
-        let text = rest[0].literal().unwrap_or_default();
-        // `eval "rm x"`, `alias y='rm x'`: a word or a part of it can be a command line of its own.
-        let value = text.split_once('=').map(|(_, value)| value);
-        let mut lines =
-            [Some(text).filter(|text| text.contains([' ', ';', '$'])), value].into_iter().flatten();
-        (text.starts_with('-') || collect_one(rest, ways, depth))
-            && lines.all(|line| collect_text(line, ways, depth))
-            && ways.len() <= MOST_WAYS
-    })
-}
-
-/// The ways to read a command by its first word.
-fn collect_one(words: &[Word], ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
-    let Some(first) = words.first() else { return true };
-    ways.push(lowered(words));
-    let Some(name) = first.literal().map(base_name) else { return true };
-    if name == "git" {
-        let at = git_subcommand(words).unwrap_or(1);
-        ways.push([b"git ", lowered(words.get(at..).unwrap_or_default()).as_slice()].concat());
-    }
-    match interpreter(&name) {
-        Some(shell) if SHELLS.contains(&shell.name) => collect_code(words, ways, depth),
-        Some(other) => runs_a_file(other, &words[1..]) || collect_names(words, ways),
-        None => true,
-    }
-}
-
-/// A program's name without its path, in small letters.
-fn base_name(program: &str) -> String {
-    program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase()
+/// Everything that a command line might run: the commands that stand in it, and those in code that it gives to others.
+#[derive(Debug, Default)]
+pub(crate) struct Suspects {
+    /// Command lines, in small letters.
+    pub(crate) ways: Vec<Vec<u8>>,
+    /// Commands found in code, to be looked at as well.
+    pub(crate) nested: Vec<Command>,
 }
 
 /// More ways than this to read one command are a riddle, not a command.
-const MOST_WAYS: usize = 200;
-const DEEPEST: usize = 4;
+const MOST_WAYS: usize = 400;
+const MOST_NESTED: usize = 200;
 
-/// What a shell is given as code; without a file or code it reads whatever comes.
-fn collect_code(words: &[Word], ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
-    let mut has_operand = false;
-    for (index, word) in words.iter().enumerate().skip(1) {
-        let Some(text) = word.literal() else { return false };
-        if text.starts_with('-') && !text.starts_with("--") && text.contains('c') {
-            let Some(code) = words.get(index + 1).and_then(Word::literal) else { return false };
-            if !collect_text(code, ways, depth) {
+impl Suspects {
+    /// Adds what a command might amount to. Says no where it may run anything.
+    pub(crate) fn add(&mut self, command: &Command) -> bool {
+        let words = command.words.as_slice();
+        let values = command.assignments.iter().filter_map(|assignment| assignment.value.literal());
+        // What a variable is set to may be a pager or an editor.
+        if !values.filter(|value| !value.is_empty()).all(|value| self.add_text(value)) {
+            return false;
+        }
+        let Some(first) = words.first() else { return true };
+        if !self.add_one(words, command.is_fed) {
+            return false;
+        }
+        let Some(program) = first.literal().map(|program| base_name(program).to_ascii_lowercase()) else {
+            return true;
+        };
+        if matches!(program.as_str(), "." | "source") && command.is_fed {
+            return false;
+        }
+        if !may_run(&program, words) {
+            return true;
+        }
+        // Any of its words may be where the inner command begins, and any of them or a part may be a command line.
+        (1..words.len()).all(|start| {
+            let rest = &words[start..];
+            let Some(text) = rest[0].literal() else { return self.add_one(rest, command.is_fed) };
+            let is_option = text.starts_with('-');
+            let attached = text.get(2..).filter(|_| is_option);
+            let values = text.match_indices('=').map(|(at, _)| &text[at + 1..]);
+            let whole = Some(text).filter(|text| !is_option && text.contains([' ', ';', '$', '!', '(']));
+            let mut lines = values.chain(attached).chain(whole).filter(|line| !line.is_empty());
+            (is_option || self.add_one(rest, command.is_fed))
+                && lines.all(|line| self.add_text(line))
+                && self.is_bounded()
+        })
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.ways.len() <= MOST_WAYS && self.nested.len() <= MOST_NESTED
+    }
+
+    /// The ways to read a command by its first word.
+    fn add_one(&mut self, words: &[Word], is_fed: bool) -> bool {
+        let Some(first) = words.first() else { return true };
+        self.ways.push(lowered(words));
+        let Some(name) = first.literal().map(|program| base_name(program).to_ascii_lowercase()) else {
+            return true;
+        };
+        // Options before a subcommand, each perhaps with a value.
+        for at in after_options(words) {
+            self.ways.push([name.as_bytes(), b" ", lowered_rest(&words[at..]).as_slice()].concat());
+        }
+        if let Some(subcommand) = name.strip_prefix("git-") {
+            let rest = lowered_rest(&words[1..]);
+            self.ways.push([b"git ", subcommand.as_bytes(), b" ", rest.as_slice()].concat());
+        }
+        match interpreter(&name) {
+            Some(_) if is_fed => false,
+            Some(shell) if SHELLS.contains(&shell.name) => self.add_code(words),
+            Some(other) => {
+                runs_a_file(other, &words[1..]) || (words.len() > 1 && self.add_names(&words[1..]))
+            }
+            None if matches!(
+                name.as_str(),
+                "sed" | "awk" | "gawk" | "mawk" | "psql" | "sqlite3" | "mysql"
+            ) && may_run(&name, words) =>
+            {
+                self.add_names(&words[1..])
+            }
+            None => true,
+        }
+    }
+
+    /// What a shell is given as code; without a file or code it reads whatever comes.
+    fn add_code(&mut self, words: &[Word]) -> bool {
+        let mut has_operand = false;
+        for (index, word) in words.iter().enumerate().skip(1) {
+            let Some(text) = word.literal() else { return false };
+            if text.starts_with('-') && !text.starts_with("--") && text.contains('c') {
+                let Some(code) = words.get(index + 1).and_then(Word::literal) else { return false };
+                if !self.add_text(code) {
+                    return false;
+                }
+                has_operand = true;
+            }
+            has_operand |= !text.starts_with('-') && !text.contains("/dev/") && !text.contains("/proc/");
+        }
+        has_operand
+    }
+
+    /// The names in code of another language: any of them may be that of a program.
+    fn add_names(&mut self, words: &[Word]) -> bool {
+        for word in words {
+            let Some(text) = word.literal() else { return false };
+            if text == "-" {
                 return false;
             }
-            has_operand = true;
+            let names = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
+            for name in names.filter(|name| !name.is_empty()) {
+                self.ways.push([name.to_ascii_lowercase().as_bytes(), b" ", &[DYNAMIC]].concat());
+            }
         }
-        has_operand |= !text.starts_with('-') && !text.starts_with("/dev/");
+        self.is_bounded()
     }
-    has_operand
+
+    /// Commands in a text that something may run.
+    fn add_text(&mut self, text: &str) -> bool {
+        let Ok(script) = shell::parse(text.trim_start_matches('!')) else { return false };
+        self.nested.extend(script.commands);
+        self.is_bounded()
+    }
 }
 
-/// The names in code of another language: any of them may be that of a program.
-fn collect_names(words: &[Word], ways: &mut Vec<Vec<u8>>) -> bool {
-    for word in &words[1..] {
-        let Some(text) = word.literal() else { return false };
-        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
-        for name in names.filter(|name| !name.is_empty()) {
-            ways.push([name.to_ascii_lowercase().as_bytes(), b" ", &[DYNAMIC]].concat());
+/// Where a subcommand may stand, if options come before it.
+fn after_options(words: &[Word]) -> Vec<usize> {
+    let is_option = |at: usize| words.get(at).is_some_and(|word| word.may_begin_with(b'-'));
+    if !is_option(1) {
+        return Vec::new();
+    }
+    let mut reached = vec![false; words.len() + 3];
+    reached[1] = true;
+    for at in 1..words.len() {
+        if reached[at] && is_option(at) {
+            reached[at + 1] = true;
+            reached[at + 2] = true;
         }
     }
-    ways.len() <= MOST_WAYS
-}
-
-fn collect_text(text: &str, ways: &mut Vec<Vec<u8>>, depth: usize) -> bool {
-    if depth == DEEPEST {
-        return false;
-    }
-    let Ok(script) = crate::shell::parse(text) else { return false };
-    script.commands.iter().all(|command| collect(&command.words, ways, depth + 1))
+    (2..words.len()).filter(|at| reached[*at] && words[*at].text.first() != Some(&b'-')).collect()
 }
 
 /// The text in small letters, its program without a path; [`DYNAMIC`] where a word can become several.
 fn lowered(words: &[Word]) -> Vec<u8> {
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    let mut text = Subject::default();
+    if first.globs {
+        text.push(&[DYNAMIC], false);
+    } else {
+        let name = first.text.rsplit(|byte| *byte == b'/').next().unwrap_or(&first.text);
+        push_word(name.strip_suffix(b".exe").unwrap_or(name), false, &mut text);
+    }
+    text.bytes.make_ascii_lowercase();
+    if !rest.is_empty() {
+        text.bytes.push(b' ');
+        text.bytes.extend(lowered_rest(rest));
+    }
+    text.bytes
+}
+
+fn lowered_rest(words: &[Word]) -> Vec<u8> {
     let mut text = Subject::default();
     for (index, word) in words.iter().enumerate() {
         if index > 0 {
             text.push(b" ", false);
         }
-        let bytes = match index {
-            0 => word.text.rsplit(|byte| *byte == b'/').next().unwrap_or(&word.text),
-            _ => &word.text,
-        };
-        if word.globs && index == 0 {
-            text.push(&[DYNAMIC], false);
-        } else {
-            push_word(bytes, false, &mut text);
-        }
+        push_word(&word.text, false, &mut text);
     }
     text.bytes.make_ascii_lowercase();
     text.bytes

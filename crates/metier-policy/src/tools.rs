@@ -42,8 +42,11 @@ const PATH: &[&str] = &[
     "filePath",
     "file",
     "filename",
+    "files",
+    "file_paths",
     "absolute_path",
     "target_file",
+    "include",
 ];
 
 pub(crate) const TOOLS: &[Tool] = &[
@@ -92,7 +95,7 @@ pub(crate) const TOOLS: &[Tool] = &[
         name: "Grep",
         kind: Kind::Search,
         others: &["grep", "search_file_content", "grep_search", "file.search", "file:search", "search_files"],
-        fields: &["path", "paths", "dir_path", "directory"],
+        fields: &["path", "paths", "dir_path", "directory", "root"],
     },
     Tool {
         name: "Glob",
@@ -111,16 +114,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "Edit",
         kind: Kind::Edit,
-        others: &[
-            "edit",
-            "file.edit",
-            "file:edit",
-            "replace",
-            "edit_file",
-            "str_replace",
-            "search_replace",
-            "patch",
-        ],
+        others: &["edit", "file.edit", "file:edit", "replace", "edit_file", "str_replace", "search_replace"],
         fields: PATH,
     },
     Tool { name: "MultiEdit", kind: Kind::Edit, others: &["multiedit"], fields: PATH },

@@ -11,11 +11,13 @@ pub(crate) struct Subject {
     pub(crate) bytes: Vec<u8>,
     /// For each byte, whether a `*` must not cover it.
     pub(crate) strict: Vec<bool>,
+    /// A word has a way up (`..`) in it.
+    pub(crate) climbs: bool,
 }
 
 impl Subject {
     pub(crate) fn plain(text: &str) -> Self {
-        Self { bytes: text.as_bytes().to_vec(), strict: vec![false; text.len()] }
+        Self { bytes: text.as_bytes().to_vec(), strict: vec![false; text.len()], climbs: false }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], strict: bool) {
@@ -30,6 +32,8 @@ pub(crate) struct Wildcard {
     pieces: Vec<Vec<u8>>,
     /// A blank and a `*` at the end, and no other: the text before them alone matches as well.
     bare_too: bool,
+    /// A `*` goes on from within a path, so that it must not lead out of it.
+    confines: bool,
 }
 
 impl Wildcard {
@@ -46,7 +50,11 @@ impl Wildcard {
         if pieces.is_empty() {
             pieces.push(Vec::new());
         }
-        Self { pieces, bare_too }
+        let goes_on = |piece: &Vec<u8>| {
+            piece.rsplit(|byte| *byte == b' ').next().is_some_and(|word| word.contains(&b'/'))
+        };
+        let confines = pieces.split_last().is_some_and(|(_, before)| before.iter().any(goes_on));
+        Self { pieces, bare_too, confines }
     }
 
     pub(crate) fn is_exact(&self) -> bool {
@@ -65,6 +73,9 @@ impl Wildcard {
     /// Whether every way to read the text matches.
     pub(crate) fn surely(&self, text: &Subject) -> bool {
         let prefix = self.prefix();
+        if self.confines && text.climbs {
+            return false;
+        }
         // Where even the program is strict, nothing but the whole will do.
         if text.strict.first() == Some(&true) {
             return self.is_exact() && text.bytes == prefix;

@@ -6,7 +6,11 @@
 mod bypasses;
 #[path = "policy/independent.rs"]
 mod independent;
+#[path = "policy/organisation.rs"]
+mod organisation;
 #[path = "policy/properties.rs"]
 mod properties;
+#[path = "policy/tiers.rs"]
+mod tiers;
 #[path = "policy/vectors.rs"]
 mod vectors;

@@ -13,6 +13,10 @@ fn help_is_as_shown() {
         "validate",
         "new",
         "trust",
+        "approve",
+        "approvals",
+        "policy",
+        "policy check",
         "config",
         "doctor",
         "digest",
@@ -20,7 +24,7 @@ fn help_is_as_shown() {
         "completions",
         "man",
     ] {
-        let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         insta::assert_snapshot!(format!("help {command}").trim(), place.transcript(&args));
     }
 }

@@ -36,7 +36,7 @@ impl Parser<'_> {
                 b'\\' => self.backslash(&mut word, start)?,
                 b'$' => self.dollar(&mut word, false)?,
                 b'`' => {
-                    self.backticks(false)?;
+                    self.backticks()?;
                     word.text.push(DYNAMIC);
                     word.splits = true;
                 }
@@ -139,7 +139,7 @@ impl Parser<'_> {
         match self.peek() {
             Some(b'$') => self.dollar(word, true),
             Some(b'`') => {
-                self.backticks(true)?;
+                self.backticks()?;
                 word.text.push(DYNAMIC);
                 Ok(())
             }
@@ -236,7 +236,7 @@ impl Parser<'_> {
                 }
                 Some(b'`') => {
                     is_plain = false;
-                    self.backticks(false)?;
+                    self.backticks()?;
                     continue;
                 }
                 Some(b'\'' | b'"' | b'\\') => return Err(ShellError::Unsupported("quotes in arithmetic")),
@@ -300,7 +300,7 @@ impl Parser<'_> {
     }
 
     /// At a backtick: what stands up to the next one is a command line of its own.
-    pub(super) fn backticks(&mut self, in_quotes: bool) -> Result<(), ShellError> {
+    pub(super) fn backticks(&mut self) -> Result<(), ShellError> {
         self.at += 1;
         let mut inner = Vec::new();
         loop {
@@ -309,9 +309,11 @@ impl Parser<'_> {
                 Some(b'`') => break,
                 Some(b'\\') => {
                     let next = self.peek_at(1);
-                    let escapes =
-                        matches!(next, Some(b'$' | b'`' | b'\\')) || (in_quotes && next == Some(b'"'));
-                    if !escapes {
+                    // In some places this is a quote, and in others a quote with a backslash.
+                    if next == Some(b'"') {
+                        return Err(ShellError::Unsupported("an escaped quote between backticks"));
+                    }
+                    if !matches!(next, Some(b'$' | b'`' | b'\\')) {
                         inner.push(b'\\');
                     }
                     inner.extend(next);
@@ -351,7 +353,8 @@ impl Parser<'_> {
         let (radix, most) = match byte {
             b'n' => return push_escaped(word, u32::from(b'\n')),
             b't' => return push_escaped(word, u32::from(b'\t')),
-            b'\\' | b'\'' | b'"' | b'?' => return push_escaped(word, u32::from(byte)),
+            // To a plain sh, `\'` ends the string.
+            b'\\' | b'"' | b'?' => return push_escaped(word, u32::from(byte)),
             b'x' => (16, 2),
             b'u' => (16, 4),
             b'0'..=b'7' => {

@@ -119,20 +119,25 @@ impl<'a> Parser<'a> {
 
     /// After `$(` or `<(`, to past the `)`.
     pub(super) fn substitution(&mut self, what: &'static str) -> Result<(), ShellError> {
+        let outer = std::mem::take(&mut self.pending);
+        let start = self.at;
         self.substitutions += 1;
         self.nested(what)?;
         self.substitutions -= 1;
+        if !self.pending.is_empty() {
+            return Err(ShellError::Unclosed("a here-document"));
+        }
+        // Which line a here-document begins after is then read in more than one way.
+        if !outer.is_empty() && self.source[start..self.at].contains(&b'\n') {
+            return Err(ShellError::Unsupported("a line break in a substitution after a here-document"));
+        }
+        self.pending = outer;
         Ok(())
     }
 
     /// A list up to and past a `)`.
     fn nested(&mut self, what: &'static str) -> Result<(), ShellError> {
-        let outer = std::mem::take(&mut self.pending);
         self.deeper(Self::list)?;
-        if !self.pending.is_empty() {
-            return Err(ShellError::Unclosed("a here-document"));
-        }
-        self.pending = outer;
         if self.peek() != Some(b')') {
             return Err(ShellError::Unclosed(what));
         }
@@ -220,7 +225,9 @@ impl<'a> Parser<'a> {
     }
 
     fn pipeline(&mut self) -> Result<(), ShellError> {
+        let mut is_first = true;
         loop {
+            let before = self.script.commands.len();
             while let Some(word) = self.keyword() {
                 // `time` before a simple command is left to the rules about wrappers.
                 if word != "!" && !(word == "time" && self.opens_after(word.len())) {
@@ -233,6 +240,10 @@ impl<'a> Parser<'a> {
                 self.blanks();
             }
             self.command()?;
+            if !is_first {
+                self.feed_since(before);
+            }
+            is_first = false;
             self.blanks();
             match (self.peek(), self.peek_at(1)) {
                 (Some(b'|'), Some(b'|')) => return Ok(()),
@@ -241,6 +252,11 @@ impl<'a> Parser<'a> {
             }
             self.lines()?;
         }
+    }
+
+    /// Everything since then has its standard input from somewhere.
+    pub(super) fn feed_since(&mut self, before: usize) {
+        self.script.commands.iter_mut().skip(before).for_each(|command| command.is_fed = true);
     }
 
     /// Whether a compound command begins after some bytes and blanks.
@@ -263,11 +279,11 @@ impl<'a> Parser<'a> {
     }
 
     fn command(&mut self) -> Result<(), ShellError> {
+        let before = self.script.commands.len();
         match self.peek() {
+            // To a plain sh these are two subshells.
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
-                self.at += 2;
-                self.oddity("arithmetic as a command");
-                self.deeper(Self::arithmetic)?;
+                return Err(ShellError::Unsupported("`((`"));
             }
             Some(b'(') => {
                 self.at += 1;
@@ -288,7 +304,7 @@ impl<'a> Parser<'a> {
                 _ => return self.simple(),
             },
         }
-        self.redirects_of_group()
+        self.redirects_of_group(before)
     }
 
     fn group(&mut self) -> Result<(), ShellError> {
@@ -347,13 +363,14 @@ impl<'a> Parser<'a> {
             if name.is_empty() {
                 return Err(ShellError::Unsupported("an unusual `for`"));
             }
-            let variable = Assignment { name: name.to_owned(), is_loop: true };
-            self.script.commands.push(Command { assignments: vec![variable], ..Command::default() });
+            let variable = Assignment { name: name.to_owned(), value: Word::default(), is_loop: true };
+            let mut command = Command { assignments: vec![variable], ..Command::default() };
             self.lines()?;
             if self.keyword() == Some("in") {
                 self.at += 2;
-                self.words_of_loop()?;
+                self.words_of_loop(&mut command.mentions)?;
             }
+            self.script.commands.push(command);
         }
         self.blanks();
         if self.peek() == Some(b';') {
@@ -363,14 +380,14 @@ impl<'a> Parser<'a> {
         self.body()
     }
 
-    fn words_of_loop(&mut self) -> Result<(), ShellError> {
+    fn words_of_loop(&mut self, words: &mut Vec<Word>) -> Result<(), ShellError> {
         loop {
             self.blanks();
             match self.peek() {
                 Some(b';' | b'\n') => return Ok(()),
                 None => return Err(ShellError::Unclosed("a `for`")),
-                Some(_) => self.argument()?,
-            };
+                Some(_) => words.push(self.argument()?),
+            }
         }
     }
 
@@ -496,9 +513,9 @@ impl<'a> Parser<'a> {
     /// The next word of a command: an assignment if it comes before the program and looks like one.
     fn word_of(&mut self, command: &mut Command) -> Result<(), ShellError> {
         if command.words.is_empty()
-            && let Some(name) = self.assignment()?
+            && let Some(assignment) = self.assignment()?
         {
-            command.assignments.push(Assignment { name, is_loop: false });
+            command.assignments.push(assignment);
             return Ok(());
         }
         let word = self.argument()?;
@@ -516,8 +533,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `name=value`, if that is what stands here; returns the name.
-    fn assignment(&mut self) -> Result<Option<String>, ShellError> {
+    /// `name=value`, if that is what stands here.
+    fn assignment(&mut self) -> Result<Option<Assignment>, ShellError> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let name = rest.find(|c| !is_name(c)).map_or(rest, |end| &rest[..end]);
@@ -539,31 +556,12 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         self.at += name.len() + value;
+        // Where an array ends is read in more than one way.
+        let value = self.deeper(Self::word)?;
         if self.peek() == Some(b'(') {
-            self.at += 1;
-            self.array()?;
-        } else {
-            self.deeper(Self::word)?;
-            if self.peek() == Some(b'(') {
-                return Err(ShellError::Misplaced("("));
-            }
+            return Err(ShellError::Unsupported("an array"));
         }
-        Ok(Some(name.to_owned()))
-    }
-
-    /// After `name=(`.
-    fn array(&mut self) -> Result<(), ShellError> {
-        loop {
-            self.lines()?;
-            match self.peek() {
-                None => return Err(ShellError::Unclosed("an array")),
-                Some(b')') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(_) => self.argument()?,
-            };
-        }
+        Ok(Some(Assignment { name: name.to_owned(), value, is_loop: false }))
     }
 }
 

@@ -5,13 +5,16 @@ use super::word::Word;
 use super::{Command, Redirect, ShellError};
 
 impl Parser<'_> {
-    pub(super) fn redirects_of_group(&mut self) -> Result<(), ShellError> {
+    pub(super) fn redirects_of_group(&mut self, before: usize) -> Result<(), ShellError> {
         let mut command = Command::default();
         loop {
             self.blanks();
             if self.peek().is_none() || !self.redirect(&mut command)? {
                 break;
             }
+        }
+        if command.is_fed {
+            self.feed_since(before);
         }
         if !command.is_empty() {
             self.script.commands.push(command);
@@ -44,6 +47,7 @@ impl Parser<'_> {
     fn target(&mut self, kind: Operator, command: &mut Command) -> Result<(), ShellError> {
         let start = self.at;
         let target = self.argument()?;
+        command.is_fed |= !matches!(kind, Operator::Write | Operator::Duplicate { writes: true });
         let writes = match kind {
             Operator::Write => true,
             Operator::Read => false,
@@ -53,7 +57,10 @@ impl Parser<'_> {
             }
             Operator::Duplicate { .. } if is_descriptor(&target) => return Ok(()),
             Operator::Duplicate { writes } => writes,
-            Operator::HereString => return Ok(()),
+            Operator::HereString => {
+                command.mentions.push(target);
+                return Ok(());
+            }
             Operator::HereDocument { strips_tabs } => {
                 let expands = !target.quoted;
                 if target.literal().is_none() && expands
@@ -77,6 +84,10 @@ impl Parser<'_> {
             let mut bare = line.strip_suffix(b"\n").unwrap_or(line);
             while document.strips_tabs && bare.first() == Some(&b'\t') {
                 bare = &bare[1..];
+            }
+            // A shell joins such lines before it looks for the end.
+            if document.expands && bare.ends_with(b"\\") {
+                return Err(ShellError::Unsupported("a line that goes on in a here-document"));
             }
             // In a substitution, bash also ends it where the closing parenthesis follows.
             if self.depth > 0 && bare.starts_with(&document.delimiter) && bare.contains(&b')') {

@@ -43,7 +43,9 @@ impl Word {
     pub(crate) fn program(&self) -> Option<&str> {
         let needs_quotes = || self.text.iter().any(|byte| b" ()[]{}$&'*?;<>|".contains(byte));
         let plain = !self.quoted || self.backslash_first || (self.wholly_quoted && needs_quotes());
-        self.literal().filter(|text| plain && !self.globs && !self.splits && !self.tilde && !text.is_empty())
+        // `[` is a program, and a pattern only with more after it.
+        let globs = self.globs && self.text != b"[";
+        self.literal().filter(|text| plain && !globs && !self.splits && !self.tilde && !text.is_empty())
     }
 
     /// Whether what it becomes may begin with this byte, as far as can be told.

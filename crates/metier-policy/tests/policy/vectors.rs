@@ -8,7 +8,7 @@ use metier_skill::{AllowedTools, Origin, Rules, read};
 use serde_json::Value;
 
 fn cases(kind: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/allowed-tools.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/allowed-tools.json");
     let file: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let cases = file["cases"].as_array().unwrap();
     let cases: Vec<Value> = cases.iter().filter(|case| case["kind"] == kind).cloned().collect();

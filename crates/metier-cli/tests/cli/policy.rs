@@ -1,0 +1,353 @@
+//! `metier policy check`, `approve`, `approvals`: what is decided here, and who decides.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::support::Place;
+
+/// A skill with a script, as the person's own.
+fn with_skill() -> Place {
+    let place = Place::new();
+    let text = "---\nname: pdf\ndescription: Use when there is a form.\nallowed-tools: Bash(git log *) Read(${CLAUDE_SKILL_DIR}/**)\n\
+                disallowed-tools: Bash(git log --all *)\n---\nRun scripts/fill.sh.\n";
+    place.write("me/.claude/skills/pdf/SKILL.md", text);
+    place.write("me/.claude/skills/pdf/scripts/fill.sh", "#!/bin/sh\necho filled\n");
+    place
+}
+
+fn check(place: &Place, args: &[&str]) -> Value {
+    let mut all = vec!["policy", "check", "--json"];
+    all.extend(args);
+    place.json_at_home(&all)
+}
+
+fn verdict(decision: &Value) -> (&str, &str) {
+    (decision["decision"].as_str().unwrap(), decision["code"].as_str().unwrap())
+}
+
+#[test]
+fn a_decision_and_its_reason() {
+    let place = Place::new();
+    let rules = "Bash(git log *) B*";
+    for (name, input) in [("allowed", "git log -3"), ("denied", "git log; rm x")] {
+        let args = ["policy", "check", "--allowed-tools", rules, "--tool", "Bash", "--input", input];
+        insta::assert_snapshot!(format!("policy check {name}"), place.transcript_at_home(&args));
+    }
+    let decision = check(
+        &place,
+        &["--allowed-tools", rules, "--tool", "exec_command", "--input", r#"{"cmd":"git log"}"#],
+    );
+    assert_eq!(
+        decision,
+        json!({
+            "decision": "allow",
+            "code": "rule-matched",
+            "reason": "`Bash(git log *)` allows it",
+            "rule": "Bash(git log *)",
+            "warnings": [{
+                "rule": "B*",
+                "code": "rule-never-matches",
+                "message": "a tool must be named in full; only `mcp__SERVER__*` may have a `*`",
+            }],
+        })
+    );
+    let exit = |args: &[&str]| place.at_home(args).output().unwrap().status.code();
+    assert_eq!(
+        exit(&["policy", "check", "--allowed-tools", "Read", "--tool", "Read", "--input", "x"]),
+        Some(0)
+    );
+    assert_eq!(
+        exit(&[
+            "policy",
+            "check",
+            "--allowed-tools",
+            "Read",
+            "--tool",
+            "Bash",
+            "--input",
+            "x",
+            "--mode",
+            "pre-approve"
+        ]),
+        Some(1)
+    );
+    assert_eq!(
+        exit(&["policy", "check", "--allowed-tools", "Read", "--tool", "Bash", "--input", "x"]),
+        Some(3)
+    );
+    assert_eq!(exit(&["policy", "check", "--allowed-tools", "[1]", "--tool", "Bash"]), Some(2));
+    assert_eq!(
+        exit(&["policy", "check", "--allowed-tools", "Read", "--tier", "x", "--tool", "Bash"]),
+        Some(2)
+    );
+    assert_eq!(exit(&["policy", "check", "--skill", "nobody", "--tool", "Bash"]), Some(4));
+}
+
+#[test]
+fn lists_add_up_and_deny_rules_win() {
+    let place = Place::new();
+    let both =
+        ["--allowed-tools", r#"["Bash(git *)"]"#, "--allowed-tools", "Bash(git log *)", "--tool", "Bash"];
+    let of = |input: &str, more: &[&str]| {
+        let mut args = both.to_vec();
+        args.extend(["--input", input]);
+        args.extend(more);
+        check(&place, &args)
+    };
+    assert_eq!(verdict(&of("git log", &[])), ("allow", "rule-matched"));
+    assert_eq!(verdict(&of("git push", &[])), ("deny", "outside-list"));
+    assert_eq!(of("git push", &[])["reason"], "`list 2`: no rule allows `git push`");
+    assert_eq!(
+        verdict(&of("git log --all", &["--deny", "Bash(git log --all *)"])),
+        ("deny", "denied-by-rule")
+    );
+}
+
+#[test]
+fn links_on_this_machine_are_followed() {
+    let place = Place::new();
+    place.write("project/src/a", "");
+    place.write("secret/key", "");
+    std::os::unix::fs::symlink("../../secret", place.path().join("project/src/link")).unwrap();
+    let project = place.path().join("project");
+    let read = |path: &str| {
+        check(
+            &place,
+            &[
+                "--allowed-tools",
+                "Read(src/**)",
+                "--tool",
+                "Read",
+                "--input",
+                path,
+                "--cwd",
+                project.to_str().unwrap(),
+            ],
+        )
+    };
+    assert_eq!(verdict(&read("src/a")).0, "allow");
+    assert_eq!(verdict(&read("src/new")).0, "allow");
+    assert_eq!(verdict(&read("src/link/key")).0, "deny");
+    assert_eq!(verdict(&read("src/link/new")).0, "deny");
+}
+
+#[test]
+fn skills_of_the_catalog_bring_their_rules() {
+    let place = with_skill();
+    let of = |tool: &str, input: &str| check(&place, &["--skill", "pdf", "--tool", tool, "--input", input]);
+    assert_eq!(verdict(&of("Bash", "git log")), ("allow", "rule-matched"));
+    assert_eq!(verdict(&of("Bash", "git log --all")), ("deny", "denied-by-rule"));
+    assert_eq!(verdict(&of("Bash", "ls")), ("deny", "outside-list"));
+    let own = place.path().join("me/.claude/skills/pdf/x");
+    assert_eq!(
+        verdict(&of("Read", fs::canonicalize(place.path()).unwrap().join(own).to_str().unwrap())).0,
+        "allow"
+    );
+    assert_eq!(verdict(&of("Read", "/etc/passwd")).0, "deny");
+    assert_eq!(verdict(&check(&place, &["--skill", "using-metier"])), ("allow", "tier-allows"));
+}
+
+#[test]
+fn what_is_approved_is_remembered_until_the_skill_changes() {
+    let place = with_skill();
+    let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
+    let decided = |more: &[&str]| check(&place, &[&script, more].concat());
+    assert_eq!(verdict(&decided(&[])), ("ask", "tier-asks"));
+    let approve = ["approve", "pdf", "--script", "./scripts/fill.sh"];
+    // Nobody sits at a terminal here.
+    insta::assert_snapshot!("approve nobody", place.transcript_at_home(&approve));
+    insta::assert_snapshot!(
+        "approve",
+        redacted(&place.transcript_at_home(&[&approve[..], &["--yes"]].concat()))
+    );
+    assert_eq!(verdict(&decided(&[])), ("allow", "approved"));
+    assert_eq!(verdict(&decided(&["--network"])), ("ask", "network-asks"));
+    let refused = place
+        .at_home(&[&approve[..], &["--network", "--refuse", "--session", "s1"]].concat())
+        .output()
+        .unwrap();
+    assert!(refused.status.success());
+    assert_eq!(verdict(&decided(&["--network", "--session", "s1"])), ("deny", "refused"));
+    assert_eq!(verdict(&decided(&["--network", "--session", "s2"])), ("ask", "network-asks"));
+    insta::assert_snapshot!("approvals", redacted(&place.transcript_at_home(&["approvals"])));
+
+    let kept = place.json_at_home(&["approvals", "--json"]);
+    let row = &kept["approvals"][0];
+    let fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, ["skill", "digest", "script", "access", "granted", "lifetime", "id"]);
+
+    place.write("me/.claude/skills/pdf/scripts/fill.sh", "#!/bin/sh\necho changed\n");
+    assert_eq!(verdict(&decided(&[])), ("ask", "tier-asks"));
+    let id = row["id"].as_str().unwrap();
+    assert!(place.at_home(&["approvals", "--revoke", id]).output().unwrap().status.success());
+    assert_eq!(place.at_home(&["approvals", "--revoke", id]).output().unwrap().status.code(), Some(4));
+    assert_eq!(place.json_at_home(&["approvals", "--json"])["approvals"].as_array().unwrap().len(), 1);
+}
+
+/// Ids and digests are other ones wherever the skill's files have other run bits.
+fn redacted(transcript: &str) -> String {
+    let is_hex = |word: &str| word.len() == 12 && word.chars().all(|c| c.is_ascii_hexdigit());
+    let words = transcript.split_inclusive([' ', '\n', '(', ')']);
+    words
+        .map(|word| {
+            if is_hex(word.trim_end_matches([' ', '\n', ')'])) {
+                word.replacen(&word[..12], "<12 digits>", 1)
+            } else {
+                word.to_owned()
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn approving_what_is_not_there_says_so() {
+    let place = with_skill();
+    let code = |args: &[&str]| place.at_home(args).output().unwrap().status.code();
+    assert_eq!(code(&["approve", "nobody", "--yes"]), Some(4));
+    assert_eq!(code(&["approve", "pdf", "--script", "../x", "--yes"]), Some(4));
+    assert_eq!(code(&["approve", "pdf", "--script", "scripts/other.sh", "--yes"]), Some(4));
+    assert_eq!(code(&["approve", "pdf", "--network", "--yes"]), Some(2));
+}
+
+#[test]
+fn an_approval_that_cannot_be_read_stops_decisions() {
+    let place = with_skill();
+    assert!(
+        place
+            .at_home(&["approve", "pdf", "--script", "scripts/fill.sh", "--refuse"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let kept = place.path().join("me/.local/state/metier/approvals");
+    let file = fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&file).unwrap();
+    // A no that somebody turned into a yes for another script is under the wrong name.
+    fs::write(&file, text.replace("fill.sh", "other.sh")).unwrap();
+    let output = place
+        .at_home(&["policy", "check", "--skill", "pdf", "--script", "scripts/fill.sh"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is no approval that can be read"));
+    fs::write(&file, "{").unwrap();
+    let listed = place.at_home(&["approvals"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&listed.stderr).contains("is no approval that can be read"));
+}
+
+#[test]
+fn settings_count_as_far_as_the_project_is_trusted() {
+    let place = with_skill();
+    fs::create_dir(place.path().join(".git")).unwrap();
+    let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
+    place.write("me/.config/metier/config.toml", "[[policy.rules]]\nscripts = \"deny\"\n");
+    assert_eq!(verdict(&check(&place, &script)), ("deny", "policy-denies"));
+    place.write(
+        "metier.toml",
+        "[policy]\nmode = \"advisory\"\n[[policy.rules]]\nskill = \"pdf\"\nscripts = \"allow\"\n",
+    );
+    assert_eq!(verdict(&check(&place, &script)), ("deny", "policy-denies"), "the project is not trusted");
+    let call = ["--allowed-tools", "Read", "--tool", "Bash", "--input", "ls"];
+    assert_eq!(verdict(&check(&place, &call)), ("deny", "outside-list"));
+    assert!(place.at_home(&["trust", "."]).output().unwrap().status.success());
+    assert_eq!(verdict(&check(&place, &script)), ("allow", "policy-allows"));
+    assert_eq!(verdict(&check(&place, &call)), ("allow", "advisory"));
+    place.write("metier.toml", "[policy]\ndeny = [\"bash(x)\"]\n");
+    let wrong = place.at_home(&["policy", "check", "--tool", "Bash", "--input", "ls"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("did you mean `Bash`?"));
+}
+
+/// `metier` on a machine whose organisation has a policy: the same, with an `/etc` of its own.
+fn under_organisation(place: &Place, policy: &str, args: &[&str]) -> Output {
+    let policy = place.write("policy.toml", policy);
+    let set_up = "mount -t tmpfs tmpfs /etc && mkdir /etc/metier && cp \"$1\" /etc/metier/policy.toml && shift && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", set_up, "sh"]).arg(policy);
+    command.arg(env!("CARGO_BIN_EXE_metier")).args(args).current_dir(place.path()).env_clear();
+    command
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("HOME", fs::canonicalize(place.path()).unwrap().join("me"));
+    command.output().unwrap()
+}
+
+/// Whether this machine lets a process have an `/etc` of its own; `scripts/test` says so when it does not.
+fn can_be_organisation() -> bool {
+    !std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES")
+}
+
+#[test]
+fn nothing_on_the_command_line_gets_past_the_organisation() {
+    if !can_be_organisation() {
+        return;
+    }
+    let place = with_skill();
+    let policy =
+        "mode = \"allowlist\"\ndeny = [\"Bash(curl *)\"]\n[[rules]]\nskill = \"pdf\"\nscripts = \"deny\"\n";
+    place.write(
+        "me/.config/metier/config.toml",
+        "[policy]\nmode = \"advisory\"\n[[policy.rules]]\nscripts = \"allow\"\n",
+    );
+    place.write("config.toml", "[policy]\nmode = \"advisory\"\n[[policy.rules]]\nscripts = \"allow\"\n");
+    let decide = |args: &[&str]| -> Value {
+        let mut all = vec!["policy", "check", "--json"];
+        all.extend(args);
+        let output = under_organisation(&place, policy, &all);
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let forbidden = ("deny", "organisation-forbids");
+    let call = ["--tool", "Bash", "--input", "curl x"];
+    for more in [
+        &[][..],
+        &["--mode", "advisory"],
+        &["--mode", "pre-approve"],
+        &["--allowed-tools", "Bash"],
+        &["--allowed-tools", "Bash(curl x)", "--tier", "builtin"],
+        &["--cwd", "/", "--home", "/"],
+        &["--no-index", "--lenient"],
+    ] {
+        assert_eq!(verdict(&decide(&[&call, more].concat())), forbidden, "{more:?}");
+    }
+    assert_eq!(
+        verdict(&decide(&["--tool", "Write", "--allowed-tools", "Read", "--mode", "advisory"])),
+        ("deny", "outside-list")
+    );
+    let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
+    assert_eq!(verdict(&decide(&script)), forbidden);
+    assert_eq!(
+        verdict(&decide(&[&script[..], &["--root", "me/.claude/skills:builtin"]].concat())),
+        forbidden
+    );
+    let approve = ["approve", "pdf", "--script", "scripts/fill.sh", "--yes"];
+    let output = under_organisation(&place, policy, &approve);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it cannot be approved"), "{output:?}");
+    // An approval from before does not help either.
+    fs::remove_file(place.path().join("me/.config/metier/config.toml")).unwrap();
+    assert!(place.at_home(&approve).output().unwrap().status.success());
+    assert_eq!(verdict(&decide(&script)), forbidden);
+}
+
+#[test]
+fn an_organisation_s_policy_that_cannot_be_read_stops_everything() {
+    if !can_be_organisation() {
+        return;
+    }
+    let place = with_skill();
+    for wrong in [
+        "[[rules]]\nscripst = \"deny\"\n",
+        "deny = [\"bash(rm *)\"]\n",
+        "[[rules]]\ntier = \"user\"\n",
+        "\"",
+        "mode = 1",
+    ] {
+        let output =
+            under_organisation(&place, wrong, &["policy", "check", "--tool", "Read", "--input", "x"]);
+        assert_eq!(output.status.code(), Some(5), "{wrong:?}: {output:?}");
+        assert!(output.stdout.is_empty());
+    }
+}

@@ -1,0 +1,133 @@
+//! Whether an `awk` command only works on text: its programs can run others as well.
+
+use crate::shell::Word;
+
+/// Whether the program of a command runs nothing. The words after `awk`.
+pub(crate) fn is_plain(arguments: &[Word]) -> bool {
+    let mut arguments = arguments.iter();
+    while let Some(word) = arguments.next() {
+        let Some(text) = word.literal().filter(|_| !word.splits && !word.globs) else { return false };
+        match text.strip_prefix('-') {
+            // `-F` and `-v` take a value, attached or not.
+            Some("F" | "v") => {
+                if arguments.next().is_none() {
+                    return false;
+                }
+            }
+            Some(option) if option.starts_with(['F', 'v']) => {}
+            Some(_) => return false,
+            // What follows the program are files and variables.
+            None => return is_plain_program(text),
+        }
+    }
+    false
+}
+
+/// Whether a program calls nothing that runs another.
+fn is_plain_program(program: &str) -> bool {
+    let chars: Vec<char> = program.chars().collect();
+    let mut at = 0;
+    // Whether a `/` here begins a pattern rather than divides.
+    let mut may_be_pattern = true;
+    while let Some(&c) = chars.get(at) {
+        at = match c {
+            '"' => match closing(&chars, at, '"') {
+                Some(end) => end,
+                None => return false,
+            },
+            '/' if may_be_pattern => match closing(&chars, at, '/') {
+                Some(end) => end,
+                None => return false,
+            },
+            '|' if chars.get(at + 1) == Some(&'|') => at + 1,
+            // A pipe, an extension, a comment that hides a quote, a line that goes on.
+            '|' | '@' | '#' | '\\' | '`' => return false,
+            c if c.is_alphabetic() || c == '_' => {
+                let end = (at..chars.len()).find(|at| !chars[*at].is_alphanumeric() && chars[*at] != '_');
+                let end = end.unwrap_or(chars.len());
+                let name: String = chars[at..end].iter().collect();
+                if matches!(name.as_str(), "system" | "getline" | "ENVIRON" | "PROCINFO") {
+                    return false;
+                }
+                end - 1
+            }
+            _ => at,
+        };
+        let last = chars[at];
+        if !last.is_whitespace() {
+            let is_step = "+-".contains(last) && at > 0 && chars[at - 1] == last;
+            may_be_pattern = c != '/' && c != '"' && !is_step && "(,{;!~&|=?:<>+-*%^\n}".contains(last);
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Where the next sign stands that is not escaped; not across lines.
+fn closing(chars: &[char], open: usize, sign: char) -> Option<usize> {
+    let mut at = open + 1;
+    loop {
+        match chars.get(at)? {
+            '\n' => return None,
+            '\\' => at += 1,
+            // A sign in brackets is a letter to some and an end to others.
+            '[' if sign == '/' && chars[at + 1..].iter().take_while(|c| **c != ']').any(|c| *c == '/') => {
+                return None;
+            }
+            c if *c == sign => return Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_only_work_on_text() {
+        for plain in [
+            "{print $1}",
+            "$1 ~ /a|b/",
+            "$1==1 || $2==2 {print}",
+            "/user@host/",
+            "BEGIN{FS=\"|\"} {s+=$2} END{print s/NR}",
+            "{print $1 > 5}",
+            "{gsub(/x/, \"y|z\"); print}",
+            "NR>1 && /a/",
+            "{print \"system\"}",
+            "{a = b / c; d = e / f; print}",
+            "!/x|y/",
+            "",
+        ] {
+            assert!(is_plain_program(plain), "{plain}");
+        }
+    }
+
+    #[test]
+    fn programs_that_can_do_more() {
+        for other in [
+            "BEGIN{system(\"x\")}",
+            "{print | \"sh\"}",
+            "{\"x\" | getline}",
+            "{print a/b|c;x=1/2}",
+            "{print a/b|c}",
+            "{x = 1 /2|c/ 3}",
+            "@load \"x\"",
+            "{print \"a}",
+            "/a",
+            "# /\nBEGIN{system(\"x\")}#/",
+            "{print 1 |& \"x\"}",
+            "{cmd | getline}",
+            "{print x/\"|\"|c/1}",
+            "{print a++/b|c/d}",
+            "{print $1/2|c;/}",
+            "{print a[1]/2|c/ 3}",
+            "{print (1)/2|c/ 3}",
+            "{sys\\\ntem(1)}",
+        ] {
+            assert!(!is_plain_program(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Nothing below an organisation's prohibition can allow what it forbids: every setting that could is tried.
+
+use metier_policy::{
+    Access, Action, ActiveSkill, Allowlist, Answer, Approval, Approvals, Approver, Call, DecisionCode,
+    Lifetime, Mode, Places, Policy, PolicySettings, Question, Request, Verdict,
+};
+use metier_skill::{AllowedTools, Digest, Tier};
+use serde_json::{Value, json};
+
+const SKILL: &str = "deploy";
+const SCRIPT: &str = "scripts/go.sh";
+
+fn digest() -> Digest {
+    Digest::of(b"the skill")
+}
+
+fn settings(value: Value) -> PolicySettings {
+    serde_json::from_value(value).unwrap()
+}
+
+fn policy(organisation: Value, others: &[Value]) -> Policy {
+    let others: Vec<PolicySettings> = others.iter().cloned().map(settings).collect();
+    let others: Vec<(&str, &PolicySettings)> =
+        others.iter().map(|settings| ("metier.toml", settings)).collect();
+    Policy::new(Some(("policy.toml", &settings(organisation))), &others).unwrap()
+}
+
+/// Every way to say which skills a rule is about, so that it is about ours.
+fn selectors(tier: Tier) -> Vec<Value> {
+    vec![
+        json!({}),
+        json!({ "tier": tier }),
+        json!({ "skill": SKILL }),
+        json!({ "skill": "de*" }),
+        json!({ "script": SCRIPT }),
+        json!({ "script": "**/*.sh" }),
+        json!({ "digest": digest() }),
+        json!({ "tier": tier, "skill": SKILL, "script": SCRIPT, "digest": digest() }),
+    ]
+}
+
+/// A rule that says the same about every kind of access, so that none is forgotten.
+fn rule(selector: &Value, verdict: &str) -> Value {
+    let mut rule = selector.clone();
+    for access in Access::ALL {
+        rule[access.as_str()] = json!(verdict);
+    }
+    rule
+}
+
+struct Always;
+
+impl Approver for Always {
+    fn ask(&mut self, _: &Question<'_>) -> Answer {
+        Answer::Approve(Lifetime::Digest)
+    }
+}
+
+fn requests(tier: Tier) -> Vec<Request<'static>> {
+    let run = Request::new(tier, SKILL, digest(), Action::Run { script: SCRIPT });
+    vec![
+        Request::new(tier, SKILL, digest(), Action::Activate),
+        Request::new(tier, SKILL, digest(), Action::Read { path: SCRIPT }),
+        run,
+        run.with_network(),
+        run.destructive(),
+        run.with_network().destructive(),
+    ]
+}
+
+/// Yes to everything, in every way.
+fn approvals(request: &Request<'_>) -> Approvals {
+    let mut approvals = Approvals::default();
+    for access in Access::ALL {
+        for lifetime in [Lifetime::Once, Lifetime::Session("s".to_owned()), Lifetime::Digest] {
+            approvals.record(Approval::answer(&Question::new(request, access, ""), true, lifetime));
+        }
+    }
+    approvals
+}
+
+#[test]
+fn no_setting_tier_or_approval_allows_what_is_forbidden() {
+    let mut tried = 0;
+    for tier in Tier::ALL {
+        for request in requests(tier) {
+            for forbids in selectors(tier) {
+                let is_about_script = forbids.get("script").is_some();
+                if is_about_script && !matches!(request.action, Action::Run { .. }) {
+                    continue;
+                }
+                let organisation = json!({ "rules": [rule(&json!({}), "allow"), rule(&forbids, "deny"), rule(&json!({}), "allow")] });
+                for allows in selectors(tier) {
+                    let person = json!({ "mode": "advisory", "rules": [rule(&allows, "allow")] });
+                    let policy = policy(organisation.clone(), &[person.clone(), person]);
+                    let mut approvals = approvals(&request);
+                    for decision in [
+                        policy.decide(&request),
+                        policy.recall(&request, Some("s"), &approvals),
+                        policy.settle(&request, Some("s"), &mut approvals, &mut Always),
+                    ] {
+                        tried += 1;
+                        assert_eq!(decision.verdict, Verdict::Deny, "{request:?} {forbids} {allows}");
+                        assert_eq!(
+                            decision.code,
+                            DecisionCode::OrganisationForbids,
+                            "{request:?} {forbids} {allows}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(tried > 3_000, "{tried}");
+}
+
+#[test]
+fn without_the_prohibition_the_same_settings_allow() {
+    for tier in Tier::ALL {
+        for request in requests(tier) {
+            let person = json!({ "rules": [rule(&json!({ "digest": digest() }), "allow")] });
+            let policy = policy(json!({}), &[person]);
+            assert_eq!(policy.decide(&request).verdict, Verdict::Allow, "{request:?}");
+        }
+    }
+}
+
+/// The settings there are, by what reading refuses to take for one.
+fn known(path: &str) -> Vec<String> {
+    let wrong = if path.is_empty() { json!({ "no-such": 1 }) } else { json!({ path: [{ "no-such": 1 }] }) };
+    let error = serde_json::from_value::<PolicySettings>(wrong).unwrap_err().to_string();
+    error.split('`').skip(3).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_setting_is_left_out_here() {
+    assert_eq!(known(""), ["mode", "deny", "rules"]);
+    let mut rules = vec!["tier", "skill", "script", "digest"];
+    rules.extend(Access::ALL.map(Access::as_str));
+    assert_eq!(known("rules"), rules);
+}
+
+#[test]
+fn no_list_or_mode_allows_a_tool_that_is_forbidden() {
+    let places = Places::new("/repo", "/me");
+    let organisation = json!({ "deny": ["Bash(curl *)", "WebFetch", "mcp__evil", "load_skill"] });
+    let lists = [
+        "Bash",
+        "Bash(*)",
+        "Bash(curl *)",
+        "Bash(curl https://x)",
+        "WebFetch(domain:x)",
+        "WebFetch",
+        "mcp__evil__*",
+        "mcp__evil",
+    ];
+    let calls = [
+        Call::new("Bash", "curl https://x"),
+        Call::new("exec_command", json!({ "cmd": ["curl", "https://x"] })),
+        Call::new("WebFetch", "https://x"),
+        Call::new("mcp__evil__x", ""),
+        Call::new("load_skill", ""),
+    ];
+    for mode in Mode::ALL {
+        for person in [json!({ "mode": mode }), json!({ "mode": mode, "deny": ["Read"] })] {
+            let policy = policy(organisation.clone(), &[person]);
+            for tier in Tier::ALL {
+                let none = vec![ActiveSkill::new("x", tier)];
+                let listed = lists.map(|list| {
+                    let list = Allowlist::new(&AllowedTools::split(list), &places);
+                    vec![ActiveSkill::new("x", tier).allowing(list)]
+                });
+                for active in listed.into_iter().chain([none, Vec::new()]) {
+                    for call in &calls {
+                        let decision = policy.guard(active.clone(), &places).decide(call);
+                        assert_eq!(decision.verdict, Verdict::Deny, "{mode} {call:?}");
+                        assert_eq!(decision.code, DecisionCode::OrganisationForbids, "{mode} {call:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mode_is_no_milder_than_the_organisation_s() {
+    for floor in Mode::ALL {
+        for wanted in Mode::ALL {
+            let policy = policy(json!({ "mode": floor }), &[json!({ "mode": wanted })]);
+            assert_eq!(policy.mode(), floor.max(wanted));
+        }
+    }
+    assert_eq!(policy(json!({ "mode": "advisory" }), &[]).mode(), Mode::Advisory);
+    assert_eq!(Policy::default().mode(), Mode::Allowlist);
+}

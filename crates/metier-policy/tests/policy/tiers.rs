@@ -1,0 +1,315 @@
+//! What tiers, settings and people decide about skills.
+
+use metier_policy::{
+    Access, Action, ActiveSkill, Allowlist, Answer, Approval, Approvals, Approver, Call, Decision, Lifetime,
+    Mode, Nobody, Places, Policy, PolicyError, PolicySettings, Question, Request, Verdict,
+};
+use metier_skill::{AllowedTools, Digest, Tier};
+use serde_json::{Value, json};
+
+fn digest() -> Digest {
+    Digest::of(b"the skill")
+}
+
+fn run(tier: Tier) -> Request<'static> {
+    Request::new(tier, "deploy", digest(), Action::Run { script: "go.sh" })
+}
+
+fn policy(settings: &[Value]) -> Policy {
+    let settings: Vec<PolicySettings> =
+        settings.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect();
+    let named: Vec<(&str, &PolicySettings)> =
+        settings.iter().map(|settings| ("metier.toml", settings)).collect();
+    Policy::new(None, &named).unwrap()
+}
+
+fn shown(decision: &Decision) -> (Verdict, &str) {
+    (decision.verdict, decision.code.as_str())
+}
+
+#[test]
+fn the_table_of_tiers() {
+    let policy = Policy::default();
+    for tier in Tier::ALL {
+        let activate = Request::new(tier, "deploy", digest(), Action::Activate);
+        let read = Request::new(tier, "deploy", digest(), Action::Read { path: "x" });
+        assert_eq!(shown(&policy.decide(&activate)), (Verdict::Allow, "tier-allows"));
+        assert_eq!(shown(&policy.decide(&read)), (Verdict::Allow, "tier-allows"));
+        let is_trusted = matches!(tier, Tier::Builtin | Tier::Org);
+        let expected = if is_trusted { (Verdict::Allow, "tier-allows") } else { (Verdict::Ask, "tier-asks") };
+        assert_eq!(shown(&policy.decide(&run(tier))), expected);
+        // These ask whatever the tier.
+        assert_eq!(policy.decide(&run(tier).with_network()).verdict, Verdict::Ask);
+        assert_eq!(policy.decide(&run(tier).destructive()).verdict, Verdict::Ask);
+    }
+    assert_eq!(shown(&policy.decide(&run(Tier::Org).with_network())), (Verdict::Ask, "network-asks"));
+    assert_eq!(shown(&policy.decide(&run(Tier::Builtin).destructive())), (Verdict::Ask, "destructive-asks"));
+}
+
+#[test]
+fn settings_decide_by_tier_skill_script_and_digest() {
+    let decide = |rule: Value, request: Request<'_>| {
+        let decision = policy(&[json!({ "rules": [rule] })]).decide(&request);
+        (decision.verdict, decision.code.as_str())
+    };
+    let user = run(Tier::User);
+    assert_eq!(decide(json!({ "scripts": "allow" }), user), (Verdict::Allow, "policy-allows"));
+    assert_eq!(decide(json!({ "tier": "user", "scripts": "deny" }), user), (Verdict::Deny, "policy-denies"));
+    assert_eq!(decide(json!({ "tier": "org", "scripts": "deny" }), user), (Verdict::Ask, "tier-asks"));
+    assert_eq!(
+        decide(json!({ "skill": "dep*", "scripts": "allow" }), user),
+        (Verdict::Allow, "policy-allows")
+    );
+    assert_eq!(decide(json!({ "skill": "x", "scripts": "allow" }), user), (Verdict::Ask, "tier-asks"));
+    assert_eq!(
+        decide(json!({ "script": "*.sh", "scripts": "allow" }), user),
+        (Verdict::Allow, "policy-allows")
+    );
+    assert_eq!(decide(json!({ "script": "*.py", "scripts": "allow" }), user), (Verdict::Ask, "tier-asks"));
+    assert_eq!(
+        decide(json!({ "digest": digest(), "scripts": "allow" }), user),
+        (Verdict::Allow, "policy-allows")
+    );
+    assert_eq!(
+        decide(json!({ "digest": Digest::of(b""), "scripts": "allow" }), user),
+        (Verdict::Ask, "tier-asks")
+    );
+    // Running is one thing, the network another.
+    assert_eq!(decide(json!({ "scripts": "allow" }), user.with_network()), (Verdict::Ask, "network-asks"));
+    assert_eq!(
+        decide(json!({ "scripts": "allow", "network": "allow" }), user.with_network()),
+        (Verdict::Allow, "policy-allows")
+    );
+    // A third party's skill is only trusted as the very bytes.
+    let third = run(Tier::ThirdParty);
+    assert_eq!(decide(json!({ "scripts": "allow" }), third), (Verdict::Ask, "policy-asks"));
+    assert_eq!(
+        decide(json!({ "tier": "third_party", "scripts": "allow" }), third),
+        (Verdict::Ask, "policy-asks")
+    );
+    assert_eq!(
+        decide(json!({ "digest": digest(), "scripts": "allow" }), third),
+        (Verdict::Allow, "policy-allows")
+    );
+    assert_eq!(
+        decide(json!({ "activate": "ask" }), Request::new(Tier::ThirdParty, "x", digest(), Action::Activate))
+            .0,
+        Verdict::Ask
+    );
+}
+
+#[test]
+fn later_rules_and_layers_win() {
+    let allow = json!({ "scripts": "allow" });
+    let deny = json!({ "scripts": "deny" });
+    let decide = |layers: &[Value]| policy(layers).decide(&run(Tier::User)).verdict;
+    assert_eq!(decide(&[json!({ "rules": [allow, deny] })]), Verdict::Deny);
+    assert_eq!(decide(&[json!({ "rules": [deny, allow] })]), Verdict::Allow);
+    assert_eq!(decide(&[json!({ "rules": [deny] }), json!({ "rules": [allow] })]), Verdict::Allow);
+    assert_eq!(decide(&[json!({ "rules": [allow] }), json!({})]), Verdict::Allow);
+}
+
+#[test]
+fn what_would_do_nothing_is_an_error() {
+    let read = |value: Value| {
+        let settings: PolicySettings = serde_json::from_value(value).unwrap();
+        Policy::new(None, &[("metier.toml", &settings)]).unwrap_err()
+    };
+    assert!(matches!(
+        read(json!({ "rules": [{ "tier": "user" }] })),
+        PolicyError::EmptyRule { number: 1, .. }
+    ));
+    assert!(matches!(
+        read(json!({ "rules": [{ "skill": "[", "scripts": "deny" }] })),
+        PolicyError::Pattern { .. }
+    ));
+    let error = read(json!({ "deny": ["bash(rm *)"] }));
+    assert_eq!(
+        error.to_string(),
+        "metier.toml: the rule `bash(rm *)` denies nothing: there is no tool `bash`; did you mean `Bash`?"
+    );
+    assert_eq!(error.code(), "policy-deny-rule");
+}
+
+/// Answers with what it is given, and counts.
+struct Person {
+    answer: Answer,
+    asked: Vec<String>,
+}
+
+impl Approver for Person {
+    fn ask(&mut self, question: &Question<'_>) -> Answer {
+        self.asked.push(format!("{} {}", question.access, question.text()));
+        self.answer.clone()
+    }
+}
+
+fn person(answer: Answer) -> Person {
+    Person { answer, asked: Vec::new() }
+}
+
+#[test]
+fn answers_last_as_long_as_was_said() {
+    let policy = Policy::default();
+    let request = run(Tier::User);
+    for (lifetime, asked_again_here, asked_again_elsewhere) in [
+        (Lifetime::Once, true, true),
+        (Lifetime::Session("a".to_owned()), false, true),
+        (Lifetime::Digest, false, false),
+    ] {
+        for answer in [Answer::Approve(lifetime.clone()), Answer::Refuse(lifetime)] {
+            let expected = if matches!(answer, Answer::Approve(_)) { Verdict::Allow } else { Verdict::Deny };
+            let mut approvals = Approvals::default();
+            let mut person = person(answer);
+            let mut times = |session| {
+                let before = person.asked.len();
+                let decision = policy.settle(&request, Some(session), &mut approvals, &mut person);
+                assert_eq!(decision.verdict, expected);
+                person.asked.len() > before
+            };
+            assert!(times("a"));
+            assert_eq!(times("a"), asked_again_here);
+            assert_eq!(times("b"), asked_again_elsewhere);
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_about_these_bytes_this_script_and_this_access() {
+    let policy = Policy::default();
+    let request = run(Tier::ThirdParty);
+    let mut approvals = Approvals::default();
+    let mut yes = person(Answer::Approve(Lifetime::Digest));
+    assert_eq!(policy.settle(&request, None, &mut approvals, &mut yes).verdict, Verdict::Allow);
+    assert_eq!(policy.recall(&request, None, &approvals).code.as_str(), "approved");
+    let changed =
+        Request::new(Tier::ThirdParty, "deploy", Digest::of(b"changed"), Action::Run { script: "go.sh" });
+    let other = Request::new(Tier::ThirdParty, "deploy", digest(), Action::Run { script: "other.sh" });
+    for request in [changed, other, request.with_network(), request.destructive()] {
+        assert_eq!(policy.recall(&request, None, &approvals).verdict, Verdict::Ask);
+        let decision = policy.settle(&request, None, &mut approvals, &mut Nobody);
+        assert_eq!(shown(&decision), (Verdict::Deny, "nobody-to-ask"));
+    }
+    // Each kind of access is a question of its own.
+    let mut yes = person(Answer::Approve(Lifetime::Once));
+    assert_eq!(
+        policy.settle(&request.with_network().destructive(), None, &mut approvals, &mut yes).verdict,
+        Verdict::Allow
+    );
+    assert_eq!(
+        yes.asked,
+        [
+            "network May `deploy`, a third party's skill, reach the network in `go.sh`?",
+            "destructive May `deploy`, a third party's skill, do what cannot be undone in `go.sh`?"
+        ]
+    );
+}
+
+#[test]
+fn a_no_outweighs_a_yes_and_what_is_once_is_used_up_only_by_what_happens() {
+    let policy = Policy::default();
+    let request = run(Tier::User).with_network();
+    let answer =
+        |access, granted, lifetime| Approval::answer(&Question::new(&request, access, ""), granted, lifetime);
+    let mut approvals = Approvals::new(vec![
+        answer(Access::Scripts, true, Lifetime::Once),
+        answer(Access::Network, true, Lifetime::Digest),
+        answer(Access::Network, false, Lifetime::Session("a".to_owned())),
+    ]);
+    assert_eq!(
+        shown(&policy.settle(&request, Some("a"), &mut approvals, &mut Nobody)),
+        (Verdict::Deny, "refused")
+    );
+    // The script did not run, so that its approval is still there.
+    assert_eq!(
+        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody)),
+        (Verdict::Allow, "approved")
+    );
+    assert_eq!(
+        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody)),
+        (Verdict::Deny, "nobody-to-ask")
+    );
+    // The same question again replaces the answer.
+    approvals.record(answer(Access::Network, false, Lifetime::Digest));
+    let count = approvals.list().iter().filter(|approval| approval.lifetime == Lifetime::Digest).count();
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn modes() {
+    let places = Places::new("/repo", "/me");
+    let list = Allowlist::new(&AllowedTools::split("Read"), &places);
+    let decide = |mode: Mode, skills: Vec<ActiveSkill>, tool: &str| {
+        let decision = metier_policy::Guard::new(mode, skills).decide(&Call::new(tool, "x"));
+        (decision.verdict, decision.code.as_str())
+    };
+    let listed = |tier| vec![ActiveSkill::new("a", tier).allowing(list.clone())];
+    let silent = || vec![ActiveSkill::new("b", Tier::User)];
+    for tier in Tier::ALL {
+        assert_eq!(decide(Mode::Allowlist, listed(tier), "Read"), (Verdict::Allow, "rule-matched"));
+        assert_eq!(decide(Mode::Allowlist, listed(tier), "Write"), (Verdict::Deny, "outside-list"));
+        assert_eq!(decide(Mode::Advisory, listed(tier), "Write"), (Verdict::Allow, "advisory"));
+        assert_eq!(decide(Mode::PreApprove, listed(tier), "Write"), (Verdict::Ask, "not-pre-approved"));
+    }
+    assert_eq!(decide(Mode::PreApprove, listed(Tier::User), "Read"), (Verdict::Allow, "rule-matched"));
+    assert_eq!(
+        decide(Mode::PreApprove, listed(Tier::ThirdParty), "Read"),
+        (Verdict::Ask, "not-pre-approved")
+    );
+    assert_eq!(decide(Mode::Allowlist, silent(), "Write"), (Verdict::Allow, "no-list"));
+    assert_eq!(decide(Mode::Allowlist, Vec::new(), "Write"), (Verdict::Allow, "no-list"));
+    assert_eq!(decide(Mode::Allowlist, listed(Tier::User), "load_skill"), (Verdict::Allow, "own-tool"));
+    let nothing =
+        vec![ActiveSkill::new("c", Tier::User).allowing(Allowlist::new(&AllowedTools::default(), &places))];
+    assert_eq!(decide(Mode::Allowlist, nothing, "Read"), (Verdict::Deny, "empty-list"));
+}
+
+fn allows(rules: &[&str], tool: &str, input: Value) -> bool {
+    let places = Places::new("/repo", "/me");
+    let active = rules.iter().map(|rules| {
+        ActiveSkill::new("a", Tier::User).allowing(Allowlist::new(&AllowedTools::split(rules), &places))
+    });
+    metier_policy::Guard::new(Mode::Allowlist, active.collect()).decide(&Call::new(tool, input)).verdict
+        == Verdict::Allow
+}
+
+#[test]
+fn k06_and_k07_any_host_s_names() {
+    assert!(allows(&["file:read"], "file:read", json!("x")));
+    assert!(
+        allows(&["file:read"], "Read", json!("x"))
+            && allows(&["Read"], "read_file", json!({ "absolute_path": "x" }))
+    );
+    assert!(!allows(&["file:read"], "bash:execute", json!("ls")));
+    let rules = "Bash(git:*) Read";
+    for (tool, input) in [
+        ("exec_command", json!({ "cmd": "git status" })),
+        ("shell", json!({ "command": ["git", "status"] })),
+        ("shell", json!({ "command": ["bash", "-lc", "git status"] })),
+        ("run_shell_command", json!({ "command": "git status", "description": "x" })),
+        ("bash", json!({ "command": "git status" })),
+    ] {
+        assert!(allows(&[rules], tool, input.clone()), "{tool} {input}");
+        let other = serde_json::from_str(&input.to_string().replace("git", "ls")).unwrap();
+        assert!(!allows(&[rules], tool, other), "{tool}");
+    }
+    assert!(
+        !allows(&[rules], "file.write", json!("x"))
+            && !allows(&[rules], "shell", json!({ "command": ["git", "x;", "rm"], "cmd": "y" }))
+    );
+    // One word of a list is one word, whatever is in it.
+    assert!(allows(&["Bash(echo *)"], "shell", json!({ "command": ["echo", "a; rm x", "$(rm x)", "it's"] })));
+}
+
+#[test]
+fn k08_a_call_must_be_on_every_list() {
+    assert!(allows(&["Read Bash(git *)", "Bash(git log *)"], "Bash", json!("git log")));
+    assert!(!allows(&["Read Bash(git *)", "Bash(git log *)"], "Bash", json!("git push")));
+    assert!(!allows(&["Read", "Write"], "Read", json!("x")));
+    assert!(!allows(&["Read", ""], "Read", json!("x")));
+}
+
+#[test]
+fn k09_a_compound_does_not_ride_on_a_prefix() {
+    assert!(!allows(&["Bash(git:*)"], "Bash", json!("git status; rm -rf /")));
+}
