@@ -185,6 +185,9 @@ impl Config {
             files: Vec::new(),
             notes: Vec::new(),
         };
+        let organisation = crate::policy::organisation_file();
+        let exists = organisation.symlink_metadata().is_ok();
+        config.files.push((organisation, exists));
         config.apply_file(&Environment::system_directory().join("config.toml"), environment)?;
         match environment.variable("METIER_CONFIG") {
             Some(path) => {

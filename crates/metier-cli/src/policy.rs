@@ -12,13 +12,18 @@ use crate::environment::Environment;
 use crate::exit::UsageError;
 
 /// The name of the organisation's file.
-pub(crate) const ORGANISATION_FILE: &str = "policy.toml";
+const ORGANISATION_FILE: &str = "policy.toml";
+
+/// Where the organisation's policy is. No setting changes that.
+pub(crate) fn organisation_file() -> PathBuf {
+    Environment::system_directory().join(ORGANISATION_FILE)
+}
 
 /// The policy of this machine, person and project. `top` comes after all files.
 ///
 /// A file of the organisation that cannot be read is an error: nothing is decided as if it were not there.
 pub(crate) fn read(config: &Config, top: Option<&PolicySettings>) -> anyhow::Result<Policy> {
-    let path = Environment::system_directory().join(ORGANISATION_FILE);
+    let path = organisation_file();
     let organisation = organisation(&path)?;
     let name = path.display().to_string();
     let named: Vec<(String, &PolicySettings)> =
@@ -32,7 +37,8 @@ pub(crate) fn read(config: &Config, top: Option<&PolicySettings>) -> anyhow::Res
     Policy::new(organisation, &others).map_err(|error| UsageError(error.to_string()).into())
 }
 
-fn organisation(path: &Path) -> anyhow::Result<Option<PolicySettings>> {
+/// The organisation's file, if there is one.
+pub(crate) fn organisation(path: &Path) -> anyhow::Result<Option<PolicySettings>> {
     let text = match read_bounded(path) {
         Ok(text) => text,
         // A link that leads nowhere is a policy that is missing, not none.

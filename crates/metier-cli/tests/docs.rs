@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use metier_policy::{DecisionCode, NoteCode};
 use metier_skill::{Code, Profile, Severity};
 
 fn top() -> PathBuf {
@@ -43,7 +44,14 @@ fn examples(document: &str) -> Vec<Example> {
 #[test]
 fn every_example_prints_what_the_document_says() {
     let mut count = 0;
-    for document in ["README.md", "docs/cli.md", "docs/digests.md", "docs/diagnostics.md", "docs/search.md"] {
+    for document in [
+        "README.md",
+        "docs/cli.md",
+        "docs/digests.md",
+        "docs/diagnostics.md",
+        "docs/search.md",
+        "docs/policy.md",
+    ] {
         // The examples of a document run one after the other, in a place with what they speak of.
         let place = tempfile::tempdir().unwrap();
         lay_out(place.path());
@@ -83,21 +91,38 @@ fn run(command: &str, place: &Path) -> String {
 }
 
 #[test]
-fn the_table_of_findings_is_the_code_s() {
-    let path = top().join("docs/diagnostics.md");
-    let document = fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- codes -->\n", "<!-- end -->\n");
-    let (before, rest) = document.split_once(begin).unwrap();
-    let (_, after) = rest.split_once(end).unwrap();
-    let wanted = format!("{before}{begin}{}{end}{after}", table());
-    if std::env::vars_os().any(|(name, _)| name == "UPDATE_DOCS") {
-        fs::write(&path, &wanted).unwrap();
+fn the_tables_of_codes_are_the_code_s() {
+    let (findings, policy) = (top().join("docs/diagnostics.md"), top().join("docs/policy.md"));
+    for (path, name, table) in
+        [(&findings, "codes", table()), (&findings, "rules", rules()), (&policy, "decisions", decisions())]
+    {
+        let document = fs::read_to_string(path).unwrap();
+        let (begin, end) = (format!("<!-- {name} -->\n"), "<!-- end -->\n");
+        let (before, rest) = document.split_once(&begin).unwrap();
+        let (_, after) = rest.split_once(end).unwrap();
+        let wanted = format!("{before}{begin}{table}{end}{after}");
+        if std::env::vars_os().any(|(name, _)| name == "UPDATE_DOCS") {
+            fs::write(path, &wanted).unwrap();
+        }
+        let found = fs::read_to_string(path).unwrap();
+        assert_eq!(found, wanted, "run with UPDATE_DOCS=1 to mend {}", path.display());
     }
-    assert_eq!(
-        fs::read_to_string(&path).unwrap(),
-        wanted,
-        "run with UPDATE_DOCS=1 to mend docs/diagnostics.md"
-    );
+}
+
+fn rules() -> String {
+    let mut table = String::from("| code | means |\n|---|---|\n");
+    for code in NoteCode::ALL {
+        writeln!(table, "| `{code}` | {} |", code.summary()).unwrap();
+    }
+    table
+}
+
+fn decisions() -> String {
+    let mut table = String::from("| code | means |\n|---|---|\n");
+    for code in DecisionCode::ALL {
+        writeln!(table, "| `{code}` | {} |", code.summary()).unwrap();
+    }
+    table
 }
 
 fn table() -> String {

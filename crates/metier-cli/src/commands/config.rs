@@ -6,7 +6,8 @@ use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::table::{one_line, pad};
+use crate::policy;
+use crate::table::{counted, one_line, pad};
 
 /// Show every setting, and where its value came from
 ///
@@ -22,6 +23,10 @@ Example of a metier.toml:
   [[skills]]
   name = \"deploy-*\"
   state = \"user-only\"
+
+  [[policy.rules]]
+  skill = \"release-notes\"
+  scripts = \"allow\"
 
 Examples:
   metier config
@@ -41,7 +46,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     for note in &config.notes {
         output.note(format_args!("note: {note}"))?;
     }
-    let settings = settings(&config);
+    let policies = policies(&config)?;
+    let mut settings = settings(&config);
+    settings.extend(policies);
     if args.json {
         let settings = settings.iter();
         let settings =
@@ -82,6 +89,25 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.line(format_args!("{}  {}{exists}", pad("file", 12), one_line(&path.to_string_lossy())))?;
     }
     Ok(Exit::Done)
+}
+
+/// What files say about the policy, the organisation's first.
+fn policies(config: &Config) -> anyhow::Result<Vec<(&'static str, Value, String)>> {
+    let path = policy::organisation_file();
+    let organisation = policy::organisation(&path)?.map(|settings| (path, settings));
+    let mut rows =
+        vec![("policy.mode", json!(policy::read(config, None)?.mode()), "what the files come to".to_owned())];
+    for (path, settings) in organisation.iter().chain(&config.policies) {
+        let source = path.display().to_string();
+        rows.extend(settings.mode.map(|mode| ("policy.mode", json!(mode), source.clone())));
+        if !settings.deny.is_empty() {
+            rows.push(("policy.deny", json!(settings.deny), source.clone()));
+        }
+        if !settings.rules.is_empty() {
+            rows.push(("policy.rules", json!(counted(settings.rules.len(), "rule")), source));
+        }
+    }
+    Ok(rows)
 }
 
 fn text(value: &Value) -> String {

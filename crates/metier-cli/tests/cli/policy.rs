@@ -186,6 +186,48 @@ fn what_is_approved_is_remembered_until_the_skill_changes() {
     assert_eq!(place.json_at_home(&["approvals", "--json"])["approvals"].as_array().unwrap().len(), 1);
 }
 
+/// What a person at a terminal sees and gets who types an answer.
+fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::{Read as _, Write as _};
+    let mut terminal = fs::File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let other_end = fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    terminal.write_all(typed.as_bytes()).unwrap();
+    let mut command = place.at_home(args);
+    command.stdin(other_end.try_clone().unwrap()).stderr(other_end.try_clone().unwrap());
+    let output = command.output().unwrap();
+    // What was written stays in the terminal until its other end is closed.
+    let mut seen = vec![0; 4_096];
+    let count = terminal.read(&mut seen).unwrap();
+    drop(other_end);
+    (String::from_utf8_lossy(&seen[..count]).replace('\r', ""), output)
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked() {
+    let place = with_skill();
+    let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
+    let approve = ["approve", "pdf", "--script", "scripts/fill.sh"];
+    let (seen, output) = at_terminal(&place, &approve, "what?\n");
+    assert!(seen.contains("May `pdf`, a skill of yours, run `scripts/fill.sh`?"), "{seen}");
+    assert!(
+        seen.contains("sha256:") && seen.contains("until the skill changes") && seen.contains("[y/N]"),
+        "{seen}"
+    );
+    assert_eq!(output.status.code(), Some(3), "anything but a yes is a no");
+    assert_eq!(verdict(&check(&place, &script)), ("deny", "refused"));
+    let (_, output) = at_terminal(&place, &approve, "y\n");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(verdict(&check(&place, &script)), ("allow", "approved"));
+    // The end of input is no answer at all.
+    let (_, output) = at_terminal(&place, &["approve", "pdf"], "\u{4}");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(verdict(&check(&place, &["--skill", "pdf"])), ("allow", "tier-allows"));
+}
+
 /// Ids and digests are other ones wherever the skill's files have other run bits.
 fn redacted(transcript: &str) -> String {
     let is_hex = |word: &str| word.len() == 12 && word.chars().all(|c| c.is_ascii_hexdigit());
