@@ -51,6 +51,9 @@ const RULES: &[&str] = &[
     "Bash(cargo build *)",
 ];
 
+/// What a row is called, and what it measures.
+type Row<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
 const ROUNDS: usize = 200;
 const EACH: u32 = 500;
 
@@ -67,7 +70,7 @@ fn main() {
     let denied = Call::new("Bash", format!("{} && reboot", &COMMAND[..190]));
     assert_eq!(guard.decide(&call).verdict, Verdict::Allow);
     assert_eq!(guard.decide(&denied).verdict, Verdict::Deny);
-    let mut rows: Vec<(&str, Box<dyn FnMut()>)> = vec![
+    let mut rows: Vec<Row<'_>> = vec![
         (
             "only looking at every byte",
             Box::new(|| {

@@ -129,6 +129,12 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
         return all();
     }
     let mut marks = vec![false; words.len()];
+    // With nothing to do, or asked how to, a program does no more than say so.
+    let asks = matches!(arguments.first().and_then(Word::bare), Some("--help" | "--version"));
+    let has_options = arguments.iter().skip(1).any(|word| word.may_begin_with(b'-'));
+    if interpreter(name).is_none() && (arguments.is_empty() || (asks && !has_options)) {
+        return marks;
+    }
     let subcommand = if name == "git" {
         let Some(at) = git_subcommand(words) else { return all() };
         // A rule must name the options; what they are given may vary if it says so.
