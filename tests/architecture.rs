@@ -107,3 +107,47 @@ fn licences_are_compatible() {
         assert!(fine, "{} is licensed under {licence}", package["name"]);
     }
 }
+
+#[test]
+fn decisions_and_prompts_do_no_io() {
+    // Neither by the standard library nor by what else they may use, which is only good for reading text.
+    let doors = [
+        "std::fs",
+        "std::io",
+        "std::net",
+        "std::env",
+        "std::process",
+        "std::thread",
+        "std::time",
+        "print!",
+        "println!",
+    ];
+    let lists = ["Location", "load_skill", "validate_skill", "tree_digest", "Tree"];
+    for name in ["metier-policy", "metier-prompt"] {
+        let sources = sources(&top().join("crates").join(name).join("src"));
+        assert!(!sources.is_empty(), "{name} has no sources");
+        for (path, text) in sources {
+            for door in doors {
+                assert!(!text.contains(door), "{} has {door}", path.display());
+            }
+            let imports = text.lines().filter(|line| line.starts_with("use metier_skill::"));
+            for (import, list) in imports.flat_map(|import| lists.map(|list| (import, list))) {
+                assert!(!import.contains(list), "{} uses {list}, which reads disks", path.display());
+            }
+        }
+    }
+}
+
+fn sources(directory: &std::path::Path) -> Vec<(std::path::PathBuf, String)> {
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources.extend(self::sources(&path));
+        } else {
+            let text = std::fs::read_to_string(&path).unwrap();
+            sources.push((path, text));
+        }
+    }
+    sources
+}
