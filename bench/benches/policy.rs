@@ -65,7 +65,8 @@ fn main() {
     let guard = Guard::new(Mode::Allowlist, vec![ActiveSkill::new("x", Tier::User).allowing(list)]);
     let others =
         AllowedTools::from_rules(RULES.iter().map(|rule| rule.replace("git", "hg").replace("npm", "yarn")));
-    let denying = Guard::new(Mode::Allowlist, Vec::new()).denying(Denylist::new(&others, &places));
+    let denying =
+        Guard::new(Mode::Allowlist, Vec::new()).denying("the command line", Denylist::new(&others, &places));
     let call = Call::new("Bash", COMMAND);
     let denied = Call::new("Bash", format!("{} && reboot", &COMMAND[..190]));
     assert_eq!(guard.decide(&call).verdict, Verdict::Allow);

@@ -10,6 +10,7 @@ use metier_policy::{Approval, Approvals};
 use metier_skill::Digest;
 
 use crate::environment::Environment;
+use crate::exit::UsageError;
 
 /// The answers of this person on this machine.
 pub(crate) struct ApprovalStore {
@@ -23,10 +24,16 @@ pub(crate) struct Kept {
 }
 
 impl ApprovalStore {
-    pub(crate) fn of(environment: &Environment) -> anyhow::Result<Self> {
-        let state =
-            environment.state_directory().context("there is no home directory to keep approvals in")?;
-        Ok(Self { directory: state.join("approvals") })
+    /// Where they are kept; nowhere without a home.
+    pub(crate) fn of(environment: &Environment) -> Option<Self> {
+        let state = environment.state_directory()?;
+        Some(Self { directory: state.join("approvals") })
+    }
+
+    /// The same, where there must be a place.
+    pub(crate) fn must(environment: &Environment) -> Result<Self, UsageError> {
+        let message = "there is no home directory to keep approvals in; set HOME or XDG_STATE_HOME";
+        Self::of(environment).ok_or_else(|| UsageError(message.to_owned()))
     }
 
     /// All answers, in the order of skills, and what could not be read.

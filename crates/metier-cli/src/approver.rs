@@ -5,8 +5,9 @@ use std::io::{BufRead, IsTerminal as _, Write};
 use metier_policy::{Answer, Approver, Lifetime, Question};
 
 use crate::output::clean;
+use crate::table::one_line;
 
-/// Asks on a terminal, and takes anything but a clear yes for a no.
+/// Asks on a terminal. Only a clear yes or no is an answer.
 pub(crate) struct TerminalApprover<R, W> {
     input: R,
     output: W,
@@ -31,13 +32,13 @@ impl<R: BufRead, W: Write> Approver for TerminalApprover<R, W> {
         let until = match &self.lifetime {
             Lifetime::Once => "the next time only",
             Lifetime::Session(_) => "this session",
-            Lifetime::Digest => "until the skill changes",
+            _ => "until the skill changes",
         };
         let request = question.request;
         let text = format!(
-            "{}\n  why     {}\n  digest  {}\n  for     {until}\nApprove? [y/N] ",
+            "{}\n  why     {}\n  digest  {}\n  for     {until}\nApprove? [yes/no] ",
             question.text(),
-            question.reason,
+            one_line(question.reason),
             request.digest
         );
         let shown = write!(self.output, "{}", clean(&text)).and_then(|()| self.output.flush());
@@ -47,7 +48,8 @@ impl<R: BufRead, W: Write> Approver for TerminalApprover<R, W> {
             // Nothing came: the terminal is gone, which is no answer.
             (Err(_) | Ok(0), _) => Answer::Nobody,
             (Ok(_), "y" | "yes") => Answer::Approve(self.lifetime.clone()),
-            (Ok(_), _) => Answer::Refuse(self.lifetime.clone()),
+            (Ok(_), "n" | "no") => Answer::Refuse(self.lifetime.clone()),
+            (Ok(_), _) => Answer::Nobody,
         }
     }
 }

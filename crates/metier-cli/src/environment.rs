@@ -17,6 +17,8 @@ const SYSTEM: &str = "/etc/metier";
 pub(crate) struct Environment {
     pub(crate) working: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
+    /// The home that the system has for the account, whatever variables say.
+    pub(crate) account_home: Option<PathBuf>,
     pub(crate) now: SystemTime,
     pub(crate) path: OsString,
     variables: Vec<(String, String)>,
@@ -29,6 +31,7 @@ impl Environment {
         Self {
             working: env::current_dir().ok(),
             home: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            account_home: account_home(),
             now: SystemTime::now(),
             path: env::var_os("PATH").unwrap_or_default(),
             variables: env::vars_os()
@@ -100,4 +103,16 @@ impl Environment {
         let base = set.or_else(|| Some(self.home.as_deref()?.join(below_home)))?;
         Some(base.join("metier"))
     }
+}
+
+/// The home of the account that runs this, from the system's list of them.
+fn account_home() -> Option<PathBuf> {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+    let fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let home = fields.into_iter().find_map(|fields| match fields[..] {
+        [_, _, other, _, _, home, ..] if other == uid => Some(PathBuf::from(home)),
+        _ => None,
+    });
+    home.filter(|home| home.is_absolute())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use metier_policy::{Call, Places, Policy, PolicySettings};
@@ -34,7 +34,8 @@ pub(crate) fn read(config: &Config, top: Option<&PolicySettings>) -> anyhow::Res
     let organisation = organisation.as_ref().map(|settings| (name.as_str(), settings));
     // What is wrong with the organisation's file is not for the person to mend.
     Policy::new(organisation, &[]).context("the organisation's policy cannot be used")?;
-    Policy::new(organisation, &others).map_err(|error| UsageError(error.to_string()).into())
+    Policy::new(organisation, &others)
+        .map_err(|error| UsageError(format!("{:#}", anyhow::Error::new(error))).into())
 }
 
 /// The organisation's file, if there is one.
@@ -63,36 +64,77 @@ pub(crate) fn organisation(path: &Path) -> anyhow::Result<Option<PolicySettings>
     toml::from_str(&text).map(Some).map_err(wrong)
 }
 
-/// The places that rules are relative to, unless the person names others.
+/// The places that rules are relative to, unless the person names others. Links in them are followed, as they are
+/// in what is called.
 pub(crate) fn places(
     environment: &Environment,
     cwd: Option<&Path>,
     home: Option<&Path>,
 ) -> anyhow::Result<Places> {
+    let missing = |what: &str| UsageError(format!("no {what} directory is known; name one with --{what}"));
     let cwd = match cwd {
         Some(cwd) => environment.absolute(cwd),
-        None => environment
-            .working
-            .clone()
-            .ok_or_else(|| UsageError("the working directory is gone; use --cwd".to_owned()))?,
+        None => environment.working.clone().ok_or_else(|| missing("cwd"))?,
     };
-    let home = home.map(|home| environment.absolute(home)).or_else(|| environment.home.clone());
-    Ok(Places::new(cwd, home.unwrap_or_else(|| PathBuf::from("/"))))
+    let given = home.map(|home| environment.absolute(home)).or_else(|| environment.home.clone());
+    let home = given.or_else(|| environment.account_home.clone()).ok_or_else(|| missing("home"))?;
+    let mut places = Places::new(real(cwd), real(home));
+    places.account = environment.account_home.clone().map(real).filter(|home| *home != places.home);
+    Ok(places)
+}
+
+/// A directory without links, if it is there.
+pub(crate) fn real(path: PathBuf) -> PathBuf {
+    fs::canonicalize(&path).unwrap_or(path)
 }
 
 /// The call with the paths that links on this machine lead to.
 pub(crate) fn follow_links(call: Call, places: &Places) -> Call {
-    let paths: Vec<PathBuf> = call.paths().iter().map(|path| places.absolute(path)).collect();
-    paths.into_iter().fold(call, |call, path| match real(&path) {
-        Some(real) if real != path => call.leading_to(real),
-        _ => call,
+    let texts: Vec<String> = call.paths().iter().map(|path| (*path).to_owned()).collect();
+    texts.iter().fold(call, |call, text| {
+        let path = match text.strip_prefix("~/") {
+            Some(below) => places.home.join(below),
+            None => places.cwd.join(text),
+        };
+        match leads_to(&path) {
+            Some(real) if real == places.absolute(text) => call,
+            Some(real) => call.leading_to(real),
+            None => call.leading_anywhere(),
+        }
     })
 }
 
-/// Where a path leads, as far as it is there.
-fn real(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find_map(|upper| {
-        let real = fs::canonicalize(upper).ok()?;
-        Some(path.strip_prefix(upper).map_or_else(|_| real.clone(), |below| real.join(below)))
-    })
+/// Where a path leads, part by part as the system goes: links are followed before a `..` after them. What is not there
+/// yet is where it would be. `None` where that cannot be told.
+fn leads_to(path: &Path) -> Option<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut links = 0;
+    let mut open: Vec<PathBuf> =
+        path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
+    let mut real = PathBuf::from("/");
+    while let Some(part) = open.pop() {
+        match part.components().next()? {
+            Component::RootDir => real = PathBuf::from("/"),
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::Normal(name) => {
+                let next = real.join(name);
+                match fs::symlink_metadata(&next) {
+                    Ok(meta) if meta.is_symlink() => {
+                        links += 1;
+                        let target = fs::read_link(&next).ok().filter(|_| links <= MOST_LINKS)?;
+                        open.extend(target.components().rev().map(|part| PathBuf::from(part.as_os_str())));
+                    }
+                    Ok(_) => real = next,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => real = next,
+                    // A file where a directory should be: nothing can be opened there.
+                    Err(error) if error.kind() == io::ErrorKind::NotADirectory => real = next,
+                    Err(_) => return None,
+                }
+            }
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(real)
 }

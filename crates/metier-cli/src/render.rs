@@ -113,9 +113,14 @@ fn about_rule(field: &str, note: &RuleNote, reading: &Reading, root: &Path) -> F
     let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get(field));
     let span = value.map(|value| value.span).map(|span| {
         let within = reading.text.get(span.range()).unwrap_or_default();
-        within
-            .find(&note.rule)
-            .map_or(span, |at| Span::new(span.start + at, span.start + at + note.rule.len()))
+        // Not inside another rule that begins or ends the same.
+        let is_whole = |at: &usize| {
+            let (before, after) = (&within[..*at], &within[*at + note.rule.len()..]);
+            let is_part = |c: char| c.is_alphanumeric() || "_(:*".contains(c);
+            !before.ends_with(is_part) && !after.starts_with(is_part)
+        };
+        let place = within.match_indices(&note.rule).map(|(at, _)| at).find(is_whole);
+        place.map_or(span, |at| Span::new(span.start + at, span.start + at + note.rule.len()))
     });
     let before = span.and_then(|span| reading.text.get(..span.start)).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);

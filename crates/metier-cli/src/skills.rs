@@ -130,6 +130,11 @@ impl Skills {
             };
             return Err(NotFoundError(message).into());
         };
+        if !entry.is_enabled() {
+            let message =
+                format!("`{name}` is off here, so that nothing is decided about it; see `metier config`");
+            return Err(NotFoundError(message).into());
+        }
         let unpacked = entry.builtin().map(|_| tempfile::tempdir()).transpose()?;
         let directory = match (entry.builtin(), &unpacked) {
             (Some(builtin), Some(place)) => builtin.unpack(place.path())?,

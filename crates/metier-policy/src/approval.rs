@@ -8,6 +8,7 @@ use crate::request::{Access, Request};
 /// How long an answer holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Lifetime {
     /// For the next time only.
     Once,
@@ -20,6 +21,7 @@ pub enum Lifetime {
 /// An answer that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Approval {
     /// The skill's name, for people: what counts is the digest.
     pub skill: String,
@@ -41,15 +43,21 @@ impl Approval {
         Self {
             skill: question.request.skill.to_owned(),
             digest: question.request.digest,
-            script: question.request.script().map(str::to_owned),
+            script: question.request.script(),
             access: question.access,
             granted,
             lifetime,
         }
     }
 
+    /// Whether another is an answer to the same question for the same time.
+    pub fn is_same_question(&self, other: &Self) -> bool {
+        (self.digest, &self.script, self.access, &self.lifetime)
+            == (other.digest, &other.script, other.access, &other.lifetime)
+    }
+
     fn is_about(&self, request: &Request<'_>, access: Access) -> bool {
-        self.digest == request.digest && self.access == access && self.script.as_deref() == request.script()
+        self.digest == request.digest && self.access == access && self.script == request.script()
     }
 
     fn holds(&self, session: Option<&str>) -> bool {
@@ -60,7 +68,7 @@ impl Approval {
     }
 }
 
-/// Answers that are kept. A no outweighs a yes.
+/// Answers that are kept.
 #[derive(Debug, Clone, Default)]
 pub struct Approvals {
     list: Vec<Approval>,
@@ -77,25 +85,22 @@ impl Approvals {
         &self.list
     }
 
-    /// Keeps an answer, in the place of an earlier one to the same question.
+    /// Keeps an answer, in the place of an earlier one to the same question for the same time.
     pub fn record(&mut self, approval: Approval) {
-        let same = |other: &Approval| {
-            (other.digest, &other.script, other.access, &other.lifetime)
-                == (approval.digest, &approval.script, approval.access, &approval.lifetime)
-        };
-        self.list.retain(|other| !same(other));
+        self.list.retain(|other| !other.is_same_question(&approval));
         self.list.push(approval);
     }
 
-    /// The answer that holds for a request.
+    /// The answer that holds for a request: of several the narrowest, and of equal ones a no.
     pub fn find(&self, request: &Request<'_>, access: Access, session: Option<&str>) -> Option<&Approval> {
         let holds = |approval: &&Approval| approval.is_about(request, access) && approval.holds(session);
-        let mut found = self.list.iter().filter(holds);
-        let refused = self.list.iter().filter(holds).find(|approval| !approval.granted);
-        // One that lasts is used before one that is used up.
-        refused.or_else(|| {
-            let lasting = self.list.iter().filter(holds).find(|approval| approval.lifetime != Lifetime::Once);
-            lasting.or_else(|| found.next())
+        self.list.iter().filter(holds).max_by_key(|approval| {
+            let narrowness = match approval.lifetime {
+                Lifetime::Digest => 0,
+                Lifetime::Session(_) => 1,
+                Lifetime::Once => 2,
+            };
+            (narrowness, !approval.granted)
         })
     }
 
@@ -133,24 +138,33 @@ impl<'a> Question<'a> {
             Tier::User => "a skill of yours",
             Tier::ThirdParty => "a third party's skill",
         };
-        let script = self.request.script().map(|script| format!(" `{script}`")).unwrap_or_default();
+        let script = self.request.script().map(|script| format!(" `{}`", plain(&script))).unwrap_or_default();
         let what = match self.access {
             Access::Scripts => format!("run{script}"),
             other if script.is_empty() => other.verb().to_owned(),
             other => format!("{} in{script}", other.verb()),
         };
-        format!("May `{}`, {trust}, {what}?", self.request.skill)
+        format!("May `{}`, {trust}, {what}?", plain(self.request.skill))
     }
+}
+
+/// A name that cannot pass for anything but a name: one line, and no quotes that end it.
+fn plain(name: &str) -> String {
+    let is_odd = |c: char| {
+        c.is_control() || c == '`' || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    name.chars().map(|c| if is_odd(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// What a person answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answer {
     /// Yes.
     Approve(Lifetime),
     /// No.
     Refuse(Lifetime),
-    /// There is nobody, or they said nothing.
+    /// There is nobody, or they decided nothing.
     Nobody,
 }
 

@@ -22,20 +22,34 @@ pub struct Call {
     known: Option<&'static Tool>,
     input: Value,
     resolved: Vec<PathBuf>,
+    is_lost: bool,
 }
 
 impl Call {
     /// A call with its arguments: an object, or a text for the argument that rules are about.
     pub fn new(tool: impl Into<String>, input: impl Into<Value>) -> Self {
         let tool = tool.into();
-        Self { known: tools::called(&tool), tool, input: input.into(), resolved: Vec::new() }
+        Self { known: tools::called(&tool), tool, input: input.into(), resolved: Vec::new(), is_lost: false }
     }
 
-    /// Adds the path that one of the call's paths leads to, when links are followed.
+    /// Adds the path that one of the call's paths leads to, when links are followed from part to part, `..` too, as
+    /// the system would. A host must say so for every path that is or passes a link.
     #[must_use]
     pub fn leading_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.resolved.push(path.into());
         self
+    }
+
+    /// Says that where a path leads cannot be told: nothing about paths allows the call, and everything denies it.
+    #[must_use]
+    pub fn leading_anywhere(mut self) -> Self {
+        self.is_lost = true;
+        self
+    }
+
+    /// The same call to the tool that its name may mean.
+    pub(crate) fn suspected(&self) -> Self {
+        Self { known: tools::suspected(&self.tool), ..self.clone() }
     }
 
     /// The tool as the host calls it.
@@ -136,6 +150,12 @@ impl Call {
 
     /// Every path that is touched: as named, and where links lead. `None` if that cannot be told.
     pub(crate) fn touched(&self, places: &Places) -> Option<Vec<PathBuf>> {
+        if self.is_lost {
+            return None;
+        }
+        if self.name() == "apply_patch" {
+            return self.patched(places);
+        }
         let mut touched = Vec::new();
         let is_glob = self.known.is_some_and(|tool| tool.name == "Glob");
         for text in self.texts()? {
@@ -158,6 +178,20 @@ impl Call {
         }
         touched.extend(self.resolved.iter().map(|path| crate::paths::normal(path)));
         (!touched.is_empty()).then_some(touched)
+    }
+
+    /// The files that a patch is about. `None` where it names none.
+    fn patched(&self, places: &Places) -> Option<Vec<PathBuf>> {
+        let marks =
+            ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "--- a/"];
+        let texts = self.texts()?;
+        let lines = texts.iter().flat_map(|text| text.lines());
+        let names =
+            lines.filter_map(|line| marks.iter().find_map(|mark| line.trim_start().strip_prefix(mark)));
+        let names: Vec<&str> = names.map(str::trim).collect();
+        let all_plain = !names.is_empty() && names.iter().all(|name| is_plain_path(name));
+        let paths = names.iter().map(|name| places.absolute(name));
+        all_plain.then(|| paths.chain(self.resolved.iter().map(|path| crate::paths::normal(path))).collect())
     }
 
     /// The directories that patterns of `Glob` are searched below.

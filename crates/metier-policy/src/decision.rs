@@ -88,6 +88,7 @@ codes! {
     NetworkAsks       "network-asks"       "a network operation asks, unless the policy names it";
     OrganisationForbids "organisation-forbids" "the organisation's policy forbids it";
     OrganisationAsks  "organisation-asks"  "the organisation's policy asks a person first";
+    NotAFile          "not-a-file"         "the path is none that can only mean a file of the skill";
     Approved          "approved"           "a person approved it for these very bytes";
     Refused           "refused"            "a person refused it for these very bytes";
     NobodyToAsk       "nobody-to-ask"      "a person would have to be asked, and there is nobody";

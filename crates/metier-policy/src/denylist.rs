@@ -41,8 +41,11 @@ impl Denylist {
 
     /// The rule that denies a call, or could.
     pub fn find(&self, call: &Call) -> Option<&str> {
-        let shell =
-            (call.kind() == Kind::Shell && !self.rules.is_empty()).then(|| Line::new(call, &self.places));
+        if self.rules.is_empty() {
+            return None;
+        }
+        let call = &call.suspected();
+        let shell = (call.kind() == Kind::Shell).then(|| Line::new(call, &self.places));
         let found = self.rules.iter().find(|rule| self.is_denied_by(rule, call, shell.as_ref()));
         found.map(|rule| rule.text.as_str())
     }

@@ -24,6 +24,16 @@ pub enum PolicyError {
         /// Which rule of the file, from 1.
         number: usize,
     },
+    /// A rule about a file and about loading the skill, which is about no file.
+    #[error(
+        "{source_name}: rule {number} names a `script` and decides `activate`, which is about the whole skill; write two rules"
+    )]
+    ScriptToActivate {
+        /// The file.
+        source_name: String,
+        /// Which rule of the file, from 1.
+        number: usize,
+    },
     /// A prohibition that would do nothing.
     #[error("{source_name}: the rule `{rule}` denies nothing: {message}")]
     DenyRule {
@@ -41,7 +51,7 @@ impl PolicyError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Pattern { .. } => "policy-pattern",
-            Self::EmptyRule { .. } => "policy-rule",
+            Self::EmptyRule { .. } | Self::ScriptToActivate { .. } => "policy-rule",
             Self::DenyRule { .. } => "policy-deny-rule",
         }
     }

@@ -13,6 +13,7 @@ use crate::tools;
 /// What `allowed-tools` means. Stricter ones are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Mode {
     /// What is outside the list is only recorded.
     Advisory,
@@ -82,22 +83,25 @@ impl ActiveSkill {
 #[derive(Debug, Clone)]
 pub(crate) struct Prohibition {
     pub(crate) list: Denylist,
+    /// Whose it is, for reasons.
+    pub(crate) source: String,
     pub(crate) is_organisation: bool,
 }
 
 /// Decides about calls to tools while some skills are active.
 ///
 /// ```
-/// use metier_policy::{ActiveSkill, Allowlist, Call, Guard, Mode, Places, Verdict};
+/// use metier_policy::{ActiveSkill, Allowlist, Call, Places, Policy, Verdict};
 /// use metier_skill::{AllowedTools, Tier};
 ///
 /// let places = Places::new("/repo", "/me");
 /// let list = Allowlist::new(&AllowedTools::split("Bash(git log *)"), &places);
-/// let guard = Guard::new(Mode::Allowlist, vec![ActiveSkill::new("history", Tier::User).allowing(list)]);
+/// let active = vec![ActiveSkill::new("history", Tier::User).allowing(list)];
+/// let guard = Policy::default().guard(active, &places);
 /// assert_eq!(guard.decide(&Call::new("Bash", "git log")).verdict, Verdict::Allow);
 /// assert_eq!(guard.decide(&Call::new("Bash", "git push")).verdict, Verdict::Deny);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Guard {
     mode: Mode,
     skills: Vec<ActiveSkill>,
@@ -105,7 +109,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard without anybody's prohibitions; [`Policy::guard`](crate::Policy::guard) makes one with them.
+    /// A guard without anybody's prohibitions, not even the organisation's. Hosts want
+    /// [`Policy::guard`](crate::Policy::guard), which has them.
     pub fn new(mode: Mode, skills: Vec<ActiveSkill>) -> Self {
         Self { mode, skills, prohibitions: Vec::new() }
     }
@@ -115,10 +120,10 @@ impl Guard {
         self
     }
 
-    /// Adds rules that deny, whoever's they are.
+    /// Adds rules that deny, and whose they are.
     #[must_use]
-    pub fn denying(mut self, list: Denylist) -> Self {
-        self.prohibitions.push(Prohibition { list, is_organisation: false });
+    pub fn denying(mut self, source: impl Into<String>, list: Denylist) -> Self {
+        self.prohibitions.push(Prohibition { list, source: source.into(), is_organisation: false });
         self
     }
 
@@ -129,22 +134,22 @@ impl Guard {
         decision
     }
 
-    /// Denied by a rule, the organisation's first.
+    /// Denied by a rule, the organisation's first: they stand first.
     fn denied(&self, call: &Call) -> Option<Decision> {
-        let everybody =
-            self.prohibitions.iter().map(|prohibition| (&prohibition.list, prohibition.is_organisation));
-        let skills = self.skills.iter().filter_map(|skill| Some((skill.denied.as_ref()?, false)));
-        let mut lists: Vec<(&Denylist, bool)> = everybody.chain(skills).collect();
-        lists.sort_by_key(|(_, is_organisation)| !is_organisation);
-        let (rule, is_organisation) =
-            lists.into_iter().find_map(|(list, whose)| list.find(call).map(|rule| (rule, whose)))?;
-        let (code, whose) = if is_organisation {
-            (DecisionCode::OrganisationForbids, "the organisation's rule")
-        } else {
-            (DecisionCode::DeniedByRule, "the rule")
-        };
-        let reason = format!("{whose} `{rule}` denies this, or may");
-        Some(Decision::new(Verdict::Deny, code, reason).by_rule(rule))
+        for Prohibition { list, source, is_organisation } in &self.prohibitions {
+            if let Some(rule) = list.find(call) {
+                let code = if *is_organisation {
+                    DecisionCode::OrganisationForbids
+                } else {
+                    DecisionCode::DeniedByRule
+                };
+                return Some(denied_by(rule, source, code));
+            }
+        }
+        self.skills.iter().find_map(|skill| {
+            let rule = skill.denied.as_ref()?.find(call)?;
+            Some(denied_by(rule, &format!("`{}`", skill.name), DecisionCode::DeniedByRule))
+        })
     }
 
     /// By the lists of the active skills: a call must be on each of them.
@@ -206,4 +211,9 @@ impl Guard {
         let denied = denied.chain(self.prohibitions.iter().map(|prohibition| &prohibition.list));
         allowed.chain(denied.flat_map(Denylist::warnings)).cloned().collect()
     }
+}
+
+fn denied_by(rule: &str, source: &str, code: DecisionCode) -> Decision {
+    Decision::new(Verdict::Deny, code, format!("{source}: the rule `{rule}` denies this, or may"))
+        .by_rule(rule)
 }

@@ -40,7 +40,7 @@ pub use denylist::Denylist;
 pub use error::PolicyError;
 pub use guard::{ActiveSkill, Guard, Mode};
 pub use paths::Places;
-pub use policy::Policy;
+pub use policy::{Policy, Settled};
 pub use request::{Access, Action, Request};
 pub use rule::{NoteCode, RuleNote};
 pub use settings::{PolicyRule, PolicySettings};

@@ -16,6 +16,8 @@ pub struct Places {
     pub anchor: PathBuf,
     /// The person's home.
     pub home: PathBuf,
+    /// The home of the account, where that is another one: `~` in a prohibition means both.
+    pub account: Option<PathBuf>,
     /// The directory of the skill whose rules these are: `${CLAUDE_SKILL_DIR}`.
     pub skill: Option<PathBuf>,
     /// The directory of the plugin that the skill came with: `${CLAUDE_PLUGIN_ROOT}`.
@@ -26,7 +28,14 @@ impl Places {
     /// A working directory, which is the project too, and a home.
     pub fn new(cwd: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         let cwd = normal(&cwd.into());
-        Self { anchor: cwd.clone(), cwd, home: normal(&home.into()), skill: None, plugin: None }
+        Self {
+            anchor: cwd.clone(),
+            cwd,
+            home: normal(&home.into()),
+            account: None,
+            skill: None,
+            plugin: None,
+        }
     }
 
     /// The same for the rules of a skill in a directory.
@@ -101,6 +110,8 @@ pub(crate) struct PathPattern {
     base: Vec<String>,
     glob: Glob,
     purpose: Purpose,
+    /// The same from the root of the file system, where one `/` was meant so.
+    from_root: bool,
 }
 
 /// Why a pattern cannot be used.
@@ -143,13 +154,15 @@ impl PathPattern {
         };
         let glob = glob.ok_or(PatternProblem::Syntax)?;
         let glob = if floats { glob.at_any_depth() } else { glob };
-        Ok(Self { base: parts(base, purpose), glob, purpose })
+        // One `/` means the project; in a prohibition it may have been meant as the root.
+        let from_root = purpose == Purpose::Deny && text.starts_with('/');
+        Ok(Self { base: parts(base, purpose), glob, purpose, from_root })
     }
 
     /// A prohibition of one path and all below it, for what cannot be read as a pattern but must be kept.
     pub(crate) fn literal(path: &Path) -> Result<Self, PatternProblem> {
         let glob = Glob::new(&escape(path).to_lowercase()).ok_or(PatternProblem::Syntax)?;
-        Ok(Self { base: Vec::new(), glob, purpose: Purpose::Deny })
+        Ok(Self { base: Vec::new(), glob, purpose: Purpose::Deny, from_root: false })
     }
 
     /// Whether an absolute, normal path is one of those, or below one; or the directory that all of those are below.
@@ -166,6 +179,7 @@ impl PathPattern {
     pub(crate) fn matches_parts(&self, path: &[String], or_directory: bool) -> bool {
         let below = path.strip_prefix(self.base.as_slice());
         below.is_some_and(|below| self.glob.matches(below, or_directory))
+            || (self.from_root && self.glob.matches(path, or_directory))
     }
 }
 

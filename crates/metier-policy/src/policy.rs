@@ -2,7 +2,7 @@
 
 use metier_skill::{AllowedTools, Tier};
 
-use crate::approval::{Answer, Approval, Approvals, Approver, Question};
+use crate::approval::{Answer, Approval, Approvals, Approver, Lifetime, Question};
 use crate::decision::{Decision, DecisionCode, Verdict};
 use crate::denylist::Denylist;
 use crate::error::PolicyError;
@@ -21,8 +21,21 @@ pub struct Policy {
     layers: Vec<Layer>,
 }
 
+/// What came of a request: what was decided, and what changed among the answers that are kept.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settled {
+    /// What happens.
+    pub decision: Decision,
+    /// Answers that were given and are to be kept.
+    pub recorded: Vec<Approval>,
+    /// Kept answers that held once, and are used up.
+    pub used: Vec<Approval>,
+}
+
 #[derive(Debug, Clone, Default)]
 struct Layer {
+    source: String,
     mode: Option<Mode>,
     rules: Vec<ReadyRule>,
     deny: AllowedTools,
@@ -37,7 +50,12 @@ impl Layer {
             let source_name = source.to_owned();
             return Err(PolicyError::DenyRule { source_name, rule: note.rule, message: note.message });
         }
-        Ok(Self { mode: settings.mode, rules: ready(source, &settings.rules)?, deny })
+        Ok(Self {
+            source: source.to_owned(),
+            mode: settings.mode,
+            rules: ready(source, &settings.rules)?,
+            deny,
+        })
     }
 }
 
@@ -64,92 +82,128 @@ impl Policy {
 
     /// A guard for calls to tools, with the prohibitions of all layers.
     pub fn guard(&self, skills: Vec<ActiveSkill>, places: &Places) -> Guard {
-        let list = |layer: &Layer, is_organisation| {
-            let list = Denylist::new(&layer.deny, places);
-            (!layer.deny.is_empty()).then_some(Prohibition { list, is_organisation })
-        };
-        let organisation = list(&self.organisation, true);
-        let others = self.layers.iter().filter_map(|layer| list(layer, false));
-        Guard::new(self.mode(), skills).with_prohibitions(organisation.into_iter().chain(others).collect())
+        let layers =
+            [(&self.organisation, true)].into_iter().chain(self.layers.iter().map(|layer| (layer, false)));
+        let mut prohibitions = Vec::new();
+        for (layer, is_organisation) in layers.filter(|(layer, _)| !layer.deny.is_empty()) {
+            // `~` is the account's home, whatever a variable says.
+            let other = places.account.clone().map(|home| Places { home, ..places.clone() });
+            for places in [Some(places.clone()), other].into_iter().flatten() {
+                let list = Denylist::new(&layer.deny, &places);
+                prohibitions.push(Prohibition { list, source: layer.source.clone(), is_organisation });
+            }
+        }
+        Guard::new(self.mode(), skills).with_prohibitions(prohibitions)
     }
 
     /// Decides about a request, before anybody is asked.
     pub fn decide(&self, request: &Request<'_>) -> Decision {
-        let (first, others) = request.accesses();
-        let others = others.map(|access| self.decide_access(request, access));
-        // The first of the strictest.
-        let stricter =
-            |worst: Decision, next: Decision| if next.verdict > worst.verdict { next } else { worst };
-        others.fold(self.decide_access(request, first), stricter)
+        strictest(request, |access| self.decide_access(request, access))
+    }
+
+    /// Decides about a request by what is set and what a person has answered before, without asking or using up
+    /// anything.
+    pub fn recall(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Decision {
+        strictest(request, |access| self.recall_access(request, access, session, approvals))
+    }
+
+    /// The kinds of access that a person must still be asked about; none where the request is denied anyway.
+    pub fn open(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Vec<Access> {
+        if self.recall(request, session, approvals).verdict == Verdict::Deny {
+            return Vec::new();
+        }
+        let is_open = |access: &Access| {
+            self.recall_access(request, *access, session, approvals).verdict == Verdict::Ask
+        };
+        request.accesses().filter(is_open).collect()
     }
 
     /// Decides about a request, asks where that must be, and keeps the answers. Nobody to ask means no.
     ///
-    /// Never returns [`Verdict::Ask`].
+    /// The decision is never [`Verdict::Ask`].
     pub fn settle(
         &self,
         request: &Request<'_>,
         session: Option<&str>,
         approvals: &mut Approvals,
         approver: &mut dyn Approver,
-    ) -> Decision {
-        let first = self.decide(request);
-        if first.verdict == Verdict::Deny {
-            return first;
-        }
-        let mut settled = first;
-        let mut used = Vec::new();
-        let (main, others) = request.accesses();
-        for access in std::iter::once(main).chain(others) {
-            let decision = self.decide_access(request, access);
-            if decision.verdict != Verdict::Ask {
-                continue;
-            }
-            let approval = match approvals.find(request, access, session) {
-                Some(approval) => approval.clone(),
-                None => match ask(request, access, &decision.reason, approver) {
-                    Some(approval) => {
-                        approvals.record(approval.clone());
-                        approval
-                    }
-                    None => {
-                        let reason = format!("{}, and there is nobody to ask", decision.reason);
-                        return Decision::new(Verdict::Deny, DecisionCode::NobodyToAsk, reason);
-                    }
-                },
+    ) -> Settled {
+        let mut recorded = Vec::new();
+        let mut answers = Vec::new();
+        for access in self.open(request, session, approvals) {
+            let reason = self.decide_access(request, access).reason;
+            let Some(approval) = ask(request, access, &reason, approver) else {
+                let reason = format!("{reason}, and there is nobody to ask");
+                return Settled { decision: nobody(reason), recorded, used: Vec::new() };
             };
-            settled = answered(request, &approval);
-            if !approval.granted {
-                approvals.use_up(&approval);
-                return settled;
+            // It holds now, however long it is kept; what holds once is not kept at all.
+            answers.push(Approval { lifetime: Lifetime::Once, ..approval.clone() });
+            let is_granted = approval.granted;
+            if approval.lifetime != Lifetime::Once {
+                approvals.record(approval.clone());
+                recorded.push(approval);
             }
-            used.push(approval);
+            if !is_granted {
+                break;
+            }
         }
-        // What holds once is used up by what really happens.
+        let mut known = approvals.clone();
+        for answer in answers {
+            known.record(answer);
+        }
+        let mut decision = self.recall(request, session, &known);
+        if decision.verdict == Verdict::Ask {
+            decision = nobody(format!("{}, and there is nobody to ask", decision.reason));
+        }
+        let used = self.spend(request, session, approvals, decision.verdict);
+        Settled { decision, recorded, used }
+    }
+
+    /// What held once is used up by what really happens.
+    fn spend(
+        &self,
+        request: &Request<'_>,
+        session: Option<&str>,
+        approvals: &mut Approvals,
+        verdict: Verdict,
+    ) -> Vec<Approval> {
+        if verdict != Verdict::Allow {
+            return Vec::new();
+        }
+        let asks = |access: &Access| self.decide_access(request, *access).verdict == Verdict::Ask;
+        let found =
+            request.accesses().filter(asks).filter_map(|access| approvals.find(request, access, session));
+        let used: Vec<Approval> =
+            found.filter(|approval| approval.lifetime == Lifetime::Once).cloned().collect();
         for approval in &used {
             approvals.use_up(approval);
         }
-        settled
+        used
     }
 
-    /// Decides about a request by what is set and what a person has answered before, without asking or using up
-    /// anything.
-    pub fn recall(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Decision {
-        let (main, others) = request.accesses();
-        let each = std::iter::once(main).chain(others).map(|access| {
-            let decision = self.decide_access(request, access);
-            match approvals.find(request, access, session) {
-                Some(approval) if decision.verdict == Verdict::Ask => answered(request, approval),
-                _ => decision,
-            }
-        });
-        let stricter =
-            |worst: Decision, next: Decision| if next.verdict > worst.verdict { next } else { worst };
-        each.reduce(stricter).unwrap_or_else(|| self.decide(request))
+    fn recall_access(
+        &self,
+        request: &Request<'_>,
+        access: Access,
+        session: Option<&str>,
+        approvals: &Approvals,
+    ) -> Decision {
+        let decision = self.decide_access(request, access);
+        match (decision.verdict, approvals.find(request, access, session)) {
+            (Verdict::Deny, _) | (_, None) => decision,
+            // A no holds whatever the tier would have allowed.
+            (_, Some(approval)) if !approval.granted => answered(request, approval),
+            (Verdict::Allow, Some(_)) => decision,
+            (Verdict::Ask, Some(approval)) => answered(request, approval),
+        }
     }
 
     /// Decides about one kind of access of a request.
     pub fn decide_access(&self, request: &Request<'_>, access: Access) -> Decision {
+        if request.file().is_err() {
+            let reason = format!("the path is none of a file of `{}`", request.skill);
+            return Decision::new(Verdict::Deny, DecisionCode::NotAFile, reason);
+        }
         let lower = self.decide_below(request, access);
         match self.organisation_says(request, access) {
             Some(floor) if floor.verdict >= lower.verdict && floor.verdict != Verdict::Allow => floor,
@@ -192,6 +246,20 @@ impl Policy {
         };
         by_rule(verdict, code, request, access, rule)
     }
+}
+
+/// The strictest of the decisions about all kinds of access, the first of equals.
+fn strictest(request: &Request<'_>, decide: impl Fn(Access) -> Decision) -> Decision {
+    let first = decide(request.access());
+    request
+        .accesses()
+        .skip(1)
+        .map(decide)
+        .fold(first, |worst, next| if next.verdict > worst.verdict { next } else { worst })
+}
+
+fn nobody(reason: String) -> Decision {
+    Decision::new(Verdict::Deny, DecisionCode::NobodyToAsk, reason)
 }
 
 fn by_rule(

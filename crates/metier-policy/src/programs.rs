@@ -63,7 +63,7 @@ pub(crate) const RUNNERS: &[&str] = &[
     "linux32", "linux64", "i386", "x86_64", "logsave", "perf", "caffeinate", "xcrun", "gtime", "chpst",
     "envdir", "softlimit", "setuidgid", "groff", "troff", "m4", "gnuplot", "lftp", "ftp", "pry", "erb",
     "just", "rails", "mix", "rake", "ctest", "composer", "gxargs", "schroot", "systemd-nspawn",
-    "systemd-inhibit", "dc",
+    "systemd-inhibit", "dc", "metier",
 ];
 
 /// The same for some subcommands.

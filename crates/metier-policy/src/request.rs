@@ -112,23 +112,41 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// The kinds of access that must all be had: that of the action, and others.
-    pub(crate) fn accesses(&self) -> (Access, impl Iterator<Item = Access>) {
-        let first = match self.action {
+    /// The kind of access that the action itself needs.
+    pub const fn access(&self) -> Access {
+        match self.action {
             Action::Activate => Access::Activate,
             Action::Read { .. } => Access::Resources,
             Action::Run { .. } => Access::Scripts,
-        };
-        let network = self.network.then_some(Access::Network);
-        let destructive = self.destructive.then_some(Access::Destructive);
-        (first, [network, destructive].into_iter().flatten())
+        }
     }
 
-    /// The script, where one is run.
-    pub(crate) const fn script(&self) -> Option<&'a str> {
+    /// The kinds of access that must all be had, that of the action first.
+    pub fn accesses(&self) -> impl Iterator<Item = Access> + use<> {
+        let network = self.network.then_some(Access::Network);
+        let destructive = self.destructive.then_some(Access::Destructive);
+        [Some(self.access()), network, destructive].into_iter().flatten()
+    }
+
+    /// The script, where one is run, in the one way to write its path.
+    pub(crate) fn script(&self) -> Option<String> {
         match self.action {
-            Action::Run { script } => Some(script),
+            Action::Run { script } => Some(plain_path(script)),
             Action::Activate | Action::Read { .. } => None,
         }
     }
+
+    /// The file that it is about, if its path is one that can only mean that file of the skill.
+    pub(crate) fn file(&self) -> Result<Option<String>, ()> {
+        let (Action::Run { script: path } | Action::Read { path }) = self.action else { return Ok(None) };
+        let is_odd = |c: char| c.is_control() || c == '\\';
+        let leads_out = path.starts_with('/') || path.split('/').any(|part| part == "..");
+        let plain = plain_path(path);
+        if leads_out || plain.is_empty() || path.contains(is_odd) { Err(()) } else { Ok(Some(plain)) }
+    }
+}
+
+/// A path without parts that mean nothing.
+fn plain_path(path: &str) -> String {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".").collect::<Vec<_>>().join("/")
 }

@@ -185,6 +185,14 @@ impl Reader<'_> {
     }
 
     fn tool(&self, name: &str) -> Result<ToolPattern, String> {
+        let is_odd = |c: char| !c.is_alphanumeric() && !"_.:*/-".contains(c);
+        if name.contains(is_odd) {
+            return Err("that is no tool's name; each rule stands for itself, without quotes".to_owned());
+        }
+        let lower = name.to_ascii_lowercase();
+        if lower.starts_with("mcp_") && !name.starts_with("mcp__") {
+            return Err("a server's tool is written `mcp__SERVER__TOOL`".to_owned());
+        }
         if let Some(rest) = name.strip_prefix("mcp__") {
             return self.mcp(rest, name);
         }
@@ -197,6 +205,7 @@ impl Reader<'_> {
                     format!("`:*` belongs inside parentheses; write `{tool}` or `{tool}(COMMAND:*)`")
                 }
                 Some((server, _)) => format!("a server's tools are written `mcp__{server}__*`"),
+                None if name.contains('/') => "a server's tools are written `mcp__SERVER__*`".to_owned(),
                 None => "a tool must be named in full; only `mcp__SERVER__*` may have a `*`".to_owned(),
             });
         }
@@ -235,8 +244,9 @@ impl Reader<'_> {
         let has_colons = matches!(kind, Kind::Fetch | Kind::Skill | Kind::Agent);
         let names_known =
             spec.split_once(':').is_some_and(|(name, _)| KNOWN_ARGUMENTS.contains(&name.trim()));
+        let takes_arguments = kind == Kind::Plain || (!has_colons && kind == Kind::PowerShell) || names_known;
         if self.purpose == Purpose::Deny
-            && (!has_colons || names_known)
+            && takes_arguments
             && let Ok(argument) = self.argument(spec)
         {
             return Ok(argument);
@@ -251,9 +261,12 @@ impl Reader<'_> {
             Kind::Read | Kind::Search | Kind::Edit => self.path(name, spec, kind),
             Kind::Fetch => {
                 let domain = spec.strip_prefix("domain:").and_then(DomainPattern::new);
-                domain
-                    .map(Spec::Domain)
-                    .ok_or_else(|| format!("write `{name}(domain:example.com)`, the host alone"))
+                let advice = if spec == "*" {
+                    format!("write `{name}`")
+                } else {
+                    format!("write `{name}(domain:example.com)`, the host alone")
+                };
+                domain.map(Spec::Domain).ok_or(advice)
             }
             Kind::Agent => {
                 if names_known {
@@ -277,7 +290,9 @@ impl Reader<'_> {
                         "`{name}` has nothing to match in parentheses; write `{name}` or `{name}(ARGUMENT:VALUE)`"
                     ));
                 }
-                Err(format!("`{name}` takes no parentheses here; write `{name}`"))
+                Err(format!(
+                    "nothing in parentheses can be matched for `{name}`; only `{name}` for every use of it"
+                ))
             }
         }
     }
@@ -303,22 +318,23 @@ impl Reader<'_> {
         if middle_colon {
             return Err("`:*` only means something at the end; inside, write ` *`".to_owned());
         }
-        let text = pieces(&pattern)?;
+        if pattern.trim().chars().all(|c| c == '*' || c == ':') {
+            return Err("write `Bash` for every command".to_owned());
+        }
+        check_words(&pattern, self.purpose)?;
+        let text = Wildcard::from_pieces(pieces_of(&pattern, self.purpose)?);
         if text.prefix().is_empty() && text.has_star() {
-            if matches!(pattern.trim(), "**" | ":*") {
-                return Err("write `Bash` for every command".to_owned());
-            }
             let message = "no program is named, so that any program will do".to_owned();
             self.note(NoteCode::RuleBroad, message);
         }
-        let program =
-            std::str::from_utf8(text.prefix()).unwrap_or_default().split(' ').next().unwrap_or_default();
-        if self.purpose == Purpose::Allow && text.has_star() && is_runner(program) {
+        let mut words = std::str::from_utf8(text.prefix()).unwrap_or_default().split(' ');
+        let (program, subcommand) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        if self.purpose == Purpose::Allow && text.has_star() && is_runner(program, subcommand) {
             return Err(format!(
                 "`{program}` runs other commands, so it is only allowed by a rule without `*` for the whole command"
             ));
         }
-        let lower = Wildcard::from_pieces(pieces_of(&pattern.to_ascii_lowercase())?);
+        let lower = Wildcard::from_pieces(pieces_of(&pattern.to_ascii_lowercase(), self.purpose)?);
         Ok(Spec::Text { text, lower })
     }
 
@@ -328,6 +344,14 @@ impl Reader<'_> {
         if expanded != spec {
             let message = "`${…}` is put in here, but not by other clients outside `Bash(…)`".to_owned();
             self.note(NoteCode::RuleRewritten, message);
+        }
+        if let Some((field, _)) =
+            expanded.split_once(':').filter(|(field, _)| ["path", "file_path", "file"].contains(field))
+        {
+            return Err(format!("`{field}:` is not matched; write the path alone"));
+        }
+        if expanded.contains('{') && expanded.contains(',') {
+            return Err("braces have no alternatives here; write a rule for each".to_owned());
         }
         // What is put in is a path from the root.
         let expanded = if expanded == spec { expanded } else { format!("/{expanded}") };
@@ -429,12 +453,28 @@ fn prefix_form(spec: &str) -> (String, bool) {
     (pattern, middle)
 }
 
-fn pieces(pattern: &str) -> Result<Wildcard, String> {
-    Ok(Wildcard::from_pieces(pieces_of(pattern)?))
+/// Refuses a pattern whose words no command can have, so that it would silently match nothing.
+fn check_words(pattern: &str, purpose: Purpose) -> Result<(), String> {
+    let first = pattern.split_whitespace().next().unwrap_or_default();
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if first.split_once('=').is_some_and(|(name, _)| is_name(name)) {
+        return Err("variables before a command are judged apart; write the command alone".to_owned());
+    }
+    if first.starts_with('~') && purpose == Purpose::Allow {
+        return Err("a program at home is only known when it runs; write its whole path".to_owned());
+    }
+    if first
+        .split_once(':')
+        .is_some_and(|(name, rest)| is_name(name) && rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    {
+        return Err("a colon separates nothing here; write a blank".to_owned());
+    }
+    Ok(())
 }
 
 /// The literal pieces of a command pattern: words as the shell would unquote them, one blank between each two.
-fn pieces_of(pattern: &str) -> Result<Vec<Vec<u8>>, String> {
+fn pieces_of(pattern: &str, purpose: Purpose) -> Result<Vec<Vec<u8>>, String> {
     let mut pieces = vec![Vec::new()];
     let mut chars = pattern.trim().chars().peekable();
     let mut quote = None;
@@ -452,14 +492,18 @@ fn pieces_of(pattern: &str) -> Result<Vec<Vec<u8>>, String> {
                     push(piece, ' ', false);
                 }
             }
-            ('*', None) => pieces.push(Vec::new()),
+            // In a prohibition a quoted one may have been meant as a pattern.
+            ('*', _) if quote.is_none() || purpose == Purpose::Deny => pieces.push(Vec::new()),
+            (',', None) if chars.peek() == Some(&' ') => {
+                return Err("a comma separates nothing here; write a rule for each command".to_owned());
+            }
             (';' | '&' | '|' | '<' | '>' | '\n' | '`', None) => {
                 return Err(format!(
                     "`{}` joins or redirects commands; write a rule for each command",
                     c.escape_debug()
                 ));
             }
-            ('$', None) => {
+            ('$', None | Some('"')) => {
                 return Err(
                     "a variable is not known before the command runs; write what it stands for".to_owned()
                 );
@@ -482,6 +526,9 @@ fn push(piece: &mut Vec<u8>, c: char, quoted: bool) {
 }
 
 /// Whether a rule with a `*` for a program is of no use.
-fn is_runner(program: &str) -> bool {
-    programs::RUNNERS.contains(&base_name(program))
+fn is_runner(program: &str, subcommand: &str) -> bool {
+    let name = base_name(program);
+    let runs = programs::of(programs::RUNNING_SUBCOMMANDS, name).unwrap_or_default();
+    let reads = programs::of(programs::READING_FORMS, &format!("{name} {subcommand}")).is_some();
+    programs::RUNNERS.contains(&name) || (runs.contains(&subcommand) && !reads)
 }

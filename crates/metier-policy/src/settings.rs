@@ -1,13 +1,13 @@
 //! What a person or an organisation may write about the policy. Reading files is for others.
 
-use globset::{Glob, GlobMatcher};
+use globset::{GlobBuilder, GlobMatcher};
 use metier_skill::{Digest, Tier};
 use serde::Deserialize;
 
 use crate::decision::Verdict;
 use crate::error::PolicyError;
 use crate::guard::Mode;
-use crate::request::{Access, Action, Request};
+use crate::request::{Access, Request};
 
 /// The `[policy]` table of `metier.toml`, or the whole of an organisation's `policy.toml`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -31,7 +31,7 @@ pub struct PolicyRule {
     pub tier: Option<Tier>,
     /// Skills whose name matches a glob.
     pub skill: Option<String>,
-    /// Scripts whose path in the skill matches a glob.
+    /// Files whose path in the skill matches a glob: the script that runs, or the file that is read.
     pub script: Option<String>,
     /// The skill with this very content.
     pub digest: Option<Digest>,
@@ -74,13 +74,21 @@ pub(crate) struct ReadyRule {
 pub(crate) fn ready(source: &str, rules: &[PolicyRule]) -> Result<Vec<ReadyRule>, PolicyError> {
     let glob = |pattern: &Option<String>| match pattern {
         None => Ok(None),
-        Some(pattern) => Glob::new(pattern).map(|glob| Some(glob.compile_matcher())).map_err(|error| {
-            PolicyError::Pattern { source_name: source.to_owned(), pattern: pattern.clone(), source: error }
-        }),
+        Some(pattern) => {
+            let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+            glob.map(|glob| Some(glob.compile_matcher())).map_err(|error| PolicyError::Pattern {
+                source_name: source.to_owned(),
+                pattern: pattern.clone(),
+                source: error,
+            })
+        }
     };
     let each = rules.iter().enumerate().map(|(index, rule)| {
         if Access::ALL.iter().all(|access| rule.verdict(*access).is_none()) {
             return Err(PolicyError::EmptyRule { source_name: source.to_owned(), number: index + 1 });
+        }
+        if rule.script.is_some() && rule.activate.is_some() {
+            return Err(PolicyError::ScriptToActivate { source_name: source.to_owned(), number: index + 1 });
         }
         let place = format!("{source}, rule {}", index + 1);
         Ok(ReadyRule { skill: glob(&rule.skill)?, script: glob(&rule.script)?, rule: rule.clone(), place })
@@ -92,14 +100,17 @@ impl ReadyRule {
     /// What the rule decides about a request, if it is about it.
     pub(crate) fn applies(&self, request: &Request<'_>, access: Access) -> Option<Verdict> {
         let verdict = self.rule.verdict(access)?;
-        let script = match request.action {
-            Action::Run { script } => Some(script),
-            Action::Activate | Action::Read { .. } => None,
+        // What forbids counts however a path is written.
+        let matches = |glob: &GlobMatcher| {
+            let path = request.file().ok().flatten();
+            path.is_some_and(|path| {
+                glob.is_match(&path) || (verdict == Verdict::Deny && glob.is_match(path.to_lowercase()))
+            })
         };
         let fits = self.rule.tier.is_none_or(|tier| tier == request.tier)
             && self.rule.digest.is_none_or(|digest| digest == request.digest)
             && self.skill.as_ref().is_none_or(|glob| glob.is_match(request.skill))
-            && self.script.as_ref().is_none_or(|glob| script.is_some_and(|script| glob.is_match(script)));
+            && self.script.as_ref().is_none_or(matches);
         fits.then_some(verdict)
     }
 }

@@ -106,7 +106,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "LS",
         kind: Kind::Search,
-        others: &["ls", "list", "list_directory", "list_dir", "file.list", "file:list"],
+        others: &["ls", "list", "list_directory", "list_dir", "list_files", "file.list", "file:list"],
         fields: &["path", "dir_path", "directory", "target_directory"],
     },
     Tool { name: "LSP", kind: Kind::Search, others: &["lsp"], fields: PATH },
@@ -114,10 +114,33 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         name: "Edit",
         kind: Kind::Edit,
-        others: &["edit", "file.edit", "file:edit", "replace", "edit_file", "str_replace", "search_replace"],
+        others: &[
+            "edit",
+            "file.edit",
+            "file:edit",
+            "replace",
+            "edit_file",
+            "str_replace",
+            "search_replace",
+            "str_replace_editor",
+            "str_replace_based_edit_tool",
+        ],
         fields: PATH,
     },
-    Tool { name: "MultiEdit", kind: Kind::Edit, others: &["multiedit"], fields: PATH },
+    Tool { name: "MultiEdit", kind: Kind::Edit, others: &["multiedit", "multi_edit"], fields: PATH },
+    // Its paths stand in the patch.
+    Tool {
+        name: "apply_patch",
+        kind: Kind::Edit,
+        others: &["patch", "ApplyPatch"],
+        fields: &["input", "patch", "patchText"],
+    },
+    Tool {
+        name: "delete_file",
+        kind: Kind::Edit,
+        others: &["remove_file", "file.delete", "file:delete"],
+        fields: PATH,
+    },
     Tool {
         name: "Write",
         kind: Kind::Edit,
@@ -195,6 +218,17 @@ pub(crate) fn called(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name || tool.others.contains(&name))
 }
 
+/// The tool that a name may mean, in any case of letters and in any host's name space. For denying.
+pub(crate) fn suspected(name: &str) -> Option<&'static Tool> {
+    let bare = name.rsplit(['.', ':', '/']).next().unwrap_or(name);
+    let is = |tool: &&Tool, name: &str| {
+        tool.name.eq_ignore_ascii_case(name)
+            || tool.others.iter().any(|other| other.eq_ignore_ascii_case(name))
+    };
+    let find = |name: &str| TOOLS.iter().find(|tool| is(tool, name));
+    called(name).or_else(|| find(name)).or_else(|| find(bare))
+}
+
 /// The tool that a rule names. Letters count: a name in the wrong case is a mistake, though some host may have a tool
 /// of that name.
 pub(crate) fn in_rule(name: &str) -> Option<&'static Tool> {
@@ -205,7 +239,11 @@ pub(crate) fn in_rule(name: &str) -> Option<&'static Tool> {
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let near = |tool: &&Tool| is_near(&lower, &tool.name.to_ascii_lowercase());
-    let same_letters = TOOLS.iter().find(|tool| tool.name.eq_ignore_ascii_case(name));
+    let is_same = |tool: &&Tool| {
+        tool.name.eq_ignore_ascii_case(name)
+            || tool.others.iter().any(|other| other.eq_ignore_ascii_case(name))
+    };
+    let same_letters = TOOLS.iter().find(is_same);
     same_letters.or_else(|| TOOLS.iter().find(near)).map(|tool| tool.name)
 }
 

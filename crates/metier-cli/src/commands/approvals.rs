@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let store = ApprovalStore::of(&Environment::read())?;
+    let store = ApprovalStore::must(&Environment::read())?;
     let (mut kept, unread) = store.list()?;
     for path in &unread {
         output.note(format_args!(
@@ -67,7 +67,7 @@ fn row(Kept { id, approval }: &Kept) -> String {
     let until = match &approval.lifetime {
         Lifetime::Once => "once".to_owned(),
         Lifetime::Session(id) => format!("session {id}"),
-        Lifetime::Digest => "this content".to_owned(),
+        _ => "this content".to_owned(),
     };
     let answer = if approval.granted { "yes" } else { "no" };
     let script = approval.script.as_deref().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
 
+use clap::builder::NonEmptyStringValueParser;
 use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
 use serde_json::json;
 
@@ -10,6 +11,7 @@ use crate::exit::{DeniedError, Exit};
 use crate::output::Output;
 use crate::policy;
 use crate::skills::Skills;
+use crate::table::one_line;
 
 /// Approve what a skill may do, for its present content only
 ///
@@ -49,11 +51,11 @@ pub(crate) struct Args {
     once: bool,
 
     /// As long as a session lasts
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
 
-    /// Do not ask again
-    #[arg(long, short)]
+    /// Approve without being asked
+    #[arg(long, short, conflicts_with = "refuse")]
     yes: bool,
 
     #[command(flatten)]
@@ -75,22 +77,28 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     };
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
     (request.network, request.destructive) = (args.network, args.destructive);
-    let decision = policy.decide_access(&request, access);
-    if decision.verdict == Verdict::Deny && !args.refuse {
-        return Err(DeniedError(format!("{}; it cannot be approved", decision.reason)).into());
+    let whole = policy.decide(&request);
+    if whole.verdict == Verdict::Deny && !args.refuse {
+        return Err(DeniedError(format!("{}; it cannot be approved", whole.reason)).into());
     }
+    let decision = policy.decide_access(&request, access);
     let question = Question::new(&request, access, &decision.reason);
     let Some(approval) = args.answer(&question) else {
-        let message = "there is nobody to ask: run this on a terminal, or add --yes";
+        let message = "nothing was decided: nobody answered yes or no at a terminal";
         return Err(DeniedError(message.to_owned()).into());
     };
-    let id = ApprovalStore::of(&skills.environment)?.keep(&approval)?;
+    let id = ApprovalStore::must(&skills.environment)?.keep(&approval)?;
     if args.json {
         output.json(&json!({ "id": id, "approval": approval }))?;
     } else {
         let answer = if approval.granted { "approved" } else { "refused" };
-        let script = approval.script.as_deref().map(|script| format!(" for {script}")).unwrap_or_default();
-        output.line(format_args!("{answer}: {} of {}{script} ({id})", approval.access, approval.skill))?;
+        let script =
+            approval.script.as_deref().map(|script| format!(" for {}", one_line(script))).unwrap_or_default();
+        output.line(format_args!(
+            "{answer}: {} of {}{script} ({id})",
+            approval.access,
+            one_line(&approval.skill)
+        ))?;
         if decision.verdict == Verdict::Allow {
             output.note("note: the policy allows it without being asked")?;
         }
@@ -128,7 +136,7 @@ impl Args {
         match person.ask(question) {
             Answer::Approve(lifetime) => Some(Approval::answer(question, true, lifetime)),
             Answer::Refuse(lifetime) => Some(Approval::answer(question, false, lifetime)),
-            Answer::Nobody => None,
+            _ => None,
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use clap::builder::NonEmptyStringValueParser;
 use metier_policy::{
-    Action, ActiveSkill, Allowlist, Call, Decision, Denylist, Mode, Places, PolicySettings, Request, Verdict,
+    Action, ActiveSkill, Allowlist, Approvals, Call, Decision, Denylist, Mode, Places, PolicySettings,
+    Request, Verdict,
 };
 use metier_skill::{AllowedTools, Tier};
 use serde_json::Value;
@@ -45,11 +47,11 @@ Examples:
   metier policy check --skill release-notes --script scripts/publish.sh --network")]
 pub(crate) struct CheckArgs {
     /// The rules of an active skill: the value of its frontmatter, or a JSON list. Once for each skill
-    #[arg(long, value_name = "RULES")]
+    #[arg(long, value_name = "RULES", requires = "tool")]
     allowed_tools: Vec<String>,
 
     /// Rules that deny, in the same forms. Can be repeated
-    #[arg(long, value_name = "RULES")]
+    #[arg(long, value_name = "RULES", requires = "tool")]
     deny: Vec<String>,
 
     /// An active skill of the catalog, by its name or id. Can be repeated
@@ -83,7 +85,7 @@ pub(crate) struct CheckArgs {
     destructive: bool,
 
     /// The session whose approvals count
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", requires = "skill", conflicts_with = "tool", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
 
     /// How far the skills of `--allowed-tools` are trusted
@@ -171,7 +173,7 @@ fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Resu
     let call = policy::follow_links(Call::new(tool, input(&args.input)), &places);
     let mut guard = policy.guard(active, &places);
     for rules in &args.deny {
-        guard = guard.denying(Denylist::new(&tools(rules)?, &places));
+        guard = guard.denying("the command line", Denylist::new(&tools(rules)?, &places));
     }
     Ok(guard.decide(&call))
 }
@@ -189,7 +191,10 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
     };
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
     (request.network, request.destructive) = (args.network, args.destructive);
-    let approvals = ApprovalStore::of(&skills.environment).and_then(|store| store.read())?;
+    let approvals = match ApprovalStore::of(&skills.environment) {
+        Some(store) => store.read()?,
+        None => Approvals::default(),
+    };
     Ok(policy.recall(&request, args.session.as_deref(), &approvals))
 }
 
@@ -202,8 +207,8 @@ fn top(args: &CheckArgs) -> PolicySettings {
 
 fn places(args: &CheckArgs, environment: &Environment) -> anyhow::Result<Places> {
     let mut places = policy::places(environment, args.cwd.as_deref(), args.home.as_deref())?;
-    places.skill = args.skill_dir.as_deref().map(|path| environment.absolute(path));
-    places.plugin = args.plugin_root.as_deref().map(|path| environment.absolute(path));
+    places.skill = args.skill_dir.as_deref().map(|path| policy::real(environment.absolute(path)));
+    places.plugin = args.plugin_root.as_deref().map(|path| policy::real(environment.absolute(path)));
     Ok(places)
 }
 

@@ -131,6 +131,23 @@ fn links_on_this_machine_are_followed() {
     assert_eq!(verdict(&read("src/new")).0, "allow");
     assert_eq!(verdict(&read("src/link/key")).0, "deny");
     assert_eq!(verdict(&read("src/link/new")).0, "deny");
+    // The system follows the link before it goes up.
+    place.write("outside", "");
+    assert_eq!(verdict(&read("src/link/../outside")).0, "deny");
+    std::os::unix::fs::symlink("/nowhere/at/all", project.join("src/dangling")).unwrap();
+    assert_eq!(verdict(&read("src/dangling")).0, "deny");
+    std::os::unix::fs::symlink("loop", project.join("src/loop")).unwrap();
+    assert_eq!(verdict(&read("src/loop")).0, "deny");
+    // The directory itself may be reached by a link.
+    std::os::unix::fs::symlink("project", place.path().join("other")).unwrap();
+    let other = place.path().join("other");
+    let other = other.to_str().unwrap();
+    let allowed = ["--allowed-tools", "Read(src/**)", "--tool", "Read", "--input", "src/a", "--cwd", other];
+    assert_eq!(verdict(&check(&place, &allowed)).0, "allow");
+    let secret = fs::canonicalize(project.join("src/a")).unwrap();
+    let denied =
+        ["--deny", "Read(./src/a)", "--tool", "Read", "--input", secret.to_str().unwrap(), "--cwd", other];
+    assert_eq!(verdict(&check(&place, &denied)).0, "deny");
 }
 
 #[test]
@@ -212,12 +229,15 @@ fn a_person_at_a_terminal_is_asked() {
     let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
     let approve = ["approve", "pdf", "--script", "scripts/fill.sh"];
     let (seen, output) = at_terminal(&place, &approve, "what?\n");
+    assert_eq!(verdict(&check(&place, &script)), ("ask", "tier-asks"), "that was no answer");
     assert!(seen.contains("May `pdf`, a skill of yours, run `scripts/fill.sh`?"), "{seen}");
     assert!(
-        seen.contains("sha256:") && seen.contains("until the skill changes") && seen.contains("[y/N]"),
+        seen.contains("sha256:") && seen.contains("until the skill changes") && seen.contains("[yes/no]"),
         "{seen}"
     );
-    assert_eq!(output.status.code(), Some(3), "anything but a yes is a no");
+    assert_eq!(output.status.code(), Some(3));
+    let (_, output) = at_terminal(&place, &approve, "no\n");
+    assert_eq!(output.status.code(), Some(3));
     assert_eq!(verdict(&check(&place, &script)), ("deny", "refused"));
     let (_, output) = at_terminal(&place, &approve, "y\n");
     assert_eq!(output.status.code(), Some(0));
@@ -251,6 +271,42 @@ fn approving_what_is_not_there_says_so() {
     assert_eq!(code(&["approve", "pdf", "--script", "../x", "--yes"]), Some(4));
     assert_eq!(code(&["approve", "pdf", "--script", "scripts/other.sh", "--yes"]), Some(4));
     assert_eq!(code(&["approve", "pdf", "--network", "--yes"]), Some(2));
+}
+
+#[test]
+fn a_refusal_holds_and_names_cannot_pass_for_more() {
+    let place = with_skill();
+    assert!(place.at_home(&["approve", "pdf", "--refuse"]).output().unwrap().status.success());
+    assert_eq!(verdict(&check(&place, &["--skill", "pdf"])), ("deny", "refused"));
+    let odd = "e\u{1b}[31m`?\n  why     because";
+    place.write(&format!("me/.claude/skills/pdf/{odd}"), "");
+    let output = place.at_home(&["approve", "pdf", "--script", odd, "--yes"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "such a path is no file's that anybody could mean");
+    assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
+    assert_eq!(output.stderr.iter().filter(|byte| **byte == b'\n').count(), 1);
+}
+
+#[test]
+fn what_is_off_is_not_decided_about() {
+    let place = with_skill();
+    for args in [&["policy", "check", "--skill", "pdf"][..], &["approve", "pdf", "--yes"]] {
+        let output = place.at_home(&[args, &["--state", "pdf=off"]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+    }
+}
+
+#[test]
+fn without_a_home_rules_about_it_still_hold() {
+    let place = Place::new();
+    let home = fs::read_to_string("/etc/passwd").unwrap();
+    let uid = fs::metadata(place.path()).map(|meta| std::os::unix::fs::MetadataExt::uid(&meta)).unwrap();
+    let home =
+        home.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|line| line[2] == uid.to_string());
+    let Some(home) = home.map(|line| line[5].to_owned()) else { return };
+    let secret = format!("{home}/.ssh/id");
+    let args =
+        ["policy", "check", "--json", "--deny", "Read(~/.ssh/**)", "--tool", "Read", "--input", &secret];
+    assert_eq!(place.json(&args)["decision"], "deny");
 }
 
 #[test]
@@ -368,6 +424,8 @@ fn nothing_on_the_command_line_gets_past_the_organisation() {
     let output = under_organisation(&place, policy, &approve);
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stderr).contains("it cannot be approved"), "{output:?}");
+    let network = ["approve", "pdf", "--script", "scripts/fill.sh", "--network", "--yes"];
+    assert_eq!(under_organisation(&place, policy, &network).status.code(), Some(3));
     // An approval from before does not help either.
     fs::remove_file(place.path().join("me/.config/metier/config.toml")).unwrap();
     assert!(place.at_home(&approve).output().unwrap().status.success());

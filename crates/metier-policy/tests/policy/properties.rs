@@ -294,7 +294,7 @@ fn rules() -> impl Strategy<Value = AllowedTools> {
 
 fn guard(allowed: &AllowedTools, denied: &AllowedTools) -> Guard {
     let skill = ActiveSkill::new("x", Tier::User).allowing(Allowlist::new(allowed, &places()));
-    Guard::new(Mode::Allowlist, vec![skill]).denying(Denylist::new(denied, &places()))
+    Guard::new(Mode::Allowlist, vec![skill]).denying("the command line", Denylist::new(denied, &places()))
 }
 
 proptest! {

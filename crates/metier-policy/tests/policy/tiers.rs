@@ -163,7 +163,7 @@ fn answers_last_as_long_as_was_said() {
             let mut person = person(answer);
             let mut times = |session| {
                 let before = person.asked.len();
-                let decision = policy.settle(&request, Some(session), &mut approvals, &mut person);
+                let decision = policy.settle(&request, Some(session), &mut approvals, &mut person).decision;
                 assert_eq!(decision.verdict, expected);
                 person.asked.len() > before
             };
@@ -180,20 +180,20 @@ fn an_answer_is_about_these_bytes_this_script_and_this_access() {
     let request = run(Tier::ThirdParty);
     let mut approvals = Approvals::default();
     let mut yes = person(Answer::Approve(Lifetime::Digest));
-    assert_eq!(policy.settle(&request, None, &mut approvals, &mut yes).verdict, Verdict::Allow);
+    assert_eq!(policy.settle(&request, None, &mut approvals, &mut yes).decision.verdict, Verdict::Allow);
     assert_eq!(policy.recall(&request, None, &approvals).code.as_str(), "approved");
     let changed =
         Request::new(Tier::ThirdParty, "deploy", Digest::of(b"changed"), Action::Run { script: "go.sh" });
     let other = Request::new(Tier::ThirdParty, "deploy", digest(), Action::Run { script: "other.sh" });
     for request in [changed, other, request.with_network(), request.destructive()] {
         assert_eq!(policy.recall(&request, None, &approvals).verdict, Verdict::Ask);
-        let decision = policy.settle(&request, None, &mut approvals, &mut Nobody);
+        let decision = policy.settle(&request, None, &mut approvals, &mut Nobody).decision;
         assert_eq!(shown(&decision), (Verdict::Deny, "nobody-to-ask"));
     }
     // Each kind of access is a question of its own.
     let mut yes = person(Answer::Approve(Lifetime::Once));
     assert_eq!(
-        policy.settle(&request.with_network().destructive(), None, &mut approvals, &mut yes).verdict,
+        policy.settle(&request.with_network().destructive(), None, &mut approvals, &mut yes).decision.verdict,
         Verdict::Allow
     );
     assert_eq!(
@@ -217,22 +217,105 @@ fn a_no_outweighs_a_yes_and_what_is_once_is_used_up_only_by_what_happens() {
         answer(Access::Network, false, Lifetime::Session("a".to_owned())),
     ]);
     assert_eq!(
-        shown(&policy.settle(&request, Some("a"), &mut approvals, &mut Nobody)),
+        shown(&policy.settle(&request, Some("a"), &mut approvals, &mut Nobody).decision),
         (Verdict::Deny, "refused")
     );
     // The script did not run, so that its approval is still there.
     assert_eq!(
-        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody)),
+        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody).decision),
         (Verdict::Allow, "approved")
     );
     assert_eq!(
-        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody)),
+        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody).decision),
         (Verdict::Deny, "nobody-to-ask")
     );
     // The same question again replaces the answer.
     approvals.record(answer(Access::Network, false, Lifetime::Digest));
     let count = approvals.list().iter().filter(|approval| approval.lifetime == Lifetime::Digest).count();
     assert_eq!(count, 1);
+}
+
+#[test]
+fn a_refusal_holds_whatever_the_tier_allows() {
+    let policy = Policy::default();
+    for tier in Tier::ALL {
+        let run = run(tier);
+        let all = [
+            Request::new(tier, "deploy", digest(), Action::Activate),
+            Request::new(tier, "deploy", digest(), Action::Read { path: "go.sh" }),
+            run,
+            run.with_network(),
+            run.destructive(),
+        ];
+        for request in all {
+            for access in request.accesses() {
+                let no = Approval::answer(&Question::new(&request, access, ""), false, Lifetime::Digest);
+                let mut approvals = Approvals::new(vec![no]);
+                assert_eq!(shown(&policy.recall(&request, None, &approvals)), (Verdict::Deny, "refused"));
+                let mut yes = person(Answer::Approve(Lifetime::Digest));
+                let settled = policy.settle(&request, None, &mut approvals, &mut yes);
+                assert_eq!(shown(&settled.decision), (Verdict::Deny, "refused"));
+                assert!(yes.asked.is_empty(), "who refused is not asked again");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_narrower_answer_wins() {
+    let policy = Policy::default();
+    let request = run(Tier::User);
+    let answer = |granted, lifetime| {
+        Approval::answer(&Question::new(&request, Access::Scripts, ""), granted, lifetime)
+    };
+    let mut approvals = Approvals::new(vec![answer(false, Lifetime::Digest)]);
+    approvals.record(answer(true, Lifetime::Session("a".to_owned())));
+    assert_eq!(policy.recall(&request, Some("a"), &approvals).verdict, Verdict::Allow);
+    assert_eq!(policy.recall(&request, Some("b"), &approvals).verdict, Verdict::Deny);
+    approvals.record(answer(true, Lifetime::Once));
+    let settled = policy.settle(&request, Some("b"), &mut approvals, &mut Nobody);
+    assert_eq!((settled.decision.verdict, settled.used.len()), (Verdict::Allow, 1));
+    assert_eq!(policy.recall(&request, Some("b"), &approvals).verdict, Verdict::Deny);
+}
+
+#[test]
+fn a_yes_for_once_does_not_outlive_a_denied_attempt() {
+    /// Yes to the script, no to the network, both for now only.
+    struct Choosy;
+    impl Approver for Choosy {
+        fn ask(&mut self, question: &Question<'_>) -> Answer {
+            let yes = question.access == Access::Scripts;
+            if yes { Answer::Approve(Lifetime::Once) } else { Answer::Refuse(Lifetime::Once) }
+        }
+    }
+    let mut approvals = Approvals::default();
+    let settled =
+        Policy::default().settle(&run(Tier::User).with_network(), None, &mut approvals, &mut Choosy);
+    assert_eq!(shown(&settled.decision), (Verdict::Deny, "refused"));
+    assert!(approvals.list().is_empty() && settled.recorded.is_empty());
+    assert_eq!(Policy::default().open(&run(Tier::User), None, &approvals), [Access::Scripts]);
+}
+
+#[test]
+fn a_path_has_one_meaning() {
+    let rule = json!({ "rules": [{ "script": "scripts/go.sh", "scripts": "deny" }, { "script": "secret/*", "resources": "deny" }] });
+    let policy = policy(&[rule]);
+    for script in ["scripts/go.sh", "./scripts/go.sh", "scripts//go.sh", "scripts/./go.sh", "Scripts/GO.sh"] {
+        let request = Request::new(Tier::Org, "x", digest(), Action::Run { script });
+        assert_eq!(shown(&policy.decide(&request)), (Verdict::Deny, "policy-denies"), "{script}");
+    }
+    for script in ["/scripts/go.sh", "../x/scripts/go.sh", "scripts\\go.sh", "a\nb", ""] {
+        let request = Request::new(Tier::Builtin, "x", digest(), Action::Run { script });
+        assert_eq!(shown(&policy.decide(&request)), (Verdict::Deny, "not-a-file"), "{script}");
+    }
+    let read = |path| policy.decide(&Request::new(Tier::Org, "x", digest(), Action::Read { path })).verdict;
+    assert_eq!(
+        (read("secret/a"), read("secret/a/b"), read("b")),
+        (Verdict::Deny, Verdict::Allow, Verdict::Allow)
+    );
+    // A name cannot pass for part of the question.
+    let odd = Request::new(Tier::User, "a`?\n  why  because", digest(), Action::Activate);
+    assert!(!Question::new(&odd, Access::Activate, "").text().contains('\n'));
 }
 
 #[test]
