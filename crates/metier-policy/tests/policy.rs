@@ -10,6 +10,8 @@ mod independent;
 mod organisation;
 #[path = "policy/properties.rs"]
 mod properties;
+#[path = "policy/rules.rs"]
+mod rules;
 #[path = "policy/tiers.rs"]
 mod tiers;
 #[path = "policy/vectors.rs"]

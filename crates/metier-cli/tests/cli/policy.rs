@@ -283,7 +283,7 @@ fn a_refusal_holds_and_names_cannot_pass_for_more() {
     let output = place.at_home(&["approve", "pdf", "--script", odd, "--yes"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "such a path is no file's that anybody could mean");
     assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
-    assert_eq!(output.stderr.iter().filter(|byte| **byte == b'\n').count(), 1);
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
 }
 
 #[test]

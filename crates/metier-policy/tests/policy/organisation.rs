@@ -157,6 +157,12 @@ fn no_list_or_mode_allows_a_tool_that_is_forbidden() {
         "mcp__evil",
     ];
     let calls = [
+        Call::new("BASH", "curl https://x"),
+        Call::new("functions.exec_command", "curl https://x"),
+        Call::new("run_terminal_cmd", json!({ "command": "curl https://x" })),
+        Call::new("Bash", json!({ "command": "ls", "cmd": "curl https://x" })),
+        Call::new("Web_Fetch", "https://x"),
+        Call::new("fetch_url", json!({ "url": "https://x" })),
         Call::new("Bash", "curl https://x"),
         Call::new("exec_command", json!({ "cmd": ["curl", "https://x"] })),
         Call::new("WebFetch", "https://x"),
