@@ -331,7 +331,7 @@ fn check_assignments(command: &Command) -> Result<(), Outside> {
             && !SPECIAL_NAMES.contains(&name)
     };
     let is_fine = |assignment: &&Assignment| {
-        SAFE_VARIABLES.contains(&assignment.name.as_str())
+        (SAFE_VARIABLES.contains(&assignment.name.as_str()) && is_safe_value(assignment))
             || (assignment.is_loop && is_loop(&assignment.name))
     };
     match command.assignments.iter().find(|assignment| !is_fine(assignment)) {
@@ -341,6 +341,14 @@ fn check_assignments(command: &Command) -> Result<(), Outside> {
             Err(Outside::new(DecisionCode::UnknownVariable, reason))
         }
     }
+}
+
+/// In some languages' encodings a shell reads other letters than we do.
+fn is_safe_value(assignment: &Assignment) -> bool {
+    let is_locale = assignment.name.starts_with("LANG") || assignment.name.starts_with("LC_");
+    let value = assignment.value.literal().unwrap_or("?").to_ascii_lowercase();
+    let charset = value.rsplit('.').next().unwrap_or_default();
+    !is_locale || matches!(value.as_str(), "" | "c" | "posix") || matches!(charset, "utf-8" | "utf8")
 }
 
 /// After a `cd`, relative paths mean something else, and `git` reads another repository's settings.

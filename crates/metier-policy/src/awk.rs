@@ -29,7 +29,10 @@ fn is_plain_program(program: &str) -> bool {
     let mut at = 0;
     // Whether a `/` here begins a pattern rather than divides.
     let mut may_be_pattern = true;
+    // Whether what is printed may go to a file, and how deep in parentheses, where a `>` compares.
+    let (mut prints, mut depth) = (false, 0_usize);
     while let Some(&c) = chars.get(at) {
+        let mut is_keyword = false;
         at = match c {
             '"' => match closing(&chars, at, '"') {
                 Some(end) => end,
@@ -49,14 +52,30 @@ fn is_plain_program(program: &str) -> bool {
                 if matches!(name.as_str(), "system" | "getline" | "ENVIRON" | "PROCINFO") {
                     return false;
                 }
+                prints |= matches!(name.as_str(), "print" | "printf");
+                is_keyword = KEYWORDS.contains(&name.as_str());
                 end - 1
+            }
+            '>' if prints && depth == 0 => return false,
+            '(' => {
+                depth += 1;
+                at
+            }
+            ')' => {
+                depth = depth.saturating_sub(1);
+                at
+            }
+            ';' | '}' | '\n' => {
+                prints = false;
+                at
             }
             _ => at,
         };
         let last = chars[at];
         if !last.is_whitespace() {
             let is_step = "+-".contains(last) && at > 0 && chars[at - 1] == last;
-            may_be_pattern = c != '/' && c != '"' && !is_step && "(,{;!~&|=?:<>+-*%^\n}".contains(last);
+            may_be_pattern =
+                is_keyword || c != '/' && c != '"' && !is_step && "(,{;!~&|=?:<>+-*%^\n}".contains(last);
         }
         at += 1;
     }
@@ -70,15 +89,26 @@ fn closing(chars: &[char], open: usize, sign: char) -> Option<usize> {
         match chars.get(at)? {
             '\n' => return None,
             '\\' => at += 1,
-            // A sign in brackets is a letter to some and an end to others.
-            '[' if sign == '/' && chars[at + 1..].iter().take_while(|c| **c != ']').any(|c| *c == '/') => {
-                return None;
-            }
+            // A sign in brackets is a letter to some and an end to others, and so is a bracket in brackets.
+            '[' if sign == '/' && !is_plain_bracket(&chars[at + 1..], sign) => return None,
             c if *c == sign => return Some(at),
             _ => {}
         }
         at += 1;
     }
+}
+
+/// Names after which a `/` begins a pattern.
+const KEYWORDS: &[&str] =
+    &["print", "printf", "return", "in", "case", "else", "do", "exit", "delete", "BEGIN", "END"];
+
+/// Whether what stands after a `[` ends at the first `]`, and has no sign in it that would end something else.
+pub(crate) fn is_plain_bracket(rest: &[char], sign: char) -> bool {
+    let rest = rest.strip_prefix(&['^']).unwrap_or(rest);
+    let inside = rest.iter().position(|c| *c == ']').map(|end| &rest[..end]);
+    inside.is_some_and(|inside| {
+        !inside.is_empty() && !inside.iter().any(|c| *c == sign || *c == '[' || *c == '\\')
+    })
 }
 
 #[cfg(test)]
@@ -93,7 +123,7 @@ mod tests {
             "$1==1 || $2==2 {print}",
             "/user@host/",
             "BEGIN{FS=\"|\"} {s+=$2} END{print s/NR}",
-            "{print $1 > 5}",
+            "$1 > 5",
             "{gsub(/x/, \"y|z\"); print}",
             "NR>1 && /a/",
             "{print \"system\"}",
@@ -126,6 +156,18 @@ mod tests {
             "{print a[1]/2|c/ 3}",
             "{print (1)/2|c/ 3}",
             "{sys\\\ntem(1)}",
+            "BEGIN{ print /\"/; system(\"x\"); print /\"/ }",
+            "BEGIN{ x=/[]/\"]/; system(\"x\"); x=/[]/\"]/ }",
+            "x=/[[:alpha:]/\"]/",
+            "{print \"x\" > \"f\"}",
+            "{print $1 >> \"f\"}",
+            "{printf \"x\" > f}",
+            "BEGIN{ print /\"/; system(\"x\"); print /\"/ }",
+            "BEGIN{ x=/[]/\"]/; system(\"x\"); x=/[]/\"]/ }",
+            "x=/[[:alpha:]/\"]/",
+            "{print \"x\" > \"f\"}",
+            "{print $1 >> \"f\"}",
+            "{printf \"x\" > f}",
         ] {
             assert!(!is_plain_program(other), "{other}");
         }

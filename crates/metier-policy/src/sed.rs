@@ -1,5 +1,6 @@
 //! Whether a `sed` command only edits text: its scripts can run programs and write files as well.
 
+use crate::awk::is_plain_bracket;
 use crate::shell::Word;
 
 /// Whether all scripts of a command are made of commands that only edit. The words after `sed`.
@@ -89,10 +90,10 @@ fn delimited(text: &[u8], delimiter: u8) -> Option<&[u8]> {
             b'\\' => at += 1,
             b'\n' => return None,
             _ if *byte == delimiter => return Some(&text[at + 1..]),
-            // A delimiter in brackets is a letter to some and an end to others.
+            // A delimiter in brackets is a letter to some and an end to others, and so is a bracket in brackets.
             b'[' => {
-                let inside = text[at + 1..].split(|byte| *byte == b']').next().unwrap_or_default();
-                if inside.contains(&delimiter) {
+                let rest: Vec<char> = String::from_utf8_lossy(&text[at + 1..]).chars().collect();
+                if !is_plain_bracket(&rest, char::from(delimiter)) {
                     return None;
                 }
             }
@@ -200,6 +201,8 @@ mod tests {
             "ta e id",
             ":a w x",
             ":a}e id",
+            "s,[[:digit:],],;s,e#,x,",
+            "s,[],],;s,w x,x,",
             "1a x\ne id",
             "s/[/]/e id/",
             "s e a e b e",

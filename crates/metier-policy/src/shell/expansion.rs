@@ -4,6 +4,8 @@ use super::ShellError;
 use super::parser::Parser;
 use super::word::{DYNAMIC, Word};
 
+const GOES_ON: ShellError = ShellError::Unsupported("a `\\` at the end of a line without a blank before it");
+
 /// What can stand in arithmetic without a variable being read or set.
 fn is_plain_arithmetic(byte: u8) -> bool {
     byte.is_ascii_digit() || b" \t\n+-*/%()<>&|^~!?:,".contains(&byte)
@@ -79,27 +81,20 @@ impl Parser<'_> {
     fn backslash(&mut self, word: &mut Word, start: usize) -> Result<(), ShellError> {
         self.at += 1;
         match self.peek() {
-            // A line that goes on. What is put together over two lines is nobody's way to write a word.
-            Some(b'\n') => {
-                self.at += 1;
-                let ends = self.peek().is_none_or(|byte| b" \t\n;&|<>()\\".contains(&byte));
-                if self.at > start + 2 && !ends {
-                    return Err(ShellError::Unsupported("a word that goes over two lines"));
-                }
-            }
             None => return Err(ShellError::Unclosed("a `\\`")),
-            Some(_) => {
-                let c = self.character()?;
-                if is_refused_in_quotes(c) {
-                    return Err(ShellError::Character(c));
-                }
-                word.backslash_first = self.at == start + 1 && !word.quoted;
-                word.quoted = true;
-                word.text.extend_from_slice(&self.source[self.at..self.at + c.len_utf8()]);
-                self.at += c.len_utf8();
-                return Ok(());
-            }
+            // Shells join lines before they look for anything, so that only a line that ends with a blank before the `\`
+            // is read the same by all; those are passed over between words.
+            Some(b'\n') => return Err(GOES_ON),
+            Some(_) => {}
         }
+        let c = self.character()?;
+        if is_refused_in_quotes(c) {
+            return Err(ShellError::Character(c));
+        }
+        word.backslash_first = self.at == start + 1 && !word.quoted;
+        word.quoted = true;
+        word.text.extend_from_slice(&self.source[self.at..self.at + c.len_utf8()]);
+        self.at += c.len_utf8();
         Ok(())
     }
 
@@ -144,10 +139,7 @@ impl Parser<'_> {
                 Ok(())
             }
             Some(b'\\') => match self.peek_at(1) {
-                Some(b'\n') => {
-                    self.at += 2;
-                    Ok(())
-                }
+                Some(b'\n') => Err(GOES_ON),
                 Some(b'$' | b'`' | b'"' | b'\\') => {
                     self.at += 1;
                     self.quoted_character(word)
@@ -309,6 +301,9 @@ impl Parser<'_> {
                 Some(b'`') => break,
                 Some(b'\\') => {
                     let next = self.peek_at(1);
+                    if next == Some(b'\n') {
+                        return Err(GOES_ON);
+                    }
                     // In some places this is a quote, and in others a quote with a backslash.
                     if next == Some(b'"') {
                         return Err(ShellError::Unsupported("an escaped quote between backticks"));

@@ -150,7 +150,14 @@ impl<'a> Parser<'a> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
-                Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
+                Some(b'\\') if self.peek_at(1) == Some(b'\n') => {
+                    let before = self.at.checked_sub(1).map(|at| self.source[at]);
+                    if !matches!(before, None | Some(b' ' | b'\t' | b'\n')) {
+                        let what = "a `\\` at the end of a line without a blank before it";
+                        self.refused = Some(ShellError::Unsupported(what));
+                    }
+                    self.at += 2;
+                }
                 Some(b'#') => {
                     while let Some(byte) = self.peek().filter(|byte| *byte != b'\n') {
                         // Old shells look for the end of a substitution in its comments too.
@@ -360,7 +367,8 @@ impl<'a> Parser<'a> {
             let start = self.at;
             self.name();
             let name = self.text.get(start..self.at).unwrap_or_default();
-            if name.is_empty() {
+            let ends = self.peek().is_none_or(|byte| b" \t\n;".contains(&byte));
+            if name.is_empty() || !ends {
                 return Err(ShellError::Unsupported("an unusual `for`"));
             }
             let variable = Assignment { name: name.to_owned(), value: Word::default(), is_loop: true };
@@ -489,6 +497,7 @@ impl<'a> Parser<'a> {
 
     fn simple(&mut self) -> Result<(), ShellError> {
         let mut command = Command::default();
+        let mut ends_with_both = false;
         loop {
             self.blanks();
             match self.peek() {
@@ -499,7 +508,13 @@ impl<'a> Parser<'a> {
                     return self.function_body();
                 }
                 Some(b'(') => return Err(ShellError::Misplaced("(")),
+                // To a plain sh, `a &> b c` is `a &` and then `> b c`.
+                Some(b'&') => {
+                    ends_with_both = true;
+                    self.redirect(&mut command)?;
+                }
                 Some(_) if self.redirect(&mut command)? => {}
+                Some(_) if ends_with_both => return Err(ShellError::Unsupported("words after `&>`")),
                 Some(_) => self.word_of(&mut command)?,
             }
         }

@@ -97,12 +97,13 @@ impl Parser<'_> {
                 let unclosed = ShellError::Unclosed("a here-document");
                 let body = self.text.get(self.at..self.at + end).ok_or(unclosed)?;
                 let after = self.at + end + line.len();
-                // Some shells look for the end of a substitution in here too.
+                // Some shells look for the end of a substitution in here too, and for what a quote in here goes with.
+                let after_it = self.text.get(after..).unwrap_or_default();
                 let count = |sign: char| body.matches(sign).count();
-                if self.substitutions > 0 && count('(') != count(')') {
-                    return Err(ShellError::Unsupported(
-                        "a parenthesis in a here-document in a substitution",
-                    ));
+                let pairs = |sign: char| count(sign) % 2 == 1 && after_it.contains(sign);
+                if self.substitutions > 0 && (count('(') != count(')') || ['\'', '`'].into_iter().any(pairs))
+                {
+                    return Err(ShellError::Unsupported("a sign in a here-document in a substitution"));
                 }
                 if document.expands {
                     self.expand(body)?;
