@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::BufReader;
-use std::path::Path;
 use std::process::Command;
 
 use brush_parser::{Parser, ParserOptions, word};
@@ -84,32 +83,31 @@ fn unescaped(line: &str) -> String {
     text
 }
 
-/// The programs among some that bash runs for a line, in a directory of its own; each ends with a status.
-pub(crate) fn run_by_bash(line: &str, names: &[&str], status: u8) -> Vec<String> {
-    let place = tempfile::tempdir().unwrap();
-    let log = place.path().join("log");
-    fs::write(&log, "").unwrap();
-    let functions = names.iter().map(|name| format!("{name}() {{ echo {name} >&9; return {status}; }}\n"));
-    let script = format!("{}{line}\n", functions.collect::<String>());
-    let work = place.path().join("work");
-    fs::create_dir(&work).unwrap();
-    bash(&script, &work, &log);
-    fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect()
+/// The programs among some that bash or dash runs for a line, in a directory of its own; each ends with a status.
+pub(crate) fn run_by_shells(line: &str, names: &[&str], status: u8) -> Vec<String> {
+    ["bash", "dash"].into_iter().flat_map(|shell| run_by(shell, line, names, status)).collect()
 }
 
-fn bash(script: &str, work: &Path, log: &Path) {
-    let file = fs::File::create(work.join("../script")).unwrap();
-    std::io::Write::write_all(&mut &file, script.as_bytes()).unwrap();
-    // The log is a descriptor, so that nothing in the line can redirect it by accident.
+fn run_by(shell: &str, line: &str, names: &[&str], status: u8) -> Vec<String> {
+    let place = tempfile::tempdir().unwrap();
+    let (log, work) = (place.path().join("log"), place.path().join("work"));
+    fs::write(&log, "").unwrap();
+    fs::create_dir(&work).unwrap();
+    let functions = names.iter().map(|name| format!("{name}() {{ echo {name} >&9; return {status}; }}\n"));
+    let functions: String = functions.collect();
+    fs::write(place.path().join("functions"), functions).unwrap();
+    fs::write(place.path().join("script"), format!("{line}\n")).unwrap();
+    // The log is a descriptor, so that nothing in the line can redirect it by accident. A machine without dash has one
+    // shell less to ask.
     let _ = Command::new("timeout")
-        .args(["5", "bash", "--norc", "--noprofile", "-c", "exec 9>>\"$1\"; . ../script", "bash"])
-        .arg(log)
-        .current_dir(work)
+        .args(["5", shell, "-c", "exec 9>>\"$1\"; . ../functions; . ../script", shell])
+        .arg(&log)
+        .current_dir(&work)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
+        .output();
+    fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -118,6 +116,7 @@ fn the_others_see_what_is_there() {
     for name in ["aa", "bb", "zz", "cc", "dd", "ee", "ff", "gg"] {
         assert!(seen.iter().any(|seen| seen == name), "{name} is not among {seen:?}");
     }
-    assert_eq!(run_by_bash("aa && bb; echo \"$(zz)\"", &["aa", "bb", "zz"], 0), ["aa", "bb", "zz"]);
-    assert_eq!(run_by_bash("aa && bb", &["aa", "bb"], 1), ["aa"]);
+    let run = |line: &str, status| run_by("bash", line, &["aa", "bb", "zz"], status);
+    assert_eq!(run("aa && bb; echo \"$(zz)\"", 0), ["aa", "bb", "zz"]);
+    assert_eq!(run("aa && bb", 1), ["aa"]);
 }
