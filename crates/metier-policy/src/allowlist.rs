@@ -370,6 +370,8 @@ fn check_moves(script: &Script) -> Result<(), Outside> {
         "a redirection"
     } else if runs(script, DESTROYERS) {
         "what destroys or changes files"
+    } else if script.commands.iter().any(runs_relative) {
+        "a program or script by its relative path"
     } else {
         return Ok(());
     };
@@ -377,10 +379,20 @@ fn check_moves(script: &Script) -> Result<(), Outside> {
     Err(Outside::new(DecisionCode::NotJudged, reason))
 }
 
+/// Whether a command runs a file that is another one elsewhere.
+fn runs_relative(command: &Command) -> bool {
+    let is_relative =
+        |word: &Word| word.literal().is_none_or(|path| path.contains('/') && !path.starts_with('/'));
+    let program = command.words.first();
+    let interprets =
+        program.and_then(Word::literal).is_some_and(|name| invocation::interpreter(name).is_some());
+    program.is_some_and(is_relative) || interprets
+}
+
 /// Whether a script may run one of some programs.
 fn runs(script: &Script, programs: &[&str]) -> bool {
     let mut words = script.commands.iter().flat_map(|command| &command.words);
-    words.any(|word| word.literal().is_some_and(|word| programs.contains(&word)))
+    words.any(|word| word.literal().is_some_and(|word| programs.contains(&invocation::base_name(word))))
 }
 
 fn destroys(what: &str) -> Outside {

@@ -65,6 +65,13 @@ pub(crate) fn anywhere(command: &Command, places: &Places) -> Option<String> {
 
 fn within(words: &[Word], places: &Places, depth: usize) -> Option<String> {
     const DEEPEST: usize = 4;
+    const MOST: usize = 64;
+    // So many places where something could begin are a riddle.
+    let is_destroyer =
+        |word: &Word| word.literal().is_some_and(|name| DESTROYERS.contains(&name) || name == "find");
+    if words.iter().filter(|word| is_destroyer(word)).count() > MOST {
+        return Some("more than can be looked at".to_owned());
+    }
     (0..words.len()).find_map(|start| {
         let text = words[start].literal()?;
         let nested = || {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::call::Call;
 use crate::domain;
 use crate::glob::Glob;
+use crate::invocation::may_run;
 use crate::paths::{PathPattern, Places};
 use crate::powershell;
 use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
@@ -124,9 +125,11 @@ impl Denylist {
     fn line_touches(line: &Line, kind: Kind, pattern: &PathPattern) -> bool {
         let Some(named) = &line.named else { return true };
         named.iter().filter(|named| kind != Kind::Edit || !named.only_read).any(|named| match &named.path {
-            Named::Unknown => true,
+            // What is written is nothing that must not be read.
+            Named::Unknown => named.only_read != (kind == Kind::Edit),
             Named::Known(parts) => pattern.matches_parts(parts, true),
             Named::Ending(name) => pattern.may_end_with(name),
+            Named::Tail(parts) => pattern.may_have_tail(parts),
         })
     }
 }
@@ -163,6 +166,8 @@ enum Named {
     Known(Vec<String>),
     /// What is known is how it ends: a pattern for the last part, or the part itself.
     Ending(Glob),
+    /// What is known are its last parts.
+    Tail(Vec<String>),
 }
 
 /// Programs that read the files they are given, and change none.
@@ -203,6 +208,16 @@ const READERS: &[&str] = &[
     "jq",
     "echo",
     "cd",
+    "uniq",
+    "tr",
+    "column",
+    "eslint",
+    "mypy",
+    "tsc",
+    "pwd",
+    "true",
+    "date",
+    "which",
 ];
 
 impl Line {
@@ -217,9 +232,11 @@ impl Line {
         for _ in 0..4 {
             let moves =
                 open.iter().any(|command| command.words.iter().any(|word| word.literal() == Some("cd")));
+            // Where everything only reads, so does whatever is done with what is named.
+            let all_read = open.iter().all(only_reads);
             for command in &open {
                 is_known &= suspects.add(command);
-                mentions(command, moves, places, &mut named);
+                mentions(command, moves, all_read, places, &mut named);
             }
             open = std::mem::take(&mut suspects.nested);
         }
@@ -228,7 +245,7 @@ impl Line {
 }
 
 /// The files that a command names.
-fn mentions(command: &Command, moves: bool, places: &Places, named: &mut Vec<Mention>) {
+fn mentions(command: &Command, moves: bool, all_read: bool, places: &Places, named: &mut Vec<Mention>) {
     for redirect in &command.redirects {
         let path = match redirect.target.literal() {
             None => vec![Named::Unknown],
@@ -236,21 +253,46 @@ fn mentions(command: &Command, moves: bool, places: &Places, named: &mut Vec<Men
         };
         named.extend(path.into_iter().map(|path| Mention { path, only_read: !redirect.writes }));
     }
-    let program = command.words.first().and_then(Word::literal).unwrap_or_default();
-    let only_read = READERS.contains(&program);
+    // Where one goes matters to what is done there.
+    let goes = command.words.first().and_then(Word::literal) == Some("cd");
+    let only_read = all_read || (!goes && !command.words.is_empty() && only_reads(command));
     let values = command.assignments.iter().map(|assignment| &assignment.value);
     for word in command.words.iter().skip(1).chain(&command.mentions).chain(values) {
         named.extend(names(word, moves, places).into_iter().map(|path| Mention { path, only_read }));
     }
 }
 
+/// Whether a command changes none of the files that it names.
+fn only_reads(command: &Command) -> bool {
+    let word = |at: usize| command.words.get(at).and_then(Word::literal);
+    let is_reader = match word(0) {
+        None => command.words.is_empty(),
+        Some("git") => word(1).is_some_and(|name| READING_GIT.contains(&name)),
+        Some("sed") => {
+            !command.words.iter().any(|word| word.text.starts_with(b"-i") || word.text.starts_with(b"--in"))
+        }
+        Some("find" | "sort" | "awk") => !may_run(word(0).unwrap_or_default(), &command.words),
+        Some(name) => READERS.contains(&name),
+    };
+    is_reader && command.redirects.iter().all(|redirect| !redirect.writes)
+}
+
+/// Subcommands of `git` that leave the working files as they are.
+const READING_GIT: &[&str] =
+    &["show", "blame", "ls-files", "log", "diff", "status", "grep", "rev-parse", "add", "commit", "branch"];
+
 /// The paths that a word may be: all of it, or a part.
 fn names(word: &Word, moves: bool, places: &Places) -> Vec<Named> {
     let Some(text) = word.literal() else {
-        // `"$PWD/.env"`: how it ends is known.
-        let text = String::from_utf8_lossy(&word.text);
-        let last = text.rsplit_once('/').map(|(_, last)| last).filter(|last| !last.contains('\0'));
-        return last.and_then(ending).into_iter().collect();
+        // `"$PWD/.env"`: how it ends is known; `src/{a,b}`: how it begins.
+        let text = String::from_utf8_lossy(&word.text).into_owned();
+        let (begin, end) =
+            (text.split('\0').next().unwrap_or_default(), text.rsplit('\0').next().unwrap_or_default());
+        let begin = begin.rsplit_once('/').map(|(above, _)| Named::Known(places.parts(above, Purpose::Deny)));
+        let end: Vec<String> =
+            end.split('/').skip(1).filter(|part| !part.is_empty()).map(str::to_lowercase).collect();
+        let end = Some(end).filter(|end| !end.is_empty()).map(Named::Tail);
+        return begin.into_iter().chain(end).collect();
     };
     // `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `file:///repo/.env`
     let is_option = text.starts_with('-');

@@ -23,6 +23,8 @@ enum Token {
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
+const MOST_PARTS: usize = 64;
+
 impl Glob {
     /// Reads a pattern. `None` if it is none.
     pub(crate) fn new(text: &str) -> Option<Self> {
@@ -35,7 +37,8 @@ impl Glob {
                 _ => parts.push(Part::One(tokens(part)?)),
             }
         }
-        (!parts.is_empty()).then_some(Self { parts })
+        // Longer ones are nobody's to write.
+        (1..=MOST_PARTS).contains(&parts.len()).then_some(Self { parts })
     }
 
     /// The pattern with `**/` before it.

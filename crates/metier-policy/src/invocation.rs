@@ -4,12 +4,12 @@
 use crate::awk;
 use crate::paths::Places;
 use crate::programs::{
-    self, DESTROYERS, FED_LANGUAGES, INTERPRETERS, Interpreter, NO_CLUSTERS, PLAIN_GIT, READING_FORMS,
-    RUNNERS, RUNNING_MODULES, RUNNING_OPTIONS, RUNNING_SUBCOMMANDS, RUNNING_TEXTS, SCRIPT_RUNNERS, WRAPPERS,
-    Wrapper,
+    self, DESTROYERS, FED_LANGUAGES, INTERPRETERS, Interpreter, NO_CLUSTERS, PLAIN_GIT, PROGRAM_VARIABLES,
+    READING_FORMS, RUNNERS, RUNNING_MODULES, RUNNING_OPTIONS, RUNNING_SUBCOMMANDS, RUNNING_TEXTS,
+    SCRIPT_RUNNERS, WRAPPERS, Wrapper,
 };
 use crate::sed;
-use crate::shell::{Command, Word};
+use crate::shell::{Command, DYNAMIC, Word};
 use crate::wildcard::Subject;
 
 /// A blank inside a word: a rule's blank between words does not stand for it.
@@ -32,6 +32,8 @@ pub(crate) struct Way {
     pub(crate) marked: Option<String>,
 }
 
+const MOST_WRAPPERS: usize = 8;
+
 /// The ways to write a command for an allow rule: one that matches any of them allows it.
 pub(crate) fn allowable(command: &Command, places: &Places) -> Result<Vec<Way>, Refusal> {
     let mut ways = Vec::new();
@@ -52,6 +54,10 @@ pub(crate) fn allowable(command: &Command, places: &Places) -> Result<Vec<Way>, 
             ways.push(way(words, &marks));
             return Ok(ways);
         };
+        // Nobody wraps a command so often.
+        if ways.len() == MOST_WRAPPERS {
+            return Err(Refusal::Program);
+        }
         // A rule may also spell out all of it, wrapper and all.
         ways.push(way(words, &vec![true; words.len()]));
         by_xargs |= program == "xargs";
@@ -123,6 +129,8 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
         "sed" | "gsed" => sed::is_plain(arguments),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::is_plain(arguments),
         "sqlite3" => arguments.iter().all(is_plain_for_sqlite),
+        "make" | "gmake" => arguments.iter().all(is_plain_for_make),
+        "printf" => arguments.iter().all(is_plain_for_printf),
         _ => interpreter(name).is_none_or(|interpreter| runs_a_file(interpreter, arguments)),
     };
     if !is_plain {
@@ -203,7 +211,8 @@ pub(crate) fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool
                 let runs = |module: &str| RUNNING_MODULES.contains(&module) || module.starts_with('-');
                 // `pip` has settings of its own, which name programs.
                 let is_pip = module == Some("pip");
-                let is_plain = !is_pip || arguments.next().is_some_and(|word| word.bare() != Some("config"));
+                let is_odd = |word: &Word| !matches!(word.literal(), Some(text) if !text.starts_with("--py") && text != "config");
+                let is_plain = !is_pip || !arguments.any(is_odd);
                 return is_plain && module.is_some_and(|module| !runs(module));
             }
             Some(letters)
@@ -288,8 +297,8 @@ fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
     if options.is_empty() && texts.is_empty() {
         return;
     }
-    let is_plain_git =
-        program == "git" && words.iter().filter_map(Word::literal).any(|word| PLAIN_GIT.contains(&word));
+    let subcommand = git_subcommand(words).and_then(|at| words[at].literal());
+    let is_plain_git = program == "git" && subcommand.is_some_and(|name| PLAIN_GIT.contains(&name));
     for (index, word) in words.iter().enumerate().skip(1) {
         marks[index] |= match word.literal().filter(|_| !word.splits) {
             Some(text) => {
@@ -329,6 +338,33 @@ fn is_option(program: &str, word: &str, index: usize, option: &str) -> bool {
     given.starts_with(letters) || (clusters && given.contains(letters))
 }
 
+/// Whether a word of `make` is a target, an option, or a variable that names no program.
+fn is_plain_for_make(word: &Word) -> bool {
+    let Some(text) = word.literal().filter(|_| !word.splits) else {
+        return !word.may_begin_with(b'-') && !word.splits;
+    };
+    let Some((name, value)) = text.split_once('=') else { return !text.contains('$') };
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || "_-./,".contains(c);
+    let names_program =
+        PROGRAM_VARIABLES.iter().any(|variable| name.trim_end_matches([':', '?', '+']).ends_with(variable));
+    !names_program
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-:?+".contains(c))
+        && value.chars().all(is_letter)
+}
+
+/// Whether a word of `printf` sets no variable: `%n` does.
+fn is_plain_for_printf(word: &Word) -> bool {
+    let text = String::from_utf8_lossy(&word.text);
+    let mut parts = text.split('%').skip(1);
+    word.text.first() != Some(&DYNAMIC)
+        && !parts.any(|part| {
+            part.trim_start_matches(|c: char| !c.is_alphabetic())
+                .starts_with(['n', 'h', 'l', 'q', 'j', 'z', 't', 'L'])
+                && part.contains('n')
+                && !part.starts_with('q')
+        })
+}
+
 /// Whether `sqlite3` takes a word for something that cannot run a program or write a file.
 fn is_plain_for_sqlite(word: &Word) -> bool {
     const READING: &[&str] = &[
@@ -361,7 +397,13 @@ fn subject(words: &[Word], marks: &[bool]) -> Subject {
         if index > 0 {
             subject.push(b" ", *mark);
         }
-        subject.climbs |= word.text.split(|byte| *byte == b'/').any(|part| part == b"..");
+        // What is put in may lead up, and so may a pattern that begins with a dot.
+        let may_climb = |part: &[u8]| {
+            part == b".."
+                || part.contains(&DYNAMIC)
+                || (word.globs && (part.starts_with(b".") || part.contains(&b'[')))
+        };
+        subject.climbs |= word.text.split(|byte| *byte == b'/').any(may_climb);
         push_word(&word.text, *mark, &mut subject);
     }
     subject

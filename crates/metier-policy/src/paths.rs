@@ -175,6 +175,11 @@ impl PathPattern {
         self.glob.last_name().is_some_and(|name| last.matches(&[name], false))
     }
 
+    /// Whether a path that ends with some parts may be one of those.
+    pub(crate) fn may_have_tail(&self, tail: &[String]) -> bool {
+        (0..tail.len()).any(|at| self.glob.matches(&tail[at..], true))
+    }
+
     /// The same for a path that was taken apart before.
     pub(crate) fn matches_parts(&self, path: &[String], or_directory: bool) -> bool {
         let below = path.strip_prefix(self.base.as_slice());

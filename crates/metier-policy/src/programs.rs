@@ -63,7 +63,7 @@ pub(crate) const RUNNERS: &[&str] = &[
     "linux32", "linux64", "i386", "x86_64", "logsave", "perf", "caffeinate", "xcrun", "gtime", "chpst",
     "envdir", "softlimit", "setuidgid", "groff", "troff", "m4", "gnuplot", "lftp", "ftp", "pry", "erb",
     "just", "rails", "mix", "rake", "ctest", "composer", "gxargs", "schroot", "systemd-nspawn",
-    "systemd-inhibit", "dc", "metier",
+    "systemd-inhibit", "dc", "metier", "history", "gosu", "cross-env", "lerna", "nx",
 ];
 
 /// The same for some subcommands.
@@ -153,7 +153,7 @@ pub(crate) const RUNNING_OPTIONS: &[(&str, &[&str])] = &[
     ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("ag", &["--pager"]),
-    ("sort", &["--compress-program"]),
+    ("sort", &["--compress-program", "-o", "--output"]),
     ("split", &["--filter"]),
     (
         "tar",
@@ -254,13 +254,10 @@ pub(crate) const RUNNING_TEXTS: &[(&str, &[&str])] = &[
     ("psql", &["\\!", "\\o", "\\g", "\\copy", "\\i", "\\w", "\\e", "\\s", "`", "PROGRAM", "program", "|"]),
     ("mysql", &["\\!", "system", "\\P", "pager", "\\T"]),
     ("mariadb", &["\\!", "system", "\\P", "pager", "\\T"]),
-    ("make", &["SHELL", "$", "!="]),
-    ("gmake", &["SHELL", "$", "!="]),
     ("git", &["ext::"]),
     ("convert", IMAGES),
     ("magick", IMAGES),
     ("dd", &["of=/dev/"]),
-    ("printf", &["%n"]),
     ("less", &["+"]),
     ("deno", &["data:", "http:", "https:", "npm:", "jsr:"]),
     ("cmake", &["LAUNCHER", "COMPILER", "INCLUDE", "TOOLCHAIN", "COMMAND"]),
@@ -319,7 +316,7 @@ pub(crate) const SHELLS: &[&str] =
 #[rustfmt::skip]
 pub(crate) const RUNNING_MODULES: &[&str] = &[
     "timeit", "code", "pdb", "cProfile", "profile", "trace", "runpy", "asyncio", "doctest", "idlelib",
-    "IPython", "ipython", "coverage", "pipx", "pipenv", "poetry", "uv", "ensurepip", "jupyter", "sqlite3",
+    "IPython", "ipython", "coverage", "pipx", "pipenv", "poetry", "uv", "ensurepip", "jupyter", "sqlite3", "pickle", "pickletools", "sitecustomize", "pydoc", "venv", "zipapp",
 ];
 
 /// Programs that take what they read for commands of their own, some of which run others.
@@ -333,8 +330,8 @@ pub(crate) const FED_LANGUAGES: &[&str] = &[
 #[rustfmt::skip]
 pub(crate) const NO_CLUSTERS: &[&str] = &[
     "cmake", "gcc", "g++", "cc", "c++", "clang", "clang++", "gradle", "ninja", "go", "openssl", "gs",
-    "kubectl", "docker", "podman", "cargo", "pandoc", "npm", "pnpm", "psql", "pip", "test", "[", "printf",
-    "wait", "find", "git clone", "git rebase", "git grep", "git archive", "go env", "pytest",
+    "kubectl", "docker", "podman", "cargo", "pandoc", "npm", "pnpm", "psql", "pip", 
+    "find", "git clone", "git rebase", "git grep", "git archive", "go env", "pytest",
     "docker compose", "latexmk",
 ];
 
@@ -371,6 +368,13 @@ const PACKAGES: &[&str] = &[
     "link", "unlink", "ln", "import", "rebuild", "prune", "publish", "pack", "licenses", "init", "info",
     "view", "dedupe", "cache", "workspace", "workspaces", "version", "pm", "patch", "deploy", "fetch",
     "tag",
+];
+
+/// Variables of `make` that name a program, by how their names end.
+#[rustfmt::skip]
+pub(crate) const PROGRAM_VARIABLES: &[&str] = &[
+    "CC", "CXX", "CPP", "LD", "AR", "AS", "FC", "NM", "RM", "CP", "SHELL", "FLAGS", "MAKE", "INSTALL", "STRIP", "RANLIB", "LEX", "YACC",
+    "PYTHON", "NODE", "NPM", "CARGO", "GO", "CMD", "COMMAND", "TOOL", "PROGRAM", "EXEC", "RUN", "MAKEFILES", "COMPILER", "LINKER", "EDITOR", "PAGER", "BIN",
 ];
 
 /// Programs that take away or overwrite what they are pointed at, with everything below it.

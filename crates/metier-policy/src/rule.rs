@@ -148,6 +148,10 @@ pub(crate) fn read_all(
     (rules, notes)
 }
 
+/// Rules come from skills, and must not cost more than they are worth.
+const MOST_BYTES: usize = 1_000;
+const MOST_STARS: usize = 16;
+
 struct Reader<'a> {
     text: &'a str,
     purpose: Purpose,
@@ -161,6 +165,9 @@ impl Reader<'_> {
     }
 
     fn rule(&mut self) -> Result<Rule, String> {
+        if self.text.len() > MOST_BYTES || self.text.matches('*').count() > MOST_STARS {
+            return Err("it is longer than a rule can be, or has too many `*`".to_owned());
+        }
         let (name, spec) = split(self.text)?;
         let tool = self.tool(name)?;
         let spec = match (spec, &tool) {

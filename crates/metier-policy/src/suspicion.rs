@@ -1,7 +1,7 @@
 //! What a simple command might amount to, for rules that deny: every way to read it counts.
 
 use crate::invocation::{base_name, interpreter, may_run, push_word, runs_a_file};
-use crate::programs::SHELLS;
+use crate::programs::{RUNNERS, SHELLS, WRAPPERS};
 use crate::shell::{self, Command, DYNAMIC, Word};
 use crate::wildcard::Subject;
 
@@ -14,9 +14,13 @@ pub(crate) struct Suspects {
     pub(crate) nested: Vec<Command>,
 }
 
+/// Programs whose arguments are programs of their own kind, which can run others.
+const CODE: &[&str] = &["sed", "awk", "gawk", "mawk", "psql", "sqlite3", "mysql"];
+
 /// More ways than this to read one command are a riddle, not a command.
 const MOST_WAYS: usize = 400;
 const MOST_NESTED: usize = 200;
+const MOST_POSITIONS: usize = 32;
 
 impl Suspects {
     /// Adds what a command might amount to. Says no where it may run anything.
@@ -34,19 +38,26 @@ impl Suspects {
         let Some(program) = first.literal().map(|program| base_name(program).to_ascii_lowercase()) else {
             return true;
         };
+        let is_runner =
+            RUNNERS.contains(&program.as_str()) || WRAPPERS.iter().any(|wrapper| wrapper.name == program);
         if matches!(program.as_str(), "." | "source") && command.is_fed {
             return false;
         }
-        if !may_run(&program, words) {
+        // These run nothing that stands in their words, or were read as code already.
+        let is_read =
+            matches!(program.as_str(), "test" | "[" | "printf" | "wait") || interpreter(&program).is_some();
+        if is_read || !may_run(&program, words) {
             return true;
         }
         // Any of its words may be where the inner command begins, and any of them or a part may be a command line.
         (1..words.len()).all(|start| {
             let rest = &words[start..];
-            let Some(text) = rest[0].literal() else { return self.add_one(rest, command.is_fed) };
+            let Some(text) = rest[0].literal() else {
+                return !is_runner || self.add_one(rest, command.is_fed);
+            };
             let is_option = text.starts_with('-');
-            let attached = text.get(2..).filter(|_| is_option);
-            let values = text.match_indices('=').map(|(at, _)| &text[at + 1..]);
+            let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
+            let values = text.match_indices('=').take(3).map(|(at, _)| &text[at + 1..]);
             let whole = Some(text).filter(|text| !is_option && text.contains([' ', ';', '$', '!', '(']));
             let mut lines = values.chain(attached).chain(whole).filter(|line| !line.is_empty());
             (is_option || self.add_one(rest, command.is_fed))
@@ -67,32 +78,31 @@ impl Suspects {
             return true;
         };
         // Options before a subcommand, each perhaps with a value.
-        for at in after_options(words) {
+        let positions = after_options(words);
+        if positions.len() > MOST_POSITIONS {
+            return false;
+        }
+        for at in positions {
             self.ways.push([name.as_bytes(), b" ", lowered_rest(&words[at..]).as_slice()].concat());
         }
         if let Some(subcommand) = name.strip_prefix("git-") {
             let rest = lowered_rest(&words[1..]);
             self.ways.push([b"git ", subcommand.as_bytes(), b" ", rest.as_slice()].concat());
         }
+        let arguments = &words[1..];
         match interpreter(&name) {
-            Some(_) if is_fed => false,
-            Some(shell) if SHELLS.contains(&shell.name) => self.add_code(words),
-            Some(other) => {
-                runs_a_file(other, &words[1..]) || (words.len() > 1 && self.add_names(&words[1..]))
-            }
-            None if matches!(
-                name.as_str(),
-                "sed" | "awk" | "gawk" | "mawk" | "psql" | "sqlite3" | "mysql"
-            ) && may_run(&name, words) =>
-            {
-                self.add_names(&words[1..])
-            }
+            Some(shell) if SHELLS.contains(&shell.name) => self.add_code(words, is_fed),
+            Some(other) if runs_a_file(other, arguments) => true,
+            // Without code it runs what it reads, if there is anything to read.
+            Some(_) if arguments.iter().all(|word| word.literal() == Some("-")) => !is_fed,
+            Some(_) => self.add_names(arguments),
+            None if CODE.contains(&name.as_str()) && may_run(&name, words) => self.add_names(arguments),
             None => true,
         }
     }
 
     /// What a shell is given as code; without a file or code it reads whatever comes.
-    fn add_code(&mut self, words: &[Word]) -> bool {
+    fn add_code(&mut self, words: &[Word], is_fed: bool) -> bool {
         let mut has_operand = false;
         for (index, word) in words.iter().enumerate().skip(1) {
             let Some(text) = word.literal() else { return false };
@@ -105,16 +115,20 @@ impl Suspects {
             }
             has_operand |= !text.starts_with('-') && !text.contains("/dev/") && !text.contains("/proc/");
         }
-        has_operand
+        // An option's value passes for a file, so that what is fed is never sure.
+        !is_fed || (has_operand && words.iter().all(|word| word.text.first() != Some(&b'-')))
     }
 
     /// The names in code of another language: any of them may be that of a program.
     fn add_names(&mut self, words: &[Word]) -> bool {
         for word in words {
-            let Some(text) = word.literal() else { return false };
-            if text == "-" {
-                return false;
-            }
+            // A file that is put in, or code: the one says nothing, the other is a riddle.
+            let Some(text) = word.literal() else {
+                if word.splits || word.text.len() > 1 {
+                    return false;
+                }
+                continue;
+            };
             let names = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
             for name in names.filter(|name| !name.is_empty()) {
                 self.ways.push([name.to_ascii_lowercase().as_bytes(), b" ", &[DYNAMIC]].concat());
@@ -152,7 +166,7 @@ fn after_options(words: &[Word]) -> Vec<usize> {
 fn lowered(words: &[Word]) -> Vec<u8> {
     let Some((first, rest)) = words.split_first() else { return Vec::new() };
     let mut text = Subject::default();
-    if first.globs {
+    if first.globs && first.text != b"[" {
         text.push(&[DYNAMIC], false);
     } else {
         let name = first.text.rsplit(|byte| *byte == b'/').next().unwrap_or(&first.text);

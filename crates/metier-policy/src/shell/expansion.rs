@@ -46,8 +46,9 @@ impl Parser<'_> {
             }
             *if matches!(byte, b'\'' | b'"') { &mut strings } else { &mut others } += 1;
         }
-        if braces.expands {
-            word.text = vec![DYNAMIC];
+        if let (true, Some(prefix)) = (braces.expands, braces.open) {
+            word.text.truncate(prefix);
+            word.text.push(DYNAMIC);
             word.splits = true;
         }
         word.wholly_quoted = (strings, others) == (1, 0);
@@ -72,7 +73,7 @@ impl Parser<'_> {
             b'~' if self.at == start || rest_begins_value(&word.text) => word.tilde = true,
             _ => {}
         }
-        braces.see(rest);
+        braces.see(rest, word.text.len());
         word.text.extend_from_slice(&rest[..c.len_utf8()]);
         self.at += c.len_utf8();
         Ok(())
@@ -402,17 +403,20 @@ fn rest_begins_value(text: &[u8]) -> bool {
 /// Whether a word has braces that become several words.
 #[derive(Default)]
 struct Braces {
-    open: bool,
+    /// What comes before the first of them.
+    open: Option<usize>,
     expands: bool,
 }
 
 impl Braces {
     /// Outside quotes, at each character.
-    fn see(&mut self, rest: &[u8]) {
+    fn see(&mut self, rest: &[u8], at: usize) {
         match rest.first() {
-            Some(b'{') => self.open = true,
-            Some(b',') if self.open => self.expands = true,
-            Some(b'.') if self.open && rest.get(1) == Some(&b'.') => self.expands = true,
+            Some(b'{') => {
+                self.open.get_or_insert(at);
+            }
+            Some(b',') if self.open.is_some() => self.expands = true,
+            Some(b'.') if self.open.is_some() && rest.get(1) == Some(&b'.') => self.expands = true,
             _ => {}
         }
     }

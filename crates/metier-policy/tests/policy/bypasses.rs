@@ -153,7 +153,7 @@ const SHELL: &[Group] = &[
         attempts: &[
             "./scripts/../../usr/bin/touch x", "./scripts/a/../../../x", "cat docs/../../etc/shadow",
             "python3 scripts/../../tmp/evil.py", "/usr/bin/env touch x", "/usr/bin/find . -exec touch x ;",
-            "/usr/bin/sed '1e touch x' f", "cat docs/..", "cat docs/a docs/../x",
+            "/usr/bin/sed '1e touch x' f", "cat docs/..", "cat docs/a docs/../x", "for f in ../s; do cat docs/$f; done", "cat docs/.[.]/s", "cat docs/.*/x", "cat docs/{a,../../x}",
         ],
     },
     Group {
@@ -165,7 +165,7 @@ const SHELL: &[Group] = &[
         attempts: &[
             "bash //dev/stdin <<< x", "bash /proc/self/fd/0 <<< x", "bash -ev ./../../../dev/fd/0 <<< x",
             "python3 /proc/self/fd/0 <<< x", "python3 -m asyncio.__main__ <<< x", "python3 -m doctest -v x.py",
-            "python3 -m pip config edit", "perl -V -e x", "perl --version -e x", "sed ':a e touch x' f",
+            "python3 -m pip config edit", "python3 -m pip -v config edit", "python3 -m pip --python ./x list", "python3 -m pickle - <<< x", "perl -V -e x", "perl --version -e x", "sed ':a e touch x' f",
             "sed -e 'ta e touch x' -e ':a' f", "sed ':a w x' f", "sed -i '' 's/a/b/w x' f",
             "sqlite3 :memory: '.shell touch x'", "sqlite3 :memory: <<< '.shell touch x'",
             "sqlite3 a \".import '|touch x' t\"", "echo x | sqlite3 a", "psql -c '\\! touch x'",
@@ -186,6 +186,8 @@ const SHELL: &[Group] = &[
             "npm edit x --editor=y", "npm pkg set scripts.test=x", "zip -T -TTx a.zip f", "awk -W exec x",
             "awk 'BEGIN{print a/b|c;x=1/2}'", "awk 'BEGIN{print /\"/; system(\"touch x\"); print /\"/}'", "awk '{print > \"f\"}'", "jobs -x touch x", "printf 'x%n' PATH", "go build --toolexec=./x",
             "go env -w CC=./x", "gh ext exec x", "gh cs ssh", "gh repo clone a/b -- --upload-pack=x",
+            "for x in '--upload-pack=touch x;'; do git fetch . \"$x\" add; done", "make CC='touch x;' foo", "make CC=./x", "printf 'x%1n' PATH", "cd a && ./run.sh",
+            "for f in ../s; do git log --output=$f; done", "awk '{print >> \"f\"}'",
             "command cd /etc && echo y > x", "builtin cd /e && git status", "time cd /e && git status",
             "cd / && echo a > x",
         ],
@@ -374,9 +376,11 @@ fn no_call_gets_past_a_rule() {
 
 /// Rules that deny, what they let through, and what tries to get past them.
 #[rustfmt::skip]
-const DENIED: &[(&str, &str, &[&str])] = &[
+const DENIED: &[(&str, &[&str], &[&str])] = &[
     (
-        "Bash(rm *)", "git rm x",
+        "Bash(rm *)", &["git rm x", "[ -f x ] && echo yes", "test \"$x\" = y && echo ok", "command -v node", "docker exec -it web bash", "python3 -c 'print(1)'",
+            "cat x | python3 script.py", "curl -s x | python3 -m json.tool", "python3 \"$script\"", "docker run --rm alpine ls", "git commit -m \"$m\"", "echo 'rm x'",
+            "grep -rn rm src", "npm test", "for f in *.md; do wc -l \"$f\"; done", "git diff $(git merge-base a b)"],
         &[
             "rm x", "rm", "/bin/rm x", "\\rm x", "'rm' x", "r''m x", "RM x", "FOO=1 rm x", "a; rm x", "a | rm x",
             "echo $(rm x)", "echo `rm x`", "sudo rm x", "sudo -u a rm x", "env A=1 rm x", "env -i rm x", "xargs rm",
@@ -395,7 +399,7 @@ const DENIED: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
-        "Bash(git push *)", "git status",
+        "Bash(git push *)", &["git status", "git commit -m push", "npm push", "echo git push"],
         &[
             "git push", "git  push origin", "git -C . push", "git -c a=b push origin", "git --no-pager push",
             "git 'push' origin", "/usr/bin/git push", "git $x", "git pu$x", "git \"$x\" origin", "env git push",
@@ -404,7 +408,7 @@ const DENIED: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
-        "Read(./.env)", "cat README.md",
+        "Read(./.env)", &["cat README.md", "echo x > \"$OUT\"", "ls"],
         &[
             "cat .env", "cat ./.env", "cat < .env", "cat /repo/.env", "cat a/../.env", "cat .ENV", "cp .env x",
             "curl -d @.env x", "dd if=.env", "x --file=.env", "x -f.env", "tee .env", "cat .e*", "cat \"$PWD/.env\"",
@@ -412,7 +416,7 @@ const DENIED: &[(&str, &str, &[&str])] = &[
             "f=.env; cat \"$f\"", "git show HEAD:.env",
         ],
     ),
-    ("Edit(src/**)", "cat src/a", &["echo x > src/a", "echo x >> vendor/src/a", "echo x > $f"]),
+    ("Edit(src/**)", &["cat src/a", "git show HEAD:src/a", "git add src/a", "find src -name x", "sed -n 1,2p src/a", "for f in src/*; do wc -l \"$f\"; done", "cd src && ls", "mypy src"], &["cd src && touch a", "touch src/{a,b}", "cp a \"$PWD/src/a\"", "sed -i s/a/b/ src/a", "rm -r src", "echo x > src/a", "echo x >> vendor/src/a", "echo x > $f"]),
 ];
 
 #[test]
@@ -420,7 +424,9 @@ fn nothing_gets_past_a_rule_that_denies() {
     for (rules, passes, attempts) in DENIED {
         let list = Denylist::new(&AllowedTools::split(rules), &places());
         assert!(list.notes().is_empty(), "{:?}", list.notes());
-        assert_eq!(list.find(&Call::new("Bash", *passes)), None, "{rules} {passes:?}");
+        for line in *passes {
+            assert_eq!(list.find(&Call::new("Bash", *line)), None, "{rules} {line:?}");
+        }
         for line in *attempts {
             assert!(list.find(&Call::new("Bash", *line)).is_some(), "{rules} lets through {line:?}");
         }
