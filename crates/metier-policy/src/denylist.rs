@@ -297,8 +297,10 @@ fn names(word: &Word, moves: bool, places: &Places) -> Vec<Named> {
     // `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `file:///repo/.env`
     let is_option = text.starts_with('-');
     let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
-    let pieces = text.split(['=', '@', ':', ',']).filter(|piece| !piece.starts_with('-'));
-    let all = Some(text).filter(|_| !is_option).into_iter().chain(attached).chain(pieces);
+    let separators = ['=', '@', ':', ','];
+    let parts = text.split(separators).filter(|piece| !piece.starts_with('-') && piece.len() < text.len());
+    let whole = Some(text).filter(|_| !is_option);
+    let all = whole.into_iter().chain(attached).chain(parts);
     let mut named = Vec::new();
     for piece in all.filter(|piece| !piece.is_empty()) {
         let last = piece.rsplit('/').next().unwrap_or(piece);

@@ -4,9 +4,8 @@
 use crate::awk;
 use crate::paths::Places;
 use crate::programs::{
-    self, DESTROYERS, FED_LANGUAGES, INTERPRETERS, Interpreter, NO_CLUSTERS, PLAIN_GIT, PROGRAM_VARIABLES,
-    READING_FORMS, RUNNERS, RUNNING_MODULES, RUNNING_OPTIONS, RUNNING_SUBCOMMANDS, RUNNING_TEXTS,
-    SCRIPT_RUNNERS, WRAPPERS, Wrapper,
+    DESTROYERS, FED_LANGUAGES, Interpreter, Known, NO_CLUSTERS, PLAIN_GIT, PROGRAM_VARIABLES,
+    RUNNING_MODULES, WRAPPERS, Wrapper, family, known,
 };
 use crate::sed;
 use crate::shell::{Command, DYNAMIC, Word};
@@ -77,16 +76,6 @@ pub(crate) fn base_name(program: &str) -> &str {
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
-/// The name without a version: `pip3.12` is `pip`.
-fn family(name: &str) -> &str {
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
-}
-
-/// What a table says about a program, by its name or without its version.
-fn of<'a, T: ?Sized>(table: &'a [(&str, &'a T)], name: &str) -> Option<&'a T> {
-    programs::of(table, name).or_else(|| programs::of(table, family(name)))
-}
-
 fn wrapper(program: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == program)
 }
@@ -121,7 +110,7 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
     let name = base_name(program);
     let is_loader = name.starts_with("ld-linux") || name.starts_with("ld-musl");
     let is_editor = name.starts_with("vim") || name.ends_with("vim");
-    if RUNNERS.contains(&name) || wrapper(name).is_some() || is_loader || is_editor {
+    if known(name).is_runner || wrapper(name).is_some() || is_loader || is_editor {
         return all();
     }
     let arguments = &words[1..];
@@ -175,10 +164,11 @@ pub(crate) fn may_run(program: &str, words: &[Word]) -> bool {
 
 /// Whether a program has words that are special, so that it must not get words that nobody sees.
 fn is_special(name: &str) -> bool {
-    of(RUNNING_OPTIONS, name).is_some()
-        || of(RUNNING_SUBCOMMANDS, name).is_some()
-        || of(RUNNING_TEXTS, name).is_some()
-        || interpreter(name).is_some()
+    let known = known(name);
+    !known.options.is_empty()
+        || !known.subcommands.is_empty()
+        || !known.texts.is_empty()
+        || known.interpreter.is_some()
         || DESTROYERS.contains(&name)
         || matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "sqlite3" | "tee" | "cp" | "dd" | "ln")
 }
@@ -190,8 +180,7 @@ fn reads_code(name: &str) -> bool {
 
 /// The interpreter of that name, whatever its version.
 pub(crate) fn interpreter(program: &str) -> Option<&'static Interpreter> {
-    let name = base_name(program);
-    INTERPRETERS.iter().find(|interpreter| interpreter.name == family(name) || interpreter.name == name)
+    known(base_name(program)).interpreter
 }
 
 /// Whether an interpreter is given a file that is named, after nothing but harmless options.
@@ -251,7 +240,10 @@ pub(crate) fn git_subcommand(words: &[Word]) -> Option<usize> {
 
 /// Marks all of a command whose subcommand runs something.
 fn mark_subcommand(program: &str, words: &[Word], at: usize, marks: &mut [bool]) {
-    let Some(names) = of(RUNNING_SUBCOMMANDS, program) else { return };
+    let names = known(program).subcommands;
+    if names.is_empty() {
+        return;
+    }
     // The first word that is no option; what cannot be read might be it.
     let mut rest = words.iter().enumerate().skip(at);
     let found = rest.find(|(_, word)| !word.literal().is_some_and(|word| word.starts_with('-')));
@@ -263,7 +255,7 @@ fn mark_subcommand(program: &str, words: &[Word], at: usize, marks: &mut [bool])
     let unsure = place > at && words[at..].iter().filter_map(Word::literal).any(|word| names.contains(&word));
     let key = format!("{program} {name}");
     if names.contains(&name) || unsure || names.iter().any(|long| is_beginning(&long)) {
-        let only_reads = programs::of(READING_FORMS, &key).unwrap_or_default();
+        let only_reads = known(&key).reads;
         let next = words.get(place + 1).and_then(Word::bare);
         if unsure || !next.is_some_and(|next| only_reads.contains(&next)) {
             return marks.fill(true);
@@ -276,7 +268,7 @@ fn mark_subcommand(program: &str, words: &[Word], at: usize, marks: &mut [bool])
 
 /// Marks all of a command with which a package manager would run a program by its name.
 fn mark_script(program: &str, words: &[Word], marks: &mut [bool]) {
-    let Some(known) = programs::of(SCRIPT_RUNNERS, program) else { return };
+    let Some(known) = known(program).scripts else { return };
     let mut operands = words[1..].iter().filter(|word| word.text.first() != Some(&b'-'));
     let Some(mut first) = operands.next() else { return };
     // `bun run` runs programs as well as scripts.
@@ -292,8 +284,7 @@ fn mark_script(program: &str, words: &[Word], marks: &mut [bool]) {
 
 /// Marks the options and texts with which a program runs something.
 fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
-    let options = of(RUNNING_OPTIONS, program).unwrap_or_default();
-    let texts = of(RUNNING_TEXTS, program).unwrap_or_default();
+    let Known { options, texts, .. } = known(program);
     if options.is_empty() && texts.is_empty() {
         return;
     }

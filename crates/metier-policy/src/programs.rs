@@ -2,6 +2,10 @@
 //!
 //! The tables are laid out by hand: a line a word is no table.
 
+use std::sync::LazyLock;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::FixedState>;
+
 /// A program that runs the rest of its line as it stands, and changes nothing that a rule would ask about.
 pub(crate) struct Wrapper {
     pub(crate) name: &'static str,
@@ -271,6 +275,7 @@ pub(crate) const RUNNING_TEXTS: &[(&str, &[&str])] = &[
 const IMAGES: &[&str] = &["msl:", "ephemeral:", "mvg:", "url:", "https:", "ftp:", "|", "@", "text:"];
 
 /// A program that runs a file, or code that it is given.
+#[derive(Debug)]
 pub(crate) struct Interpreter {
     /// The name; a version may follow.
     pub(crate) name: &'static str,
@@ -411,6 +416,82 @@ pub(crate) const SYSTEM_DIRECTORIES: &[&str] = &[
     "/Users", "/Volumes", "/private", "/private/etc", "/private/var",
 ];
 
-pub(crate) fn of<'a, T: ?Sized>(table: &'a [(&str, &'a T)], name: &str) -> Option<&'a T> {
-    table.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
+/// All that the tables say about one program, or one program with a subcommand.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// It is one of [`RUNNERS`].
+    pub(crate) is_runner: bool,
+    /// What [`RUNNING_OPTIONS`], [`RUNNING_SUBCOMMANDS`] and [`RUNNING_TEXTS`] have.
+    pub(crate) options: &'static [&'static str],
+    pub(crate) subcommands: &'static [&'static str],
+    pub(crate) texts: &'static [&'static str],
+    /// What [`READING_FORMS`] has.
+    pub(crate) reads: &'static [&'static str],
+    /// What [`SCRIPT_RUNNERS`] has.
+    pub(crate) scripts: Option<&'static [&'static str]>,
+    pub(crate) interpreter: Option<&'static Interpreter>,
+}
+
+static NOTHING: Known = Known {
+    is_runner: false,
+    options: &[],
+    subcommands: &[],
+    texts: &[],
+    reads: &[],
+    scripts: None,
+    interpreter: None,
+};
+
+/// The tables by name: looking through all of them for every command would take longer than all the rest.
+static BY_NAME: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
+    let mut all: HashMap<&'static str, Known> = HashMap::default();
+    let mut known = |name: &'static str, set: &dyn Fn(&mut Known)| set(all.entry(name).or_default());
+    for name in RUNNERS {
+        known(name, &|known| known.is_runner = true);
+    }
+    for (name, options) in RUNNING_OPTIONS {
+        known(name, &|known| known.options = options);
+    }
+    for (name, subcommands) in RUNNING_SUBCOMMANDS {
+        known(name, &|known| known.subcommands = subcommands);
+    }
+    for (name, texts) in RUNNING_TEXTS {
+        known(name, &|known| known.texts = texts);
+    }
+    for (name, reads) in READING_FORMS {
+        known(name, &|known| known.reads = reads);
+    }
+    for (name, scripts) in SCRIPT_RUNNERS {
+        known(name, &|known| known.scripts = Some(scripts));
+    }
+    for interpreter in INTERPRETERS {
+        known(interpreter.name, &|known| known.interpreter = Some(interpreter));
+    }
+    all
+});
+
+/// What the tables say about a name, or else about the name without a version: `pip3.12` is `pip`.
+pub(crate) fn known(name: &str) -> &'static Known {
+    let by_name = &*BY_NAME;
+    by_name.get(name).or_else(|| by_name.get(family(name))).unwrap_or(&NOTHING)
+}
+
+/// The name without a version.
+pub(crate) fn family(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_table_has_a_name_twice() {
+        for table in [RUNNING_OPTIONS, RUNNING_SUBCOMMANDS, RUNNING_TEXTS, READING_FORMS, SCRIPT_RUNNERS] {
+            let mut names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
+            names.sort_unstable();
+            let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+            assert_eq!(twice, None);
+        }
+    }
 }

@@ -535,7 +535,7 @@ fn push(piece: &mut Vec<u8>, c: char, quoted: bool) {
 /// Whether a rule with a `*` for a program is of no use.
 fn is_runner(program: &str, subcommand: &str) -> bool {
     let name = base_name(program);
-    let runs = programs::of(programs::RUNNING_SUBCOMMANDS, name).unwrap_or_default();
-    let reads = programs::of(programs::READING_FORMS, &format!("{name} {subcommand}")).is_some();
-    programs::RUNNERS.contains(&name) || (runs.contains(&subcommand) && !reads)
+    let known = programs::known(name);
+    let reads = !programs::known(&format!("{name} {subcommand}")).reads.is_empty();
+    known.is_runner || (known.subcommands.contains(&subcommand) && !reads)
 }

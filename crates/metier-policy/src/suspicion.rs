@@ -1,7 +1,7 @@
 //! What a simple command might amount to, for rules that deny: every way to read it counts.
 
 use crate::invocation::{base_name, interpreter, may_run, push_word, runs_a_file};
-use crate::programs::{RUNNERS, SHELLS, WRAPPERS};
+use crate::programs::{SHELLS, WRAPPERS, known};
 use crate::shell::{self, Command, DYNAMIC, Word};
 use crate::wildcard::Subject;
 
@@ -38,8 +38,7 @@ impl Suspects {
         let Some(program) = first.literal().map(|program| base_name(program).to_ascii_lowercase()) else {
             return true;
         };
-        let is_runner =
-            RUNNERS.contains(&program.as_str()) || WRAPPERS.iter().any(|wrapper| wrapper.name == program);
+        let is_runner = known(&program).is_runner || WRAPPERS.iter().any(|wrapper| wrapper.name == program);
         if matches!(program.as_str(), "." | "source") && command.is_fed {
             return false;
         }

@@ -104,10 +104,11 @@ impl Wildcard {
 
     /// Whether some way to read the text matches, if what is not known may be anything.
     pub(crate) fn possibly(&self, text: &[u8]) -> bool {
-        let prefix = self.prefix();
-        let bare = self.bare_too.then(|| [prefix[..prefix.len() - 1].to_vec()]);
-        let matches = if text.contains(&DYNAMIC) { intersects } else { leftmost };
-        bare.is_some_and(|bare| matches(&bare, text)) || matches(&self.pieces, text)
+        let bare = self.bare_too.then(|| &self.prefix()[..self.prefix().len() - 1]);
+        if !text.contains(&DYNAMIC) {
+            return bare == Some(text) || leftmost(&self.pieces, text);
+        }
+        bare.is_some_and(|bare| intersects(&[bare.to_vec()], text)) || intersects(&self.pieces, text)
     }
 }
 
