@@ -73,6 +73,10 @@ impl Suspects {
     fn add_one(&mut self, words: &[Word], is_fed: bool) -> bool {
         let Some(first) = words.first() else { return true };
         self.ways.push(lowered(words));
+        // A rule may name the program with its path.
+        if first.text.contains(&b'/') {
+            self.ways.push(lowered_rest(words));
+        }
         let Some(name) = first.literal().map(|program| base_name(program).to_ascii_lowercase()) else {
             return true;
         };
