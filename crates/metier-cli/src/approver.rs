@@ -7,6 +7,9 @@ use metier_policy::{Answer, Approver, Lifetime, Question};
 use crate::output::clean;
 use crate::table::one_line;
 
+/// How often an unclear answer is asked about again.
+const TRIES: usize = 3;
+
 /// Asks on a terminal. Only a clear yes or no is an answer.
 pub(crate) struct TerminalApprover<R, W> {
     input: R,
@@ -41,15 +44,19 @@ impl<R: BufRead, W: Write> Approver for TerminalApprover<R, W> {
             one_line(question.reason),
             request.digest
         );
-        let shown = write!(self.output, "{}", clean(&text)).and_then(|()| self.output.flush());
-        let mut line = String::new();
-        let read = shown.and_then(|()| self.input.read_line(&mut line));
-        match (read, line.trim().to_ascii_lowercase().as_str()) {
-            // Nothing came: the terminal is gone, which is no answer.
-            (Err(_) | Ok(0), _) => Answer::Nobody,
-            (Ok(_), "y" | "yes") => Answer::Approve(self.lifetime.clone()),
-            (Ok(_), "n" | "no") => Answer::Refuse(self.lifetime.clone()),
-            (Ok(_), _) => Answer::Nobody,
+        let mut question = clean(&text);
+        for _ in 0..TRIES {
+            let shown = write!(self.output, "{question}").and_then(|()| self.output.flush());
+            let mut line = String::new();
+            let read = shown.and_then(|()| self.input.read_line(&mut line));
+            match (read, line.trim().to_ascii_lowercase().as_str()) {
+                // Nothing came: the terminal is gone, which is no answer.
+                (Err(_) | Ok(0), _) => return Answer::Nobody,
+                (Ok(_), "y" | "yes") => return Answer::Approve(self.lifetime.clone()),
+                (Ok(_), "n" | "no") => return Answer::Refuse(self.lifetime.clone()),
+                (Ok(_), _) => "yes or no? ".clone_into(&mut question),
+            }
         }
+        Answer::Nobody
     }
 }

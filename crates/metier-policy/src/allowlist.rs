@@ -221,8 +221,9 @@ impl Allowlist {
             Refusal::Critical(what) => destroys(&what),
             Refusal::Program => {
                 let program = command.words.first().map(display).unwrap_or_default();
-                let reason =
-                    format!("which program `{program}` is only shows when it runs; write it plainly");
+                let reason = format!(
+                    "the program `{program}` is not written plainly; use no quotes, variables or patterns"
+                );
                 Outside::new(DecisionCode::UnknownProgram, reason)
             }
         })?;
@@ -236,18 +237,24 @@ impl Allowlist {
     /// Where a rule would do but for a word that it does not name, that is what to say.
     fn why_not(&self, command: &Command, ways: &[Way]) -> Outside {
         let text = command.words.iter().map(display).collect::<Vec<_>>().join(" ");
-        let would_do = |way: &Way| {
+        let would_do = |way: &&Way| {
             let unmarked = Subject { strict: vec![false; way.subject.bytes.len()], ..way.subject.clone() };
             self.texts("Bash").any(|(_, text)| text.surely(&unmarked))
         };
-        let Some(word) = ways.iter().filter(|way| would_do(way)).find_map(|way| way.marked.as_ref()) else {
-            return no_command(&text);
+        let Some(way) = ways.iter().find(would_do) else { return no_command(&text) };
+        let reason = match &way.marked {
+            Some(word) if way.subject.strict.first() != Some(&true) => {
+                format!(
+                    "in `{}`, no `*` stands for `{}`, which can run or change more than it seems",
+                    shown(&text),
+                    shown(word)
+                )
+            }
+            _ => format!(
+                "`{}` can run or change more than it seems: only a rule without `*` for all of it allows it",
+                shown(&text)
+            ),
         };
-        let reason = format!(
-            "`{}` can run or change more than it seems, so that no `*` stands for it in `{}`",
-            shown(word),
-            shown(&text)
-        );
         Outside::new(DecisionCode::OutsideList, reason)
     }
 
@@ -280,14 +287,14 @@ impl Allowlist {
 
     fn covers_path(&self, path: &Path, writes: bool) -> bool {
         self.rules.iter().any(|rule| {
-            let ToolPattern::Named { kind, .. } = &rule.tool else { return false };
+            let ToolPattern::Named { name, kind } = &rule.tool else { return false };
             let is_kind = *kind == Kind::Edit || (!writes && matches!(kind, Kind::Read | Kind::Search));
-            is_kind
-                && match &rule.spec {
-                    Spec::Any => true,
-                    Spec::Path(pattern) => pattern.matches(path, false),
-                    _ => false,
-                }
+            match &rule.spec {
+                // Who may search may not read everything, nor write it.
+                Spec::Any => *kind == Kind::Edit || (!writes && name == "Read"),
+                Spec::Path(pattern) => is_kind && pattern.matches(path, false),
+                _ => false,
+            }
         })
     }
 
@@ -396,8 +403,8 @@ fn runs(script: &Script, programs: &[&str]) -> bool {
 }
 
 fn destroys(what: &str) -> Outside {
-    let what = shown(what);
-    let reason = format!("it would destroy or change `{what}` with all that is in it; no rule allows that");
+    let reason =
+        format!("it would destroy or change {} with all that is in it; no rule allows that", shown(what));
     Outside::new(DecisionCode::CriticalPath, reason)
 }
 

@@ -40,7 +40,7 @@ fn target(word: &Word, places: &Places) -> Option<String> {
     let at_home = text.strip_prefix('~').filter(|_| word.tilde);
     let path = match at_home {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", places.home.display()),
-        Some(_) => return Some(text.to_owned()),
+        Some(_) => return Some(format!("`{text}`")),
         None => text.to_owned(),
     };
     let path = normal(&places.cwd.join(path));
@@ -51,7 +51,7 @@ fn target(word: &Word, places: &Places) -> Option<String> {
         &path
     };
     let is_system = SYSTEM_DIRECTORIES.iter().any(|directory| upper == Path::new(directory));
-    (is_system || upper == places.home || places.home.starts_with(upper)).then(|| text.to_owned())
+    (is_system || upper == places.home || places.home.starts_with(upper)).then(|| format!("`{text}`"))
 }
 
 fn has_pattern(path: &Path) -> bool {

@@ -51,6 +51,12 @@ impl Denylist {
         found.map(|rule| rule.text.as_str())
     }
 
+    /// Whether a call cannot be read, so that any rule about commands may be about it.
+    pub(crate) fn is_riddle(call: &Call) -> bool {
+        let call = call.suspected();
+        call.kind() == Kind::Shell && call.command_line().is_none_or(|line| shell::parse(&line).is_err())
+    }
+
     fn is_denied_by(&self, rule: &Rule, call: &Call, shell: Option<&Line>) -> bool {
         match &rule.tool {
             ToolPattern::Glob(pattern) => {
@@ -306,6 +312,10 @@ fn names(word: &Word, moves: bool, places: &Places) -> Vec<Named> {
         let last = piece.rsplit('/').next().unwrap_or(piece);
         if word.globs || (moves && !piece.starts_with('/')) {
             named.extend(ending(last));
+        }
+        if moves && !piece.starts_with('/') {
+            let parts = piece.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+            named.push(Named::Tail(parts.map(str::to_lowercase).collect()));
         }
         named.push(Named::Known(places.parts(piece, Purpose::Deny)));
     }

@@ -143,12 +143,12 @@ impl Guard {
                 } else {
                     DecisionCode::DeniedByRule
                 };
-                return Some(denied_by(rule, source, code));
+                return Some(denied_by(rule, source, code, call));
             }
         }
         self.skills.iter().find_map(|skill| {
             let rule = skill.denied.as_ref()?.find(call)?;
-            Some(denied_by(rule, &format!("`{}`", skill.name), DecisionCode::DeniedByRule))
+            Some(denied_by(rule, &format!("`{}`", skill.name), DecisionCode::DeniedByRule, call))
         })
     }
 
@@ -213,7 +213,11 @@ impl Guard {
     }
 }
 
-fn denied_by(rule: &str, source: &str, code: DecisionCode) -> Decision {
-    Decision::new(Verdict::Deny, code, format!("{source}: the rule `{rule}` denies this, or may"))
-        .by_rule(rule)
+fn denied_by(rule: &str, source: &str, code: DecisionCode, call: &Call) -> Decision {
+    let reason = if Denylist::is_riddle(call) {
+        format!("{source}: the command cannot be read, so that the rule `{rule}` may be about it")
+    } else {
+        format!("{source}: the rule `{rule}` denies this, or may")
+    };
+    Decision::new(Verdict::Deny, code, reason).by_rule(rule)
 }

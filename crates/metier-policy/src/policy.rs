@@ -98,13 +98,17 @@ impl Policy {
 
     /// Decides about a request, before anybody is asked.
     pub fn decide(&self, request: &Request<'_>) -> Decision {
-        strictest(request, |access| self.decide_access(request, access))
+        let activate = request.to_activate();
+        let gate = self.decide_access(&activate, Access::Activate);
+        gated(request, gate, |access| self.decide_access(request, access))
     }
 
     /// Decides about a request by what is set and what a person has answered before, without asking or using up
     /// anything.
     pub fn recall(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Decision {
-        strictest(request, |access| self.recall_access(request, access, session, approvals))
+        let activate = request.to_activate();
+        let gate = self.recall_access(&activate, Access::Activate, session, approvals);
+        gated(request, gate, |access| self.recall_access(request, access, session, approvals))
     }
 
     /// The kinds of access that a person must still be asked about; none where the request is denied anyway.
@@ -234,7 +238,7 @@ impl Policy {
         let unseen = rule.rule.digest.is_none() && request.tier == Tier::ThirdParty;
         if verdict == Verdict::Allow && unseen && !matches!(access, Access::Activate | Access::Resources) {
             let reason = format!(
-                "`{}` is a third party's: {} allows it for more than one `digest`, so that it is asked about all the same",
+                "`{}` is a third party's, which is only trusted as the very bytes: add its `digest` to {}, or be asked",
                 request.skill, rule.place
             );
             return Decision::new(Verdict::Ask, DecisionCode::PolicyAsks, reason).by_rule(&rule.place);
@@ -248,14 +252,15 @@ impl Policy {
     }
 }
 
-/// The strictest of the decisions about all kinds of access, the first of equals.
-fn strictest(request: &Request<'_>, decide: impl Fn(Access) -> Decision) -> Decision {
+/// The strictest of the decisions about all kinds of access, the first of equals. A skill that must not be loaded must
+/// not do anything else either.
+fn gated(request: &Request<'_>, gate: Decision, decide: impl Fn(Access) -> Decision) -> Decision {
+    if gate.verdict == Verdict::Deny && request.access() != Access::Activate {
+        return gate;
+    }
     let first = decide(request.access());
-    request
-        .accesses()
-        .skip(1)
-        .map(decide)
-        .fold(first, |worst, next| if next.verdict > worst.verdict { next } else { worst })
+    let others = request.accesses().skip(1).map(decide);
+    others.fold(first, |worst, next| if next.verdict > worst.verdict { next } else { worst })
 }
 
 fn nobody(reason: String) -> Decision {

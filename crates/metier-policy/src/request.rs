@@ -39,7 +39,7 @@ impl Access {
     }
 
     /// The same as part of a sentence: "may it …".
-    pub(crate) const fn verb(self) -> &'static str {
+    pub const fn verb(self) -> &'static str {
         match self {
             Self::Activate => "be loaded",
             Self::Resources => "have its files read",
@@ -110,6 +110,11 @@ impl<'a> Request<'a> {
     pub const fn destructive(mut self) -> Self {
         self.destructive = true;
         self
+    }
+
+    /// The request to load the same skill.
+    pub(crate) const fn to_activate(self) -> Self {
+        Self { action: Action::Activate, network: false, destructive: false, ..self }
     }
 
     /// The kind of access that the action itself needs.

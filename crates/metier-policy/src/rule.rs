@@ -338,7 +338,7 @@ impl Reader<'_> {
         let (program, subcommand) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         if self.purpose == Purpose::Allow && text.has_star() && is_runner(program, subcommand) {
             return Err(format!(
-                "`{program}` runs other commands, so it is only allowed by a rule without `*` for the whole command"
+                "`{program}` runs other commands or changes how they run, so it is only allowed by a rule without `*` for the whole command"
             ));
         }
         let lower = Wildcard::from_pieces(pieces_of(&pattern.to_ascii_lowercase(), self.purpose)?);

@@ -385,7 +385,10 @@ impl<'a> Fields<'a, '_, '_> {
                 (message, Some(Fix::replace(format!("rename the field to `{field}`"), entry.key_span, field)))
             }
             None => {
-                let nearest = missing.iter().find(|field| is_near(field, key));
+                // A prohibition that nobody reads is worse than none.
+                let forbids = ["disallowedtools", "deniedtools", "denytools", "blockedtools"];
+                let meant = forbids.contains(&squash(key).as_str()).then_some(&"disallowed-tools");
+                let nearest = meant.or_else(|| missing.iter().find(|field| is_near(field, key)));
                 let advice = match nearest {
                     Some(field) => format!("did you mean `{field}`?"),
                     None => {

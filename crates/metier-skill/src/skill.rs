@@ -67,13 +67,13 @@ impl Skill {
         (scalar.kind() != ScalarKind::Null).then_some(scalar.text())
     }
 
-    /// Tools that the skill wants refused (`disallowed-tools`).
+    /// Tools that the skill wants refused (`disallowed-tools`). What cannot be read refuses every tool.
     pub fn disallowed_tools(&self) -> Option<AllowedTools> {
         let value = self.field("disallowed-tools").filter(|value| !value.is_null())?;
         Some(match &value.data {
             Data::Scalar(scalar) => AllowedTools::split(scalar.text()),
             Data::List(items) => AllowedTools::from_rules(items.iter().map(Value::to_string)),
-            Data::Map(_) => return None,
+            Data::Map(_) => AllowedTools::from_rules(["*"]),
         })
     }
 

@@ -1,13 +1,13 @@
 //! `metier approvals`: what a person has approved and refused.
 
-use metier_policy::Lifetime;
 use serde_json::json;
 
 use crate::approvals::{ApprovalStore, Kept};
+use crate::commands::approve::until;
 use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
 use crate::output::Output;
-use crate::table::{one_line, pad};
+use crate::table::one_line;
 
 /// List what you have approved and refused, or take it back
 #[derive(Debug, clap::Args)]
@@ -35,13 +35,16 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             path.display()
         ))?;
     }
+    let is_kept = |id: &&String| kept.iter().any(|kept| kept.id == **id);
+    if let Some(id) = args.revoke.iter().find(|id| !is_kept(id)) {
+        let message =
+            format!("there is no approval `{id}`, so that none was revoked; see `metier approvals`");
+        return Err(NotFoundError(message).into());
+    }
     for id in &args.revoke {
-        let Some(index) = kept.iter().position(|kept| kept.id == *id) else {
-            return Err(NotFoundError(format!("there is no approval `{id}`; see `metier approvals`")).into());
-        };
         store.forget(id)?;
-        let Kept { approval, .. } = kept.remove(index);
-        output.note(format_args!("forgot {} of {}", approval.access, approval.skill))?;
+        kept.retain(|kept| kept.id != *id);
+        output.note(format_args!("forgot {id}"))?;
     }
     if args.json {
         let row = |kept: &Kept| {
@@ -57,26 +60,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     if args.revoke.is_empty() {
         for kept in &kept {
-            output.line(row(kept).trim_end())?;
+            output.line(row(kept))?;
         }
     }
     Ok(Exit::Done)
 }
 
+/// `ID  yes  NAME may run a script (PATH), until the skill changes  [digest]`
 fn row(Kept { id, approval }: &Kept) -> String {
-    let until = match &approval.lifetime {
-        Lifetime::Once => "once".to_owned(),
-        Lifetime::Session(id) => format!("session {id}"),
-        _ => "this content".to_owned(),
-    };
     let answer = if approval.granted { "yes" } else { "no" };
-    let script = approval.script.as_deref().unwrap_or_default();
-    let digest = &approval.digest.hex()[..12];
-    let (skill, until, script) = (one_line(&approval.skill), one_line(&until), one_line(script));
-    format!(
-        "{id}  {answer:<3}  {}  {}  {}  {digest}  {script}",
-        pad(approval.access.as_str(), 11),
-        pad(&until, 12),
-        pad(&skill, 24)
-    )
+    let script =
+        approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();
+    let (skill, verb, until) = (one_line(&approval.skill), approval.access.verb(), until(&approval.lifetime));
+    format!("{id}  {answer:<3}  {skill} may {verb}{script}, {until}  {}", &approval.digest.hex()[..12])
 }

@@ -84,8 +84,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let decision = policy.decide_access(&request, access);
     let question = Question::new(&request, access, &decision.reason);
     let Some(approval) = args.answer(&question) else {
-        let message = "nothing was decided: nobody answered yes or no at a terminal";
-        return Err(DeniedError(message.to_owned()).into());
+        anyhow::bail!("nothing was decided: there is nobody at a terminal, or nobody said yes or no");
     };
     let id = ApprovalStore::must(&skills.environment)?.keep(&approval)?;
     if args.json {
@@ -93,13 +92,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     } else {
         let answer = if approval.granted { "approved" } else { "refused" };
         let script =
-            approval.script.as_deref().map(|script| format!(" for {}", one_line(script))).unwrap_or_default();
-        output.line(format_args!(
-            "{answer}: {} of {}{script} ({id})",
-            approval.access,
-            one_line(&approval.skill)
-        ))?;
-        if decision.verdict == Verdict::Allow {
+            approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();
+        let (skill, verb, until) =
+            (one_line(&approval.skill), approval.access.verb(), until(&approval.lifetime));
+        output.line(format_args!("{answer}: {skill} may {verb}{script}, {until} [{id}]"))?;
+        if decision.verdict == Verdict::Allow && approval.granted {
             output.note("note: the policy allows it without being asked")?;
         }
     }
@@ -138,5 +135,14 @@ impl Args {
             Answer::Refuse(lifetime) => Some(Approval::answer(question, false, lifetime)),
             _ => None,
         }
+    }
+}
+
+/// How long an answer holds, in words.
+pub(crate) fn until(lifetime: &Lifetime) -> String {
+    match lifetime {
+        Lifetime::Once => "the next time only".to_owned(),
+        Lifetime::Session(id) => format!("in session {}", one_line(id)),
+        _ => "until the skill changes".to_owned(),
     }
 }

@@ -43,8 +43,8 @@ Exits with 0 if it is allowed, with 1 if a person would be asked, with 3 if it i
 Examples:
   metier policy check --allowed-tools 'Bash(git log *) Read' --tool Bash --input 'git log -3'
   metier policy check --allowed-tools Read --tool Write --input notes.md --json
-  metier policy check --skill release-notes --tool Bash --input 'git push'
-  metier policy check --skill release-notes --script scripts/publish.sh --network")]
+  metier policy check --skill my-skill --tool Bash --input 'git push'
+  metier policy check --skill my-skill --script scripts/publish.sh --network")]
 pub(crate) struct CheckArgs {
     /// The rules of an active skill: the value of its frontmatter, or a JSON list. Once for each skill
     #[arg(long, value_name = "RULES", requires = "tool")]
@@ -193,7 +193,11 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
     (request.network, request.destructive) = (args.network, args.destructive);
     let approvals = match ApprovalStore::of(&skills.environment) {
         Some(store) => store.read()?,
-        None => Approvals::default(),
+        None => {
+            output
+                .note("note: there is no home directory, so that no approvals or refusals were looked at")?;
+            Approvals::default()
+        }
     };
     Ok(policy.recall(&request, args.session.as_deref(), &approvals))
 }

@@ -73,7 +73,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     match (args.remove, is_trusted, changed) {
-        (false, ..) => output.line(format_args!("{path} is trusted: its skills count as yours"))?,
+        (false, ..) => output.line(format_args!(
+            "{path} is trusted: its skills count as yours, and all of its metier.toml is used"
+        ))?,
         (true, false, true) => output.line(format_args!("{path} is no longer trusted"))?,
         (true, false, false) => output.line(format_args!("{path} was not trusted"))?,
         (true, true, _) => {

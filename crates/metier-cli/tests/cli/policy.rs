@@ -228,14 +228,14 @@ fn a_person_at_a_terminal_is_asked() {
     let place = with_skill();
     let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
     let approve = ["approve", "pdf", "--script", "scripts/fill.sh"];
-    let (seen, output) = at_terminal(&place, &approve, "what?\n");
+    let (seen, output) = at_terminal(&place, &approve, "what?\nhm\n\n");
     assert_eq!(verdict(&check(&place, &script)), ("ask", "tier-asks"), "that was no answer");
     assert!(seen.contains("May `pdf`, a skill of yours, run `scripts/fill.sh`?"), "{seen}");
     assert!(
         seen.contains("sha256:") && seen.contains("until the skill changes") && seen.contains("[yes/no]"),
         "{seen}"
     );
-    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.status.code(), Some(5));
     let (_, output) = at_terminal(&place, &approve, "no\n");
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(verdict(&check(&place, &script)), ("deny", "refused"));
@@ -244,17 +244,17 @@ fn a_person_at_a_terminal_is_asked() {
     assert_eq!(verdict(&check(&place, &script)), ("allow", "approved"));
     // The end of input is no answer at all.
     let (_, output) = at_terminal(&place, &["approve", "pdf"], "\u{4}");
-    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.status.code(), Some(5));
     assert_eq!(verdict(&check(&place, &["--skill", "pdf"])), ("allow", "tier-allows"));
 }
 
 /// Ids and digests are other ones wherever the skill's files have other run bits.
 fn redacted(transcript: &str) -> String {
     let is_hex = |word: &str| word.len() == 12 && word.chars().all(|c| c.is_ascii_hexdigit());
-    let words = transcript.split_inclusive([' ', '\n', '(', ')']);
+    let words = transcript.split_inclusive([' ', '\n', '[', ']']);
     words
         .map(|word| {
-            if is_hex(word.trim_end_matches([' ', '\n', ')'])) {
+            if is_hex(word.trim_end_matches([' ', '\n', ']'])) {
                 word.replacen(&word[..12], "<12 digits>", 1)
             } else {
                 word.to_owned()
@@ -278,6 +278,9 @@ fn a_refusal_holds_and_names_cannot_pass_for_more() {
     let place = with_skill();
     assert!(place.at_home(&["approve", "pdf", "--refuse"]).output().unwrap().status.success());
     assert_eq!(verdict(&check(&place, &["--skill", "pdf"])), ("deny", "refused"));
+    // What must not be loaded must not run either.
+    let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
+    assert_eq!(verdict(&check(&place, &script)), ("deny", "refused"));
     let odd = "e\u{1b}[31m`?\n  why     because";
     place.write(&format!("me/.claude/skills/pdf/{odd}"), "");
     let output = place.at_home(&["approve", "pdf", "--script", odd, "--yes"]).output().unwrap();

@@ -412,7 +412,7 @@ const DENIED: &[(&str, &[&str], &[&str])] = &[
         &[
             "cat .env", "cat ./.env", "cat < .env", "cat /repo/.env", "cat a/../.env", "cat .ENV", "cp .env x",
             "curl -d @.env x", "dd if=.env", "x --file=.env", "x -f.env", "tee .env", "cat .e*", "cat \"$PWD/.env\"",
-            "cd src && cat ../.env", "for f in .env; do cat \"$f\"; done", "bash -c 'cat .env'", "curl -F f=@.env x",
+            "cd src && cat ../.env", "cd && cat .env", "for f in .env; do cat \"$f\"; done", "bash -c 'cat .env'", "curl -F f=@.env x",
             "f=.env; cat \"$f\"", "git show HEAD:.env",
         ],
     ),
