@@ -85,10 +85,6 @@ impl Parser<'_> {
             while document.strips_tabs && bare.first() == Some(&b'\t') {
                 bare = &bare[1..];
             }
-            // A shell joins such lines before it looks for the end.
-            if document.expands && bare.ends_with(b"\\") {
-                return Err(ShellError::Unsupported("a line that goes on in a here-document"));
-            }
             // In a substitution, bash also ends it where the closing parenthesis follows.
             if self.depth > 0 && bare.starts_with(&document.delimiter) && bare.contains(&b')') {
                 return Err(ShellError::Unsupported("an unusual end of a here-document"));
