@@ -85,6 +85,11 @@ fn findings(reading: &Reading, root: &Path) -> Vec<Finding> {
     all
 }
 
+/// How many findings there are about a skill's rules for tools, all of them warnings.
+pub(crate) fn rule_findings(reading: &Reading) -> usize {
+    about_rules(reading, Path::new("")).len()
+}
+
 fn about_rules(reading: &Reading, root: &Path) -> Vec<Finding> {
     let Some(skill) = &reading.skill else { return Vec::new() };
     // Which places they are does not matter to whether a rule can match, only that there are some.

@@ -13,6 +13,7 @@ use crate::config::Flags;
 use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
 use crate::output::{self, Output};
+use crate::render::rule_findings;
 use crate::skills::Skills;
 
 /// Show one skill: its fields, files, digests, what it needs and what it costs in tokens
@@ -146,7 +147,8 @@ impl Shown {
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.reading.diagnostics.iter().filter(|found| found.severity == severity).count()
+        let rules = if severity == Severity::Warning { rule_findings(&self.reading) } else { 0 };
+        self.reading.diagnostics.iter().filter(|found| found.severity == severity).count() + rules
     }
 
     fn table(&self, output: &mut Output) -> anyhow::Result<()> {
@@ -165,10 +167,13 @@ impl Shown {
             let tools = if tools.is_empty() { "none at all".to_owned() } else { tools.rules().join("\n") };
             output.row("allowed-tools", &tools)?;
         }
+        if let Some(tools) = skill.disallowed_tools() {
+            output.row("disallowed", &tools.rules().join("\n"))?;
+        }
         for (key, value) in skill.metadata_text() {
             output.row("metadata", &format!("{key}: {value}"))?;
         }
-        for entry in &skill.fields {
+        for entry in skill.fields.iter().filter(|entry| entry.key.text() != "disallowed-tools") {
             output.row("other field", &format!("{}: {}", entry.key.text(), entry.value))?;
         }
         for requirement in &self.compatibility.requirements {
@@ -185,7 +190,7 @@ impl Shown {
         }
         output.row("SKILL.md digest", &self.skill_md_digest.to_string())?;
         output.row("tree digest", &self.tree_digest.to_string())?;
-        let count = self.reading.diagnostics.len();
+        let count = self.reading.diagnostics.len() + rule_findings(&self.reading);
         if count > 0 {
             let noun = if count == 1 { "finding" } else { "findings" };
             output.note(format_args!("{count} {noun}: see `metier validate {}`", self.path))?;

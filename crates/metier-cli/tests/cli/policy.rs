@@ -106,6 +106,18 @@ fn lists_add_up_and_deny_rules_win() {
 }
 
 #[test]
+fn rules_that_can_never_match_are_found_when_a_skill_is_looked_at() {
+    let place = Place::new();
+    let text = "---\nname: odd\ndescription: Use when odd.\nallowed-tools: [BashOutput, Bas, 'Bash(git:* push)', Read]\ndisallowed-tools: rm\n---\nDo it.\n";
+    place.write("odd/SKILL.md", text);
+    insta::assert_snapshot!("validate rules", place.transcript(&["validate", "odd"]));
+    let shown = place.json(&["show", "--json", "./odd"]);
+    assert_eq!(shown["warnings"], 2);
+    let sarif = place.json(&["validate", "--format", "sarif", "odd"]);
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "rule-never-matches");
+}
+
+#[test]
 fn links_on_this_machine_are_followed() {
     let place = Place::new();
     place.write("project/src/a", "");
