@@ -42,19 +42,19 @@ impl Denylist {
 
     /// The rule that denies a call, or could.
     pub fn find(&self, call: &Call) -> Option<&str> {
+        self.find_reason(call).map(|(rule, _)| rule)
+    }
+
+    /// The same, and whether only because the command cannot be read.
+    pub(crate) fn find_reason(&self, call: &Call) -> Option<(&str, bool)> {
         if self.rules.is_empty() {
             return None;
         }
         let call = &call.suspected();
         let shell = (call.kind() == Kind::Shell).then(|| Line::new(call, &self.places));
+        let is_riddle = shell.as_ref().is_some_and(|line| line.named.is_none());
         let found = self.rules.iter().find(|rule| self.is_denied_by(rule, call, shell.as_ref()));
-        found.map(|rule| rule.text.as_str())
-    }
-
-    /// Whether a call cannot be read, so that any rule about commands may be about it.
-    pub(crate) fn is_riddle(call: &Call) -> bool {
-        let call = call.suspected();
-        call.kind() == Kind::Shell && call.command_line().is_none_or(|line| shell::parse(&line).is_err())
+        found.map(|rule| (rule.text.as_str(), is_riddle))
     }
 
     fn is_denied_by(&self, rule: &Rule, call: &Call, shell: Option<&Line>) -> bool {

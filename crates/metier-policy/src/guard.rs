@@ -137,18 +137,18 @@ impl Guard {
     /// Denied by a rule, the organisation's first: they stand first.
     fn denied(&self, call: &Call) -> Option<Decision> {
         for Prohibition { list, source, is_organisation } in &self.prohibitions {
-            if let Some(rule) = list.find(call) {
+            if let Some(found) = list.find_reason(call) {
                 let code = if *is_organisation {
                     DecisionCode::OrganisationForbids
                 } else {
                     DecisionCode::DeniedByRule
                 };
-                return Some(denied_by(rule, source, code, call));
+                return Some(denied_by(found, source, code));
             }
         }
         self.skills.iter().find_map(|skill| {
-            let rule = skill.denied.as_ref()?.find(call)?;
-            Some(denied_by(rule, &format!("`{}`", skill.name), DecisionCode::DeniedByRule, call))
+            let found = skill.denied.as_ref()?.find_reason(call)?;
+            Some(denied_by(found, &format!("`{}`", skill.name), DecisionCode::DeniedByRule))
         })
     }
 
@@ -213,8 +213,8 @@ impl Guard {
     }
 }
 
-fn denied_by(rule: &str, source: &str, code: DecisionCode, call: &Call) -> Decision {
-    let reason = if Denylist::is_riddle(call) {
+fn denied_by((rule, is_riddle): (&str, bool), source: &str, code: DecisionCode) -> Decision {
+    let reason = if is_riddle {
         format!("{source}: the command cannot be read, so that the rule `{rule}` may be about it")
     } else {
         format!("{source}: the rule `{rule}` denies this, or may")
