@@ -330,13 +330,13 @@ impl Reader<'_> {
         }
         check_words(&pattern, self.purpose)?;
         let text = Wildcard::from_pieces(pieces_of(&pattern, self.purpose)?);
-        if text.prefix().is_empty() && text.has_star() {
+        if text.prefix().is_empty() && !text.is_exact() {
             let message = "no program is named, so that any program will do".to_owned();
             self.note(NoteCode::RuleBroad, message);
         }
         let mut words = std::str::from_utf8(text.prefix()).unwrap_or_default().split(' ');
         let (program, subcommand) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        if self.purpose == Purpose::Allow && text.has_star() && is_runner(program, subcommand) {
+        if self.purpose == Purpose::Allow && !text.is_exact() && is_runner(program, subcommand) {
             return Err(format!(
                 "`{program}` runs other commands or changes how they run, so it is only allowed by a rule without `*` for the whole command"
             ));

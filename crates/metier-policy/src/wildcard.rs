@@ -66,10 +66,6 @@ impl Wildcard {
         self.pieces.first().map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn has_star(&self) -> bool {
-        !self.is_exact()
-    }
-
     /// Whether every way to read the text matches.
     pub(crate) fn surely(&self, text: &Subject) -> bool {
         let prefix = self.prefix();

@@ -1,4 +1,4 @@
-//! The grammar: lists, pipelines, compound commands, redirections, here-documents.
+//! The grammar: lists, pipelines, compound and simple commands, assignments.
 
 use super::word::Word;
 use super::{Assignment, Command, LONGEST, Oddity, Script, ShellError};

@@ -1,4 +1,4 @@
-//! Which programs a command line runs, found without our own parser: by another one, and by bash itself.
+//! Which programs a command line runs, found without our own parser: by another one, and by bash and dash.
 
 use std::fs;
 use std::io::BufReader;
