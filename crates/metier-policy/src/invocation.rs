@@ -119,7 +119,7 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::is_plain(arguments),
         "sqlite3" => arguments.iter().all(is_plain_for_sqlite),
         "make" | "gmake" => arguments.iter().all(is_plain_for_make),
-        "printf" => arguments.iter().all(is_plain_for_printf),
+        "printf" => is_plain_printf(arguments),
         _ => interpreter(name).is_none_or(|interpreter| runs_a_file(interpreter, arguments)),
     };
     if !is_plain {
@@ -343,17 +343,19 @@ fn is_plain_for_make(word: &Word) -> bool {
         && value.chars().all(is_letter)
 }
 
-/// Whether a word of `printf` sets no variable: `%n` does.
-fn is_plain_for_printf(word: &Word) -> bool {
-    let text = String::from_utf8_lossy(&word.text);
-    let mut parts = text.split('%').skip(1);
-    word.text.first() != Some(&DYNAMIC)
-        && !parts.any(|part| {
-            part.trim_start_matches(|c: char| !c.is_alphabetic())
-                .starts_with(['n', 'h', 'l', 'q', 'j', 'z', 't', 'L'])
-                && part.contains('n')
-                && !part.starts_with('q')
-        })
+/// Whether a `printf` sets no variable: `-v` and `%n` in its format do. The words after that are only printed.
+fn is_plain_printf(arguments: &[Word]) -> bool {
+    let is_end = |word: &Word| word.literal() == Some("--");
+    if arguments.first().is_some_and(|word| word.text.first() == Some(&b'-') && !is_end(word)) {
+        return false;
+    }
+    let format = arguments.iter().find(|word| !is_end(word));
+    let Some(text) = format.map_or(Some(""), Word::literal) else { return false };
+    let conversion = |part: &str| {
+        let is_modifier = |c: char| !c.is_alphabetic() || "hlqjztL".contains(c);
+        part.trim_start_matches(is_modifier).chars().next()
+    };
+    !text.split('%').skip(1).any(|part| conversion(part) == Some('n'))
 }
 
 /// Whether `sqlite3` takes a word for something that cannot run a program or write a file.

@@ -208,7 +208,6 @@ pub(crate) const RUNNING_OPTIONS: &[(&str, &[&str])] = &[
     ("install", &["--strip-program"]),
     ("test", &["-v"]),
     ("[", &["-v"]),
-    ("printf", &["-v"]),
     ("wait", &["-p"]),
     ("pytest", &["-c", "--rootdir", "--confcutdir", "-p"]),
     ("pip", &["--python", "--editor", "--config-settings", "-C", "--global-option", "--install-option"]),

@@ -177,7 +177,7 @@ const SHELL: &[Group] = &[
         rules: "Bash(tar *) Bash(make *) Bash(git *) Bash(npm *) Bash(zip *) Bash(awk *) Bash(jobs *) Bash(printf *) Bash(go *) Bash(gh *) Bash(cd *) Bash(echo *) Edit(x)",
         allowed: &[
             "tar czf a.tgz b", "make V=1 all", "git commit -m \"$m\"", "git --no-pager log", "git config --get a.b",
-            "npm config get x", "awk '$1==1 || /a|b/' f", "awk -F'|' '{print $1}' \"$f\"", "printf '%s\\n' a",
+            "npm config get x", "awk '$1==1 || /a|b/' f", "awk -F'|' '{print $1}' \"$f\"", "printf '%s\\n' a", "printf '%s\\n' \"$x\"", "printf '100%% in\\n'",
             "go env GOPATH", "gh pr list", "cd a && echo b",
         ],
         attempts: &[
@@ -186,7 +186,7 @@ const SHELL: &[Group] = &[
             "npm edit x --editor=y", "npm pkg set scripts.test=x", "zip -T -TTx a.zip f", "awk -W exec x",
             "awk 'BEGIN{print a/b|c;x=1/2}'", "awk 'BEGIN{print /\"/; system(\"touch x\"); print /\"/}'", "awk '{print > \"f\"}'", "jobs -x touch x", "printf 'x%n' PATH", "go build --toolexec=./x",
             "go env -w CC=./x", "gh ext exec x", "gh cs ssh", "gh repo clone a/b -- --upload-pack=x",
-            "for x in '--upload-pack=touch x;'; do git fetch . \"$x\" add; done", "make CC='touch x;' foo", "make CC=./x", "printf 'x%1n' PATH", "cd a && ./run.sh",
+            "for x in '--upload-pack=touch x;'; do git fetch . \"$x\" add; done", "make CC='touch x;' foo", "make CC=./x", "printf 'x%1n' PATH", "printf \"%$x\" PATH", "printf -- '%ln' PATH", "printf -v PATH x", "cd a && ./run.sh",
             "for f in ../s; do git log --output=$f; done", "awk '{print >> \"f\"}'",
             "command cd /etc && echo y > x", "builtin cd /e && git status", "time cd /e && git status",
             "cd / && echo a > x",
