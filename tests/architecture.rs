@@ -13,6 +13,7 @@ const LIFE: &[&str] = &[
     "metier-skill",
     "metier-catalog",
     "metier-policy",
+    "metier-sandbox",
     "metier-prompt",
     "metier-cli",
     "metier-bench",

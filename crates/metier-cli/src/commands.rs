@@ -12,6 +12,7 @@ mod new;
 mod policy;
 mod prompt;
 mod reference;
+mod sandbox;
 mod search;
 mod show;
 mod trust;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Approve(approve::Args),
     Approvals(approvals::Args),
     Policy(policy::Args),
+    Sandbox(sandbox::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Digest(digest::Args),
@@ -54,6 +56,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Approve(args) => approve::run(&args, output),
         Command::Approvals(args) => approvals::run(&args, output),
         Command::Policy(args) => policy::run(&args, output),
+        Command::Sandbox(args) => sandbox::run(&args, output),
         Command::Config(args) => config::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Validate(args) => validate::run(&args, output),

@@ -3,26 +3,37 @@
 use std::io;
 use std::process::ExitCode;
 
+use metier_sandbox::SandboxError;
 use metier_skill::SkillError;
 
 use crate::output::Output;
 
 /// What the process ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum Exit {
-    Done = 0,
-    Findings = 1,
-    Usage = 2,
-    Denied = 3,
-    NotFound = 4,
-    Environment = 5,
-    Bug = 70,
+    Done,
+    Findings,
+    Usage,
+    Denied,
+    NotFound,
+    Environment,
+    Bug,
+    /// What a program ended with that metier ran.
+    Program(u8),
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Findings => 1,
+            Exit::Usage => 2,
+            Exit::Denied => 3,
+            Exit::NotFound => 4,
+            Exit::Environment => 5,
+            Exit::Bug => 70,
+            Exit::Program(code) => code,
+        })
     }
 }
 
@@ -58,9 +69,26 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     if error.downcast_ref::<NotFoundError>().is_some() {
         return Exit::NotFound;
     }
+    if let Some(error) = error.downcast_ref::<SandboxError>() {
+        return report_sandbox(error, output);
+    }
     match error.downcast_ref::<SkillError>() {
         Some(SkillError::NotFound { .. }) => Exit::NotFound,
         Some(SkillError::Validation { .. } | SkillError::Limit { .. }) => Exit::Findings,
+        _ => Exit::Environment,
+    }
+}
+
+/// Why a script was not started, with what would help.
+fn report_sandbox(error: &SandboxError, output: &mut Output) -> Exit {
+    if let SandboxError::Missing { missing } = error {
+        for one in missing {
+            output.complaint(&format!("{}: {}", one.protection, one.protection.remedy()));
+        }
+    }
+    match error {
+        SandboxError::Destination { .. } | SandboxError::TooWide { .. } => Exit::Usage,
+        SandboxError::Program { .. } | SandboxError::NotAScript { .. } => Exit::NotFound,
         _ => Exit::Environment,
     }
 }

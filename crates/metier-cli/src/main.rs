@@ -51,6 +51,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    metier_sandbox::launch_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,0 +1,6 @@
+//! The launcher alone, for programs that cannot start themselves again, and for the tests of this crate.
+
+fn main() -> std::process::ExitCode {
+    metier_sandbox::launch_if_asked();
+    std::process::ExitCode::FAILURE
+}

@@ -1,0 +1,72 @@
+//! The socket between metier and its launcher: small messages, sometimes with descriptors.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use rustix::process::Pid;
+
+use crate::plan::Reply;
+
+/// The longest message. What is longer (the plan) goes through a file.
+const MESSAGE: usize = 8 << 10;
+
+/// A message with what came along.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) descriptors: Vec<OwnedFd>,
+    /// The process that sent it, as the kernel says.
+    pub(crate) sender: Option<Pid>,
+}
+
+/// Sends one message.
+pub(crate) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::other("too many descriptors in one message"));
+    }
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Waits for one message; none at all once the other side is gone.
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Received>> {
+    let mut bytes = vec![0; MESSAGE];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8), ScmCredentials(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let length = loop {
+        match recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags) {
+            Ok(message) => break message.bytes,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    if length == 0 {
+        return Ok(None);
+    }
+    bytes.truncate(length);
+    let mut received = Received { bytes, descriptors: Vec::new(), sender: None };
+    for message in ancillary.drain() {
+        match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => received.descriptors.extend(descriptors),
+            RecvAncillaryMessage::ScmCredentials(credentials) => received.sender = Some(credentials.pid),
+            _ => {}
+        }
+    }
+    Ok(Some(received))
+}
+
+/// Sends a reply from the launcher. If metier is gone there is nobody to tell.
+pub(crate) fn reply(socket: impl AsFd, reply: &Reply, descriptors: &[BorrowedFd<'_>]) {
+    if let Ok(bytes) = postcard::to_stdvec(reply) {
+        let _ = send(socket, &bytes, descriptors);
+    }
+}

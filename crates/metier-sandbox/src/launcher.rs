@@ -1,0 +1,235 @@
+//! The launcher: metier's own binary, started again as a small process with one thread, an empty environment and
+//! nothing open but a socket. It sets the sandbox up and never runs what it contains itself.
+//!
+//! ```text
+//! metier ──socket── launcher ─▶ init (PID 1 inside: reaps, watches limits) ─▶ script
+//! ```
+//!
+//! The launcher ends when init has ended, and ends init when metier is gone.
+
+mod confine;
+mod init;
+mod root;
+mod usage;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::thread::UnshareFlags;
+
+pub(crate) use self::confine::pack;
+
+use crate::control;
+use crate::plan::{GO, Identity, Mode, Net, Plan, Raw, Reply, Step};
+use crate::sys::{self, Fork};
+
+/// The name that the binary is started again with.
+pub(crate) const NAME: &str = "metier-launcher";
+
+/// Where the socket is while the sandbox is set up.
+const CONTROL: i32 = 3;
+
+/// What failed, on the way to a running script.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    step: Step,
+    what: String,
+    path: Option<Raw>,
+    source: io::Error,
+}
+
+impl Failure {
+    fn new(step: Step, what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self { step, what: what.into(), path: None, source: source.into() }
+    }
+
+    fn at(step: Step, what: impl Into<String>, path: &std::path::Path, source: impl Into<io::Error>) -> Self {
+        Self { path: Some(path.into()), ..Self::new(step, what, source) }
+    }
+}
+
+/// Says what a result's error was about.
+trait During<T> {
+    fn during(self, step: Step, what: &str) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
+    fn during(self, step: Step, what: &str) -> Result<T, Failure> {
+        self.map_err(|error| Failure::new(step, what, error))
+    }
+}
+
+/// Becomes the launcher if this process was started as one, and then never returns.
+///
+/// A program that runs scripts with [`Local`](crate::Local) calls this first in `main`, before it starts threads:
+///
+/// ```no_run
+/// fn main() {
+///     metier_sandbox::launch_if_asked();
+///     // …
+/// }
+/// ```
+pub fn launch_if_asked() {
+    if std::env::args_os().next().as_deref() == Some(OsStr::new(NAME)) {
+        launch();
+    }
+}
+
+fn launch() -> ! {
+    // Whoever starts this by hand has no socket there; that is all they find out.
+    let code = match start() {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    sys::leave(code)
+}
+
+fn start() -> io::Result<()> {
+    let (plan, control) = take_over()?;
+    if let Err(failure) = supervise(&plan, control.as_fd()) {
+        tell(control.as_fd(), &failure);
+    }
+    Ok(())
+}
+
+fn tell(control: BorrowedFd<'_>, failure: &Failure) {
+    let reply = Reply::Failed {
+        step: failure.step,
+        what: failure.what.clone(),
+        path: failure.path.clone(),
+        errno: failure.source.raw_os_error().unwrap_or(0),
+    };
+    control::reply(control, &reply, &[]);
+}
+
+/// Reads the plan, puts the script's streams in place, and closes everything else.
+fn take_over() -> io::Result<(Plan, OwnedFd)> {
+    // The socket is where a program's input usually is: nothing else need be inherited.
+    let socket = sys::own(0);
+    let message = control::receive(&socket)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let [file, input, output, errors]: [OwnedFd; 4] =
+        message.descriptors.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+    let mut bytes = Vec::new();
+    File::from(file).read_to_end(&mut bytes)?;
+    let plan = postcard::from_bytes(&bytes).map_err(|_| io::ErrorKind::InvalidData)?;
+
+    // Out of the way of the numbers that are about to be used; its own is the first of them.
+    let first = socket;
+    let socket = rustix::io::fcntl_dupfd_cloexec(&first, 64)?;
+    std::mem::forget(first);
+    let streams = [input, output, errors].map(|stream| rustix::io::fcntl_dupfd_cloexec(&stream, 64));
+    for (number, stream) in (0..).zip(streams) {
+        sys::place(stream?, number)?;
+    }
+    sys::place(&socket, CONTROL)?;
+    drop(socket);
+    sys::close_from(CONTROL + 1)?;
+    let control = sys::own(CONTROL);
+    rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok((plan, control))
+}
+
+/// Sets namespaces up, starts init in them, and stays until it has ended.
+fn supervise(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), Failure> {
+    // Opened while the outside's /proc is still to be seen.
+    let mut owners = root::Owners::default();
+    if plan.mode == Mode::Full {
+        if plan.identity.from_root {
+            owners = root::Owners::prepare(plan)?;
+            unshare(plan.network, false)?;
+        } else {
+            unshare(plan.network, true)?;
+            map_own_ids(plan.identity).during(Step::UserNamespace, "mapping user ids")?;
+        }
+    } else {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .during(Step::Other, "adopting orphans")?;
+    }
+    let parent = rustix::process::getpid();
+    match sys::fork().during(Step::ProcessNamespace, "starting the first process")? {
+        Fork::Child => {
+            let code = init::run(plan, control, parent, owners);
+            sys::leave(code)
+        }
+        Fork::Parent(init) => {
+            drop(owners);
+            let waited = wait(init, control);
+            if plan.mode != Mode::Full {
+                usage::kill_descendants();
+            }
+            waited.during(Step::Other, "waiting for the first process")
+        }
+    }
+}
+
+/// Waits until init has ended, and ends it when metier is gone.
+fn wait(init: Pid, control: BorrowedFd<'_>) -> io::Result<()> {
+    let handle = rustix::process::pidfd_open(init, PidfdFlags::empty())?;
+    // The script's streams must be closed when the script closes them.
+    for number in 0..3 {
+        drop(sys::own(number));
+    }
+    loop {
+        let mut open = [
+            PollFd::new(&handle, PollFlags::IN),
+            // Nothing is read here: the messages are for those inside.
+            PollFd::from_borrowed_fd(control, PollFlags::RDHUP),
+        ];
+        match poll(&mut open, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let gone = !open[1].revents().is_empty();
+        if gone {
+            let _ = rustix::process::pidfd_send_signal(&handle, Signal::KILL);
+        }
+        if gone || !open[0].revents().is_empty() {
+            // Init is reaped only when every process of its namespace is gone.
+            while matches!(
+                rustix::process::waitpid(Some(init), WaitOptions::empty()),
+                Err(rustix::io::Errno::INTR)
+            ) {}
+            return Ok(());
+        }
+    }
+}
+
+/// Enters new namespaces; the one that cannot be had is named.
+fn unshare(network: Net, user: bool) -> Result<(), Failure> {
+    let all = [
+        (UnshareFlags::NEWUSER, Step::UserNamespace, user),
+        (UnshareFlags::NEWNS, Step::MountNamespace, true),
+        (UnshareFlags::NEWPID, Step::ProcessNamespace, true),
+        (UnshareFlags::NEWNET, Step::NetworkNamespace, network != Net::Host),
+        (UnshareFlags::NEWIPC, Step::IpcNamespace, true),
+        (UnshareFlags::NEWUTS, Step::HostnameNamespace, true),
+        (UnshareFlags::NEWCGROUP, Step::MountNamespace, true),
+    ];
+    let wanted = || all.iter().filter(|(_, _, wanted)| *wanted);
+    let Err(first) = sys::unshare(wanted().map(|(flag, _, _)| *flag).collect()) else { return Ok(()) };
+    // One call for all is quick but does not say which of them failed.
+    for (flag, step, _) in wanted() {
+        sys::unshare(*flag).during(*step, "unsharing")?;
+    }
+    Err(Failure::new(Step::UserNamespace, "unsharing all at once", first))
+}
+
+/// Maps the one id that an ordinary user may map: their own.
+fn map_own_ids(identity: Identity) -> io::Result<()> {
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{} {} 1", identity.inner.0, identity.outer.0))?;
+    std::fs::write("/proc/self/gid_map", format!("{} {} 1", identity.inner.1, identity.outer.1))
+}
+
+/// Waits until metier says to go on.
+fn wait_for_go(control: BorrowedFd<'_>) -> io::Result<()> {
+    match control::receive(control)? {
+        Some(message) if message.bytes == [GO] => Ok(()),
+        _ => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
+}

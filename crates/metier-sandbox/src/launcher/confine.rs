@@ -1,0 +1,164 @@
+//! The last steps before a script starts: limits, no powers, Landlock, the filters. From here on nothing can be undone.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::fs::{FileType, Mode as FileMode, OFlags};
+use rustix::process::{Resource, Rlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use seccompiler::sock_filter;
+
+use super::root::UNREADABLE;
+use super::{During, Failure};
+use crate::plan::{Bounds, Kind, Mode, Net, Plan, Step};
+use crate::sys;
+
+/// Bounds each process by what the kernel offers.
+pub(super) fn limit(bounds: &Bounds, mode: Mode) -> io::Result<()> {
+    // Whole seconds are all the kernel counts; the watch is finer, and this is behind it.
+    let cpu = bounds.cpu_ms.div_ceil(1000) + 1;
+    let mut limits = vec![
+        (Resource::Cpu, cpu),
+        (Resource::Fsize, bounds.file),
+        (Resource::Nofile, bounds.open_files),
+        (Resource::Core, 0),
+        (Resource::Memlock, 1 << 20),
+        (Resource::Msgqueue, 0),
+        (Resource::Rtprio, 0),
+        (Resource::Nice, 0),
+        (Resource::Sigpending, 1024),
+    ];
+    if mode == Mode::Full {
+        // Counted per user namespace; elsewhere it would count what else this user runs.
+        limits.push((Resource::Nproc, bounds.processes_of_user));
+    }
+    for (resource, most) in limits {
+        // What is already lower stays: it cannot be raised, and need not be.
+        let most = rustix::process::getrlimit(resource).maximum.map_or(most, |now| now.min(most));
+        rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
+}
+
+/// Gives up every power, and the means to get one.
+pub(super) fn drop_powers() -> Result<(), Failure> {
+    sys::drop_bounding_set().or_else(without_the_right_to).during(Step::Other, "dropping capabilities")?;
+    keep_only(CapabilitySet::empty()).during(Step::Other, "dropping capabilities")?;
+    rustix::thread::set_no_new_privs(true).during(Step::Other, "giving up new privileges")
+}
+
+/// An ordinary user without namespaces has no powers that could be dropped, and may not.
+fn without_the_right_to(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) }
+}
+
+/// Has these capabilities and no others.
+pub(super) fn keep_only(kept: CapabilitySet) -> io::Result<()> {
+    rustix::thread::clear_ambient_capability_set()?;
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// Lets the kernel check every file against what the plan allows.
+pub(super) fn landlock(plan: &Plan) -> Result<(), Failure> {
+    let enforced =
+        restrict(plan).map_err(io::Error::other).during(Step::Landlock, "enforcing Landlock rules")?;
+    if enforced {
+        return Ok(());
+    }
+    Err(Failure::new(Step::Landlock, "Landlock rules are enforced only in part", io::ErrorKind::Unsupported))
+}
+
+fn restrict(plan: &Plan) -> Result<bool, landlock::RulesetError> {
+    let abi = ABI::from(plan.landlock_abi);
+    let all = AccessFs::from_all(abi);
+    let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(all)?;
+    if plan.network == Net::None && plan.landlock_abi >= 4 {
+        rules = rules.handle_access(AccessNet::from_all(abi))?;
+    }
+    if plan.landlock_abi >= 6 {
+        rules = rules.scope(Scope::from_all(abi))?;
+    }
+    let mut rules = rules.create()?;
+
+    let read = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute;
+    let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let device = (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate) & all;
+    let mut allowed: Vec<(&Path, BitFlags<AccessFs>)> = Vec::new();
+    for bind in &plan.binds {
+        let access = match bind.kind {
+            Kind::Read => read,
+            Kind::Write => write,
+            Kind::Device => device,
+        };
+        allowed.push((bind.path.path(), access));
+    }
+    allowed.push((Path::new("/proc"), AccessFs::ReadFile | AccessFs::ReadDir));
+    if plan.mode == Mode::Full {
+        allowed.push((Path::new("/tmp"), write));
+        allowed.push((Path::new("/dev/shm"), write & !AccessFs::Execute));
+        allowed.push((Path::new("/etc"), AccessFs::ReadFile | AccessFs::ReadDir));
+        allowed.push((Path::new("/"), AccessFs::ReadDir.into()));
+    }
+    for (path, access) in allowed {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let Ok(place) = rustix::fs::open(path, flags, FileMode::empty()) else { continue };
+        let access = if is_directory(&place) { access } else { access & AccessFs::from_file(abi) };
+        rules = rules.add_rule(PathBeneath::new(place.as_fd(), access))?;
+    }
+    Ok(rules.restrict_self()?.ruleset == RulesetStatus::FullyEnforced)
+}
+
+fn is_directory(place: &OwnedFd) -> bool {
+    rustix::fs::fstat(place).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir())
+}
+
+/// Lets the kernel check every system call.
+pub(super) fn seccomp(plan: &Plan) -> Result<(), Failure> {
+    for filter in &plan.filters {
+        let program: Vec<sock_filter> = filter.iter().map(|packed| unpack(*packed)).collect();
+        seccompiler::apply_filter(&program)
+            .map_err(io::Error::other)
+            .during(Step::Seccomp, "installing the system call filter")?;
+    }
+    Ok(())
+}
+
+/// One instruction as one number, to send it.
+pub(crate) fn pack(instruction: &sock_filter) -> u64 {
+    let [a, b] = instruction.code.to_le_bytes();
+    let [e, f, g, h] = instruction.k.to_le_bytes();
+    u64::from_le_bytes([a, b, instruction.jt, instruction.jf, e, f, g, h])
+}
+
+fn unpack(packed: u64) -> sock_filter {
+    let [a, b, jt, jf, e, f, g, h] = packed.to_le_bytes();
+    sock_filter { code: u16::from_le_bytes([a, b]), jt, jf, k: u32::from_le_bytes([e, f, g, h]) }
+}
+
+/// Tries what must be refused now: by Landlock, and by the filter.
+pub(super) fn try_out(mode: Mode) -> (bool, bool) {
+    let path = if mode == Mode::Full { UNREADABLE } else { "/etc/fstab" };
+    let landlock = std::ffi::CString::new(path).is_ok_and(|path| sys::is_refused(&path));
+    // With every argument zero it would be refused for another reason by the kernel itself.
+    let seccomp = sys::errno_of(libc::SYS_bpf) == Some(libc::ENOSYS);
+    (landlock, seccomp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_survive_being_sent() {
+        for (code, jt, jf, k) in [(0x20, 0, 0, 4), (0x15, 1, 255, 0xc000_003e), (0x06, 0, 0, 0x7fff_0000)] {
+            let instruction = sock_filter { code, jt, jf, k };
+            assert_eq!(unpack(pack(&instruction)), instruction);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The first process inside: it builds the tree, starts the script, reaps what is orphaned, and watches the limits.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::{CapabilitySet, UnshareFlags};
+
+use super::root::{self, Owners};
+use super::usage::{self, Watch};
+use super::{During, Failure, confine, tell, wait_for_go};
+use crate::control;
+use crate::plan::{Hit, Mode, Net, Plan, Reply, Step};
+use crate::sys::{self, Fork};
+
+/// How often the limits are looked at.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// Where programs look for a proxy.
+const PROXY: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+
+/// Everything that init does; returns the code to leave with.
+pub(super) fn run(plan: &Plan, control: BorrowedFd<'_>, launcher: Pid, owners: Owners) -> i32 {
+    match prepare(plan, control, launcher, owners) {
+        Ok(Some(script)) => {
+            let reply = watch(plan, script);
+            control::reply(control, &reply, &[]);
+            0
+        }
+        // The script's own process, which could not become the script.
+        Ok(None) => 1,
+        Err(failure) => {
+            tell(control, &failure);
+            1
+        }
+    }
+}
+
+fn prepare(
+    plan: &Plan,
+    control: BorrowedFd<'_>,
+    launcher: Pid,
+    owners: Owners,
+) -> Result<Option<Pid>, Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .during(Step::Other, "tying to the launcher")?;
+    let mut proxy = None;
+    if plan.mode == Mode::Full {
+        proxy = network(plan, control)?;
+        rustix::system::sethostname(b"sandbox.invalid")
+            .during(Step::HostnameNamespace, "setting the host name")?;
+        rustix::system::setdomainname(b"").during(Step::HostnameNamespace, "setting the domain name")?;
+        root::enter(plan, &owners)?;
+        // The script must not have them open.
+        drop(owners);
+        if plan.identity.from_root {
+            sys::unshare(UnshareFlags::NEWUSER).during(Step::UserNamespace, "unsharing")?;
+            control::reply(control, &Reply::MapIds, &[]);
+            wait_for_go(control).during(Step::UserNamespace, "mapping user ids")?;
+            let (user, group) = plan.identity.inner;
+            sys::become_user(user, group, true)
+                .during(Step::UnprivilegedUser, "becoming an ordinary user")?;
+            // Changing users forgets whom to die with.
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+                .during(Step::Other, "tying to the launcher")?;
+        }
+    } else {
+        if rustix::process::getppid() != Some(launcher) {
+            return Err(Failure::new(Step::Other, "the launcher is gone", io::ErrorKind::ConnectionAborted));
+        }
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .during(Step::Other, "adopting orphans")?;
+        if plan.identity.from_root && plan.mode == Mode::Core {
+            let (user, group) = plan.identity.outer;
+            sys::become_user(user, group, true)
+                .during(Step::UnprivilegedUser, "becoming an ordinary user")?;
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+                .during(Step::Other, "tying to the launcher")?;
+        }
+    }
+    let script = match sys::fork().during(Step::Other, "starting the script's process")? {
+        Fork::Child => {
+            let Err(failure) = become_script(plan, control, proxy);
+            tell(control, &failure);
+            return Ok(None);
+        }
+        Fork::Parent(script) => script,
+    };
+    // Nobody inside may look into this process, and the script's streams are the script's.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .during(Step::Other, "hiding init")?;
+    for number in 0..3 {
+        drop(sys::own(number));
+    }
+    if plan.mode == Mode::Full {
+        // To read how much processes use that hide from others.
+        confine::keep_only(CapabilitySet::SYS_PTRACE).during(Step::Other, "dropping capabilities")?;
+    }
+    Ok(Some(script))
+}
+
+/// The network of the inside: none, its own loopback, or that with a listener for the proxy.
+fn network(plan: &Plan, control: BorrowedFd<'_>) -> Result<Option<u16>, Failure> {
+    let step = Step::NetworkNamespace;
+    if matches!(plan.network, Net::None | Net::Host) {
+        return Ok(None);
+    }
+    let stream =
+        || rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let socket = stream().during(step, "opening a socket")?;
+    sys::loopback_up(socket.as_fd()).during(step, "bringing the loopback up")?;
+    if plan.network == Net::Proxy {
+        rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
+            .during(step, "binding the proxy")?;
+        rustix::net::listen(&socket, 64).during(step, "listening for the proxy")?;
+        let address = rustix::net::getsockname(&socket).during(step, "asking for the proxy's port")?;
+        let address = SocketAddrV4::try_from(address).during(step, "asking for the proxy's port")?;
+        control::reply(control, &Reply::Listener, &[socket.as_fd()]);
+        return Ok(Some(address.port()));
+    }
+    Ok(None)
+}
+
+/// Contains this process and becomes the script.
+fn become_script(
+    plan: &Plan,
+    control: BorrowedFd<'_>,
+    proxy: Option<u16>,
+) -> Result<std::convert::Infallible, Failure> {
+    rustix::process::setsid().during(Step::Other, "starting a session")?;
+    confine::limit(&plan.bounds, plan.mode).during(Step::Other, "setting resource limits")?;
+    let mut active = (false, false);
+    let mut command = Command::new(plan.program.text());
+    command.args(plan.arguments.iter().map(crate::plan::Raw::text)).env_clear();
+    command.envs(plan.environment.iter().map(|(name, value)| (name.text(), value.text())));
+    if let Some(port) = proxy {
+        let address = format!("http://127.0.0.1:{port}");
+        command.envs(PROXY.iter().map(|name| (*name, address.as_str())));
+        command.envs(["NO_PROXY", "no_proxy"].map(|name| (name, "localhost,127.0.0.1,::1")));
+    }
+    std::env::set_current_dir(plan.directory.path())
+        .map_err(|error| Failure::at(Step::Path, "entering", plan.directory.path(), error))?;
+    if plan.mode != Mode::Unprotected {
+        confine::drop_powers()?;
+        confine::landlock(plan)?;
+        // Whoever started metier looks at this process while it waits.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
+            .during(Step::Other, "being looked at")?;
+        confine::seccomp(plan)?;
+        active = confine::try_out(plan.mode);
+    }
+    control::reply(control, &Reply::Ready { landlock: active.0, seccomp: active.1 }, &[]);
+    wait_for_go(control).during(Step::Other, "waiting to start")?;
+    Err(Failure::new(Step::Program, "running the program", command.exec()))
+}
+
+/// Reaps and watches until the script has ended or reached a limit; then nothing is left of it.
+fn watch(plan: &Plan, script: Pid) -> Reply {
+    let signals = sys::child_signals();
+    let mut watch = Watch::new(plan);
+    let (mut code, mut signal, mut hit) = (None, None, None);
+    while hit.is_none() {
+        if let Some(status) = reap(script) {
+            code = status.exit_status();
+            signal = status.terminating_signal();
+            break;
+        }
+        match &signals {
+            Ok(signals) => {
+                let mut open = [PollFd::new(signals, PollFlags::IN)];
+                let _ = poll(&mut open, Some(&TICK));
+                // What is in it does not matter, only that it is there again for the next child.
+                let _ = rustix::io::read(signals, &mut [0_u8; 512]);
+            }
+            Err(_) => {
+                let _ = rustix::thread::nanosleep(&TICK);
+            }
+        }
+        hit = watch.check();
+    }
+    if hit.is_none() {
+        hit = watch.last_check().or_else(|| by_signal(code, signal));
+    }
+    end_all(plan.mode);
+    let usage = watch.peak();
+    Reply::Ended { code, signal, hit, cpu_ms: usage.cpu_ms, memory: usage.memory, written: usage.written }
+}
+
+/// A limit that the kernel itself enforced, as the script's end or as a shell reports it of its child.
+fn by_signal(code: Option<i32>, signal: Option<i32>) -> Option<Hit> {
+    match signal.or_else(|| code.filter(|code| *code > 128).map(|code| code - 128)) {
+        Some(libc::SIGXFSZ) => Some(Hit::File),
+        Some(libc::SIGXCPU) => Some(Hit::Cpu),
+        _ => None,
+    }
+}
+
+/// Reaps whatever has ended; returns how the script did.
+fn reap(script: Pid) -> Option<WaitStatus> {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == script => return Some(status),
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+/// Ends every process that the script has left.
+fn end_all(mode: Mode) {
+    if mode == Mode::Full {
+        // To PID 1 this means every process of its namespace but itself.
+        let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
+        while matches!(rustix::process::wait(WaitOptions::empty()), Ok(_) | Err(rustix::io::Errno::INTR)) {}
+    } else {
+        usage::kill_descendants();
+    }
+}

@@ -1,0 +1,398 @@
+//! The file tree of the inside: an empty one, into which what is allowed is put by descriptor.
+
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
+use rustix::process::{Signal, WaitOptions};
+use rustix::thread::UnshareFlags;
+
+use super::{During, Failure};
+use crate::plan::{Bind, Identity, Kind, Plan, Step};
+use crate::sys::{self, Fork, MountAttr};
+
+const RDONLY: u64 = MountAttrFlags::MOUNT_ATTR_RDONLY.bits() as u64;
+const NOSUID: u64 = MountAttrFlags::MOUNT_ATTR_NOSUID.bits() as u64;
+const NODEV: u64 = MountAttrFlags::MOUNT_ATTR_NODEV.bits() as u64;
+const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
+const IDMAP: u64 = 0x0010_0000;
+const PRIVATE: u64 = 1 << 18;
+
+/// A file that nothing inside may read, to see that Landlock is in force.
+pub(super) const UNREADABLE: &str = "/.unreadable";
+/// Shown where a directory is not to be seen.
+const EMPTY: &str = ".empty";
+
+/// What /proc tells about the machine rather than about the processes inside. Directories, then files.
+const MASKED_DIRECTORIES: &[&str] = &[
+    "sys",
+    "acpi",
+    "asound",
+    "bus",
+    "driver",
+    "dynamic_debug",
+    "fs",
+    "irq",
+    "pressure",
+    "scsi",
+    "sysvipc",
+    "tty",
+];
+const MASKED_FILES: &[&str] = &[
+    "buddyinfo",
+    "cmdline",
+    "config.gz",
+    "consoles",
+    "devices",
+    "diskstats",
+    "fb",
+    "interrupts",
+    "iomem",
+    "ioports",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "latency_stats",
+    "locks",
+    "mdstat",
+    "misc",
+    "modules",
+    "mtrr",
+    "pagetypeinfo",
+    "partitions",
+    "sched_debug",
+    "schedstat",
+    "slabinfo",
+    "softirqs",
+    "swaps",
+    "sysrq-trigger",
+    "timer_list",
+    "vmallocinfo",
+    "zoneinfo",
+];
+
+/// For each owner outside whose files are shown as the script's own, a user namespace that says so.
+///
+/// Started by root, the script runs as a user that owns nothing. The work directory and the skill are shown to it as
+/// its own, and what it writes is the outer owner's, by mounts that translate ids.
+#[derive(Debug, Default)]
+pub(super) struct Owners(Vec<((u32, u32), OwnedFd)>);
+
+impl Owners {
+    pub(super) fn prepare(plan: &Plan) -> Result<Self, Failure> {
+        let mut all = Self::default();
+        for owner in plan.binds.iter().filter_map(|bind| bind.owner) {
+            if all.get(owner).is_none() {
+                let namespace =
+                    owner_namespace(owner, plan.identity).during(Step::Owner, "mapping the owner's ids")?;
+                all.0.push((owner, namespace));
+            }
+        }
+        Ok(all)
+    }
+
+    fn get(&self, owner: (u32, u32)) -> Option<&OwnedFd> {
+        self.0.iter().find(|(other, _)| *other == owner).map(|(_, namespace)| namespace)
+    }
+}
+
+/// A user namespace in which `owner` stands for the script's user. It needs a process to be made, and none to stay.
+fn owner_namespace(owner: (u32, u32), identity: Identity) -> io::Result<OwnedFd> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    match sys::fork()? {
+        Fork::Child => {
+            let tied = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            let done = tied.map_err(io::Error::from).and_then(|()| sys::unshare(UnshareFlags::NEWUSER));
+            if done.and_then(|()| File::from(writer).write_all(b".")).is_ok() {
+                // Until it is killed, or its parent is.
+                rustix::event::pause();
+            }
+            sys::leave(1)
+        }
+        Fork::Parent(child) => {
+            drop(writer);
+            let namespace = File::from(reader).read_exact(&mut [0]).and_then(|()| {
+                let of = |file: &str| format!("/proc/{}/{file}", child.as_raw_nonzero());
+                std::fs::write(of("uid_map"), format!("{} {} 1", owner.0, identity.outer.0))?;
+                std::fs::write(of("gid_map"), format!("{} {} 1", owner.1, identity.outer.1))?;
+                Ok(rustix::fs::open(of("ns/user"), OFlags::RDONLY | OFlags::CLOEXEC, FileMode::empty())?)
+            });
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(child), WaitOptions::empty());
+            namespace
+        }
+    }
+}
+
+/// Makes the tree and makes it the root.
+pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
+    let step = Step::MountNamespace;
+    let everything = open_directory(Path::new("/")).during(step, "opening the root")?;
+    // So that nothing that is mounted here shows outside.
+    let private = MountAttr { propagation: PRIVATE, ..MountAttr::default() };
+    sys::mount_setattr(everything.as_fd(), true, &private).during(step, "making mounts private")?;
+
+    // All of it is taken before anything is put anywhere, since the new root may hide it.
+    let mut trees = Vec::new();
+    for bind in &plan.binds {
+        if let Some(tree) = take(bind, owners)? {
+            trees.push((bind, tree));
+        }
+    }
+    trees.sort_by_key(|(bind, _)| bind.path.path().components().count());
+
+    // The tree is built on top of a directory that every system has, and then becomes the root.
+    let root = tmpfs(16 << 20, 65_536, 0o755, (0, 0)).during(step, "mounting the new root")?;
+    attach(&root, CWD.as_fd(), "/tmp").during(step, "mounting the new root")?;
+    std::env::set_current_dir("/tmp").during(step, "entering the new root")?;
+    fill(plan)?;
+    mount_temporary(plan).during(step, "mounting /tmp")?;
+    for (bind, tree) in &trees {
+        let target = relative(bind.path.path());
+        let at = |error| Failure::at(step, "mounting", bind.path.path(), error);
+        make_target(&target, tree).map_err(at)?;
+        let place = beneath(&target).map_err(at)?;
+        move_onto(tree, &place).map_err(at)?;
+    }
+    for bind in plan.binds.iter().filter(|bind| bind.kind == Kind::Write) {
+        protect(bind.path.path(), plan)?;
+    }
+    mount_processes().during(step, "mounting /proc")?;
+    rustix::process::pivot_root(".", ".").during(step, "changing the root")?;
+    rustix::mount::unmount(".", UnmountFlags::DETACH).during(step, "leaving the old root")?;
+    // Nothing writes there any more: what is mounted in it is not concerned.
+    let root = open_directory(Path::new("/")).during(step, "opening the new root")?;
+    let attr = MountAttr { set: RDONLY, ..MountAttr::default() };
+    sys::mount_setattr(root.as_fd(), false, &attr).during(step, "making the new root read-only")
+}
+
+/// Where a path of the inside is while the new root is the current directory.
+fn relative(path: &Path) -> PathBuf {
+    Path::new(".").join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, FileMode::empty())?)
+}
+
+/// Opens a path of which no part may be a link.
+fn without_links(path: &Path) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty(), resolve)?)
+}
+
+/// The same, below the current directory.
+fn beneath(path: &Path) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
+    Ok(rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty(), resolve)?)
+}
+
+/// A copy of what is mounted at a path, not yet put anywhere; none where the system has no such path.
+fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
+    let path = bind.path.path();
+    let found = match without_links(path) {
+        Ok(found) => found,
+        // What the system has is looked for when the plan is made, and can be gone now.
+        Err(error) if bind.identity.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR | libc::ENOENT)) => {
+            return Err(Failure::at(Step::Swapped, "opening", path, error));
+        }
+        Err(error) => return Err(Failure::at(Step::Path, "opening", path, error)),
+    };
+    if let Some(identity) = bind.identity {
+        let stat =
+            rustix::fs::fstat(&found).map_err(|error| Failure::at(Step::Path, "looking at", path, error))?;
+        if (stat.st_dev, stat.st_ino) != identity {
+            return Err(Failure::at(Step::Swapped, "comparing", path, io::ErrorKind::NotFound));
+        }
+    }
+    let at = |error| Failure::at(Step::MountNamespace, "taking", path, error);
+    let recursive = bind.kind != Kind::Device;
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    let flags = if recursive { flags | OpenTreeFlags::AT_RECURSIVE } else { flags };
+    let tree = rustix::mount::open_tree(&found, "", flags).map_err(|error| at(error.into()))?;
+    let set = match bind.kind {
+        Kind::Read => RDONLY | NOSUID | NODEV,
+        Kind::Write => NOSUID | NODEV,
+        Kind::Device => NOSUID | NOEXEC,
+    };
+    sys::mount_setattr(tree.as_fd(), recursive, &MountAttr { set, ..MountAttr::default() }).map_err(at)?;
+    if let Some(namespace) = bind.owner.and_then(|owner| owners.get(owner)) {
+        let number = std::os::fd::AsRawFd::as_raw_fd(namespace);
+        let user_namespace = u64::try_from(number).unwrap_or_default();
+        let attr = MountAttr { set: IDMAP, user_namespace, ..MountAttr::default() };
+        if let Err(error) = sys::mount_setattr(tree.as_fd(), false, &attr)
+            && bind.kind == Kind::Write
+        {
+            return Err(Failure::at(Step::Owner, "showing files as the script's own", path, error));
+        }
+    }
+    Ok(Some(tree))
+}
+
+/// A new, empty file system in memory.
+fn tmpfs(bytes: u64, inodes: u64, mode: u32, owner: (u32, u32)) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&context, "size", bytes.to_string())?;
+    rustix::mount::fsconfig_set_string(&context, "nr_inodes", inodes.to_string())?;
+    rustix::mount::fsconfig_set_string(&context, "mode", format!("{mode:o}"))?;
+    if owner != (0, 0) {
+        rustix::mount::fsconfig_set_string(&context, "uid", owner.0.to_string())?;
+        rustix::mount::fsconfig_set_string(&context, "gid", owner.1.to_string())?;
+    }
+    rustix::mount::fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    Ok(rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+fn attach(tree: &OwnedFd, directory: impl AsFd, path: &str) -> io::Result<()> {
+    Ok(rustix::mount::move_mount(tree, "", directory, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+}
+
+/// Puts a tree onto a file or directory that is already open, whatever its path means by now.
+fn move_onto(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree, "", place, "", flags)?)
+}
+
+fn directory(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o755).recursive(true).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn file(path: &Path, contents: &[u8]) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        directory(parent)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+    options.open(path)?.write_all(contents)
+}
+
+/// What is in the new root itself.
+fn fill(plan: &Plan) -> Result<(), Failure> {
+    let step = Step::MountNamespace;
+    for path in ["proc", "tmp", "dev/shm", EMPTY] {
+        directory(Path::new(path)).during(step, "making directories")?;
+    }
+    for (path, contents) in &plan.files {
+        file(&relative(path.path()), contents).during(step, "writing files")?;
+    }
+    file(&relative(Path::new(UNREADABLE)), b"").during(step, "writing files")?;
+    for (link, target) in &plan.links {
+        let link = relative(link.path());
+        if let Some(parent) = link.parent() {
+            directory(parent).during(step, "making directories")?;
+        }
+        std::os::unix::fs::symlink(target.path(), link).during(step, "making links")?;
+    }
+    Ok(())
+}
+
+/// Something to mount onto: a directory or an empty file, as the tree is.
+fn make_target(path: &Path, tree: &OwnedFd) -> io::Result<()> {
+    let stat = rustix::fs::fstat(tree)?;
+    if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
+        // Inside a tree that is already there it must exist: nothing is created in what is the outside's.
+        return if beneath(path).is_ok() { Ok(()) } else { directory(path) };
+    }
+    if beneath(path).is_ok() { Ok(()) } else { file(path, b"") }
+}
+
+/// Shows the protected paths of a writable directory read-only, those that there are.
+///
+/// Each directory on the way becomes a mount of its own, so that it cannot be moved away with what is in it.
+fn protect(writable: &Path, plan: &Plan) -> Result<(), Failure> {
+    for protected in &plan.protected {
+        let mut path = relative(writable);
+        let parts: Vec<&OsStr> = protected.path().iter().collect();
+        for (index, part) in parts.iter().enumerate() {
+            path.push(part);
+            let shown = || writable.join(protected.path());
+            let place = match beneath(&path) {
+                Ok(place) => place,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+                    return Err(Failure::at(Step::ProtectedLink, "opening", &shown(), error));
+                }
+                // A file where a directory would be: `.git` in a work tree. It is protected itself.
+                Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => break,
+                Err(error) => return Err(Failure::at(Step::Path, "opening", &shown(), error)),
+            };
+            let is_directory = rustix::fs::fstat(&place)
+                .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
+            let is_last = index + 1 == parts.len() || !is_directory;
+            let at = |error: io::Error| Failure::at(Step::MountNamespace, "protecting", &shown(), error);
+            if is_last || !is_mount(&place, &path) {
+                cover(&place, is_last).map_err(at)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether something is mounted exactly there.
+fn is_mount(place: &OwnedFd, path: &Path) -> bool {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let mount = |fd: &OwnedFd| {
+        let stat = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::MNT_ID).ok()?;
+        Some(stat.stx_mnt_id)
+    };
+    let Ok(parent) = beneath(parent) else { return false };
+    mount(place).is_some() && mount(place) != mount(&parent)
+}
+
+/// Mounts something over itself, read-only if asked.
+fn cover(place: &OwnedFd, read_only: bool) -> io::Result<()> {
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    let tree = rustix::mount::open_tree(place, "", flags | OpenTreeFlags::AT_RECURSIVE)?;
+    let set = NOSUID | NODEV | if read_only { RDONLY } else { 0 };
+    sys::mount_setattr(tree.as_fd(), true, &MountAttr { set, ..MountAttr::default() })?;
+    move_onto(&tree, place)
+}
+
+/// The inside's own /tmp and /dev/shm. What is bound below them is put there afterwards.
+fn mount_temporary(plan: &Plan) -> io::Result<()> {
+    let owner = if plan.identity.from_root { plan.identity.outer } else { (0, 0) };
+    let inodes = 65_536.min(plan.bounds.tmp / 1024).max(64);
+    for path in ["tmp", "dev/shm"] {
+        attach(&tmpfs(plan.bounds.tmp, inodes, 0o1777, owner)?, CWD, path)?;
+    }
+    Ok(())
+}
+
+/// The inside's own /proc, without what it tells about the machine.
+fn mount_processes() -> io::Result<()> {
+    let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC
+        | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let proc = rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    attach(&proc, CWD, "proc")?;
+    mask(EMPTY, MASKED_DIRECTORIES)?;
+    mask("dev/null", MASKED_FILES)
+}
+
+/// Puts `source` over each of `names` in /proc, where there is such a thing.
+fn mask(source: &str, names: &[&str]) -> io::Result<()> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    for name in names {
+        let Ok(place) = beneath(&Path::new("proc").join(name)) else { continue };
+        let tree = rustix::mount::open_tree(CWD, source, flags)?;
+        move_onto(&tree, &place)?;
+    }
+    Ok(())
+}

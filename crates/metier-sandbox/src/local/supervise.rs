@@ -1,0 +1,427 @@
+//! One run: messages from the launcher, output, deadlines; ends only when nothing is left.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::mem::take;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::MemfdFlags;
+use rustix::net::Shutdown;
+use rustix::pipe::PipeFlags;
+use rustix::process::Pid;
+
+use super::cgroup::Group;
+use super::launch;
+use super::measure::{Tried, measure};
+use crate::SandboxError;
+use crate::control::{self, Received};
+use crate::error::Missing;
+use crate::executor::{Captured, Ending, Job, Limit, Outcome, Sink, Stream, Usage};
+use crate::plan::{GO, Hit, Plan, Reply, Step};
+use crate::profile::Network;
+use crate::protection::{Protection, Protections};
+use crate::proxy::Proxy;
+
+/// How often cgroups are asked, and how long setting up may take.
+const TICK: Duration = Duration::from_millis(25);
+const SETUP: Duration = Duration::from_secs(30);
+
+/// Why an attempt came to nothing.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// Protections that cannot be had; perhaps it can do without.
+    Missing(Vec<Missing>),
+    /// Anything else.
+    Error(SandboxError),
+}
+
+impl Failed {
+    pub(super) fn into_error(self) -> SandboxError {
+        match self {
+            Self::Missing(missing) => SandboxError::Missing { missing },
+            Self::Error(error) => error,
+        }
+    }
+}
+
+impl From<SandboxError> for Failed {
+    fn from(error: SandboxError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A stream that is read until its end or its limit.
+struct Pipe {
+    end: Option<File>,
+    captured: Captured,
+    stream: Stream,
+}
+
+/// A job that runs, or is about to.
+pub(super) struct Run<'a> {
+    job: &'a Job,
+    plan: Plan,
+    control: OwnedFd,
+    child: Child,
+    group: Option<Group>,
+    pipes: [Pipe; 2],
+    input: Option<(File, usize)>,
+    proxy: Option<Proxy>,
+    protections: Protections,
+    failed: Option<Failed>,
+    ending: Option<Ending>,
+    usage: Usage,
+    started: Option<Duration>,
+    begun: Duration,
+}
+
+fn now() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+impl<'a> Run<'a> {
+    /// Hands the plan and the streams over. The launcher does nothing before it has them.
+    pub(super) fn start(
+        job: &'a Job,
+        plan: Plan,
+        control: OwnedFd,
+        child: Child,
+        group: Option<Group>,
+    ) -> Result<Self, Failed> {
+        let mut run = Self {
+            job,
+            plan,
+            control,
+            child,
+            group,
+            pipes: [Stream::Output, Stream::Errors].map(|stream| Pipe {
+                end: None,
+                captured: Captured::default(),
+                stream,
+            }),
+            input: None,
+            proxy: None,
+            protections: Protections::default(),
+            failed: None,
+            ending: None,
+            usage: Usage::default(),
+            started: None,
+            begun: now(),
+        };
+        if let Err(error) = run.hand_over() {
+            run.stop();
+            return Err(launch("handing the plan over", error).into());
+        }
+        Ok(run)
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        if let Some(group) = &self.group {
+            group.join(self.child.id())?;
+        }
+        let bytes = postcard::to_stdvec(&self.plan).map_err(io::Error::other)?;
+        let mut file = File::from(rustix::fs::memfd_create("plan", MemfdFlags::CLOEXEC)?);
+        file.write_all(&bytes)?;
+        io::Seek::rewind(&mut file)?;
+
+        let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
+        let (output, errors) = (pipe()?, pipe()?);
+        let (inner_input, outer_input) = if self.job.input.is_empty() {
+            (File::open("/dev/null")?.into(), None)
+        } else {
+            let (reader, writer) = pipe()?;
+            (reader, Some(writer))
+        };
+        if self.plan.identity.from_root {
+            // Otherwise `/dev/stderr`, which opens it again, is refused.
+            for end in [&output.1, &errors.1].into_iter().chain(outer_input.is_some().then_some(&inner_input))
+            {
+                let (user, group) = self.plan.identity.outer;
+                let ids = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+                rustix::fs::fchown(end, Some(ids.0), Some(ids.1))?;
+            }
+        }
+        let streams = [file.as_fd(), inner_input.as_fd(), output.1.as_fd(), errors.1.as_fd()];
+        control::send(&self.control, b"plan", &streams)?;
+        for (pipe, end) in self.pipes.iter_mut().zip([output.0, errors.0]) {
+            rustix::io::ioctl_fionbio(&end, true)?;
+            pipe.end = Some(end.into());
+        }
+        if let Some(end) = outer_input {
+            rustix::io::ioctl_fionbio(&end, true)?;
+            self.input = Some((end.into(), 0));
+        }
+        Ok(())
+    }
+
+    /// Ends everything that is left of it, and waits until it has ended.
+    fn stop(&mut self) {
+        let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
+        let _ = self.child.wait();
+    }
+
+    /// Runs it to its end.
+    pub(super) fn to_end(mut self, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
+        let talked = self.talk(sink);
+        self.stop();
+        // What was still under way when it ended.
+        while self.pipes.iter().any(|pipe| pipe.end.is_some()) && self.read_once(sink) {}
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
+        talked.map_err(|error| launch("talking to the launcher", error))?;
+        if self.started.is_none() && self.ending.is_none() {
+            let status =
+                self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+            return Err(SandboxError::LauncherGone { status }.into());
+        }
+        // A bound of the group may have been reached so late that nobody asked any more.
+        let late = self.group.as_ref().and_then(Group::hit);
+        let by_itself = matches!(self.ending, None | Some(Ending::Exited(_) | Ending::Killed(_)));
+        if let Some(hit) = late.filter(|_| by_itself) {
+            self.ending = Some(Ending::Limit(limit(hit)));
+        }
+        let [output, errors] = &mut self.pipes;
+        let (output, errors) = (take(&mut output.captured), take(&mut errors.captured));
+        let connections = self.proxy.take().map(Proxy::finish).unwrap_or_default();
+        Ok(Outcome {
+            ending: self.ending.unwrap_or(Ending::Killed(libc::SIGKILL)),
+            output,
+            errors,
+            usage: self.usage,
+            protections: take(&mut self.protections),
+            planted: Vec::new(),
+            connections,
+        })
+    }
+
+    /// Until it has ended, or has to be ended.
+    fn talk(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        loop {
+            let ready = self.wait()?;
+            if ready.cancelled {
+                self.ending = Some(Ending::Cancelled);
+                return Ok(());
+            }
+            self.write_input();
+            self.read_once(sink);
+            if self.pipes.iter().any(|pipe| pipe.captured.cut) {
+                self.ending = Some(Ending::Limit(Limit::Output));
+                return Ok(());
+            }
+            if ready.control {
+                match control::receive(&self.control)? {
+                    Some(message) => self.answer(message)?,
+                    None => return Ok(()),
+                }
+            }
+            if self.failed.is_some() || self.ending.is_some() {
+                return Ok(());
+            }
+            self.check_time();
+            if self.failed.is_some() || self.ending.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn check_time(&mut self) {
+        let Some(started) = self.started else {
+            if now() - self.begun > SETUP {
+                self.failed = Some(launch("it took too long", io::ErrorKind::TimedOut).into());
+            }
+            return;
+        };
+        self.usage.wall = now() - started;
+        if self.usage.wall >= self.job.profile.limits.wall {
+            self.ending = Some(Ending::Limit(Limit::Wall));
+        } else if let Some(hit) = self.group.as_ref().and_then(Group::hit) {
+            self.ending = Some(Ending::Limit(limit(hit)));
+        }
+    }
+
+    fn wait(&self) -> io::Result<Ready> {
+        let mut open: Vec<PollFd<'_>> = vec![PollFd::new(&self.control, PollFlags::IN)];
+        let cancel = self.job.cancel.event();
+        open.extend(cancel.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN)));
+        let ends = self.pipes.iter().filter_map(|pipe| pipe.end.as_ref());
+        open.extend(ends.map(|end| PollFd::new(end, PollFlags::IN)));
+        open.extend(self.input.as_ref().map(|(end, _)| PollFd::new(end, PollFlags::OUT)));
+        let wall = self.job.profile.limits.wall;
+        let left = self.started.map_or(TICK, |started| wall.saturating_sub(now() - started));
+        let timeout = if self.group.is_some() { left.min(TICK) } else { left };
+        let timeout =
+            Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
+        match poll(&mut open, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |index: usize| open.get(index).is_some_and(|one| !one.revents().is_empty());
+        Ok(Ready { control: is_ready(0), cancelled: cancel.is_some() && is_ready(1) })
+    }
+
+    /// Takes what there is; whether there was anything.
+    fn read_once(&mut self, sink: &mut dyn Sink) -> bool {
+        let most = usize::try_from(self.job.profile.limits.output).unwrap_or(usize::MAX);
+        let mut buffer = [0; 16 << 10];
+        let mut any = false;
+        for pipe in &mut self.pipes {
+            let Some(end) = &mut pipe.end else { continue };
+            match end.read(&mut buffer) {
+                Ok(0) => pipe.end = None,
+                Ok(length) => {
+                    any = true;
+                    let room = most - pipe.captured.bytes.len();
+                    let kept = &buffer[..length.min(room)];
+                    pipe.captured.cut |= length > room;
+                    pipe.captured.bytes.extend_from_slice(kept);
+                    sink.take(pipe.stream, kept);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => any = true,
+                Err(_) => pipe.end = None,
+            }
+        }
+        any
+    }
+
+    fn write_input(&mut self) {
+        let Some((end, written)) = &mut self.input else { return };
+        match end.write(&self.job.input[*written..]) {
+            Ok(length) => *written += length,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                return;
+            }
+            // It does not want more.
+            Err(_) => *written = self.job.input.len(),
+        }
+        if *written == self.job.input.len() {
+            self.input = None;
+        }
+    }
+
+    fn answer(&mut self, message: Received) -> io::Result<()> {
+        let reply = postcard::from_bytes(&message.bytes).map_err(io::Error::other)?;
+        match reply {
+            Reply::Failed { step, what, path, errno } => {
+                let path = path.map(|path| path.path().to_owned());
+                self.failed = Some(self.explain(step, &what, path, io::Error::from_raw_os_error(errno)));
+            }
+            Reply::MapIds => {
+                let identity = self.plan.identity;
+                let of = |file: &str| {
+                    format!("/proc/{}/{file}", message.sender.map_or(0, |pid| pid.as_raw_nonzero().get()))
+                };
+                std::fs::write(of("uid_map"), format!("{} {} 1", identity.inner.0, identity.outer.0))?;
+                std::fs::write(of("gid_map"), format!("{} {} 1", identity.inner.1, identity.outer.1))?;
+                control::send(&self.control, &[GO], &[])?;
+            }
+            Reply::Listener => {
+                if let (Network::Proxy(allowed), Some(listener)) =
+                    (&self.job.profile.network, message.descriptors.into_iter().next())
+                {
+                    self.proxy = Some(Proxy::start(listener, allowed.clone())?);
+                }
+            }
+            Reply::Ready { landlock, seccomp } => {
+                if let Some(sender) = message.sender {
+                    self.check_and_go(sender, Tried { landlock, seccomp })?;
+                }
+            }
+            Reply::Ended { code, signal, hit, cpu_ms, memory, written } => {
+                let started = self.started.unwrap_or(self.begun);
+                self.usage =
+                    Usage { wall: now() - started, cpu: Duration::from_millis(cpu_ms), memory, written };
+                self.ending = Some(match (hit, code, signal) {
+                    (Some(hit), _, _) => Ending::Limit(limit(hit)),
+                    (None, Some(code), _) => Ending::Exited(code),
+                    (None, None, signal) => Ending::Killed(signal.unwrap_or(libc::SIGKILL)),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what is in force; starts the script if that is enough.
+    fn check_and_go(&mut self, script: Pid, tried: Tried) -> io::Result<()> {
+        let limits = &self.job.profile.limits;
+        self.protections = measure(script, &self.plan, limits, self.group.as_ref(), tried);
+        let strictness = self.job.profile.strictness;
+        let lacking = self.protections.missing().filter(|found| strictness.needs(found.protection));
+        let missing: Vec<Missing> =
+            lacking.map(|found| Missing::new(found.protection, found.detail.clone())).collect();
+        if missing.is_empty() {
+            self.started = Some(now());
+            return control::send(&self.control, &[GO], &[]);
+        }
+        self.failed = Some(Failed::Error(SandboxError::Missing { missing }));
+        Ok(())
+    }
+
+    fn explain(&self, step: Step, what: &str, path: Option<PathBuf>, source: io::Error) -> Failed {
+        let protection = match step {
+            Step::UserNamespace => Protection::UserNamespace,
+            Step::MountNamespace => Protection::MountNamespace,
+            Step::ProcessNamespace => Protection::ProcessNamespace,
+            Step::NetworkNamespace => Protection::NetworkNamespace,
+            Step::IpcNamespace => Protection::IpcNamespace,
+            Step::HostnameNamespace => Protection::HostnameNamespace,
+            Step::Landlock => Protection::Landlock,
+            Step::Seccomp => Protection::Seccomp,
+            Step::UnprivilegedUser => Protection::UnprivilegedUser,
+            Step::Path | Step::Swapped | Step::ProtectedLink | Step::Owner | Step::Program | Step::Other => {
+                return Failed::Error(self.explain_other(step, what, path, source));
+            }
+        };
+        let place = path.map(|path| format!(" `{}`", path.display())).unwrap_or_default();
+        Failed::Missing(vec![Missing::new(protection, format!("{what}{place}: {source}"))])
+    }
+
+    fn explain_other(
+        &self,
+        step: Step,
+        what: &str,
+        path: Option<PathBuf>,
+        source: io::Error,
+    ) -> SandboxError {
+        let path = path.unwrap_or_default();
+        match step {
+            Step::Path => SandboxError::Path { path, source },
+            Step::Swapped => SandboxError::Swapped { path },
+            Step::ProtectedLink => SandboxError::ProtectedLink { path },
+            Step::Owner => SandboxError::NotWritable { path },
+            Step::Program => {
+                SandboxError::Program { program: self.job.program.to_string_lossy().into_owned(), source }
+            }
+            _ => launch(what, source),
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Ready {
+    control: bool,
+    cancelled: bool,
+}
+
+const fn limit(hit: Hit) -> Limit {
+    match hit {
+        Hit::Cpu => Limit::Cpu,
+        Hit::Memory => Limit::Memory,
+        Hit::Processes => Limit::Processes,
+        Hit::File => Limit::File,
+        Hit::Disk => Limit::Disk,
+        Hit::Files => Limit::Files,
+        Hit::Tmp => Limit::Tmp,
+    }
+}

@@ -1,0 +1,99 @@
+//! What of this system a script needs to run programs: its programs and libraries, a few files of /etc, a few devices.
+
+use std::fs;
+use std::path::Path;
+
+use crate::plan::{Bind, Kind, Mode, Raw};
+
+/// What there is inside before anything of the profile.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub(super) binds: Vec<Bind>,
+    pub(super) links: Vec<(Raw, Raw)>,
+    pub(super) files: Vec<(Raw, Vec<u8>)>,
+}
+
+const PROGRAMS: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/run/current-system",
+];
+
+/// What programs read of /etc, and nothing that tells of this machine or its users.
+#[rustfmt::skip]
+const SETTINGS: &[&str] = &[
+    "/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies",
+    "/etc/debian_version", "/etc/fonts", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/magic", "/etc/mime.types",
+    "/etc/openssl", "/etc/os-release", "/etc/perl", "/etc/pki/ca-trust", "/etc/pki/tls/certs",
+    "/etc/pki/tls/openssl.cnf", "/etc/protocols", "/etc/python3", "/etc/R", "/etc/services", "/etc/ssl/certs",
+    "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/texmf", "/etc/timezone",
+];
+
+/// The same of the real /etc, where a script has none of its own.
+const SHARED_SETTINGS: &[&str] = &["/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/passwd"];
+
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+const LINKS: &[(&str, &str)] = &[
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "/etc/passwd",
+        "root:x:0:0:root:/:/usr/sbin/nologin\n\
+         skill:x:1000:1000:Skill:/tmp:/bin/sh\n\
+         nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+    ),
+    ("/etc/group", "root:x:0:\nskill:x:1000:\nnogroup:x:65534:\n"),
+    ("/etc/hosts", "127.0.0.1 localhost sandbox.invalid\n::1 localhost\n"),
+    ("/etc/hostname", "sandbox.invalid\n"),
+    (
+        "/etc/nsswitch.conf",
+        "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+    ),
+    ("/etc/resolv.conf", "# there are no names to ask for here\n"),
+];
+
+/// The system as far as a script may see it.
+pub(super) fn tree(mode: Mode) -> Tree {
+    let mut tree = Tree::default();
+    for path in PROGRAMS.iter().chain(SETTINGS) {
+        tree.show(Path::new(path), Kind::Read);
+    }
+    for path in DEVICES {
+        tree.show(Path::new(path), Kind::Device);
+    }
+    if mode == Mode::Full {
+        let raw = |text: &str| Raw::from(Path::new(text));
+        tree.links.extend(LINKS.iter().map(|(link, target)| (raw(link), raw(target))));
+        tree.files.extend(FILES.iter().map(|(path, text)| (raw(path), text.as_bytes().to_vec())));
+    } else {
+        for path in SHARED_SETTINGS {
+            tree.show(Path::new(path), Kind::Read);
+        }
+    }
+    tree
+}
+
+impl Tree {
+    /// Shows a path as the system has it: a link stays a link, and what is not there is not there.
+    fn show(&mut self, path: &Path, kind: Kind) {
+        if let Ok(target) = fs::read_link(path) {
+            self.links.push((path.into(), target.into()));
+        } else if path.exists() && path.canonicalize().is_ok_and(|real| real == path) {
+            self.binds.push(Bind { path: path.into(), identity: None, kind, owner: None });
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What a script may reach: paths, network, environment, limits. Plain data; nothing here is enforced.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metier_skill::Tier;
+
+use crate::SandboxError;
+use crate::protection::Strictness;
+
+/// A file or directory, and which one it was when it was chosen.
+///
+/// A path alone can mean another thing a moment later. What is put into the sandbox is compared with this.
+///
+/// ```
+/// # fn main() -> Result<(), metier_sandbox::SandboxError> {
+/// let place = metier_sandbox::Place::pin("/usr")?;
+/// assert_eq!(place.path(), std::path::Path::new("/usr"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    owner: (u32, u32),
+}
+
+impl Place {
+    /// What `path` means now, every link resolved.
+    pub fn pin(path: impl AsRef<Path>) -> Result<Self, SandboxError> {
+        let path = path.as_ref();
+        let error = |source: io::Error| SandboxError::Path { path: path.to_owned(), source };
+        let resolved = path.canonicalize().map_err(error)?;
+        let metadata = resolved.symlink_metadata().map_err(error)?;
+        let owner = (metadata.uid(), metadata.gid());
+        Ok(Self { path: resolved, device: metadata.dev(), inode: metadata.ino(), owner })
+    }
+
+    /// Where it is, inside as outside.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) const fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// The user and group that own it.
+    pub(crate) const fn owner(&self) -> (u32, u32) {
+        self.owner
+    }
+}
+
+/// What of the network a script may reach.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Network {
+    /// Nothing, and no sockets for it.
+    None,
+    /// Its own loopback, on which nobody but itself is.
+    #[default]
+    Loopback,
+    /// Its own loopback, and from there a proxy that connects to these and no others.
+    Proxy(Vec<Destination>),
+    /// The network as this machine has it.
+    Host,
+}
+
+/// A host and a port that may be connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl Destination {
+    /// Reads `host:port`, `host` (port 443), `*.host:port`, `1.2.3.4:port` or `[::1]:port`.
+    pub fn parse(text: &str) -> Result<Self, SandboxError> {
+        let error = || SandboxError::Destination { text: text.to_owned() };
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (host, rest) = rest.split_once(']').ok_or_else(error)?;
+                (host, rest.strip_prefix(':').map(str::to_owned))
+            }
+            None => match text.rsplit_once(':') {
+                Some((host, port)) => (host, Some(port.to_owned())),
+                None => (text, None),
+            },
+        };
+        let port = port.as_deref().unwrap_or("443").parse().map_err(|_| error())?;
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+        if name.is_empty() || port == 0 || !name.chars().all(fits) {
+            return Err(error());
+        }
+        Ok(Self { host: host.to_ascii_lowercase(), port })
+    }
+
+    /// Whether it was written as an address rather than as a name.
+    pub(crate) fn is_address(&self) -> bool {
+        self.host.parse::<std::net::IpAddr>().is_ok()
+    }
+
+    /// Whether `host` and `port`, as a script asks for them, are meant by this.
+    pub(crate) fn covers(&self, host: &str, port: u16) -> bool {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        self.port == port
+            && match self.host.strip_prefix("*.") {
+                Some(domain) => {
+                    host.strip_suffix(domain).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+                }
+                None => self.host == host,
+            }
+    }
+}
+
+/// Bounds. Reaching one ends the script, and the outcome names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// How long it may take.
+    pub wall: Duration,
+    /// How much CPU time all its processes may use.
+    pub cpu: Duration,
+    /// Bytes of memory that all its processes may have.
+    pub memory: u64,
+    /// Processes and threads at a time.
+    pub processes: u64,
+    /// Bytes in one file.
+    pub file: u64,
+    /// Bytes that all its processes may write to disk.
+    pub disk: u64,
+    /// New files and directories on the disk of the work directory.
+    pub files: u64,
+    /// Bytes in the private `/tmp`, and as many in `/dev/shm`.
+    pub tmp: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Bytes of output, on each of its two streams.
+    pub output: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: u64 = 1 << 20;
+        Self {
+            wall: Duration::from_secs(120),
+            cpu: Duration::from_secs(120),
+            memory: 1024 * MIB,
+            processes: 256,
+            file: 1024 * MIB,
+            disk: 1024 * MIB,
+            files: 100_000,
+            tmp: 256 * MIB,
+            open_files: 1024,
+            output: 4 * MIB,
+        }
+    }
+}
+
+/// What a script may reach, and which protections it does not start without.
+///
+/// ```no_run
+/// use metier_sandbox::{Network, Place, Profile};
+/// use metier_skill::Tier;
+///
+/// # fn main() -> Result<(), metier_sandbox::SandboxError> {
+/// let mut profile = Profile::new(Tier::ThirdParty, Place::pin("work")?);
+/// profile.add_skill(Place::pin("skills/pdf")?);
+/// profile.network = Network::None;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Profile {
+    /// The protections it needs.
+    pub strictness: Strictness,
+    /// What it may read and run, besides the system's programs.
+    pub readable: Vec<Place>,
+    /// What it may change. The work directory is the first.
+    pub writable: Vec<Place>,
+    /// Where it starts.
+    pub directory: PathBuf,
+    /// Paths in each writable directory that stay as they are: what other programs obey.
+    pub protected: Vec<PathBuf>,
+    /// What of the network it may reach.
+    pub network: Network,
+    /// Its environment: this and nothing else.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Its bounds.
+    pub limits: Limits,
+}
+
+/// Where programs look for other programs, inside.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What other programs act on without asking, in any project.
+const PROTECTED: &[&str] = &[
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/info/attributes",
+    ".gitmodules",
+    ".agents",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".copilot",
+    ".cursor",
+    ".gemini",
+    ".goose",
+    ".idea",
+    ".mcp.json",
+    ".metier",
+    ".opencode",
+    ".vscode",
+    ".windsurf",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    "opencode.json",
+    ".envrc",
+    ".husky",
+    ".pre-commit-config.yaml",
+    ".bashrc",
+    ".bash_profile",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".gitconfig",
+    ".ssh",
+    ".config",
+];
+
+impl Profile {
+    /// The usual for a script of a skill of this tier: `work` writable and the current directory, nothing else.
+    pub fn new(tier: Tier, work: Place) -> Self {
+        let own = [
+            ("PATH", PATH),
+            ("HOME", "/tmp"),
+            ("TMPDIR", "/tmp"),
+            ("LANG", "C.UTF-8"),
+            ("USER", "skill"),
+            ("LOGNAME", "skill"),
+            ("SHELL", "/bin/sh"),
+        ];
+        Self {
+            strictness: Strictness::of_tier(tier),
+            readable: Vec::new(),
+            directory: work.path().to_owned(),
+            writable: vec![work],
+            protected: PROTECTED.iter().map(PathBuf::from).collect(),
+            network: Network::default(),
+            environment: own.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Adds the skill that the script is of: readable, and named in the environment.
+    pub fn add_skill(&mut self, skill: Place) {
+        for name in ["METIER_SKILL_DIR", "CLAUDE_SKILL_DIR"] {
+            self.environment.insert(name.into(), skill.path().into());
+        }
+        self.readable.push(skill);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations() {
+        let covers =
+            |allowed: &str, host: &str, port| Destination::parse(allowed).unwrap().covers(host, port);
+        assert!(covers("example.org", "example.org", 443));
+        assert!(covers("Example.org:80", "EXAMPLE.ORG.", 80));
+        assert!(!covers("example.org", "example.org", 80));
+        assert!(!covers("example.org", "notexample.org", 443));
+        assert!(!covers("example.org", "example.org.evil.test", 443));
+        assert!(covers("*.example.org", "a.b.example.org", 443));
+        assert!(!covers("*.example.org", "example.org", 443));
+        assert!(!covers("*.example.org", "evilexample.org", 443));
+        assert!(!covers("*.example.org", ".example.org", 443));
+        assert!(covers("[::1]:8080", "::1", 8080));
+        for bad in ["", ":443", "host:", "host:0", "host:99999", "ho st", "[::1", "a/b", "*.", "user@host"] {
+            assert!(Destination::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_what_a_link_leads_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink("real", directory.path().join("link")).unwrap();
+        let place = Place::pin(directory.path().join("link")).unwrap();
+        assert_eq!(place, Place::pin(real).unwrap());
+        assert!(Place::pin(directory.path().join("none")).is_err());
+    }
+}

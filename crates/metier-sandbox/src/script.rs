@@ -1,0 +1,298 @@
+//! A script of a skill: which program runs it, and whether what it says it needs is there.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+
+use crate::SandboxError;
+use crate::executor::{Ending, Executor, Job};
+use crate::profile::{Place, Profile};
+
+/// The most of a script that is looked at, to find out what runs it.
+const HEAD: u64 = 64 << 10;
+
+/// What runs a file whose name ends like this.
+const BY_EXTENSION: &[(&str, &[&str])] = &[
+    ("sh", &["sh"]),
+    ("bash", &["bash"]),
+    ("zsh", &["zsh"]),
+    ("fish", &["fish"]),
+    ("py", &["python3"]),
+    ("js", &["node"]),
+    ("mjs", &["node"]),
+    ("cjs", &["node"]),
+    ("ts", &["node", "--experimental-strip-types"]),
+    ("rb", &["ruby"]),
+    ("pl", &["perl"]),
+    ("php", &["php"]),
+    ("lua", &["lua"]),
+    ("tcl", &["tclsh"]),
+    ("r", &["Rscript"]),
+    ("jl", &["julia"]),
+    ("awk", &["awk", "-f"]),
+    ("sed", &["sed", "-f"]),
+    ("ps1", &["pwsh", "-NoProfile", "-File"]),
+];
+
+/// A file of a skill that can be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Script {
+    /// Where it is, inside as outside.
+    pub path: PathBuf,
+    /// What runs it, with that program's own arguments; empty where it is a program itself.
+    pub interpreter: Vec<OsString>,
+    /// What it says that it needs (`dependencies` in a PEP 723 header).
+    pub dependencies: Vec<String>,
+    /// The Python that it says it needs (`requires-python` there).
+    pub requires_python: Option<String>,
+}
+
+impl Script {
+    /// Looks at a file of a skill: its first line, then its name's ending, then whether it may be run.
+    pub fn find(skill: &Place, path: impl AsRef<Path>) -> Result<Self, SandboxError> {
+        let path = path.as_ref();
+        let not =
+            |reason: &str| SandboxError::NotAScript { path: path.to_owned(), reason: reason.to_owned() };
+        if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(not("only files of the skill can be run, by their path in it"));
+        }
+        let mut file = open_beneath(skill, path).map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP | libc::EXDEV) => not("it is a link, or behind one"),
+            _ => not(&error.to_string()),
+        })?;
+        let metadata = file.metadata().map_err(|error| not(&error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(not("it is no file"));
+        }
+        let mut head = Vec::new();
+        file.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| not(&error.to_string()))?;
+        let can_run = metadata.permissions().mode() & 0o111 != 0;
+        let interpreter = match shebang(&head).or_else(|| by_extension(path)) {
+            Some(interpreter) => interpreter,
+            None if can_run => Vec::new(),
+            None => {
+                return Err(not(
+                    "it has no `#!` line, its name ends in nothing known, and it has no permission to be run",
+                ));
+            }
+        };
+        let (dependencies, requires_python) = header(&head).map_err(|reason| not(&reason))?;
+        Ok(Self { path: skill.path().join(path), interpreter, dependencies, requires_python })
+    }
+
+    /// The job that runs it.
+    pub fn job(&self, profile: Profile, arguments: Vec<OsString>) -> Job {
+        let mut words = self.interpreter.iter().cloned().chain([self.path.clone().into_os_string()]);
+        let program = words.next().unwrap_or_default();
+        Job::new(profile, program, words.chain(arguments).collect())
+    }
+
+    /// Whether everything that the script says it needs is there, found out inside.
+    pub fn check_dependencies(&self, executor: &dyn Executor, profile: &Profile) -> Result<(), SandboxError> {
+        if self.dependencies.is_empty() && self.requires_python.is_none() {
+            return Ok(());
+        }
+        let program = self.interpreter.first().cloned().unwrap_or_else(|| "python3".into());
+        let mut arguments: Vec<OsString> = vec!["-c".into(), CHECK.into()];
+        arguments.push(self.requires_python.clone().unwrap_or_default().into());
+        arguments.extend(self.dependencies.iter().map(OsString::from));
+        let outcome = executor.run(&Job::new(profile.clone(), program, arguments), &mut ())?;
+        let missing: Vec<String> =
+            String::from_utf8_lossy(&outcome.output.bytes).lines().map(str::to_owned).collect();
+        match outcome.ending {
+            Ending::Exited(0) if missing.is_empty() => Ok(()),
+            Ending::Exited(0) => Err(SandboxError::Dependencies { path: self.path.clone(), missing }),
+            _ => Err(SandboxError::NotAScript {
+                path: self.path.clone(),
+                reason: "its dependencies could not be checked: its Python does not run".into(),
+            }),
+        }
+    }
+}
+
+/// Prints each requirement that is not met. Versions are compared where Python has something to compare them with.
+const CHECK: &str = r#"
+import re, sys
+from importlib import metadata
+try:
+    from packaging.requirements import Requirement
+    from packaging.specifiers import SpecifierSet
+except ImportError:
+    try:
+        from pip._vendor.packaging.requirements import Requirement
+        from pip._vendor.packaging.specifiers import SpecifierSet
+    except ImportError:
+        Requirement = SpecifierSet = None
+python, needed = sys.argv[1], sys.argv[2:]
+if python:
+    own = ".".join(map(str, sys.version_info[:3]))
+    least = re.fullmatch(r"\s*>=\s*(\d+)(?:\.(\d+))?(?:\.(\d+))?\s*", python)
+    if SpecifierSet:
+        fits = SpecifierSet(python).contains(own)
+    else:
+        fits = not least or sys.version_info[:3] >= tuple(int(part or 0) for part in least.groups())
+    if not fits:
+        print("Python " + python)
+for text in needed:
+    name = re.match(r"[A-Za-z0-9._-]+", text)
+    try:
+        requirement = Requirement(text) if Requirement else None
+        if requirement and requirement.marker and not requirement.marker.evaluate():
+            continue
+        version = metadata.version(name.group())
+        if requirement and not requirement.specifier.contains(version, prereleases=True):
+            print(text + " (there is " + version + ")")
+    except Exception:
+        print(text)
+"#;
+
+fn open_beneath(skill: &Place, path: &Path) -> io::Result<File> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let directory = rustix::fs::openat2(rustix::fs::CWD, skill.path(), flags, Mode::empty(), links)?;
+    let stat = rustix::fs::fstat(&directory)?;
+    if (stat.st_dev, stat.st_ino) != skill.identity() {
+        return Err(io::Error::from_raw_os_error(libc::ELOOP));
+    }
+    // Without waiting: it could be a pipe.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(rustix::fs::openat2(directory, path, flags, Mode::empty(), links | ResolveFlags::BENEATH)?.into())
+}
+
+/// The program that the first line names, looked for by name inside: paths differ from machine to machine.
+fn shebang(head: &[u8]) -> Option<Vec<OsString>> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let mut words = line.split(is_blank).filter(|word| !word.is_empty()).map(std::ffi::OsStr::from_bytes);
+    let program = words.next()?;
+    let name = Path::new(program).file_name()?.to_owned();
+    let mut rest: Vec<OsString> = words.map(OsString::from).collect();
+    if name != "env" {
+        let program = if Path::new(program).starts_with("/usr") || Path::new(program).starts_with("/bin") {
+            program.to_owned()
+        } else {
+            name
+        };
+        return Some(std::iter::once(program).chain(rest).collect());
+    }
+    if rest.first().is_some_and(|word| word == "-S") {
+        rest.remove(0);
+    }
+    // `#!/usr/bin/env NAME=value program` and options of env are env's business.
+    let is_plain = rest
+        .first()
+        .is_some_and(|word| !word.as_bytes().contains(&b'=') && !word.as_bytes().starts_with(b"-"));
+    let first = rest.first()?.to_string_lossy().into_owned();
+    // These would fetch what a script needs, which there is no network for.
+    if matches!(first.as_str(), "uv" | "pipx") && rest.iter().any(|word| word == "run") {
+        return Some(vec!["python3".into()]);
+    }
+    if is_plain { Some(rest) } else { Some(std::iter::once("env".into()).chain(rest).collect()) }
+}
+
+fn by_extension(path: &Path) -> Option<Vec<OsString>> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    let (_, words) = BY_EXTENSION.iter().find(|(known, _)| *known == extension)?;
+    Some(words.iter().map(OsString::from).collect())
+}
+
+/// The dependencies and the Python of a PEP 723 header, if there is one.
+fn header(head: &[u8]) -> Result<(Vec<String>, Option<String>), String> {
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.lines().map(str::trim_end);
+    if !lines.any(|line| line == "# /// script") {
+        return Ok((Vec::new(), None));
+    }
+    let mut toml = String::new();
+    for line in lines {
+        if line == "# ///" {
+            let read: Header = toml::from_str(&toml)
+                .map_err(|error| format!("its `# /// script` header: {}", error.message()))?;
+            return Ok((read.dependencies, read.requires_python));
+        }
+        match line.strip_prefix('#') {
+            Some(rest) => toml.push_str(rest.strip_prefix(' ').unwrap_or(rest)),
+            None => break,
+        }
+        toml.push('\n');
+    }
+    Err("its `# /// script` header does not end with `# ///`".into())
+}
+
+#[derive(serde::Deserialize)]
+struct Header {
+    #[serde(default)]
+    dependencies: Vec<String>,
+    #[serde(rename = "requires-python")]
+    requires_python: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Option<String> {
+        let found = shebang(text.as_bytes())?;
+        Some(found.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn first_lines() {
+        assert_eq!(words("#!/bin/sh\n").as_deref(), Some("/bin/sh"));
+        assert_eq!(words("#! /usr/bin/perl -w\r\n").as_deref(), Some("/usr/bin/perl -w"));
+        assert_eq!(words("#!/usr/bin/env python3\n").as_deref(), Some("python3"));
+        assert_eq!(words("#!/usr/bin/env -S node --no-warnings\n").as_deref(), Some("node --no-warnings"));
+        assert_eq!(words("#!/opt/homebrew/bin/python3.12").as_deref(), Some("python3.12"));
+        assert_eq!(words("#!/usr/bin/env -S uv run --script\n").as_deref(), Some("python3"));
+        assert_eq!(words("#!/usr/bin/env A=1 sh\n").as_deref(), Some("env A=1 sh"));
+        assert_eq!(words("#!\n"), None);
+        assert_eq!(words("print()"), None);
+    }
+
+    #[test]
+    fn headers() {
+        let text = "#!/usr/bin/env python3\n# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\n#   \"requests<3\",\n# ]\n# ///\nimport requests\n";
+        assert_eq!(header(text.as_bytes()), Ok((vec!["requests<3".into()], Some(">=3.9".into()))));
+        assert_eq!(header(b"print()"), Ok((Vec::new(), None)));
+        assert!(header(b"# /// script\n# dependencies = [\n").is_err());
+        assert!(header(b"# /// script\n# dependencies = 3\n# ///\n").unwrap_err().contains("header"));
+    }
+
+    #[test]
+    fn only_files_of_the_skill() {
+        let directory = tempfile::tempdir().unwrap();
+        let skill = directory.path().join("skill");
+        std::fs::create_dir_all(skill.join("scripts")).unwrap();
+        std::fs::write(skill.join("scripts/a.py"), "print()").unwrap();
+        std::fs::write(skill.join("scripts/notes.txt"), "text").unwrap();
+        std::fs::write(directory.path().join("outside.sh"), "").unwrap();
+        std::os::unix::fs::symlink("../../outside.sh", skill.join("scripts/link.sh")).unwrap();
+        std::os::unix::fs::symlink("scripts", skill.join("other")).unwrap();
+        let place = Place::pin(&skill).unwrap();
+        assert_eq!(Script::find(&place, "scripts/a.py").unwrap().interpreter, ["python3"]);
+        assert_eq!(Script::find(&place, "./scripts/a.py").unwrap().interpreter, ["python3"]);
+        let absolute = skill.join("scripts/a.py");
+        for bad in [
+            "../outside.sh",
+            "scripts/link.sh",
+            "other/a.py",
+            "scripts",
+            "none.sh",
+            "scripts/notes.txt",
+            "",
+            "scripts/../../outside.sh",
+            absolute.to_str().unwrap(),
+        ] {
+            let error = Script::find(&place, bad).unwrap_err();
+            assert_eq!(error.code(), "sandbox_not_a_script", "{bad}");
+        }
+    }
+}

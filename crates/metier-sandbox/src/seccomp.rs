@@ -1,0 +1,293 @@
+//! The system call filters: data, and how it becomes programs for the kernel.
+//!
+//! Two filters in a row. The first lets through the calls in [`ALLOWED`] and answers all others as a kernel would
+//! that does not have them, so that programs fall back to older ones (`clone3`, `openat2`, `io_uring_setup`). The
+//! second refuses some of those calls by their arguments ([`refused`]). A call in another word size ends the program.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+/// What the filters depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Whether there may be sockets for a network.
+    pub(crate) network: bool,
+    /// Whether namespaces keep processes apart from those of others.
+    pub(crate) namespaces: bool,
+    /// Whether memory that no process has mapped is counted, by a cgroup.
+    pub(crate) counted_memory: bool,
+}
+
+/// Why a filter could not be made: a defect, or a processor that we have no table for.
+pub(crate) type FilterError = seccompiler::BackendError;
+
+/// The programs for the kernel, in the order in which to apply them.
+pub(crate) fn filters(needs: Needs) -> Result<Vec<BpfProgram>, FilterError> {
+    let arch = std::env::consts::ARCH.try_into()?;
+    let errno = |number: i32| SeccompAction::Errno(number.cast_unsigned());
+    let allowed = ALLOWED
+        .iter()
+        .chain(ALLOWED_HERE)
+        .filter(|call| needs.counted_memory || **call != libc::SYS_memfd_create);
+    let allowed = allowed.map(|call| (*call, Vec::new())).collect();
+    let by_number = SeccompFilter::new(allowed, errno(libc::ENOSYS), SeccompAction::Allow, arch)?;
+    let by_argument = SeccompFilter::new(refused(needs)?, SeccompAction::Allow, errno(libc::EPERM), arch)?;
+    Ok(vec![by_argument.try_into()?, by_number.try_into()?])
+}
+
+/// A condition on the argument at `index`. Only 32 bits of it, as the kernel takes all of these, so that bits above
+/// change nothing.
+fn is(index: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, FilterError> {
+    SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)
+}
+
+/// Any of the bits in `mask`, as one rule each.
+fn any_bit(index: u8, mask: u64) -> Result<Vec<SeccompRule>, FilterError> {
+    bits(mask).map(|bit| SeccompRule::new(vec![is(index, SeccompCmpOp::MaskedEq(bit), bit)?])).collect()
+}
+
+fn bits(mask: u64) -> impl Iterator<Item = u64> {
+    (0..32).map(|shift| 1 << shift).filter(move |bit| mask & bit != 0)
+}
+
+/// None of `values`, as one rule.
+fn none_of(index: u8, values: &[i32]) -> Result<SeccompRule, FilterError> {
+    let conditions = values.iter().map(|value| is(index, SeccompCmpOp::Ne, unsigned(*value)));
+    SeccompRule::new(conditions.collect::<Result<_, _>>()?)
+}
+
+fn unsigned(value: i32) -> u64 {
+    value.cast_unsigned().into()
+}
+
+/// Set-user-id and set-group-id.
+const SET_ID: u64 = 0o6000;
+/// What libc calls deprecated is still there.
+const SOCK_PACKET: i32 = 10;
+/// Every kind of namespace.
+const NAMESPACES: i32 = libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET;
+
+/// Allowed calls that are refused with these arguments.
+fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterError> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let mut rules = BTreeMap::new();
+
+    rules.insert(libc::SYS_clone, any_bit(0, unsigned(NAMESPACES))?);
+
+    // Files that run as their owner, who may be root outside. The mode counts only where a file is created.
+    let created = |flags: u8, mode: u8| -> Result<Vec<SeccompRule>, FilterError> {
+        let mut rules = Vec::new();
+        // `O_TMPFILE` contains `O_DIRECTORY`; its own bit is enough to tell.
+        for creates in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
+            for bit in bits(SET_ID) {
+                let creates = unsigned(creates);
+                rules.push(SeccompRule::new(vec![
+                    is(flags, MaskedEq(creates), creates)?,
+                    is(mode, MaskedEq(bit), bit)?,
+                ])?);
+            }
+        }
+        Ok(rules)
+    };
+    rules.insert(libc::SYS_openat, created(2, 3)?);
+    rules.insert(libc::SYS_fchmod, any_bit(1, SET_ID)?);
+    rules.insert(libc::SYS_fchmodat, any_bit(2, SET_ID)?);
+    rules.insert(libc::SYS_mknodat, [any_bit(2, SET_ID)?, device(2)?].concat());
+    #[cfg(target_arch = "x86_64")]
+    {
+        rules.insert(libc::SYS_open, created(1, 2)?);
+        rules.insert(libc::SYS_creat, any_bit(1, SET_ID)?);
+        rules.insert(libc::SYS_chmod, any_bit(1, SET_ID)?);
+        rules.insert(libc::SYS_mknod, [any_bit(1, SET_ID)?, device(1)?].concat());
+    }
+
+    // Typing into a terminal, and what else could be done to one. Linux tells `TIOCSTI` by 32 bits.
+    let terminal = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, libc::TIOCCONS, libc::TIOCSCTTY];
+    let terminal = terminal.iter().map(|call| SeccompRule::new(vec![is(1, Eq, *call & 0xffff_ffff)?]));
+    rules.insert(libc::SYS_ioctl, terminal.collect::<Result<_, FilterError>>()?);
+
+    let tricks = [libc::PR_SET_MM, libc::PR_SET_SECCOMP, libc::PR_SET_PTRACER, libc::PR_SCHED_CORE];
+    let tricks = tricks.iter().map(|option| SeccompRule::new(vec![is(0, Eq, unsigned(*option))?]));
+    rules.insert(libc::SYS_prctl, tricks.collect::<Result<_, FilterError>>()?);
+
+    // Asking what it is, nothing, and without random addresses: what debuggers and emulators set.
+    rules.insert(libc::SYS_personality, vec![none_of(0, &[-1, 0, libc::ADDR_NO_RANDOMIZE])?]);
+
+    let families: &[i32] =
+        if needs.network { &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[libc::AF_NETLINK] };
+    let netlink = |operator, value: i32| -> Result<SeccompRule, FilterError> {
+        SeccompRule::new(vec![is(0, Eq, unsigned(libc::AF_NETLINK))?, is(2, operator, unsigned(value))?])
+    };
+    // Only streams and datagrams of these; what is raw, ordered in other ways or a packet is not.
+    let kind = |kind: i32| -> Result<SeccompRule, FilterError> {
+        // The kind is in the low bits; flags are above. Netlink sockets are always raw.
+        SeccompRule::new(vec![is(0, Ne, unsigned(libc::AF_NETLINK))?, is(1, MaskedEq(0xf), unsigned(kind))?])
+    };
+    let kinds = [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP, SOCK_PACKET];
+    let protocols = [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
+    let mut sockets = vec![none_of(0, families)?, netlink(Ne, libc::NETLINK_ROUTE)?, none_of(2, &protocols)?];
+    for one in kinds {
+        sockets.push(kind(one)?);
+    }
+    rules.insert(libc::SYS_socket, sockets);
+    // A pair is connected to itself alone.
+    rules.insert(libc::SYS_socketpair, vec![none_of(0, &[libc::AF_UNIX])?]);
+
+    if !needs.namespaces {
+        // Without processes of its own, only itself: others of the same user could be slowed or starved.
+        for call in [
+            libc::SYS_prlimit64,
+            libc::SYS_sched_setaffinity,
+            libc::SYS_sched_setscheduler,
+            libc::SYS_sched_setparam,
+            libc::SYS_sched_setattr,
+        ] {
+            rules.insert(call, vec![SeccompRule::new(vec![is(0, Ne, 0)?])?]);
+        }
+        for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
+            rules.insert(call, vec![SeccompRule::new(vec![is(1, Ne, 0)?])?]);
+        }
+    }
+    Ok(rules)
+}
+
+/// Character and block devices.
+fn device(index: u8) -> Result<Vec<SeccompRule>, FilterError> {
+    let kinds = [libc::S_IFCHR, libc::S_IFBLK].map(|kind| {
+        SeccompRule::new(vec![is(index, SeccompCmpOp::MaskedEq(libc::S_IFMT.into()), kind.into())?])
+    });
+    kinds.into_iter().collect()
+}
+
+/// What scripts and the programs they run need, on every processor.
+#[rustfmt::skip]
+const ALLOWED: &[c_long] = &[
+    // Files
+    libc::SYS_read, libc::SYS_write, libc::SYS_close, libc::SYS_fstat, libc::SYS_lseek, libc::SYS_pread64,
+    libc::SYS_pwrite64, libc::SYS_readv, libc::SYS_writev, libc::SYS_preadv, libc::SYS_pwritev, libc::SYS_preadv2,
+    libc::SYS_pwritev2, libc::SYS_sendfile, libc::SYS_splice, libc::SYS_tee, libc::SYS_copy_file_range, libc::SYS_dup,
+    libc::SYS_dup3, libc::SYS_fcntl, libc::SYS_flock, libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync_file_range,
+    libc::SYS_truncate, libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fadvise64, libc::SYS_readahead,
+    libc::SYS_getdents64, libc::SYS_getcwd, libc::SYS_chdir, libc::SYS_fchdir, libc::SYS_openat, libc::SYS_mkdirat,
+    libc::SYS_mknodat, libc::SYS_unlinkat, libc::SYS_renameat2, libc::SYS_linkat, libc::SYS_symlinkat,
+    libc::SYS_readlinkat, libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchown, libc::SYS_fchownat,
+    libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_statfs,
+    libc::SYS_fstatfs, libc::SYS_utimensat, libc::SYS_umask, libc::SYS_pipe2, libc::SYS_ioctl, libc::SYS_close_range,
+    libc::SYS_getxattr, libc::SYS_lgetxattr, libc::SYS_fgetxattr, libc::SYS_listxattr, libc::SYS_llistxattr,
+    libc::SYS_flistxattr, libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, libc::SYS_removexattr,
+    libc::SYS_lremovexattr, libc::SYS_fremovexattr,
+    // Memory
+    libc::SYS_mmap, libc::SYS_mprotect, libc::SYS_munmap, libc::SYS_brk, libc::SYS_mremap, libc::SYS_msync,
+    libc::SYS_mincore, libc::SYS_madvise, libc::SYS_mlock, libc::SYS_mlock2, libc::SYS_munlock, libc::SYS_mlockall,
+    libc::SYS_munlockall, libc::SYS_mbind, libc::SYS_get_mempolicy, libc::SYS_set_mempolicy, libc::SYS_pkey_mprotect,
+    libc::SYS_pkey_alloc, libc::SYS_pkey_free, libc::SYS_membarrier, libc::SYS_memfd_create, libc::SYS_mseal,
+    // Processes, threads, signals
+    libc::SYS_clone, libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit, libc::SYS_exit_group, libc::SYS_wait4,
+    libc::SYS_waitid, libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal, libc::SYS_getpid, libc::SYS_getppid, libc::SYS_gettid, libc::SYS_getpgid,
+    libc::SYS_setpgid, libc::SYS_getsid, libc::SYS_setsid, libc::SYS_set_tid_address, libc::SYS_set_robust_list,
+    libc::SYS_get_robust_list, libc::SYS_futex, libc::SYS_futex_waitv, libc::SYS_rseq, libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity, libc::SYS_sched_getparam, libc::SYS_sched_setparam,
+    libc::SYS_sched_getscheduler, libc::SYS_sched_setscheduler, libc::SYS_sched_get_priority_max,
+    libc::SYS_sched_get_priority_min, libc::SYS_sched_rr_get_interval, libc::SYS_sched_getattr,
+    libc::SYS_sched_setattr, libc::SYS_getpriority, libc::SYS_setpriority, libc::SYS_ioprio_get, libc::SYS_ioprio_set,
+    libc::SYS_getcpu, libc::SYS_prctl, libc::SYS_personality, libc::SYS_restart_syscall, libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn, libc::SYS_rt_sigpending, libc::SYS_rt_sigtimedwait,
+    libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo, libc::SYS_rt_sigsuspend, libc::SYS_sigaltstack,
+    libc::SYS_signalfd4,
+    // Users and limits: with no powers to begin with, these change nothing that matters
+    libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid, libc::SYS_getresuid,
+    libc::SYS_getresgid, libc::SYS_getgroups, libc::SYS_setuid, libc::SYS_setgid, libc::SYS_setreuid,
+    libc::SYS_setregid, libc::SYS_setresuid, libc::SYS_setresgid, libc::SYS_setfsuid, libc::SYS_setfsgid,
+    libc::SYS_capget, libc::SYS_capset, libc::SYS_prlimit64, libc::SYS_getrusage, libc::SYS_times, libc::SYS_sysinfo,
+    libc::SYS_uname,
+    // Waiting and time
+    libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_create1, libc::SYS_epoll_ctl, libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2, libc::SYS_eventfd2, libc::SYS_inotify_init1, libc::SYS_inotify_add_watch,
+    libc::SYS_inotify_rm_watch, libc::SYS_timerfd_create, libc::SYS_timerfd_settime, libc::SYS_timerfd_gettime,
+    libc::SYS_timer_create, libc::SYS_timer_settime, libc::SYS_timer_gettime, libc::SYS_timer_getoverrun,
+    libc::SYS_timer_delete, libc::SYS_nanosleep, libc::SYS_clock_nanosleep, libc::SYS_clock_gettime,
+    libc::SYS_clock_getres, libc::SYS_gettimeofday, libc::SYS_getitimer, libc::SYS_setitimer, libc::SYS_getrandom,
+    // Sockets, of the families that `refused` leaves
+    libc::SYS_socket, libc::SYS_socketpair, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_accept,
+    libc::SYS_accept4, libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_getsockopt, libc::SYS_setsockopt,
+    libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg, libc::SYS_recvfrom, libc::SYS_recvmsg,
+    libc::SYS_recvmmsg, libc::SYS_shutdown,
+    // Programs that contain others in their turn
+    libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule, libc::SYS_landlock_restrict_self,
+];
+
+/// Older calls that only this processor has.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const ALLOWED_HERE: &[c_long] = &[
+    libc::SYS_open, libc::SYS_creat, libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_pipe,
+    libc::SYS_select, libc::SYS_poll, libc::SYS_dup2, libc::SYS_pause, libc::SYS_alarm, libc::SYS_fork,
+    libc::SYS_vfork, libc::SYS_getdents, libc::SYS_rename, libc::SYS_renameat, libc::SYS_mkdir, libc::SYS_rmdir,
+    libc::SYS_link, libc::SYS_unlink, libc::SYS_symlink, libc::SYS_readlink, libc::SYS_chmod, libc::SYS_chown,
+    libc::SYS_lchown, libc::SYS_mknod, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat, libc::SYS_getpgrp,
+    libc::SYS_time, libc::SYS_epoll_create, libc::SYS_epoll_wait, libc::SYS_eventfd, libc::SYS_signalfd,
+    libc::SYS_inotify_init, libc::SYS_getrlimit, libc::SYS_setrlimit, libc::SYS_arch_prctl,
+    // Newer than the tables of libc: map_shadow_stack, futex_wake, futex_wait, futex_requeue
+    453, 454, 455, 456,
+];
+
+/// Newer calls than the tables of libc have: `map_shadow_stack`, `futex_wake`, `futex_wait`, `futex_requeue`.
+#[cfg(not(target_arch = "x86_64"))]
+const ALLOWED_HERE: &[c_long] = &[libc::SYS_renameat, 453, 454, 455, 456];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_can_be_made_and_stay_small() {
+        for network in [false, true] {
+            for namespaces in [false, true] {
+                for counted_memory in [false, true] {
+                    let filters = filters(Needs { network, namespaces, counted_memory }).unwrap();
+                    assert_eq!(filters.len(), 2);
+                    // The kernel takes 4096 instructions.
+                    assert!(filters.iter().all(|filter| filter.len() < 2000));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dangerous_calls_are_not_allowed() {
+        let dangerous = [
+            libc::SYS_mount,
+            libc::SYS_umount2,
+            libc::SYS_unshare,
+            libc::SYS_setns,
+            libc::SYS_clone3,
+            libc::SYS_openat2,
+            libc::SYS_io_uring_setup,
+            libc::SYS_userfaultfd,
+            libc::SYS_bpf,
+            libc::SYS_perf_event_open,
+            libc::SYS_keyctl,
+            libc::SYS_add_key,
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_readv,
+            libc::SYS_pidfd_getfd,
+            libc::SYS_open_by_handle_at,
+            libc::SYS_seccomp,
+            libc::SYS_shmget,
+        ];
+        for call in dangerous {
+            assert!(!ALLOWED.contains(&call) && !ALLOWED_HERE.contains(&call), "{call}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! System calls that no crate we use wraps: the only unsafe code of metier.
+//!
+//! Each function does one thing, takes and returns owned or borrowed types, and turns failure into an
+//! [`io::Error`]. Everything here but [`landlock_abi`] is called only in the launcher, which has one thread.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::ffi::{CStr, c_int, c_long};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::process::Pid;
+use rustix::thread::UnshareFlags;
+
+/// One of two processes after [`fork`].
+pub(crate) enum Fork {
+    Child,
+    Parent(Pid),
+}
+
+/// Makes a second process that goes on from here.
+pub(crate) fn fork() -> io::Result<Fork> {
+    // SAFETY: the launcher has one thread, so no lock can be held by another that the child would wait for.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        0 => Ok(Fork::Child),
+        pid => match Pid::from_raw(pid) {
+            Some(pid) if pid.as_raw_nonzero().get() > 0 => Ok(Fork::Parent(pid)),
+            _ => Err(io::Error::last_os_error()),
+        },
+    }
+}
+
+/// Ends this process at once, without what else would run at the end.
+pub(crate) fn leave(code: c_int) -> ! {
+    // SAFETY: takes no pointers and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Moves this process into new namespaces.
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: the launcher has one thread, and no flag used here unshares file descriptors.
+    Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
+}
+
+/// What to change about a mount. The layout is the kernel's `struct mount_attr`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct MountAttr {
+    pub(crate) set: u64,
+    pub(crate) clear: u64,
+    pub(crate) propagation: u64,
+    pub(crate) user_namespace: u64,
+}
+
+/// `mount_setattr` on the mount that `fd` is, and on all below it if `recursive`.
+pub(crate) fn mount_setattr(fd: BorrowedFd<'_>, recursive: bool, attr: &MountAttr) -> io::Result<()> {
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a string that ends in NUL, the attribute is borrowed for the call and its size is given.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            fd.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            std::ptr::from_ref(attr),
+            size_of::<MountAttr>(),
+        )
+    };
+    check(result)
+}
+
+/// Closes every descriptor from `first` on.
+pub(crate) fn close_from(first: RawFd) -> io::Result<()> {
+    // SAFETY: called where nothing above `first` is owned by a value that is still used.
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, c_int::MAX, 0) })
+}
+
+/// Puts `fd` where `number` is, without close-on-exec.
+pub(crate) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
+    // SAFETY: both are plain numbers; whoever calls owns `number`.
+    check(unsafe { libc::dup2(fd.as_fd().as_raw_fd(), number) }.into())
+}
+
+/// The descriptor `number`, owned from now on.
+pub(crate) fn own(number: RawFd) -> OwnedFd {
+    // SAFETY: called once for each number, for descriptors that the launcher is started with or has placed.
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
+/// Removes every capability from the set that programs could still gain.
+pub(crate) fn drop_bounding_set() -> io::Result<()> {
+    for capability in 0..64 {
+        // SAFETY: takes numbers only.
+        let result = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        if result != 0 {
+            let error = io::Error::last_os_error();
+            // The first number that this kernel has no capability for.
+            return if error.raw_os_error() == Some(libc::EINVAL) { Ok(()) } else { Err(error) };
+        }
+    }
+    Ok(())
+}
+
+/// Makes user and group the only ones of this process, in that order of harm: groups, group, user.
+pub(crate) fn become_user(user: u32, group: u32, drop_groups: bool) -> io::Result<()> {
+    if drop_groups {
+        // SAFETY: an empty list needs no pointer.
+        check(unsafe { libc::setgroups(0, std::ptr::null()) }.into())?;
+    }
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::setresgid(group, group, group) }.into())?;
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::setresuid(user, user, user) }.into())
+}
+
+/// Brings the loopback interface of this network namespace up.
+pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: all zeros is a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(0x41);
+    // SAFETY: SIOCSIFFLAGS reads an `ifreq`, which is borrowed for the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) }.into())
+}
+
+/// A descriptor that can be read when a child has ended; the signal itself is held back from now on.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by `sigemptyset` before it is used, and outlives the calls.
+    let fd = unsafe {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()).into())?;
+        libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    check(fd.into())?;
+    Ok(own(fd))
+}
+
+/// The newest Landlock version that this kernel speaks, if any.
+pub(crate) fn landlock_abi() -> Option<i32> {
+    const VERSION: c_int = 1;
+    // SAFETY: asks for the version; no attribute is given.
+    let abi =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
+    i32::try_from(abi).ok().filter(|abi| *abi > 0)
+}
+
+/// Whether this kernel takes system call filters.
+pub(crate) fn has_seccomp_filters() -> bool {
+    const GET_ACTION_AVAIL: c_int = 2;
+    let action: u32 = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the action is borrowed for the call.
+    unsafe { libc::syscall(libc::SYS_seccomp, GET_ACTION_AVAIL, 0, &raw const action) == 0 }
+}
+
+/// Calls a system call by number without arguments and returns its error, to see whether a filter is in force.
+pub(crate) fn errno_of(number: c_long) -> Option<i32> {
+    // SAFETY: used only with numbers whose call does nothing when every argument is zero.
+    let result = unsafe { libc::syscall(number, 0, 0, 0, 0, 0, 0) };
+    (result < 0).then(|| io::Error::last_os_error().raw_os_error()).flatten()
+}
+
+/// Opens a path for reading only to see whether that is refused.
+pub(crate) fn is_refused(path: &CStr) -> bool {
+    // SAFETY: the path ends in NUL; the descriptor, should there be one, is closed again.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd >= 0 {
+            libc::close(fd);
+            return false;
+        }
+    }
+    io::Error::last_os_error().raw_os_error() == Some(libc::EACCES)
+}
+
+fn check(result: c_long) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,5 @@
+# Opens the door to virtual machines.
+# control: root-only
+from escape import *
+os.open("/dev/kvm", os.O_RDWR)
+escaped("/dev/kvm is open")

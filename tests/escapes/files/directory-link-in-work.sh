@@ -1,0 +1,3 @@
+# Goes through a link to a directory that lay in the work directory before the start.
+echo TRYING
+cat planted-up/secret.txt

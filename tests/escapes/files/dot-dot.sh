@@ -1,0 +1,3 @@
+# Climbs out of the work directory.
+echo TRYING
+cat ../secret.txt

@@ -1,0 +1,3 @@
+# Follows a link that lay in the work directory before the start.
+echo TRYING
+cat planted-link

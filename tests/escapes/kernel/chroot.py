@@ -1,0 +1,3 @@
+# Changes its root.
+from escape import *
+reached("chroot", syscall(161, cstr('/nonexistent')))

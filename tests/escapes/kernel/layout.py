@@ -1,0 +1,3 @@
+# Turns the randomness of its memory off (personality).
+from escape import *
+reached("layout", syscall(135, 0x0040000))

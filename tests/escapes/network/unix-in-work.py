@@ -1,0 +1,6 @@
+# Connects to a server outside whose socket lies in the work directory.
+# needs: outside
+from escape import *
+import socket
+socket.socket(socket.AF_UNIX).connect("w.sock")
+print("connected")

@@ -1,0 +1,3 @@
+# Prints its own environment.
+echo TRYING
+env

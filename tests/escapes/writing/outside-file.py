@@ -1,0 +1,5 @@
+# Appends to a file outside.
+from escape import *
+with open(E["OUTSIDE_DIRECTORY"] + "/outside/file", "a") as f:
+    f.write("overwritten\n")
+print("written")

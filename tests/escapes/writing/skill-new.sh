@@ -1,0 +1,3 @@
+# Adds a script to the skill.
+echo TRYING
+echo 'echo owned' > "$OUTSIDE_SKILL/scripts/new.sh" && echo written
