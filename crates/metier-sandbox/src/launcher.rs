@@ -14,7 +14,7 @@ mod usage;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -111,8 +111,16 @@ fn take_over() -> io::Result<(Plan, OwnedFd)> {
     // The socket is where a program's input usually is: nothing else need be inherited.
     let socket = sys::own(0);
     let message = control::receive(&socket)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let mut descriptors = message.descriptors;
+    if descriptors.len() < 4 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // Into the control groups first, so that all that is to come counts.
+    for door in descriptors.drain(4..) {
+        File::from(door).write_all(b"0")?;
+    }
     let [file, input, output, errors]: [OwnedFd; 4] =
-        message.descriptors.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+        descriptors.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
     let mut bytes = Vec::new();
     File::from(file).read_to_end(&mut bytes)?;
     let plan = postcard::from_bytes(&bytes).map_err(|_| io::ErrorKind::InvalidData)?;

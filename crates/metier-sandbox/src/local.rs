@@ -69,7 +69,8 @@ impl Local {
         let protected = Protected::look(profile)?;
         let group = if mode == Mode::Unprotected { None } else { Group::create(&profile.limits) };
         let temporary = temporary(mode, profile)?;
-        let plan = plan(job, mode, group.as_ref(), temporary.as_ref().map(tempfile::TempDir::path))?;
+        let mut plan = plan(job, mode, group.as_ref(), temporary.as_ref().map(tempfile::TempDir::path))?;
+        plan.protected = protected.present.iter().map(|path| path.as_path().into()).collect();
         let (control, other) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|error| launch("opening a socket", error))?;
@@ -236,7 +237,7 @@ fn plan(
         binds: tree.binds,
         links: tree.links,
         files: tree.files,
-        protected: profile.protected.iter().map(|path| path.as_path().into()).collect(),
+        protected: Vec::new(),
         network,
         bounds,
         landlock_abi: sys::landlock_abi().unwrap_or(0),

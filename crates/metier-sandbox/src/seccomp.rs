@@ -120,8 +120,14 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
     let tricks = tricks.iter().map(|option| SeccompRule::new(vec![is(0, Eq, unsigned(*option))?]));
     rules.insert(libc::SYS_prctl, tricks.collect::<Result<_, FilterError>>()?);
 
-    // Asking what it is, nothing, and without random addresses: what debuggers and emulators set.
-    rules.insert(libc::SYS_personality, vec![none_of(0, &[-1, 0, libc::ADDR_NO_RANDOMIZE])?]);
+    // Asking what it is, and being an ordinary program.
+    rules.insert(libc::SYS_personality, vec![none_of(0, &[-1, 0])?]);
+
+    if !needs.counted_memory {
+        // Memory that lies in large pipes is nobody's.
+        rules
+            .insert(libc::SYS_fcntl, vec![SeccompRule::new(vec![is(1, Eq, unsigned(libc::F_SETPIPE_SZ))?])?]);
+    }
 
     let families: &[i32] =
         if needs.network { &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[libc::AF_NETLINK] };

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode as FileMode, OFlags, ResolveFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use rustix::process::{Signal, WaitOptions};
 use rustix::thread::UnshareFlags;
@@ -157,9 +157,7 @@ pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
     for (bind, tree) in &trees {
         let target = relative(bind.path.path());
         let at = |error| Failure::at(step, "mounting", bind.path.path(), error);
-        make_target(&target, tree).map_err(at)?;
-        let place = beneath(&target).map_err(at)?;
-        move_onto(tree, &place).map_err(at)?;
+        move_onto(tree, &make_target(&target, tree).map_err(at)?).map_err(at)?;
     }
     for bind in plan.binds.iter().filter(|bind| bind.kind == Kind::Write) {
         protect(bind.path.path(), plan)?;
@@ -264,25 +262,31 @@ fn move_onto(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
 }
 
 fn directory(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o755).recursive(true).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
+    match rustix::fs::mkdir(path, FileMode::from_raw_mode(0o755)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(rustix::io::Errno::NOENT) => DirBuilder::new().mode(0o755).recursive(true).create(path),
+        Err(error) => Err(error.into()),
     }
 }
 
 fn file(path: &Path, contents: &[u8]) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        directory(parent)?;
-    }
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true).mode(0o644).custom_flags(libc::O_NOFOLLOW);
-    options.open(path)?.write_all(contents)
+    let opened = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            directory(path.parent().unwrap_or(Path::new(".")))?;
+            options.open(path)
+        }
+        other => other,
+    };
+    let mut opened = opened?;
+    if contents.is_empty() { Ok(()) } else { opened.write_all(contents) }
 }
 
 /// What is in the new root itself.
 fn fill(plan: &Plan) -> Result<(), Failure> {
     let step = Step::MountNamespace;
-    for path in ["proc", "tmp", "dev/shm", EMPTY] {
+    for path in ["proc", "tmp", "dev", "dev/shm", "etc", EMPTY] {
         directory(Path::new(path)).during(step, "making directories")?;
     }
     for (path, contents) in &plan.files {
@@ -291,22 +295,32 @@ fn fill(plan: &Plan) -> Result<(), Failure> {
     file(&relative(Path::new(UNREADABLE)), b"").during(step, "writing files")?;
     for (link, target) in &plan.links {
         let link = relative(link.path());
-        if let Some(parent) = link.parent() {
-            directory(parent).during(step, "making directories")?;
-        }
-        std::os::unix::fs::symlink(target.path(), link).during(step, "making links")?;
+        let made = match rustix::fs::symlink(target.path(), &link) {
+            Err(rustix::io::Errno::NOENT) => {
+                directory(link.parent().unwrap_or(Path::new("."))).during(step, "making directories")?;
+                rustix::fs::symlink(target.path(), &link)
+            }
+            other => other,
+        };
+        made.during(step, "making links")?;
     }
     Ok(())
 }
 
-/// Something to mount onto: a directory or an empty file, as the tree is.
-fn make_target(path: &Path, tree: &OwnedFd) -> io::Result<()> {
-    let stat = rustix::fs::fstat(tree)?;
-    if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
-        // Inside a tree that is already there it must exist: nothing is created in what is the outside's.
-        return if beneath(path).is_ok() { Ok(()) } else { directory(path) };
+/// Something to mount onto: a directory or an empty file, as the tree is. Where the outside's has been put already,
+/// it is there, and nothing is created in it.
+fn make_target(path: &Path, tree: &OwnedFd) -> io::Result<OwnedFd> {
+    match beneath(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        other => return other,
     }
-    if beneath(path).is_ok() { Ok(()) } else { file(path, b"") }
+    let stat = rustix::fs::fstat(tree)?;
+    if FileType::from_raw_mode(stat.st_mode).is_dir() {
+        directory(path)?;
+    } else {
+        file(path, b"")?;
+    }
+    beneath(path)
 }
 
 /// Shows the protected paths of a writable directory read-only, those that there are.
@@ -329,8 +343,8 @@ fn protect(writable: &Path, plan: &Plan) -> Result<(), Failure> {
                 Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => break,
                 Err(error) => return Err(Failure::at(Step::Path, "opening", &shown(), error)),
             };
-            let is_directory = rustix::fs::fstat(&place)
-                .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir());
+            let is_directory =
+                rustix::fs::fstat(&place).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
             let is_last = index + 1 == parts.len() || !is_directory;
             let at = |error: io::Error| Failure::at(Step::MountNamespace, "protecting", &shown(), error);
             if is_last || !is_mount(&place, &path) {

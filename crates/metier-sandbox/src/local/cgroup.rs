@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 
 use crate::plan::Hit;
@@ -81,12 +83,16 @@ impl Group {
         self.processes.is_some()
     }
 
-    /// Puts a process into it, and so everything that it starts.
-    pub(super) fn join(&self, process: u32) -> io::Result<()> {
-        for directory in self.directories() {
-            fs::write(directory.join("cgroup.procs"), process.to_string())?;
-        }
-        Ok(())
+    /// What the launcher writes to, to put itself and everything that it starts into it.
+    ///
+    /// It does that itself: the kernel lets a thread move itself without stopping all others of the machine first.
+    pub(super) fn doors(&self) -> io::Result<Vec<OwnedFd>> {
+        let file = if self.version == 2 { "cgroup.procs" } else { "tasks" };
+        let open = |directory: &PathBuf| {
+            let path = directory.join(file);
+            Ok(rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?)
+        };
+        self.directories().map(open).collect()
     }
 
     /// A bound that has been reached.

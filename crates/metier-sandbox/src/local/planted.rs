@@ -14,12 +14,14 @@ use crate::profile::Profile;
 #[derive(Debug)]
 pub(super) struct Protected {
     absent: Vec<(OwnedFd, PathBuf, PathBuf)>,
+    /// Those that were there, in any of the directories.
+    pub(super) present: Vec<PathBuf>,
 }
 
 impl Protected {
     /// Looks at what there is, beneath a handle on each writable directory.
     pub(super) fn look(profile: &Profile) -> Result<Self, SandboxError> {
-        let mut absent = Vec::new();
+        let (mut absent, mut present) = (Vec::new(), Vec::new());
         for place in &profile.writable {
             let at = |source: io::Error| SandboxError::Path { path: place.path().to_owned(), source };
             let directory = open(CWD, place.path(), ResolveFlags::NO_SYMLINKS)
@@ -29,23 +31,22 @@ impl Protected {
                 return Err(SandboxError::Swapped { path: place.path().to_owned() });
             }
             for path in &profile.protected {
+                if exists(&directory, path) {
+                    present.push(path.clone());
+                    continue;
+                }
                 // A whole new `.git` is more than one file: it is told, and left.
-                let path = if path.starts_with(".git") && !exists(&directory, Path::new(".git")) {
-                    Path::new(".git")
-                } else {
-                    path
-                };
-                if !exists(&directory, path)
-                    && !absent.iter().any(|(_, base, one): &(OwnedFd, PathBuf, PathBuf)| {
-                        base == place.path() && one == path
-                    })
-                {
+                let is_new = path.starts_with(".git") && !exists(&directory, Path::new(".git"));
+                let path = if is_new { Path::new(".git") } else { path };
+                let known =
+                    |(_, base, one): &(OwnedFd, PathBuf, PathBuf)| base == place.path() && one == path;
+                if !absent.iter().any(known) {
                     let handle = directory.try_clone().map_err(at)?;
                     absent.push((handle, place.path().to_owned(), path.to_owned()));
                 }
             }
         }
-        Ok(Self { absent })
+        Ok(Self { absent, present })
     }
 
     /// Moves what is new out of the way, and says what it was.
@@ -72,8 +73,11 @@ fn parent(directory: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
 
 fn exists(directory: &OwnedFd, path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
-    parent(directory, path)
-        .is_ok_and(|parent| rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+    let is_there = |parent: &OwnedFd| rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    if path.as_os_str() == name {
+        return is_there(directory);
+    }
+    parent(directory, path).is_ok_and(|parent| is_there(&parent))
 }
 
 fn set_aside(directory: &OwnedFd, path: &Path) -> Option<PathBuf> {

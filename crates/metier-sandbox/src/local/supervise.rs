@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::take;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
@@ -121,9 +121,7 @@ impl<'a> Run<'a> {
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
-        if let Some(group) = &self.group {
-            group.join(self.child.id())?;
-        }
+        let doors = self.group.as_ref().map_or_else(|| Ok(Vec::new()), Group::doors)?;
         let bytes = postcard::to_stdvec(&self.plan).map_err(io::Error::other)?;
         let mut file = File::from(rustix::fs::memfd_create("plan", MemfdFlags::CLOEXEC)?);
         file.write_all(&bytes)?;
@@ -147,7 +145,8 @@ impl<'a> Run<'a> {
             }
         }
         let streams = [file.as_fd(), inner_input.as_fd(), output.1.as_fd(), errors.1.as_fd()];
-        control::send(&self.control, b"plan", &streams)?;
+        let all: Vec<BorrowedFd<'_>> = streams.into_iter().chain(doors.iter().map(AsFd::as_fd)).collect();
+        control::send(&self.control, b"plan", &all)?;
         for (pipe, end) in self.pipes.iter_mut().zip([output.0, errors.0]) {
             rustix::io::ioctl_fionbio(&end, true)?;
             pipe.end = Some(end.into());

@@ -92,7 +92,7 @@ impl Tree {
     fn show(&mut self, path: &Path, kind: Kind) {
         if let Ok(target) = fs::read_link(path) {
             self.links.push((path.into(), target.into()));
-        } else if path.exists() && path.canonicalize().is_ok_and(|real| real == path) {
+        } else if path.symlink_metadata().is_ok() {
             self.binds.push(Bind { path: path.into(), identity: None, kind, owner: None });
         }
     }

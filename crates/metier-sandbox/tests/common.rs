@@ -1,0 +1,101 @@
+//! What the suites of this crate share: a launcher, a place to work, short ways to run something, and the same tests
+//! once more as an ordinary user.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::print_stdout, reason = "what the second run said is for people to read")]
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use metier_sandbox::{Executor, Job, Local, Outcome, Place, Profile};
+use metier_skill::Tier;
+use tempfile::TempDir;
+
+/// A user and group that no system has given to anybody.
+pub(crate) const ORDINARY: u32 = 61_234;
+
+/// The test that starts the others again, by this name in every suite.
+const AGAIN: &str = "as_an_ordinary_user";
+
+/// What the launcher is called where it is copied to.
+const LAUNCHER: &str = "metier-launcher";
+
+// Not every suite needs all of it.
+const _: (fn() -> Local, fn() -> TempDir, fn(&Path) -> Profile) = (local, work, profile);
+const _: (fn(Profile, &str, &[&str]) -> Outcome, fn(Profile, &str) -> Outcome) = (run, sh);
+const _: (fn(&Job) -> Outcome, fn(), fn() -> bool, u32) =
+    (run_job, again_as_ordinary_user, is_root, ORDINARY);
+
+/// The executor, with the launcher that lies beside this program or the one that was built with it.
+pub(crate) fn local() -> Local {
+    let own = std::env::current_exe().unwrap();
+    let beside = own.with_file_name(LAUNCHER);
+    Local::with_launcher(if beside.exists() { beside } else { env!("CARGO_BIN_EXE_metier-launcher").into() })
+}
+
+/// A new directory that everybody may enter.
+pub(crate) fn work() -> TempDir {
+    let directory = tempfile::Builder::new().prefix("metier-test-").tempdir().unwrap();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+/// What a script of a third party may, with this to work in.
+pub(crate) fn profile(work: &Path) -> Profile {
+    Profile::new(Tier::ThirdParty, Place::pin(work).unwrap())
+}
+
+/// Runs a program to its end.
+pub(crate) fn run(profile: Profile, program: &str, arguments: &[&str]) -> Outcome {
+    run_job(&Job::new(profile, program, arguments.iter().map(OsString::from).collect()))
+}
+
+/// Runs a script for the shell to its end.
+pub(crate) fn sh(profile: Profile, script: &str) -> Outcome {
+    run(profile, "/bin/sh", &["-c", script])
+}
+
+/// Runs a job to its end.
+pub(crate) fn run_job(job: &Job) -> Outcome {
+    local().run(job, &mut ()).unwrap()
+}
+
+/// Whether the tests are run by root.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Runs every other test of this suite once more, as a user without any rights, if that is not who runs them now.
+///
+/// The one test that calls this is named `as_an_ordinary_user`.
+pub(crate) fn again_as_ordinary_user() {
+    if !is_root() {
+        println!("this is an ordinary user already");
+        return;
+    }
+    // Where everybody can read it: the target directory may lie in somebody's home.
+    let place = work();
+    let suite = place.path().join("suite");
+    fs::copy(std::env::current_exe().unwrap(), &suite).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_metier-launcher"), place.path().join(LAUNCHER)).unwrap();
+    // Setting the user drops the supplementary groups as well.
+    let output = Command::new(&suite)
+        .args(["--skip", AGAIN, "--nocapture"])
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .current_dir(place.path())
+        .stdin(Stdio::null())
+        .uid(ORDINARY)
+        .gid(ORDINARY)
+        .output()
+        .unwrap();
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    println!("as user {ORDINARY}: {said}\n{complained}");
+    assert!(output.status.success(), "as user {ORDINARY}: {}", output.status);
+    assert!(!said.contains("running 0 tests"), "nothing was run");
+}
