@@ -8,6 +8,8 @@
 //! Nothing here decides whether a script may run, or asks anybody. A protection that the profile needs and that
 //! cannot be had is an error before the program starts.
 
+mod capture;
+mod container;
 mod control;
 mod error;
 mod executor;
@@ -22,12 +24,13 @@ mod script;
 mod seccomp;
 mod sys;
 
+pub use container::Container;
 pub use error::{Missing, SandboxError};
 pub use executor::{
     Cancel, Captured, Connection, Ending, Executor, Job, Limit, Outcome, Planted, Sink, Stream, Usage,
 };
 pub use launcher::launch_if_asked;
-pub use local::Local;
+pub use local::{Local, system_paths};
 pub use probe::probe;
 pub use profile::{Destination, Limits, Network, Place, Profile};
 pub use protection::{Finding, Protection, Protections, Strictness};

@@ -26,7 +26,9 @@ use crate::{SandboxError, sys};
 
 use self::cgroup::Group;
 use self::planted::Protected;
-use self::supervise::{Failed, Run};
+use self::supervise::Run;
+pub(crate) use self::supervise::{Failed, now};
+pub use self::system::system_paths;
 
 /// Runs jobs on this machine, contained by the kernel.
 ///
@@ -64,7 +66,8 @@ impl Local {
         Self { launcher: program.into() }
     }
 
-    fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
+    /// One try in one mode.
+    pub(crate) fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let profile = &job.profile;
         let protected = Protected::look(profile)?;
         let group = if mode == Mode::Unprotected { None } else { Group::create(&profile.limits) };

@@ -1,12 +1,12 @@
 //! Which protections this machine gives this user, found out by setting a sandbox up.
 
-use std::io;
-
 use metier_skill::Tier;
 
 use crate::SandboxError;
-use crate::executor::{Executor, Job};
-use crate::local::Local;
+use crate::error::Missing;
+use crate::executor::Job;
+use crate::local::{Failed, Local};
+use crate::plan::Mode;
 use crate::profile::{Place, Profile};
 use crate::protection::{Protection, Protections, Strictness};
 
@@ -17,25 +17,27 @@ pub fn probe(local: &Local) -> Result<Protections, SandboxError> {
     let work = tempfile::Builder::new().prefix("metier-probe-").tempdir();
     let work = work.map_err(|source| SandboxError::Launch { step: "making a directory".into(), source })?;
     let mut profile = Profile::new(Tier::ThirdParty, Place::pin(work.path())?);
-    let run = |profile: &Profile| local.run(&Job::new(profile.clone(), "true", Vec::new()), &mut ());
-    let refused = match run(&profile) {
-        Ok(outcome) => return Ok(outcome.protections),
-        Err(SandboxError::Missing { missing }) => missing,
-        Err(error) => return Err(error),
-    };
-    profile.strictness = Strictness::Core;
-    let mut found = match run(&profile) {
-        Ok(outcome) => outcome.protections,
-        Err(SandboxError::Missing { .. }) => Protections::default(),
-        Err(error) => return Err(error),
-    };
+    // So that whatever is missing is found and not refused.
+    profile.strictness = Strictness::Unprotected;
+    let job = Job::new(profile, "true", Vec::new());
+    let mut refused: Vec<Missing> = Vec::new();
+    let mut found = Protections::default();
+    for mode in [Mode::Full, Mode::Core, Mode::Unprotected] {
+        match local.attempt(&job, mode, &mut ()) {
+            Ok(outcome) => {
+                found = outcome.protections;
+                break;
+            }
+            Err(Failed::Missing(missing)) => refused.extend(missing),
+            Err(Failed::Error(error)) => return Err(error),
+        }
+    }
     for one in refused {
         found.replace(one.protection, false, one.reason);
     }
     for protection in Protection::ALL {
         if found.iter().all(|one| one.protection != protection) {
-            let reason = io::Error::from(io::ErrorKind::Unsupported).to_string();
-            found.replace(protection, false, reason);
+            found.replace(protection, false, "could not be looked at");
         }
     }
     Ok(found)

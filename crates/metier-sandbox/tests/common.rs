@@ -25,10 +25,9 @@ const AGAIN: &str = "as_an_ordinary_user";
 const LAUNCHER: &str = "metier-launcher";
 
 // Not every suite needs all of it.
-const _: (fn() -> Local, fn() -> TempDir, fn(&Path) -> Profile) = (local, work, profile);
-const _: (fn(Profile, &str, &[&str]) -> Outcome, fn(Profile, &str) -> Outcome) = (run, sh);
-const _: (fn(&Job) -> Outcome, fn(), fn() -> bool, u32) =
-    (run_job, again_as_ordinary_user, is_root, ORDINARY);
+const _: () = {
+    let _ = (local, work, profile, run, sh, run_job, is_root, again_as_ordinary_user, ORDINARY);
+};
 
 /// The executor, with the launcher that lies beside this program or the one that was built with it.
 pub(crate) fn local() -> Local {

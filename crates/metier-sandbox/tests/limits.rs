@@ -106,7 +106,7 @@ fn measured(name: &str, mut profile: Profile, language: &[&str], script: &str) -
     let arguments = [language[1], script].map(Into::into).to_vec();
     let begun = now();
     let outcome = common::run_job(&Job::new(profile, language[0], arguments));
-    let took = now() - begun;
+    let took = now().saturating_sub(begun);
     let (left, on_disk, usage) = (running(&mark), space(&work), outcome.usage);
     println!(
         "{name}: {:?} after {took:.1?}; CPU {:.1?} of {:.1?}, memory {} of {}, written {} of {}, on disk {} MiB",

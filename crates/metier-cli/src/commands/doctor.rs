@@ -1,8 +1,10 @@
-//! `metier doctor`: what works here: roots, index.
+//! `metier doctor`: what works here: roots, index, the protections that scripts would run with.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use metier_catalog::RootReport;
+use metier_sandbox::{Finding, Local, Protections, SandboxError, Strictness};
 use serde_json::{Value, json};
 
 use crate::config::Flags;
@@ -11,12 +13,13 @@ use crate::output::Output;
 use crate::skills::Skills;
 use crate::table::{counted, one_line};
 
-/// Look at what metier works with here: roots and index
+/// Look at what metier works with here: roots, index, and how well scripts are contained
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier doctor
-  metier doctor --json | jq '.roots[] | select(.exists)'")]
+  metier doctor --json | jq '.roots[] | select(.exists)'
+  metier doctor --json | jq '.sandbox[] | select(.active | not)'")]
 pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
@@ -30,6 +33,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut skills = Skills::find(&args.catalog, output)?;
     skills.save(output)?;
     let problems = skills.catalog.problems();
+    let protections = metier_sandbox::probe(&Local::new());
     if args.json {
         let roots: Vec<Value> = skills.catalog.roots().iter().map(root_json).collect();
         let directory = skills.cache("catalog").map(|path| path.to_string_lossy().into_owned());
@@ -37,6 +41,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             "roots": roots,
             "index": { "directory": directory },
             "problems": problems,
+            "sandbox": match &protections {
+                Ok(found) => Value::Array(found.iter().map(protection_json).collect()),
+                Err(error) => json!({ "error": error.to_string(), "code": error.code() }),
+            },
         }))?;
     } else {
         for report in skills.catalog.roots() {
@@ -46,15 +54,63 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             Some(directory) => output.row("index", &directory.to_string_lossy())?,
             None => output.row("index", "none: every skill is read each time")?,
         }
+        sandbox(&protections, output)?;
         for problem in problems {
             let (path, message) = (problem.path.to_string_lossy(), &problem.message);
             output.row("problem", &one_line(&format!("{path}: {}: {message}", problem.code)))?;
         }
-        let what =
-            if problems.is_empty() { "all is well".to_owned() } else { counted(problems.len(), "problem") };
+        let missing = protections.as_ref().map_or(1, |found| found.missing().count());
+        let what = match (problems.len(), missing) {
+            (0, 0) => "all is well".to_owned(),
+            (0, missing) => format!("{} of the sandbox missing", counted(missing, "protection")),
+            (problems, _) => counted(problems, "problem"),
+        };
         output.summary(what)?;
     }
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Findings })
+}
+
+fn protection_json(found: &Finding) -> Value {
+    json!({
+        "protection": found.protection,
+        "active": found.active,
+        "detail": found.detail,
+        "remedy": (!found.active).then(|| found.protection.remedy()),
+    })
+}
+
+/// Each protection for this user, and what would enable a missing one.
+fn sandbox(protections: &Result<Protections, SandboxError>, output: &mut Output) -> anyhow::Result<()> {
+    let found = match protections {
+        Ok(found) => found,
+        Err(error) => {
+            output.row("sandbox", &one_line(&format!("no script can be run: {error}")))?;
+            return Ok(());
+        }
+    };
+    for (index, one) in found.iter().enumerate() {
+        let key = if index == 0 { "sandbox" } else { "" };
+        let state = if one.active { "yes" } else { "NO" };
+        let text = format!("{:<19} {state:<3} {} ({})", one.protection, one.protection.purpose(), one.detail);
+        output.row(key, &text)?;
+    }
+    let missing: Vec<&Finding> = found.missing().collect();
+    if missing.is_empty() {
+        output.row("", "scripts of every tier can be run")?;
+        return Ok(());
+    }
+    let core = missing.iter().all(|one| !Strictness::Core.needs(one.protection));
+    let who = if core {
+        "scripts of builtin and org can be run, of user after an approval, of third_party not"
+    } else {
+        "no script can be run"
+    };
+    output.row("", who)?;
+    let remedies: BTreeSet<&str> = missing.iter().map(|one| one.protection.remedy()).collect();
+    for remedy in remedies {
+        output.row("to mend", remedy)?;
+    }
+    Ok(())
 }
 
 /// How large the index file of a root is, if it is there.

@@ -1,7 +1,7 @@
 //! One run: messages from the launcher, output, deadlines; ends only when nothing is left.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::mem::take;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -18,9 +18,10 @@ use super::cgroup::Group;
 use super::launch;
 use super::measure::{Tried, measure};
 use crate::SandboxError;
+use crate::capture::Capture;
 use crate::control::{self, Received};
 use crate::error::Missing;
-use crate::executor::{Captured, Ending, Job, Limit, Outcome, Sink, Stream, Usage};
+use crate::executor::{Ending, Job, Limit, Outcome, Sink, Usage};
 use crate::plan::{GO, Hit, Plan, Reply, Step};
 use crate::profile::Network;
 use crate::protection::{Protection, Protections};
@@ -32,7 +33,7 @@ const SETUP: Duration = Duration::from_secs(30);
 
 /// Why an attempt came to nothing.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(crate) enum Failed {
     /// Protections that cannot be had; perhaps it can do without.
     Missing(Vec<Missing>),
     /// Anything else.
@@ -54,13 +55,6 @@ impl From<SandboxError> for Failed {
     }
 }
 
-/// A stream that is read until its end or its limit.
-struct Pipe {
-    end: Option<File>,
-    captured: Captured,
-    stream: Stream,
-}
-
 /// A job that runs, or is about to.
 pub(super) struct Run<'a> {
     job: &'a Job,
@@ -68,7 +62,7 @@ pub(super) struct Run<'a> {
     control: OwnedFd,
     child: Child,
     group: Option<Group>,
-    pipes: [Pipe; 2],
+    capture: Option<Capture>,
     input: Option<(File, usize)>,
     proxy: Option<Proxy>,
     protections: Protections,
@@ -79,7 +73,8 @@ pub(super) struct Run<'a> {
     begun: Duration,
 }
 
-fn now() -> Duration {
+/// Time that only goes forward.
+pub(crate) fn now() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
@@ -99,11 +94,7 @@ impl<'a> Run<'a> {
             control,
             child,
             group,
-            pipes: [Stream::Output, Stream::Errors].map(|stream| Pipe {
-                end: None,
-                captured: Captured::default(),
-                stream,
-            }),
+            capture: None,
             input: None,
             proxy: None,
             protections: Protections::default(),
@@ -147,10 +138,7 @@ impl<'a> Run<'a> {
         let streams = [file.as_fd(), inner_input.as_fd(), output.1.as_fd(), errors.1.as_fd()];
         let all: Vec<BorrowedFd<'_>> = streams.into_iter().chain(doors.iter().map(AsFd::as_fd)).collect();
         control::send(&self.control, b"plan", &all)?;
-        for (pipe, end) in self.pipes.iter_mut().zip([output.0, errors.0]) {
-            rustix::io::ioctl_fionbio(&end, true)?;
-            pipe.end = Some(end.into());
-        }
+        self.capture = Some(Capture::new(output.0, errors.0, self.job.profile.limits.output)?);
         if let Some(end) = outer_input {
             rustix::io::ioctl_fionbio(&end, true)?;
             self.input = Some((end.into(), 0));
@@ -168,8 +156,9 @@ impl<'a> Run<'a> {
     pub(super) fn to_end(mut self, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let talked = self.talk(sink);
         self.stop();
-        // What was still under way when it ended.
-        while self.pipes.iter().any(|pipe| pipe.end.is_some()) && self.read_once(sink) {}
+        if let Some(capture) = &mut self.capture {
+            capture.drain(sink);
+        }
         if let Some(failed) = self.failed.take() {
             return Err(failed);
         }
@@ -185,8 +174,7 @@ impl<'a> Run<'a> {
         if let Some(hit) = late.filter(|_| by_itself) {
             self.ending = Some(Ending::Limit(limit(hit)));
         }
-        let [output, errors] = &mut self.pipes;
-        let (output, errors) = (take(&mut output.captured), take(&mut errors.captured));
+        let (output, errors) = self.capture.as_mut().map(Capture::take).unwrap_or_default();
         let connections = self.proxy.take().map(Proxy::finish).unwrap_or_default();
         Ok(Outcome {
             ending: self.ending.unwrap_or(Ending::Killed(libc::SIGKILL)),
@@ -208,8 +196,10 @@ impl<'a> Run<'a> {
                 return Ok(());
             }
             self.write_input();
-            self.read_once(sink);
-            if self.pipes.iter().any(|pipe| pipe.captured.cut) {
+            if let Some(capture) = &mut self.capture {
+                capture.read_once(sink);
+            }
+            if self.capture.as_ref().is_some_and(Capture::is_cut) {
                 self.ending = Some(Ending::Limit(Limit::Output));
                 return Ok(());
             }
@@ -248,8 +238,7 @@ impl<'a> Run<'a> {
         let mut open: Vec<PollFd<'_>> = vec![PollFd::new(&self.control, PollFlags::IN)];
         let cancel = self.job.cancel.event();
         open.extend(cancel.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN)));
-        let ends = self.pipes.iter().filter_map(|pipe| pipe.end.as_ref());
-        open.extend(ends.map(|end| PollFd::new(end, PollFlags::IN)));
+        open.extend(self.capture.iter().flat_map(Capture::ends));
         open.extend(self.input.as_ref().map(|(end, _)| PollFd::new(end, PollFlags::OUT)));
         let wall = self.job.profile.limits.wall;
         let left = self.started.map_or(TICK, |started| wall.saturating_sub(now() - started));
@@ -262,31 +251,6 @@ impl<'a> Run<'a> {
         }
         let is_ready = |index: usize| open.get(index).is_some_and(|one| !one.revents().is_empty());
         Ok(Ready { control: is_ready(0), cancelled: cancel.is_some() && is_ready(1) })
-    }
-
-    /// Takes what there is; whether there was anything.
-    fn read_once(&mut self, sink: &mut dyn Sink) -> bool {
-        let most = usize::try_from(self.job.profile.limits.output).unwrap_or(usize::MAX);
-        let mut buffer = [0; 16 << 10];
-        let mut any = false;
-        for pipe in &mut self.pipes {
-            let Some(end) = &mut pipe.end else { continue };
-            match end.read(&mut buffer) {
-                Ok(0) => pipe.end = None,
-                Ok(length) => {
-                    any = true;
-                    let room = most - pipe.captured.bytes.len();
-                    let kept = &buffer[..length.min(room)];
-                    pipe.captured.cut |= length > room;
-                    pipe.captured.bytes.extend_from_slice(kept);
-                    sink.take(pipe.stream, kept);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => any = true,
-                Err(_) => pipe.end = None,
-            }
-        }
-        any
     }
 
     fn write_input(&mut self) {

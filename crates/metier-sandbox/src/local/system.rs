@@ -1,7 +1,7 @@
 //! What of this system a script needs to run programs: its programs and libraries, a few files of /etc, a few devices.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::plan::{Bind, Kind, Mode, Raw};
 
@@ -65,6 +65,12 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("/etc/resolv.conf", "# there are no names to ask for here\n"),
 ];
+
+/// The paths of this system that every script can read: programs, libraries and their settings.
+pub fn system_paths() -> Vec<PathBuf> {
+    let all = PROGRAMS.iter().chain(SETTINGS).map(PathBuf::from);
+    all.filter(|path| path.symlink_metadata().is_ok()).collect()
+}
 
 /// The system as far as a script may see it.
 pub(super) fn tree(mode: Mode) -> Tree {

@@ -183,7 +183,8 @@ fn the_skill_can_be_read_and_not_changed() {
     fs::write(skill.path().join("data"), "data").unwrap();
     let mut profile = common::profile(work.path());
     profile.add_skill(Place::pin(skill.path()).unwrap());
-    let script = "cd \"$METIER_SKILL_DIR\" && sh scripts/tool.sh; echo x >new; echo x >>data; rm data; ls \"$CLAUDE_SKILL_DIR\"";
+    let script = "cd \"$METIER_SKILL_DIR\" && sh scripts/tool.sh
+        echo x >new; echo x >>data; rm data; ls \"$CLAUDE_SKILL_DIR\"";
     let outcome = common::sh(profile, script);
     assert_eq!(text(&outcome.output.bytes), "tool of scripts: data\ndata\nscripts\n");
     assert_eq!(text(&outcome.errors.bytes).matches("Read-only file system").count(), 3);

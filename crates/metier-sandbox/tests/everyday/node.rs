@@ -10,8 +10,10 @@ const fs = require("fs"), path = require("path"), os = require("os");
 fs.mkdirSync("a/b", { recursive: true });
 fs.writeFileSync("a/b/file", "text");
 fs.cpSync("a", path.join(os.tmpdir(), "copy"), { recursive: true });
-fs.promises.readFile("/tmp/copy/b/file", "utf8").then(console.log).then(() => fs.createReadStream("a/b/file").pipe(fs.createWriteStream("streamed")).on("finish", () =>
-  console.log(fs.readdirSync(".").join(), fs.statSync("streamed").size)));
+fs.promises.readFile("/tmp/copy/b/file", "utf8").then(console.log).then(() => {
+  const stream = fs.createReadStream("a/b/file").pipe(fs.createWriteStream("streamed"));
+  stream.on("finish", () => console.log(fs.readdirSync(".").join(), fs.statSync("streamed").size));
+});
 "# => "text\na,streamed 4";
 
     watching_files: r#"
@@ -61,7 +63,8 @@ server.listen(0, "127.0.0.1", async () => {
   const url = `http://localhost:${server.address().port}/x`;
   console.log(await (await fetch(url)).text());
   http.get(url.replace("localhost", "127.0.0.1"), { agent: false }, (response) => {
-    response.on("data", (data) => console.log(`${data}`)).on("end", () => { server.close(); server.closeAllConnections(); });
+    response.on("data", (data) => console.log(`${data}`));
+    response.on("end", () => { server.close(); server.closeAllConnections(); });
   });
 });
 "# => "you asked for /x\nyou asked for /x";
@@ -69,8 +72,9 @@ server.listen(0, "127.0.0.1", async () => {
     machine: r#"
 const os = require("os");
 console.log(os.cpus().length > 0, os.userInfo().username, os.hostname(), os.homedir(), os.tmpdir());
-console.log(os.totalmem() > 0, os.loadavg().length, Object.keys(os.networkInterfaces()).join(), process.memoryUsage().rss > 0);
-"# => "true skill sandbox.invalid /tmp /tmp\ntrue 3 lo true";
+console.log(os.totalmem() > 0, os.loadavg().length, Object.keys(os.networkInterfaces()).join());
+console.log(process.memoryUsage().rss > 0);
+"# => "true skill sandbox.invalid /tmp /tmp\ntrue 3 lo\ntrue";
 
     crypto: r#"
 const crypto = require("crypto"), zlib = require("zlib");

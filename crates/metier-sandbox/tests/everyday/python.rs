@@ -11,11 +11,11 @@ print(subprocess.run(["tr", "a-z", "A-Z"], input="hi", capture_output=True, text
 print(subprocess.check_output("echo $((6 * 7))", shell=True, text=True).strip())
 "# => "HI\n42";
 
-    multiprocessing_pool: r#"
+    multiprocessing_pool: r"
 from multiprocessing import Pool
 with Pool(2) as pool:
     print(pool.map(abs, range(-3, 0)))
-"# => "[3, 2, 1]";
+" => "[3, 2, 1]";
 
     multiprocessing_process_and_queue: r#"
 from multiprocessing import Process, Queue
@@ -49,7 +49,7 @@ if __name__ == "__main__":
         print(pool.apply(sum, ([1, 2],)))
 "# => "3";
 
-    multiprocessing_shared_memory: r#"
+    multiprocessing_shared_memory: r"
 from multiprocessing import Process
 from multiprocessing.shared_memory import SharedMemory
 def child(name):
@@ -63,7 +63,7 @@ process.join()
 print(memory.buf[0])
 memory.close()
 memory.unlink()
-"# => "7";
+" => "7";
 
     process_pool_executor: r#"
 from concurrent.futures import ProcessPoolExecutor
@@ -71,11 +71,11 @@ with ProcessPoolExecutor(2) as pool:
     print(list(pool.map(len, ["a", "bb"])))
 "# => "[1, 2]";
 
-    thread_pool_executor: r#"
+    thread_pool_executor: r"
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(8) as pool:
     print(sum(pool.map(lambda n: n * n, range(10))))
-"# => "285";
+" => "285";
 
     threads: r"
 import threading
@@ -207,7 +207,7 @@ epoll.register(reader, select.EPOLLIN)
 print(select.select([reader], [], [], 5)[0] == [reader], len(poll.poll(5000)), len(epoll.poll(5)))
 "# => "True 1 1";
 
-    signal_handlers: r#"
+    signal_handlers: r"
 import os, signal
 def handler(number, _): print(signal.Signals(number).name, flush=True)
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM):
@@ -216,7 +216,7 @@ os.kill(os.getpid(), signal.SIGTERM)
 signal.raise_signal(signal.SIGUSR1)
 signal.setitimer(signal.ITIMER_REAL, 0.01)
 signal.pause()
-"# => "SIGTERM\nSIGUSR1\nSIGALRM";
+" => "SIGTERM\nSIGUSR1\nSIGALRM";
 
     machine: r#"
 import os, platform, resource

@@ -64,7 +64,8 @@ while True:
     too_large_a_file: File, |limits| limits.file = 8 * MIB, BASH, "exec cat /dev/zero >f";
     too_large_a_file_of_a_child: File, |limits| limits.file = 8 * MIB, BASH, "cat /dev/zero >f";
     too_large_a_sparse_file: File, |limits| limits.file = 8 * MIB, BASH, "exec truncate -s 10G f";
-    writing_far_behind_the_end: File, |limits| limits.file = 8 * MIB, BASH, "exec dd if=/dev/zero of=f bs=1 count=1 seek=10G";
+    writing_far_behind_the_end: File, |limits| limits.file = 8 * MIB, BASH,
+        "exec dd if=/dev/zero of=f bs=1 count=1 seek=10G";
 }
 
 goes_well! {

@@ -90,12 +90,13 @@ files = [open('/dev/null') for _ in range(900)]
 time.sleep(0.1)
 ";
     many_processes_that_inherit_pipes: |limits| limits.processes = 80, PYTHON, "
-import os
+import os, time
 pipes = [os.pipe() for _ in range(30)]
 for reader, _ in pipes:
     if os.fork() == 0:
         os.read(reader, 1)
         os._exit(0)
+time.sleep(0.2)
 for _, writer in pipes: os.write(writer, b'x')
 for _ in pipes: os.wait()
 ";

@@ -73,3 +73,12 @@ fn as_long_as_allowed() {
     let outcome = ends("cpu", Ending::Limit(Cpu), |limits| limits.cpu = SECOND, BASH, "while :; do :; done");
     assert!(outcome.usage.cpu >= SECOND, "{:?}", outcome.usage.cpu);
 }
+
+/// Also when not the script itself, or its first process, was the one to end it.
+#[test]
+fn what_was_used_is_told_however_it_ended() {
+    let script = "x=$(printf %5000000s); while :; do :; done";
+    let outcome = ends("used", Ending::Limit(Wall), |limits| limits.wall = SECOND, BASH, script);
+    assert!(outcome.usage.cpu >= SECOND / 10, "{:?}", outcome.usage);
+    assert!(outcome.usage.memory >= 5_000_000, "{:?}", outcome.usage);
+}
