@@ -7,16 +7,16 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::SandboxError;
 use crate::capture::Capture;
 use crate::executor::{Ending, Executor, Job, Limit, Outcome, Sink, Usage};
-use crate::local::now;
 use crate::profile::{Network, Place, Profile};
 use crate::protection::{Protection, Protections};
+use crate::stopwatch::Stopwatch;
 
 /// Runs jobs in containers of an image that has the programs they need.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl Container {
                 format!("--ulimit=fsize={0}:{0}", limits.file),
                 format!("--ulimit=nofile={0}:{0}", limits.open_files),
                 format!("--ulimit=nproc={0}:{0}", limits.processes),
-                format!("--ulimit=cpu={0}:{0}", seconds),
+                format!("--ulimit=cpu={seconds}:{seconds}"),
                 "--ulimit=core=0:0".into(),
                 "--hostname=sandbox.invalid".into(),
             ]
@@ -154,7 +154,7 @@ impl Container {
 
 impl Executor for Container {
     fn run(&self, job: &Job, sink: &mut dyn Sink) -> Result<Outcome, SandboxError> {
-        let name = format!("metier-{}-{:x}", std::process::id(), now().as_nanos());
+        let name = name();
         let mut child = self
             .command()
             .args(self.arguments(job, &name)?)
@@ -170,8 +170,8 @@ impl Executor for Container {
         let limits = &job.profile.limits;
         let mut capture = Capture::new(output.into(), errors.into(), limits.output)
             .map_err(|error| self.error(error.to_string()))?;
-        let started = now();
-        let early = wait(job, &mut capture, sink, started);
+        let watch = Stopwatch::start();
+        let early = wait(job, &mut capture, sink, watch);
         if early.is_some() {
             self.kill(&name, &mut child);
         }
@@ -189,7 +189,7 @@ impl Executor for Container {
             code if code > 128 && code < 165 => by_signal(code - 128),
             code => Ending::Exited(code),
         });
-        let usage = Usage { wall: now() - started, ..Usage::default() };
+        let usage = Usage { wall: watch.elapsed(), ..Usage::default() };
         let protections = asked(&job.profile);
         Ok(Outcome {
             ending,
@@ -201,6 +201,16 @@ impl Executor for Container {
             connections: Vec::new(),
         })
     }
+}
+
+/// A name that no other container has.
+fn name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut random = [0; 8];
+    // Without it the name is still ours alone among the processes that run now.
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("metier-{}-{number}-{:016x}", std::process::id(), u64::from_ne_bytes(random))
 }
 
 /// Hands the input over, from a thread: it may be more than a pipe holds.
@@ -216,13 +226,13 @@ fn feed(child: &mut Child, job: &Job) -> Option<std::thread::JoinHandle<()>> {
 }
 
 /// Reads until it has ended; or says why it has to be ended.
-fn wait(job: &Job, capture: &mut Capture, sink: &mut dyn Sink, started: Duration) -> Option<Ending> {
+fn wait(job: &Job, capture: &mut Capture, sink: &mut dyn Sink, watch: Stopwatch) -> Option<Ending> {
     while !capture.is_done() {
         let cancel = job.cancel.event();
         let mut open: Vec<PollFd<'_>> =
             cancel.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN)).into_iter().collect();
         open.extend(capture.ends());
-        let left = job.profile.limits.wall.saturating_sub(now() - started);
+        let left = job.profile.limits.wall.saturating_sub(watch.elapsed());
         let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         let _ = poll(&mut open, Some(&timeout));
         if cancel.is_some() && open.first().is_some_and(|event| !event.revents().is_empty()) {
@@ -233,7 +243,7 @@ fn wait(job: &Job, capture: &mut Capture, sink: &mut dyn Sink, started: Duration
         if capture.is_cut() {
             return Some(Ending::Limit(Limit::Output));
         }
-        if now() - started >= job.profile.limits.wall {
+        if watch.elapsed() >= job.profile.limits.wall {
             return Some(Ending::Limit(Limit::Wall));
         }
     }

@@ -65,14 +65,7 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
 
 /// Becomes the launcher if this process was started as one, and then never returns.
 ///
-/// A program that runs scripts with [`Local`](crate::Local) calls this first in `main`, before it starts threads:
-///
-/// ```no_run
-/// fn main() {
-///     metier_sandbox::launch_if_asked();
-///     // …
-/// }
-/// ```
+/// A program that runs scripts with [`Local`](crate::Local) calls this first in `main`, before it starts threads.
 pub fn launch_if_asked() {
     if std::env::args_os().next().as_deref() == Some(OsStr::new(NAME)) {
         launch();

@@ -22,6 +22,7 @@ mod protection;
 mod proxy;
 mod script;
 mod seccomp;
+mod stopwatch;
 mod sys;
 
 pub use container::Container;

@@ -26,8 +26,8 @@ use crate::{SandboxError, sys};
 
 use self::cgroup::Group;
 use self::planted::Protected;
+pub(crate) use self::supervise::Failed;
 use self::supervise::Run;
-pub(crate) use self::supervise::{Failed, now};
 pub use self::system::system_paths;
 
 /// Runs jobs on this machine, contained by the kernel.
@@ -89,7 +89,7 @@ impl Local {
             .spawn()
             .map_err(|error| launch("starting the launcher", error))?;
         let run = Run::start(job, plan, control, child, group)?;
-        let mut outcome = run.to_end(sink)?;
+        let mut outcome = run.finish(sink)?;
         outcome.planted = protected.set_aside_new();
         Ok(outcome)
     }
@@ -215,10 +215,9 @@ fn plan(
     }
     let network = match &profile.network {
         Network::Host => Net::Host,
-        Network::None => Net::None,
-        // A loopback of one's own needs a network of one's own.
         Network::Loopback if mode == Mode::Full => Net::Loopback,
-        Network::Loopback => Net::None,
+        // A loopback of one's own needs a network of one's own.
+        Network::None | Network::Loopback => Net::None,
         Network::Proxy(_) => Net::Proxy,
     };
     let bounded = |by_group: bool, most: u64| (!by_group && mode != Mode::Unprotected).then_some(most);

@@ -150,8 +150,8 @@ impl Default for Limits {
     fn default() -> Self {
         const MIB: u64 = 1 << 20;
         Self {
-            wall: Duration::from_secs(120),
-            cpu: Duration::from_secs(120),
+            wall: Duration::from_mins(2),
+            cpu: Duration::from_mins(2),
             memory: 1024 * MIB,
             processes: 256,
             file: 1024 * MIB,

@@ -174,8 +174,7 @@ impl Strictness {
     pub const fn of_tier(tier: Tier) -> Self {
         match tier {
             Tier::Builtin | Tier::Org => Self::Core,
-            // A tier that is new to us is trusted least.
-            _ => Self::Every,
+            Tier::User | Tier::ThirdParty => Self::Every,
         }
     }
 
@@ -183,7 +182,7 @@ impl Strictness {
     pub const fn floor_of_tier(tier: Tier) -> Self {
         match tier {
             Tier::Builtin | Tier::Org | Tier::User => Self::Core,
-            _ => Self::Every,
+            Tier::ThirdParty => Self::Every,
         }
     }
 

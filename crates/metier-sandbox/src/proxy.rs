@@ -244,20 +244,19 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     if let Some(inner) = address.to_ipv4_mapped() {
         return is_public_v4(inner);
     }
-    let [a, b, c, d, e, f, g, h] = address.segments();
+    let segments = address.segments();
     let inner = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
-    match (a, b) {
+    match segments {
         // Other ways to write an address of the old kind.
-        (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => inner(g, h),
-        (0x2002, _) => inner(b, c),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => inner(high, low),
         // Documentation, Teredo and other special uses.
-        (0x2001, b) if b < 0x200 || b == 0xdb8 => false,
-        (0x3fff, b) if b < 0x1000 => false,
+        [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
+        [0x3fff, second, ..] if second < 0x1000 => false,
         // All that is given out so far.
-        _ => a & 0xe000 == 0x2000,
+        [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 

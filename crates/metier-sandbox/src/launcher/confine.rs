@@ -131,14 +131,15 @@ pub(super) fn seccomp(plan: &Plan) -> Result<(), Failure> {
 
 /// One instruction as one number, to send it.
 pub(crate) fn pack(instruction: &sock_filter) -> u64 {
-    let [a, b] = instruction.code.to_le_bytes();
-    let [e, f, g, h] = instruction.k.to_le_bytes();
-    u64::from_le_bytes([a, b, instruction.jt, instruction.jf, e, f, g, h])
+    u64::from(instruction.code)
+        | u64::from(instruction.jt) << 16
+        | u64::from(instruction.jf) << 24
+        | u64::from(instruction.k) << 32
 }
 
 fn unpack(packed: u64) -> sock_filter {
-    let [a, b, jt, jf, e, f, g, h] = packed.to_le_bytes();
-    sock_filter { code: u16::from_le_bytes([a, b]), jt, jf, k: u32::from_le_bytes([e, f, g, h]) }
+    let [low, high, jt, jf, k @ ..] = packed.to_le_bytes();
+    sock_filter { code: u16::from_le_bytes([low, high]), jt, jf, k: u32::from_le_bytes(k) }
 }
 
 /// Tries what must be refused now: by Landlock, and by the filter.

@@ -26,6 +26,7 @@ use crate::plan::{GO, Hit, Plan, Reply, Step};
 use crate::profile::Network;
 use crate::protection::{Protection, Protections};
 use crate::proxy::Proxy;
+use crate::stopwatch::Stopwatch;
 
 /// How often cgroups are asked, and how long setting up may take.
 const TICK: Duration = Duration::from_millis(25);
@@ -69,14 +70,8 @@ pub(super) struct Run<'a> {
     failed: Option<Failed>,
     ending: Option<Ending>,
     usage: Usage,
-    started: Option<Duration>,
-    begun: Duration,
-}
-
-/// Time that only goes forward.
-pub(crate) fn now() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    started: Option<Stopwatch>,
+    begun: Stopwatch,
 }
 
 impl<'a> Run<'a> {
@@ -102,7 +97,7 @@ impl<'a> Run<'a> {
             ending: None,
             usage: Usage::default(),
             started: None,
-            begun: now(),
+            begun: Stopwatch::start(),
         };
         if let Err(error) = run.hand_over() {
             run.stop();
@@ -153,7 +148,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs it to its end.
-    pub(super) fn to_end(mut self, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
+    pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let talked = self.talk(sink);
         self.stop();
         if let Some(capture) = &mut self.capture {
@@ -221,12 +216,12 @@ impl<'a> Run<'a> {
 
     fn check_time(&mut self) {
         let Some(started) = self.started else {
-            if now() - self.begun > SETUP {
+            if self.begun.elapsed() > SETUP {
                 self.failed = Some(launch("it took too long", io::ErrorKind::TimedOut).into());
             }
             return;
         };
-        self.usage.wall = now() - started;
+        self.usage.wall = started.elapsed();
         if self.usage.wall >= self.job.profile.limits.wall {
             self.ending = Some(Ending::Limit(Limit::Wall));
         } else if let Some(hit) = self.group.as_ref().and_then(Group::hit) {
@@ -241,7 +236,7 @@ impl<'a> Run<'a> {
         open.extend(self.capture.iter().flat_map(Capture::ends));
         open.extend(self.input.as_ref().map(|(end, _)| PollFd::new(end, PollFlags::OUT)));
         let wall = self.job.profile.limits.wall;
-        let left = self.started.map_or(TICK, |started| wall.saturating_sub(now() - started));
+        let left = self.started.map_or(TICK, |started| wall.saturating_sub(started.elapsed()));
         let timeout = if self.group.is_some() { left.min(TICK) } else { left };
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
@@ -299,7 +294,7 @@ impl<'a> Run<'a> {
             Reply::Ended { code, signal, hit, cpu_ms, memory, written } => {
                 let started = self.started.unwrap_or(self.begun);
                 self.usage =
-                    Usage { wall: now() - started, cpu: Duration::from_millis(cpu_ms), memory, written };
+                    Usage { wall: started.elapsed(), cpu: Duration::from_millis(cpu_ms), memory, written };
                 self.ending = Some(match (hit, code, signal) {
                     (Some(hit), _, _) => Ending::Limit(limit(hit)),
                     (None, Some(code), _) => Ending::Exited(code),
@@ -319,7 +314,7 @@ impl<'a> Run<'a> {
         let missing: Vec<Missing> =
             lacking.map(|found| Missing::new(found.protection, found.detail.clone())).collect();
         if missing.is_empty() {
-            self.started = Some(now());
+            self.started = Some(Stopwatch::start());
             return control::send(&self.control, &[GO], &[]);
         }
         self.failed = Some(Failed::Error(SandboxError::Missing { missing }));
