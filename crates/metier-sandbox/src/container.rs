@@ -252,8 +252,9 @@ fn wait(job: &Job, capture: &mut Capture, sink: &mut dyn Sink, watch: Stopwatch)
 
 const fn by_signal(signal: i32) -> Ending {
     match signal {
-        libc::SIGXCPU => Ending::Limit(Limit::Cpu),
-        libc::SIGXFSZ => Ending::Limit(Limit::File),
+        // The same numbers on every system that engines run programs on, which is Linux.
+        24 => Ending::Limit(Limit::Cpu),
+        25 => Ending::Limit(Limit::File),
         signal => Ending::Killed(signal),
     }
 }

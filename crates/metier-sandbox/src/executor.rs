@@ -1,12 +1,11 @@
 //! What is run and what became of it, whoever runs it.
 
 use std::ffi::OsString;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::EventfdFlags;
 use serde::Serialize;
 
 use crate::SandboxError;
@@ -66,12 +65,12 @@ impl Job {
 
 /// Ends jobs from another thread.
 #[derive(Debug, Clone)]
-pub struct Cancel(Option<Arc<OwnedFd>>);
+pub struct Cancel(Option<Arc<(PipeReader, PipeWriter)>>);
 
 impl Cancel {
     /// One that can be triggered.
     pub fn new() -> io::Result<Self> {
-        Ok(Self(Some(Arc::new(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))))
+        Ok(Self(Some(Arc::new(io::pipe()?))))
     }
 
     /// One that never is.
@@ -81,13 +80,15 @@ impl Cancel {
 
     /// Ends every job that has this, now and later.
     pub fn cancel(&self) {
-        if let Some(event) = &self.0 {
-            let _ = rustix::io::write(event, &1_u64.to_ne_bytes());
+        if let Some(pipe) = &self.0 {
+            // Nobody reads it; that there is something to read is enough. Once there is, more changes nothing.
+            let _ = (&pipe.1).write(b".");
         }
     }
 
+    /// What can be read from once it is triggered.
     pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
-        self.0.as_ref().map(AsFd::as_fd)
+        self.0.as_ref().map(|pipe| pipe.0.as_fd())
     }
 }
 

@@ -10,28 +10,45 @@
 
 mod capture;
 mod container;
-mod control;
 mod error;
 mod executor;
-mod launcher;
-mod local;
-mod plan;
-mod probe;
 mod profile;
 mod protection;
-mod proxy;
 mod script;
-mod seccomp;
 mod stopwatch;
+
+#[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
+mod launcher;
+#[cfg(target_os = "linux")]
+mod local;
+#[cfg(target_os = "linux")]
+mod plan;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+mod proxy;
+#[cfg(target_os = "linux")]
+mod seccomp;
+#[cfg(target_os = "linux")]
 mod sys;
 
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+
 pub use container::Container;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Local, launch_if_asked, probe, system_paths};
 pub use error::{Missing, SandboxError};
 pub use executor::{
     Cancel, Captured, Connection, Ending, Executor, Job, Limit, Outcome, Planted, Sink, Stream, Usage,
 };
+#[cfg(target_os = "linux")]
 pub use launcher::launch_if_asked;
+#[cfg(target_os = "linux")]
 pub use local::{Local, system_paths};
+#[cfg(target_os = "linux")]
 pub use probe::probe;
 pub use profile::{Destination, Limits, Network, Place, Profile};
 pub use protection::{Finding, Protection, Protections, Strictness};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,12 @@ impl Place {
         &self.path
     }
 
+    /// Whether what was opened is this very one.
+    pub(crate) fn is(&self, opened: &Metadata) -> bool {
+        (opened.dev(), opened.ino()) == (self.device, self.inode)
+    }
+
+    #[cfg(target_os = "linux")]
     pub(crate) const fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }

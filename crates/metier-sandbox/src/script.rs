@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::SandboxError;
 use crate::executor::{Ending, Executor, Job};
@@ -63,7 +64,7 @@ impl Script {
             return Err(not("only files of the skill can be run, by their path in it"));
         }
         let mut file = open_beneath(skill, path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP | libc::EXDEV) => not("it is a link, or behind one"),
+            Some(number) if number == Errno::LOOP.raw_os_error() => not("it is a link, or behind one"),
             _ => not(&error.to_string()),
         })?;
         let metadata = file.metadata().map_err(|error| not(&error.to_string()))?;
@@ -152,17 +153,29 @@ for text in needed:
         print(text)
 "#;
 
+/// Opens a file of a skill, each part of its path by itself and none of them a link.
 fn open_beneath(skill: &Place, path: &Path) -> io::Result<File> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let directory = rustix::fs::openat2(rustix::fs::CWD, skill.path(), flags, Mode::empty(), links)?;
-    let stat = rustix::fs::fstat(&directory)?;
-    if (stat.st_dev, stat.st_ino) != skill.identity() {
-        return Err(io::Error::from_raw_os_error(libc::ELOOP));
+    let plain = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut directory: File =
+        rustix::fs::open(skill.path(), plain | OFlags::DIRECTORY, Mode::empty())?.into();
+    if !skill.is(&directory.metadata()?) {
+        return Err(Errno::LOOP.into());
     }
-    // Without waiting: it could be a pipe.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    Ok(rustix::fs::openat2(directory, path, flags, Mode::empty(), links | ResolveFlags::BENEATH)?.into())
+    let mut parts = path.components().filter(|part| *part != Component::CurDir).peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_some() {
+            let next =
+                rustix::fs::openat(&directory, part.as_os_str(), plain | OFlags::DIRECTORY, Mode::empty());
+            // A link that is asked to be a directory is said to be none.
+            let tell = |error| if error == Errno::NOTDIR { Errno::LOOP } else { error };
+            directory = next.map_err(tell)?.into();
+        } else {
+            // Without waiting: it could be a pipe.
+            let flags = plain | OFlags::NONBLOCK | OFlags::NOCTTY;
+            return Ok(rustix::fs::openat(&directory, part.as_os_str(), flags, Mode::empty())?.into());
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
 }
 
 /// The program that the first line names, looked for by name inside: paths differ from machine to machine.

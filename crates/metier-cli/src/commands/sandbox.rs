@@ -44,8 +44,9 @@ Examples:
   metier sandbox run --skill skills/pdf --work out -- python3 skills/pdf/scripts/fill.py
   metier sandbox run --wall 5 --memory 256M --json -- sh -c 'sleep 60'
   metier sandbox run --network proxy --allow-host example.org:443 -- curl https://example.org")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 struct RunArgs {
-    /// The tier whose profile it runs under: builtin, org, user or third_party
+    /// The tier whose profile it runs under: builtin, org, user or `third_party`
     #[arg(long, value_name = "TIER", default_value = "third_party")]
     profile: Tier,
 
@@ -84,7 +85,7 @@ struct RunArgs {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Do with Landlock and the system call filter where there are no namespaces; not for third_party
+    /// Do with Landlock and the system call filter where there are no namespaces; not for `third_party`
     #[arg(long)]
     weaker: bool,
 

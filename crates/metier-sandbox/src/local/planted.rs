@@ -1,5 +1,6 @@
 //! Files that other programs obey, made by a script where there were none: moved aside before anything obeys them.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -26,10 +27,11 @@ impl Protected {
             let at = |source: io::Error| SandboxError::Path { path: place.path().to_owned(), source };
             let directory = open(CWD, place.path(), ResolveFlags::NO_SYMLINKS)
                 .map_err(|_| SandboxError::Swapped { path: place.path().to_owned() })?;
-            let stat = rustix::fs::fstat(&directory).map_err(|error| at(error.into()))?;
-            if (stat.st_dev, stat.st_ino) != place.identity() {
+            let directory = File::from(directory);
+            if !place.is(&directory.metadata().map_err(at)?) {
                 return Err(SandboxError::Swapped { path: place.path().to_owned() });
             }
+            let directory = OwnedFd::from(directory);
             for path in &profile.protected {
                 if exists(&directory, path) {
                     present.push(path.clone());
