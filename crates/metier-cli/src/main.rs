@@ -36,7 +36,8 @@ Examples:
   metier validate --fix skills/     and mend what has one obvious fix
   metier list                       every skill that can be used here
   metier search 'fill in a form'    the skills that fit
-  metier show code-review           what a skill says and what it costs")]
+  metier show code-review           what a skill says and what it costs
+  metier sandbox run -- ls -la      a command in the sandbox that scripts run in")]
 struct Cli {
     /// Print results and errors only: no summaries, no hints
     #[arg(long, short, global = true)]

@@ -16,6 +16,8 @@ mod new;
 mod policy;
 #[path = "cli/reference.rs"]
 mod reference;
+#[path = "cli/sandbox.rs"]
+mod sandbox;
 #[path = "cli/search.rs"]
 mod search;
 #[path = "cli/show.rs"]

@@ -51,6 +51,7 @@ fn every_example_prints_what_the_document_says() {
         "docs/diagnostics.md",
         "docs/search.md",
         "docs/policy.md",
+        "docs/sandbox.md",
     ] {
         // The examples of a document run one after the other, in a place with what they speak of.
         let place = tempfile::tempdir().unwrap();

@@ -8,7 +8,10 @@
 //! The launcher ends when init has ended, and ends init when metier is gone.
 
 mod confine;
+mod endings;
+mod growth;
 mod init;
+mod memory;
 mod root;
 mod usage;
 
@@ -29,6 +32,9 @@ use crate::sys::{self, Fork};
 
 /// The name that the binary is started again with.
 pub(crate) const NAME: &str = "metier-launcher";
+
+/// Processes that a user may start beside a script, where both are counted together.
+const ROOM: u64 = 64;
 
 /// Where the socket is while the sandbox is set up.
 const CONTROL: i32 = 3;
@@ -161,7 +167,7 @@ fn supervise(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), Failure> {
             drop(owners);
             let waited = wait(init, control);
             if plan.mode != Mode::Full {
-                usage::kill_descendants();
+                endings::kill_descendants(ROOM + plan.bounds.processes_of_user);
             }
             waited.during(Step::Other, "waiting for the first process")
         }

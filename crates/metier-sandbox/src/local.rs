@@ -230,7 +230,8 @@ fn plan(
         files: limits.files,
         tmp: limits.tmp,
         open_files: limits.open_files,
-        processes_of_user: limits.processes + 2,
+        // More than the watch allows, so that it sees who goes beyond.
+        processes_of_user: limits.processes + 8,
     };
     let filters = if mode == Mode::Unprotected { Vec::new() } else { filters(network, mode, group)? };
     Ok(Plan {

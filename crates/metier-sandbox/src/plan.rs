@@ -183,6 +183,8 @@ pub(crate) enum Reply {
     Failed { step: Step, what: String, path: Option<Raw>, errno: i32 },
     /// From the first process inside, which is root's: its ids are to be written by metier.
     MapIds,
+    /// From the first process inside, before the script's is made.
+    Init,
     /// The script waits to be started. The sender is the script's process.
     Ready { landlock: bool, seccomp: bool },
     /// The listener for the proxy comes with this.
@@ -193,3 +195,5 @@ pub(crate) enum Reply {
 
 /// What metier says to go on.
 pub(crate) const GO: u8 = b'g';
+/// What metier says to end the script, and to tell what it used.
+pub(crate) const END: u8 = b'e';

@@ -1,8 +1,8 @@
 //! The system call filters: data, and how it becomes programs for the kernel.
 //!
-//! Two filters in a row. The first lets through the calls in [`ALLOWED`] and answers all others as a kernel would
-//! that does not have them, so that programs fall back to older ones (`clone3`, `openat2`, `io_uring_setup`). The
-//! second refuses some of those calls by their arguments ([`refused`]). A call in another word size ends the program.
+//! Filters in a row. One lets through the calls in [`ALLOWED`] and answers all others as a kernel would
+//! that does not have them, so that programs fall back to older ones (`clone3`, `openat2`, `io_uring_setup`). Another
+//! refuses some of those calls by their arguments ([`refused`]). A call in another word size ends the program.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,10 @@ pub(crate) fn filters(needs: Needs) -> Result<Vec<BpfProgram>, FilterError> {
     let allowed = allowed.map(|call| (*call, Vec::new())).collect();
     let by_number = SeccompFilter::new(allowed, errno(libc::ENOSYS), SeccompAction::Allow, arch)?;
     let by_argument = SeccompFilter::new(refused(needs)?, SeccompAction::Allow, errno(libc::EPERM), arch)?;
-    Ok(vec![by_argument.try_into()?, by_number.try_into()?])
+    // What is reserved is not counted as written; programs that cannot reserve write.
+    let reserving = BTreeMap::from([(libc::SYS_fallocate, Vec::new())]);
+    let reserving = SeccompFilter::new(reserving, SeccompAction::Allow, errno(libc::EOPNOTSUPP), arch)?;
+    Ok(vec![reserving.try_into()?, by_argument.try_into()?, by_number.try_into()?])
 }
 
 /// A condition on the argument at `index`. Only 32 bits of it, as the kernel takes all of these, so that bits above
@@ -262,7 +265,7 @@ mod tests {
             for namespaces in [false, true] {
                 for counted_memory in [false, true] {
                     let filters = filters(Needs { network, namespaces, counted_memory }).unwrap();
-                    assert_eq!(filters.len(), 2);
+                    assert_eq!(filters.len(), 3);
                     // The kernel takes 4096 instructions.
                     assert!(filters.iter().all(|filter| filter.len() < 2000));
                 }

@@ -11,11 +11,11 @@ mod common;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use metier_sandbox::{Ending, Job, Limit, Limits, Outcome, Profile, Sink, Stream};
+use metier_sandbox::{Ending, Executor, Job, Limit, Limits, Outcome, Profile, Sink, Stream};
 
 /// A test for each row: a name, the limit, what is different from the usual limits, and the script.
 macro_rules! ends_at {
@@ -121,10 +121,11 @@ fn measured(name: &str, mut profile: Profile, language: &[&str], script: &str) -
     );
     assert_eq!(left, 0, "processes are left");
     assert!(took < SENSIBLE, "it took {took:?}");
+    // What is watched is looked at now and then, and less often on a loaded machine.
     assert!(usage.memory < 2 * limits.memory + 64 * MIB, "{} MiB of memory", usage.memory / MIB);
     assert!(usage.cpu < limits.cpu + Duration::from_secs(2), "{:?} of CPU time", usage.cpu);
-    assert!(usage.written < limits.disk + 64 * MIB, "{} MiB written", usage.written / MIB);
-    assert!(on_disk < limits.disk + 64 * MIB, "{} MiB on disk", on_disk / MIB);
+    assert!(usage.written < 2 * limits.disk + 64 * MIB, "{} MiB written", usage.written / MIB);
+    assert!(on_disk < 2 * limits.disk + 64 * MIB, "{} MiB on disk", on_disk / MIB);
     for captured in [&outcome.output, &outcome.errors] {
         assert!(captured.bytes.len() as u64 <= limits.output, "{} bytes of output", captured.bytes.len());
     }
@@ -161,22 +162,21 @@ fn space(directory: &Path) -> u64 {
 /// Without this, `running` might find nothing because it looks wrongly.
 #[test]
 fn what_runs_is_found_while_it_runs() {
-    struct Look(usize);
+    struct Look(PathBuf, usize);
     impl Sink for Look {
         fn take(&mut self, _: Stream, _: &[u8]) {
-            self.0 = running("looked-for");
+            self.1 = running("looked-for");
+            fs::write(&self.0, "go on\n").unwrap();
         }
     }
     let work = common::work();
-    let mut profile = common::profile(work.path());
+    let mut profile = small(work.path());
     profile.environment.insert(MARK.into(), "looked-for".into());
-    let mut job =
-        Job::new(profile, "/bin/sh", vec!["-c".into(), "cat & cat & echo started; wait; read -r x".into()]);
-    job.input = b"x\n".to_vec();
-    let mut look = Look(0);
-    let outcome = metier_sandbox::Executor::run(&common::local(), &job, &mut look).unwrap();
-    assert_eq!(outcome.ending, Ending::Exited(0));
-    assert!(look.0 > 0);
+    let script = "mkfifo door; sleep 60 & echo started; read -r go <door";
+    let job = Job::new(profile, "/bin/sh", vec!["-c".into(), script.into()]);
+    let mut look = Look(work.path().join("door"), 0);
+    let outcome = common::local().run(&job, &mut look).unwrap();
+    assert_eq!((outcome.ending, look.1), (Ending::Exited(0), 2));
     assert_eq!(running("looked-for"), 0);
 }
 

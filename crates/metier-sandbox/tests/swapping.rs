@@ -1,7 +1,9 @@
-//! A path that is swapped while a script is launched leads nowhere: the script runs where it should, or not at all.
+//! A path that is swapped before or while a script is launched leads nowhere: the script runs where it should, or not
+//! at all.
 //!
 //! Somebody exchanges the work directory, the skill, what is above or in them with something of theirs, as fast as
-//! they can, while scripts are launched there; `METIER_LAUNCHES` says how many, for each of the two modes.
+//! they can, while scripts are launched there; `METIER_LAUNCHES` says how many, with every protection and without
+//! namespaces.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "the report is for people")]
@@ -12,9 +14,9 @@ mod filter;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,28 +30,16 @@ use crate::filter::{Lacking, Only};
 const SECRET: &str = "the secret that is outside";
 const ORIGINAL: &str = "this is the right directory";
 
-/// What is exchanged, and with what.
-struct Swap {
-    what: &'static str,
-    with: With,
-}
-
-enum With {
-    /// A link to this.
-    Link(&'static str),
-    /// This itself.
-    Directory(&'static str),
-}
-
-const SWAPS: [Swap; 8] = [
-    Swap { what: "parent/work", with: With::Link("outside/work") },
-    Swap { what: "parent/work", with: With::Directory("outside/work") },
-    Swap { what: "parent", with: With::Link("outside") },
-    Swap { what: "parent", with: With::Directory("outside") },
-    Swap { what: "parent/skill", with: With::Link("outside/skill") },
-    Swap { what: "parent/skill", with: With::Directory("outside/skill") },
-    Swap { what: "parent/work/.git", with: With::Link("outside/work/.git") },
-    Swap { what: "parent/work/.git/hooks", with: With::Link("outside/work/.git/hooks") },
+/// What is exchanged with something of the outside, and whether a link to that takes its place or that itself.
+const SWAPS: [(&str, &str, bool); 8] = [
+    ("parent/work", "outside/work", true),
+    ("parent/work", "outside/work", false),
+    ("parent", "outside", true),
+    ("parent", "outside", false),
+    ("parent/skill", "outside/skill", true),
+    ("parent/skill", "outside/skill", false),
+    ("parent/work/.git", "outside/work/.git", true),
+    ("parent/work/.git/hooks", "outside/work/.git/hooks", true),
 ];
 
 /// Reads and writes wherever something of the outside may be. Its name is the number of the launch.
@@ -62,7 +52,8 @@ for place in . "$METIER_SKILL_DIR" .git .git/hooks; do
 done
 "#;
 
-/// The right directories and those of the outside, with a handle on each, wherever it may be by now.
+/// The right directories and those of the outside, with a handle on each, wherever it may be by now. Everybody may
+/// change everything in them, so that nothing but the sandbox keeps a script from it.
 struct Ground {
     base: TempDir,
     original: OwnedFd,
@@ -73,17 +64,22 @@ struct Ground {
 impl Ground {
     fn new() -> Self {
         let base = common::work();
+        let write = |path: PathBuf, text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o666)).unwrap();
+        };
         for top in ["parent", "outside"] {
-            for directory in ["work", "work/.git", "work/.git/hooks", "skill"] {
+            for directory in ["", "work", "work/.git", "work/.git/hooks", "skill"] {
                 let directory = base.path().join(top).join(directory);
-                fs::create_dir_all(&directory).unwrap();
-                fs::write(directory.join("victim"), "untouched").unwrap();
+                fs::create_dir(&directory).unwrap();
+                fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+                write(directory.join("victim"), "untouched");
                 if top == "outside" {
-                    fs::write(directory.join("secret"), SECRET).unwrap();
+                    write(directory.join("secret"), SECRET);
                 }
             }
         }
-        fs::write(base.path().join("parent/work/original"), ORIGINAL).unwrap();
+        write(base.path().join("parent/work/original"), ORIGINAL);
         let open = |path: &str| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             rustix::fs::open(base.path().join(path), flags, Mode::empty()).unwrap()
@@ -98,6 +94,21 @@ impl Ground {
         profile.add_skill(pin("skill"));
         profile.strictness = strictness;
         profile
+    }
+
+    /// The two paths to exchange.
+    fn swap(&self, (what, with, by_link): (&str, &str, bool)) -> (PathBuf, PathBuf) {
+        let (what, with) = (self.base.path().join(what), self.base.path().join(with));
+        if !by_link {
+            return (what, with);
+        }
+        let link = what.with_file_name("other");
+        symlink(with, &link).unwrap();
+        (what, link)
+    }
+
+    fn contents(&self) -> [BTreeMap<PathBuf, String>; 3] {
+        [&self.original, &self.skill, &self.outside].map(contents)
     }
 }
 
@@ -119,15 +130,17 @@ fn contents(directory: &OwnedFd) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Exchanges two paths until it is stopped; leaves them as they were.
-fn keep_swapping(one: &Path, other: &Path, stop: &AtomicBool) -> u64 {
-    let exchange = || rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
-    let mut count = 0;
-    while !stop.load(Ordering::Relaxed) || count % 2 == 1 {
-        exchange();
-        count += 1;
+fn exchange((one, other): &(PathBuf, PathBuf)) {
+    rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+}
+
+/// Ends the swapping, also when a test fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
-    count
 }
 
 /// How launches ended.
@@ -138,41 +151,48 @@ struct Tally {
     escapes: Vec<String>,
 }
 
+type Run = fn(&Job) -> Result<Outcome, SandboxError>;
+
+/// With every protection, and without namespaces.
+const MODES: [(&str, Strictness, Run); 2] = [
+    ("with every protection", Strictness::Every, |job| common::local().run(job, &mut ())),
+    ("without namespaces", Strictness::Core, |job| {
+        let lacking = Lacking::new(libc::SYS_unshare, Only::Bit(0, libc::CLONE_NEWNS), libc::EPERM);
+        let result = lacking.during(|| common::local().run(job, &mut ()));
+        assert!(!result.as_ref().is_ok_and(|outcome| outcome.protections.has(Protection::MountNamespace)));
+        result
+    }),
+];
+
+fn job(profile: &Profile, number: usize) -> Job {
+    let arguments = ["-c", SCRIPT, &number.to_string()].map(OsString::from).to_vec();
+    Job::new(profile.clone(), "/bin/sh", arguments)
+}
+
 /// Launches some scripts while one thing is swapped.
-fn launch(
-    swap: &Swap,
-    launches: usize,
-    strictness: Strictness,
-    around: &(impl Around + Sync),
-    tally: &mut Tally,
-) {
+fn launch(swap: (&str, &str, bool), launches: usize, strictness: Strictness, run: Run, tally: &mut Tally) {
     let ground = Ground::new();
-    let base = ground.base.path();
-    let other = match swap.with {
-        With::Directory(path) => base.join(path),
-        With::Link(path) => {
-            let link = base.join(swap.what).with_file_name("other");
-            symlink(base.join(path), &link).unwrap();
-            link
-        }
-    };
     let profile = ground.profile(strictness);
-    let before = [&ground.original, &ground.skill, &ground.outside].map(contents);
+    let paths = ground.swap(swap);
+    let before = ground.contents();
     let stop = AtomicBool::new(false);
     let results: Vec<_> = std::thread::scope(|scope| {
-        let swapper = scope.spawn(|| keep_swapping(&base.join(swap.what), &other, &stop));
-        let one = |number: usize| {
-            let arguments = ["-c", SCRIPT, &number.to_string()].map(OsString::from).to_vec();
-            let job = Job::new(profile.clone(), "/bin/sh", arguments);
-            around.run(&job)
-        };
-        let results = (0..launches).map(one).collect();
-        stop.store(true, Ordering::Relaxed);
+        let at_end = Stop(&stop);
+        let swapper = scope.spawn(|| {
+            let mut count = 0;
+            // Leaves everything as it was.
+            while !stop.load(Ordering::Relaxed) || count % 2 == 1 {
+                exchange(&paths);
+                count += 1;
+            }
+            count
+        });
+        let results = (0..launches).map(|number| run(&job(&profile, number))).collect();
+        drop(at_end);
         assert!(swapper.join().unwrap() > 100, "nothing was swapped");
         results
     });
-    let after = [&ground.original, &ground.skill, &ground.outside].map(contents);
-    let escaped = |what: String| format!("{} for {:?}: {what}", swap.what, other.strip_prefix(base).unwrap());
+    let after = ground.contents();
     for (number, result) in results.iter().enumerate() {
         match result {
             Ok(outcome) => {
@@ -181,75 +201,100 @@ fn launch(
                 let is_right = output.contains(ORIGINAL) && !output.contains(SECRET);
                 let is_marked = after[0].contains_key(Path::new(&format!("mark-{number}")));
                 if !is_right || !is_marked {
-                    tally.escapes.push(escaped(format!("it ran elsewhere: {outcome:?}")));
+                    let errors = String::from_utf8_lossy(&outcome.errors.bytes);
+                    tally.escapes.push(format!("{swap:?}: it ran elsewhere: {output}\n{errors}"));
                 }
             }
             Err(
                 SandboxError::Swapped { .. } | SandboxError::Path { .. } | SandboxError::ProtectedLink { .. },
             ) => tally.refused += 1,
-            Err(error) => panic!("{}", escaped(format!("refused for another reason: {error:?}"))),
+            Err(error) => panic!("{swap:?}: refused for another reason: {error:?}"),
         }
     }
-    let mut work = after[0].clone();
-    // What a script may change is only in the work directory itself, and in `.git` where that is not protected.
-    work.retain(|path, _| !path.file_name().unwrap().to_string_lossy().starts_with("mark-"));
-    for (path, text) in &mut work {
-        let is_allowed = strictness == Strictness::Core || path.parent() != Some(Path::new(".git/hooks"));
-        if let (true, true, Some(then)) = (is_allowed, path.ends_with("victim"), before[0].get(path)) {
-            text.clone_from(then);
-        }
-    }
-    for (now, then) in [(&work, &before[0]), (&after[1], &before[1]), (&after[2], &before[2])] {
-        if now != then {
-            tally.escapes.push(escaped(format!("{now:#?} was {then:#?}")));
+    for (place, (then, now)) in before.iter().zip(&after).enumerate() {
+        // The script's work directory is the first. Without a file tree of its own, nothing in it is protected.
+        let is_protected = |path: &Path| strictness == Strictness::Every && path.starts_with(".git/hooks");
+        let is_written = |path: &Path| path.ends_with("victim") || path.to_string_lossy().contains("/mark-");
+        let may_differ = |path: &Path| {
+            let path = Path::new("/").join(path);
+            place == 0 && is_written(&path) && !is_protected(path.strip_prefix("/").unwrap())
+        };
+        let but_those = |tree: &BTreeMap<PathBuf, String>| {
+            tree.clone().into_iter().filter(|(path, _)| !may_differ(path)).collect::<BTreeMap<_, _>>()
+        };
+        let (then, now) = (but_those(then), but_those(now));
+        if then != now {
+            tally.escapes.push(format!("{swap:?}: {now:#?}\nwas {then:#?}"));
         }
     }
 }
 
-/// How a job is run.
-trait Around {
-    fn run(&self, job: &Job) -> Result<Outcome, SandboxError>;
-}
-
-impl<F: Fn(&Job) -> Result<Outcome, SandboxError>> Around for F {
-    fn run(&self, job: &Job) -> Result<Outcome, SandboxError> {
-        self(job)
-    }
-}
-
-fn launch_all(name: &str, strictness: Strictness, run: &(impl Around + Sync)) {
+fn launch_all((name, strictness, run): (&str, Strictness, Run)) {
     #[expect(clippy::disallowed_methods, reason = "a person asks for more launches by a variable")]
     let launches: usize = std::env::var("METIER_LAUNCHES").map_or(60, |text| text.parse().unwrap());
     let mut tally = Tally::default();
-    for (index, swap) in SWAPS.iter().enumerate() {
+    for (index, swap) in SWAPS.into_iter().enumerate() {
         // As many for each, and the rest for the first ones.
         let share = launches / SWAPS.len() + usize::from(index < launches % SWAPS.len());
         launch(swap, share, strictness, run, &mut tally);
     }
+    let Tally { ran, refused, escapes } = tally;
     println!(
-        "swapping, {name}: {launches} launches, {} ran, {} refused, {} escapes",
-        tally.ran,
-        tally.refused,
-        tally.escapes.len()
+        "swapping, {name}: {launches} launches, {ran} ran, {refused} refused, {} escapes",
+        escapes.len()
     );
-    assert!(tally.escapes.is_empty(), "{}", tally.escapes.join("\n"));
-    assert!(tally.refused > launches / 20, "the swapper hardly ever came in time");
-    assert!(tally.ran > 0, "nothing ran, so that nothing is known");
+    assert!(escapes.is_empty(), "{name}: {} escapes\n{}", escapes.len(), escapes.join("\n"));
+    assert!(refused > launches / 20, "{name}: the swapper hardly ever came in time");
+    assert!(ran > 0, "{name}: nothing ran, so that nothing is known");
 }
 
 #[test]
 fn nothing_escapes_by_swapping() {
-    launch_all("every protection", Strictness::Every, &|job: &Job| common::local().run(job, &mut ()));
+    launch_all(MODES[0]);
 }
 
 #[test]
 fn nothing_escapes_by_swapping_without_namespaces() {
-    let lacking = Lacking::new(libc::SYS_unshare, Only::Bit(0, libc::CLONE_NEWNS), libc::EPERM);
-    launch_all("without namespaces", Strictness::Core, &|job: &Job| {
-        let result = lacking.during(|| common::local().run(job, &mut ()));
-        assert!(!result.as_ref().is_ok_and(|outcome| outcome.protections.has(Protection::MountNamespace)));
-        result
-    });
+    launch_all(MODES[1]);
+}
+
+/// What is swapped for good, after it was chosen and before the launch.
+#[test]
+fn what_was_swapped_is_refused() {
+    for (name, strictness, run) in MODES {
+        for swap in SWAPS {
+            // Without a file tree of its own, what is in the work directory is not looked at.
+            if strictness == Strictness::Core && swap.0.contains(".git") {
+                continue;
+            }
+            let ground = Ground::new();
+            let profile = ground.profile(strictness);
+            exchange(&ground.swap(swap));
+            let result = run(&job(&profile, 0));
+            let is_refused = matches!(
+                result,
+                Err(SandboxError::Swapped { .. }
+                    | SandboxError::Path { .. }
+                    | SandboxError::ProtectedLink { .. })
+            );
+            assert!(is_refused, "{name}, {swap:?}: {result:?}");
+        }
+    }
+}
+
+/// A link where something is to be protected, or on the way there: what it leads to cannot be.
+#[test]
+fn protected_links_are_refused() {
+    let links =
+        [(".git", "elsewhere"), (".git", "/nowhere"), (".claude", "elsewhere"), ("AGENTS.md", "original")];
+    for (link, target) in links {
+        let work = common::work();
+        fs::create_dir_all(work.path().join("elsewhere/hooks")).unwrap();
+        fs::write(work.path().join("original"), "").unwrap();
+        symlink(target, work.path().join(link)).unwrap();
+        let result = common::local().run(&job(&common::profile(work.path()), 0), &mut ());
+        assert!(matches!(result, Err(SandboxError::ProtectedLink { .. })), "{link} to {target}: {result:?}");
+    }
 }
 
 #[test]

@@ -183,10 +183,15 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
         io::stdin().lock().read_to_end(&mut job.input).context("reading standard input")?;
     }
     output.flush()?;
-    let outcome = Local::new().run(&job, &mut Through { is_silent: args.json, is_cut: false })?;
+    let mut through = Through { is_silent: args.json, is_cut: false, is_open_line: false };
+    let outcome = Local::new().run(&job, &mut through)?;
     if args.json {
         output.json(&as_json(&outcome))?;
     } else {
+        // What metier says itself begins on a line of its own.
+        if through.is_open_line && says_something(&outcome) {
+            output.complaint("");
+        }
         report(&outcome, output)?;
     }
     Ok(exit(outcome.ending))
@@ -283,6 +288,8 @@ impl LimitArgs {
 struct Through {
     is_silent: bool,
     is_cut: bool,
+    /// Whether the last that was printed did not end its line.
+    is_open_line: bool,
 }
 
 impl Sink for Through {
@@ -302,9 +309,16 @@ impl Sink for Through {
             Stream::Output => write(&mut io::stdout().lock(), io::stdout().is_terminal()),
             Stream::Errors => write(&mut io::stderr().lock(), io::stderr().is_terminal()),
         };
+        self.is_open_line = bytes.last() != Some(&b'\n');
         // Whoever read it has gone.
         self.is_cut = done.is_err();
     }
+}
+
+fn says_something(outcome: &Outcome) -> bool {
+    matches!(outcome.ending, Ending::Limit(_))
+        || !outcome.planted.is_empty()
+        || outcome.protections.missing().next().is_some()
 }
 
 fn report(outcome: &Outcome, output: &mut Output) -> io::Result<()> {

@@ -186,7 +186,8 @@ fn a_skill_is_shown_by_name_and_by_id() {
 fn doctor_says_what_it_works_with() {
     let place = project();
     insta::with_settings!({filters => vec![
-        (r"index \d+ kB", "index N kB"), (r"[0-9a-f]{32}\.index", "HASH.index")
+        (r"index \d+ kB", "index N kB"), (r"[0-9a-f]{32}\.index", "HASH.index"),
+        (r"user id \d+", "user id N"), (r"version \d+", "version N"), (r"\((cgroup v\d|watched)\)", "(HOW)")
     ]}, {
         insta::assert_snapshot!("doctor", place.transcript_at_home(&["doctor"]));
     });

@@ -17,6 +17,8 @@ fn help_is_as_shown() {
         "approvals",
         "policy",
         "policy check",
+        "sandbox",
+        "sandbox run",
         "config",
         "doctor",
         "digest",

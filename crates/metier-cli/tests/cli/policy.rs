@@ -389,7 +389,7 @@ fn under_organisation(place: &Place, policy: &str, args: &[&str]) -> Output {
 
 /// Whether this machine lets a process have an `/etc` of its own; `scripts/test` says so when it does not.
 fn can_be_organisation() -> bool {
-    !std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES")
+    !crate::support::skips_namespaces()
 }
 
 #[test]

@@ -13,13 +13,15 @@ use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::sock_filter;
 
+use super::endings::tasks_of;
 use super::root::UNREADABLE;
-use super::{During, Failure};
-use crate::plan::{Bounds, Kind, Mode, Net, Plan, Step};
+use super::{During, Failure, ROOM};
+use crate::plan::{Kind, Mode, Net, Plan, Step};
 use crate::sys;
 
 /// Bounds each process by what the kernel offers.
-pub(super) fn limit(bounds: &Bounds, mode: Mode) -> io::Result<()> {
+pub(super) fn limit(plan: &Plan) -> io::Result<()> {
+    let bounds = &plan.bounds;
     // Whole seconds are all the kernel counts; the watch is finer, and this is behind it.
     let cpu = bounds.cpu_ms.div_ceil(1000) + 1;
     let mut limits = vec![
@@ -33,9 +35,11 @@ pub(super) fn limit(bounds: &Bounds, mode: Mode) -> io::Result<()> {
         (Resource::Nice, 0),
         (Resource::Sigpending, 1024),
     ];
-    if mode == Mode::Full {
-        // Counted per user namespace; elsewhere it would count what else this user runs.
-        limits.push((Resource::Nproc, bounds.processes_of_user));
+    // Counted per user namespace; elsewhere together with what else this user runs.
+    let others =
+        if plan.mode == Mode::Full { 0 } else { ROOM + tasks_of(rustix::process::getuid().as_raw()) };
+    if plan.mode != Mode::Unprotected {
+        limits.push((Resource::Nproc, bounds.processes_of_user + others));
     }
     for (resource, most) in limits {
         // What is already lower stays: it cannot be raised, and need not be.

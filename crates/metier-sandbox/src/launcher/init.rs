@@ -2,24 +2,27 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitySet, UnshareFlags};
 
 use super::root::{self, Owners};
-use super::usage::{self, Watch};
-use super::{During, Failure, confine, tell, wait_for_go};
+use super::usage::Watch;
+use super::{During, Failure, ROOM, confine, endings, tell, wait_for_go};
 use crate::control;
-use crate::plan::{Hit, Mode, Net, Plan, Reply, Step};
+use crate::plan::{END, GO, Hit, Mode, Net, Plan, Reply, Step};
 use crate::sys::{self, Fork};
 
 /// How often the limits are looked at.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// How long the script may need to take a word that is for it.
+const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 
 /// Where programs look for a proxy.
 const PROXY: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
@@ -28,7 +31,7 @@ const PROXY: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy",
 pub(super) fn run(plan: &Plan, control: BorrowedFd<'_>, launcher: Pid, owners: Owners) -> i32 {
     match prepare(plan, control, launcher, owners) {
         Ok(Some(script)) => {
-            let reply = watch(plan, script);
+            let reply = watch(plan, control, script);
             control::reply(control, &reply, &[]);
             0
         }
@@ -83,6 +86,8 @@ fn prepare(
                 .during(Step::Other, "tying to the launcher")?;
         }
     }
+    // Metier waits for this very process, whatever becomes of the launcher.
+    control::reply(control, &Reply::Init, &[]);
     let script = match sys::fork().during(Step::Other, "starting the script's process")? {
         Fork::Child => {
             let Err(failure) = become_script(plan, control, proxy);
@@ -98,8 +103,9 @@ fn prepare(
         drop(sys::own(number));
     }
     if plan.mode == Mode::Full {
-        // To read how much processes use that hide from others.
-        confine::keep_only(CapabilitySet::SYS_PTRACE).during(Step::Other, "dropping capabilities")?;
+        // To see how much is used by processes that hide from others, and in directories that are closed.
+        let kept = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
+        confine::keep_only(kept).during(Step::Other, "dropping capabilities")?;
     }
     Ok(Some(script))
 }
@@ -133,7 +139,7 @@ fn become_script(
     proxy: Option<u16>,
 ) -> Result<std::convert::Infallible, Failure> {
     rustix::process::setsid().during(Step::Other, "starting a session")?;
-    confine::limit(&plan.bounds, plan.mode).during(Step::Other, "setting resource limits")?;
+    confine::limit(plan).during(Step::Other, "setting resource limits")?;
     let mut active = (false, false);
     let mut command = Command::new(plan.program.text());
     command.args(plan.arguments.iter().map(crate::plan::Raw::text)).env_clear();
@@ -160,7 +166,7 @@ fn become_script(
 }
 
 /// Reaps and watches until the script has ended or reached a limit; then nothing is left of it.
-fn watch(plan: &Plan, script: Pid) -> Reply {
+fn watch(plan: &Plan, control: BorrowedFd<'_>, script: Pid) -> Reply {
     let signals = sys::child_signals();
     let mut watch = Watch::new(plan);
     let (mut code, mut signal, mut hit) = (None, None, None);
@@ -170,32 +176,50 @@ fn watch(plan: &Plan, script: Pid) -> Reply {
             signal = status.terminating_signal();
             break;
         }
-        match &signals {
-            Ok(signals) => {
-                let mut open = [PollFd::new(signals, PollFlags::IN)];
-                let _ = poll(&mut open, Some(&TICK));
-                // What is in it does not matter, only that it is there again for the next child.
-                let _ = rustix::io::read(signals, &mut [0_u8; 512]);
-            }
-            Err(_) => {
-                let _ = rustix::thread::nanosleep(&TICK);
-            }
-        }
+        let is_told = wait(signals.as_ref().ok(), control);
         hit = watch.check();
+        if is_told {
+            break;
+        }
     }
-    if hit.is_none() {
+    if hit.is_none() && (code.is_some() || signal.is_some()) {
         hit = watch.last_check().or_else(|| by_signal(code, signal));
     }
-    end_all(plan.mode);
+    end_all(plan);
     let usage = watch.peak();
     Reply::Ended { code, signal, hit, cpu_ms: usage.cpu_ms, memory: usage.memory, written: usage.written }
+}
+
+/// Waits until a child has ended, or it is time to look again; whether metier says to end.
+fn wait(signals: Option<&OwnedFd>, control: BorrowedFd<'_>) -> bool {
+    let mut open = vec![PollFd::from_borrowed_fd(control, PollFlags::IN)];
+    open.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
+    let _ = poll(&mut open, Some(&TICK));
+    if let Some(signals) = signals {
+        // What is in it does not matter, only that it is there again for the next child.
+        let _ = rustix::io::read(signals, &mut [0_u8; 512]);
+    }
+    if open[0].revents().is_empty() {
+        return false;
+    }
+    // Only looked at: the word to go on is the script's, which shares the socket until it starts.
+    let mut word = [0];
+    match rustix::net::recv(control, &mut word, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((length, _)) if length > 0 && word == [GO] => {
+            let _ = rustix::thread::nanosleep(&MOMENT);
+            false
+        }
+        Ok((length, _)) => length == 0 || word == [END],
+        Err(_) => false,
+    }
 }
 
 /// A limit that the kernel itself enforced, as the script's end or as a shell reports it of its child.
 fn by_signal(code: Option<i32>, signal: Option<i32>) -> Option<Hit> {
     match signal.or_else(|| code.filter(|code| *code > 128).map(|code| code - 128)) {
         Some(libc::SIGXFSZ) => Some(Hit::File),
-        Some(libc::SIGXCPU) => Some(Hit::Cpu),
+        // Of CPU time the watch knows itself, unless it was the kernel's limit, which is a second behind.
+        Some(libc::SIGXCPU) if signal.is_some() => Some(Hit::Cpu),
         _ => None,
     }
 }
@@ -212,12 +236,12 @@ fn reap(script: Pid) -> Option<WaitStatus> {
 }
 
 /// Ends every process that the script has left.
-fn end_all(mode: Mode) {
-    if mode == Mode::Full {
+fn end_all(plan: &Plan) {
+    if plan.mode == Mode::Full {
         // To PID 1 this means every process of its namespace but itself.
         let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
         while matches!(rustix::process::wait(WaitOptions::empty()), Ok(_) | Err(rustix::io::Errno::INTR)) {}
     } else {
-        usage::kill_descendants();
+        endings::kill_descendants(ROOM + plan.bounds.processes_of_user);
     }
 }

@@ -108,6 +108,12 @@ impl Group {
         (count(&self.processes, "pids.events", "max") > 0).then_some(Hit::Processes)
     }
 
+    /// The most memory that was in use at a time.
+    pub(super) fn most_memory(&self) -> Option<u64> {
+        let file = if self.version == 2 { "memory.peak" } else { "memory.max_usage_in_bytes" };
+        fs::read_to_string(self.memory.as_ref()?.join(file)).ok()?.trim().parse().ok()
+    }
+
     /// Whether `process` is in it, with the bounds as they should be: how it is done.
     pub(super) fn bounds(&self, process: Pid, limits: &Limits) -> (Option<String>, Option<String>) {
         let own =

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
 use rustix::net::Shutdown;
 use rustix::pipe::PipeFlags;
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::cgroup::Group;
 use super::launch;
@@ -22,7 +23,7 @@ use crate::capture::Capture;
 use crate::control::{self, Received};
 use crate::error::Missing;
 use crate::executor::{Ending, Job, Limit, Outcome, Sink, Usage};
-use crate::plan::{GO, Hit, Plan, Reply, Step};
+use crate::plan::{END, GO, Hit, Plan, Reply, Step};
 use crate::profile::Network;
 use crate::protection::{Protection, Protections};
 use crate::proxy::Proxy;
@@ -65,11 +66,14 @@ pub(super) struct Run<'a> {
     group: Option<Group>,
     capture: Option<Capture>,
     input: Option<(File, usize)>,
+    init: Option<OwnedFd>,
     proxy: Option<Proxy>,
     protections: Protections,
     failed: Option<Failed>,
     ending: Option<Ending>,
     usage: Usage,
+    /// Whether init has said how it ended.
+    is_told: bool,
     started: Option<Stopwatch>,
     begun: Stopwatch,
 }
@@ -91,11 +95,13 @@ impl<'a> Run<'a> {
             group,
             capture: None,
             input: None,
+            init: None,
             proxy: None,
             protections: Protections::default(),
             failed: None,
             ending: None,
             usage: Usage::default(),
+            is_told: false,
             started: None,
             begun: Stopwatch::start(),
         };
@@ -145,11 +151,20 @@ impl<'a> Run<'a> {
     fn stop(&mut self) {
         let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
         let _ = self.child.wait();
+        if let Some(init) = self.init.take() {
+            // Nothing is left when init is gone, and the launcher waits for that; but it may itself have been killed.
+            let _ = rustix::process::pidfd_send_signal(&init, Signal::KILL);
+            let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
+            while matches!(poll(&mut [PollFd::new(&init, PollFlags::IN)], Some(&patience)), Err(Errno::INTR))
+            {
+            }
+        }
     }
 
     /// Runs it to its end.
     pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let talked = self.talk(sink);
+        self.ask_what_was_used();
         self.stop();
         if let Some(capture) = &mut self.capture {
             capture.drain(sink);
@@ -162,6 +177,9 @@ impl<'a> Run<'a> {
             let status =
                 self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
             return Err(SandboxError::LauncherGone { status }.into());
+        }
+        if let Some(most) = self.group.as_ref().and_then(Group::most_memory) {
+            self.usage.memory = most;
         }
         // A bound of the group may have been reached so late that nobody asked any more.
         let late = self.group.as_ref().and_then(Group::hit);
@@ -180,6 +198,31 @@ impl<'a> Run<'a> {
             planted: Vec::new(),
             connections,
         })
+    }
+
+    /// Has a script that is to be ended ended by init, which knows what it used; without waiting long for it.
+    fn ask_what_was_used(&mut self) {
+        let ending = self.ending;
+        if self.started.is_none()
+            || self.is_told
+            || ending.is_none()
+            || control::send(&self.control, &[END], &[]).is_err()
+        {
+            return;
+        }
+        let patience = Timespec { tv_sec: 1, tv_nsec: 0 };
+        let is_answered = |run: &Self| {
+            let mut open = [PollFd::new(&run.control, PollFlags::IN)];
+            poll(&mut open, Some(&patience)).is_ok_and(|ready| ready > 0)
+        };
+        while !self.is_told && is_answered(self) {
+            let Ok(Some(message)) = control::receive(&self.control) else { break };
+            if self.answer(message).is_err() {
+                break;
+            }
+        }
+        // Why it was ended is what counts, not how.
+        self.ending = ending;
     }
 
     /// Until it has ended, or has to be ended.
@@ -241,7 +284,7 @@ impl<'a> Run<'a> {
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
         match poll(&mut open, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let is_ready = |index: usize| open.get(index).is_some_and(|one| !one.revents().is_empty());
@@ -279,6 +322,10 @@ impl<'a> Run<'a> {
                 std::fs::write(of("gid_map"), format!("{} {} 1", identity.inner.1, identity.outer.1))?;
                 control::send(&self.control, &[GO], &[])?;
             }
+            Reply::Init => {
+                let open = |pid| rustix::process::pidfd_open(pid, PidfdFlags::empty());
+                self.init = message.sender.map(open).transpose()?;
+            }
             Reply::Listener => {
                 if let (Network::Proxy(allowed), Some(listener)) =
                     (&self.job.profile.network, message.descriptors.into_iter().next())
@@ -293,6 +340,7 @@ impl<'a> Run<'a> {
             }
             Reply::Ended { code, signal, hit, cpu_ms, memory, written } => {
                 let started = self.started.unwrap_or(self.begun);
+                self.is_told = true;
                 self.usage =
                     Usage { wall: started.elapsed(), cpu: Duration::from_millis(cpu_ms), memory, written };
                 self.ending = Some(match (hit, code, signal) {
@@ -308,6 +356,8 @@ impl<'a> Run<'a> {
     /// Looks at what is in force; starts the script if that is enough.
     fn check_and_go(&mut self, script: Pid, tried: Tried) -> io::Result<()> {
         let limits = &self.job.profile.limits;
+        // When memory runs out, the kernel is to choose the script and not who watches it.
+        let _ = std::fs::write(format!("/proc/{}/oom_score_adj", script.as_raw_nonzero()), "1000");
         self.protections = measure(script, &self.plan, limits, self.group.as_ref(), tried);
         let strictness = self.job.profile.strictness;
         let lacking = self.protections.missing().filter(|found| strictness.needs(found.protection));

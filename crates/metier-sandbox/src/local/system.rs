@@ -58,6 +58,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("/etc/group", "root:x:0:\nskill:x:1000:\nnogroup:x:65534:\n"),
     ("/etc/hosts", "127.0.0.1 localhost sandbox.invalid\n::1 localhost\n"),
+    ("/etc/host.conf", "multi on\n"),
     ("/etc/hostname", "sandbox.invalid\n"),
     (
         "/etc/nsswitch.conf",

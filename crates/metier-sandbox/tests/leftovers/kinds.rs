@@ -105,8 +105,10 @@ wait()",
 if os.fork() == 0:
     say()
     while True:
-        if os.fork(): os._exit(0)
-        os.setsid()
+        try:
+            if os.fork(): os._exit(0)
+            os.setsid()
+        except OSError: pass
 wait()",
     ),
     Kind(

@@ -5,6 +5,12 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+// Not every suite needs all of it.
+const _: fn(u32, &str) -> Option<Below> = below_launcher;
+const _: fn(&str, &BTreeSet<Id>) -> Vec<Process> = alive;
+const _: fn(&str) -> bool = is_running;
+const _: fn(fn() -> bool) -> bool = soon;
+
 /// How long the kernel may take to end what somebody killed.
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -17,9 +23,9 @@ pub(crate) struct Process {
     pub(crate) parent: u32,
     pub(crate) is_zombie: bool,
     /// The first fifteen letters of the file it runs.
-    pub(crate) name: String,
+    name: String,
     /// What it was started with, all in one.
-    pub(crate) command: String,
+    command: String,
 }
 
 /// Every process.
@@ -44,8 +50,11 @@ fn process(pid: u32) -> Option<Process> {
     })
 }
 
+/// A launcher, and everything below it.
+type Below = (u32, BTreeSet<Id>);
+
 /// The launcher that `host` started for the script with this number, and everything below it.
-pub(crate) fn below_launcher(host: u32, number: &str) -> Option<(u32, BTreeSet<Id>)> {
+pub(crate) fn below_launcher(host: u32, number: &str) -> Option<Below> {
     let all = processes();
     let mut launcher = all.iter().find(|one| one.command.contains(number))?;
     while launcher.parent != host {
@@ -73,6 +82,11 @@ pub(crate) fn alive(number: &str, known: &BTreeSet<Id>) -> Vec<Process> {
     left(number, known).into_iter().filter(|one| !one.is_zombie).collect()
 }
 
+/// Whether a program of this name runs.
+pub(crate) fn is_running(name: &str) -> bool {
+    processes().iter().any(|one| one.name == name && !one.is_zombie)
+}
+
 /// A number that no other script has, as something to sleep for.
 pub(crate) fn number() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(1);
@@ -80,7 +94,8 @@ pub(crate) fn number() -> String {
 }
 
 /// Asks until it is so, for as long as the deadline; whether it has become so.
-pub(crate) fn soon(mut condition: impl FnMut() -> bool) -> bool {
+#[expect(clippy::disallowed_methods, reason = "the kernel does it when it does it")]
+pub(crate) fn soon<F: FnMut() -> bool>(mut condition: F) -> bool {
     let begun = Instant::now();
     while !condition() {
         if begun.elapsed() > DEADLINE {

@@ -21,7 +21,7 @@ while True: file.write(b'x' * (1 << 20))
     mapped_file: Disk, as_usual, PYTHON, "
 import mmap, os
 file = open('f', 'w+b')
-file.truncate(200 << 20)
+file.truncate(160 << 20)
 memory = mmap.mmap(file.fileno(), 0)
 for page in range(0, len(memory), 4096): memory[page] = 1
 import time

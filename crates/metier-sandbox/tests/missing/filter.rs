@@ -7,6 +7,11 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
+// Not every suite needs all of it.
+const _: fn(u8, i32) -> Only = Only::Is;
+const _: fn(u8) -> Only = Only::Some;
+const _: fn(Lacking, c_long, Option<Only>) -> Lacking = Lacking::and;
+
 /// Calls that fail, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Lacking {

@@ -1,0 +1,137 @@
+//! `metier sandbox run`: what a person sees of the sandbox. What it holds is tested in `metier-sandbox` and `escapes`.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use crate::support::Place;
+
+/// Runs a shell line in the sandbox, in a directory of its own.
+fn sh(options: &[&str], line: &str) -> String {
+    let place = Place::new();
+    place.write("work/here", "");
+    let fixed = ["sandbox", "run", "--work", "work"];
+    place.transcript(&[&fixed[..], options, &["--", "sh", "-c", line]].concat())
+}
+
+#[test]
+fn streams_and_codes_are_the_command_s() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    insta::assert_snapshot!("streams", sh(&[], "ls; echo message >&2; exit 7"));
+    insta::assert_snapshot!("signal", sh(&[], "kill -SEGV $$"));
+    insta::assert_snapshot!("limit", sh(&["--wall", "0.5"], "printf begun; sleep 100"));
+    insta::assert_snapshot!("no program", {
+        let place = Place::new();
+        place.transcript(&["sandbox", "run", "--", "no-such-program"])
+    });
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let place = Place::new();
+    let mut text = String::new();
+    for args in [
+        &["--work", "/"][..],
+        &["--work", "/usr/lib"],
+        &["--work", "/tmp"],
+        &["--work", "nowhere"],
+        &["--work", "me"],
+        &["--env", "NOVALUE"],
+        &["--network", "proxy", "--allow-host", "a b"],
+        &["--allow-host", "example.org"],
+        &["--weaker"],
+        &["--wall", "0"],
+        &["--memory", "lots"],
+    ] {
+        let all = [&["sandbox", "run"][..], args, &["--", "true"]].concat();
+        text.push_str(&place.transcript_at_home(&all));
+        text.push('\n');
+    }
+    insta::assert_snapshot!("refused", text);
+}
+
+#[test]
+fn programs_get_all_of_it() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    let place = Place::new();
+    place.write("work/.claude/settings.json", "{}");
+    let line = "echo out; echo err >&2; mkdir .vscode; echo x > .claude/settings.json";
+    let found = place.json(&["sandbox", "run", "--work", "work", "--json", "--", "sh", "-c", line]);
+    assert_eq!(found["ending"]["exited"], 2);
+    assert_eq!(found["stdout"]["text"], "out\n");
+    assert!(found["stderr"]["text"].as_str().unwrap().contains("Read-only file system"), "{found}");
+    assert_eq!(place.read("work/.claude/settings.json"), "{}");
+    let planted = &found["planted"][0];
+    assert!(planted["path"].as_str().unwrap().ends_with("work/.vscode"), "{found}");
+    assert!(place.path().join("work/.vscode.set-aside").is_dir());
+    assert!(!place.path().join("work/.vscode").exists());
+    let protections = found["protections"].as_array().unwrap();
+    assert!(protections.len() == 18 && protections.iter().all(|one| one["active"] == true), "{found}");
+}
+
+#[test]
+fn what_metier_reads_can_be_handed_on() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    let place = Place::new();
+    let mut metier = place.at_home(&["sandbox", "run", "--stdin", "--", "tr", "a-z", "A-Z"]);
+    let mut child = metier.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let input = "some text\n".repeat(100_000);
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), input.to_uppercase());
+}
+
+/// Asks the proxy for each address, and prints what it answers and what comes then.
+const ASK: &str = r#"
+import os, socket, sys
+proxy = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")
+for target in sys.argv[1:]:
+    with socket.create_connection((proxy[0], int(proxy[1]))) as s:
+        s.sendall(f"CONNECT {target} HTTP/1.1\r\n\r\nhello".encode())
+        s.shutdown(socket.SHUT_WR)
+        answer = b""
+        while part := s.recv(4096):
+            answer += part
+        print(answer.split(b" ", 2)[1].decode(), answer.split(b"\r\n\r\n", 1)[1].decode())
+"#;
+
+#[test]
+fn the_proxy_reaches_what_is_on_the_list_and_nothing_else() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        stream.write_all(text.to_uppercase().as_bytes()).unwrap();
+    });
+    let (named, other) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{}", port ^ 1));
+    let (resolved, listed) = (format!("localhost:{port}"), format!("localhost:{}", port ^ 1));
+    let args = [
+        "sandbox", "run", "--network", "proxy", "--allow-host", &named, "--allow-host", &listed, "--json", "--",
+        "python3", "-c", ASK, &named, &other, &resolved, &listed,
+    ];
+    let found = place.json(&args);
+    let text = found["stdout"]["text"].as_str().unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines[0], "200 HELLO", "{found}");
+    assert!(lines[1].starts_with("403") && lines[1].contains("not on the list"), "{text}");
+    assert!(lines[2].starts_with("403") && lines[2].contains("not on the list"), "{text}");
+    // On the list by name, and the name leads to this machine itself.
+    assert!(lines[3].starts_with("403") && lines[3].contains("not public"), "{text}");
+    let connections = found["connections"].as_array().unwrap();
+    assert_eq!(connections.iter().filter(|one| one["refused"].is_null()).count(), 1, "{found}");
+    assert_eq!(connections.len(), 4);
+    server.join().unwrap();
+}

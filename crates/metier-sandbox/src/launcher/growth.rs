@@ -1,0 +1,118 @@
+//! How much a directory has grown, without looking into it before there is a reason to.
+//!
+//! That its file system has less room may be anybody's doing. When a quarter of what is allowed is gone, the directory is
+//! measured; when all of it is gone, again: what was added in between tells whose doing it is.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+
+use crate::plan::Hit;
+
+/// How deep a directory is looked into.
+const DEPTH: usize = 200;
+
+/// A directory that may be written to.
+pub(super) struct Growth {
+    directory: OwnedFd,
+    before: Size,
+    /// What was in it when a quarter of the bytes, or of the files, was gone.
+    bytes: Option<u64>,
+    files: Option<u64>,
+    /// What it was at the last look, so that the next is not at once.
+    looked: Size,
+}
+
+/// Bytes and files, in use or free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Size {
+    bytes: u64,
+    files: u64,
+}
+
+impl Growth {
+    pub(super) fn watch(path: &Path) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let directory = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+        let before = room(&directory)?;
+        Some(Self { directory, before, bytes: None, files: None, looked: Size::default() })
+    }
+
+    /// The limit that was reached, if one was.
+    pub(super) fn check(&mut self, bytes: u64, files: u64) -> Option<Hit> {
+        let now = room(&self.directory)?;
+        let gone = Size {
+            bytes: self.before.bytes.saturating_sub(now.bytes),
+            files: self.before.files.saturating_sub(now.files),
+        };
+        // A look can be dear; another one only when there is something new to see.
+        let is_news = gone.bytes > self.looked.bytes.saturating_add(bytes / 8)
+            || gone.files > self.looked.files.saturating_add(files / 8);
+        if !is_news || (gone.bytes <= bytes / 4 && gone.files <= files / 4) {
+            return None;
+        }
+        self.looked = gone;
+        let size = measure(&self.directory);
+        let (first_bytes, first_files) =
+            (*self.bytes.get_or_insert(size.bytes), *self.files.get_or_insert(size.files));
+        // Of what was there at the first look, a quarter may have been the script's already.
+        if gone.bytes > bytes && size.bytes.saturating_sub(first_bytes) > bytes / 2 {
+            return Some(Hit::Disk);
+        }
+        (gone.files > files && size.files.saturating_sub(first_files) > files / 2).then_some(Hit::Files)
+    }
+}
+
+/// The room that there is.
+fn room(directory: &OwnedFd) -> Option<Size> {
+    let stat = rustix::fs::fstatvfs(directory).ok()?;
+    Some(Size { bytes: stat.f_bfree.saturating_mul(stat.f_frsize), files: stat.f_ffree })
+}
+
+/// What is in a directory, on its own file system, each file once.
+fn measure(directory: &OwnedFd) -> Size {
+    let mut size = Size::default();
+    let mut seen = BTreeSet::new();
+    let mut open = vec![directory.try_clone().ok()];
+    let Ok(top) = rustix::fs::fstat(directory) else { return size };
+    while let Some(Some(current)) = open.pop() {
+        let Ok(entries) = Dir::read_from(&current) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let Ok(stat) = rustix::fs::statat(&current, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if stat.st_dev != top.st_dev || (stat.st_nlink > 1 && !seen.insert(stat.st_ino)) {
+                continue;
+            }
+            size.files += 1;
+            size.bytes += stat.st_blocks.unsigned_abs() * 512;
+            if FileType::from_raw_mode(stat.st_mode).is_dir() && open.len() < DEPTH {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+                open.push(rustix::fs::openat(current.as_fd(), name, flags, Mode::empty()).ok());
+            }
+        }
+    }
+    size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_counts_once_and_links_lead_nowhere() {
+        let place = tempfile::tempdir().unwrap();
+        let write = |path: &str, size: usize| std::fs::write(place.path().join(path), vec![1; size]).unwrap();
+        std::fs::create_dir_all(place.path().join("a/b")).unwrap();
+        write("a/b/one", 8192);
+        write("two", 4096);
+        std::fs::hard_link(place.path().join("two"), place.path().join("again")).unwrap();
+        std::os::unix::fs::symlink("/usr", place.path().join("link")).unwrap();
+        let directory = OwnedFd::from(std::fs::File::open(place.path()).unwrap());
+        assert_eq!(measure(&directory).files, 5);
+    }
+}

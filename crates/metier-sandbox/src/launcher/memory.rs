@@ -1,0 +1,91 @@
+//! Memory that `/proc/PID/stat` does not show as it is: shared between processes, or nobody's.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What a pipe and what one end of a socket can hold, unless somebody has made it larger.
+const PIPE: u64 = 64 << 10;
+const SOCKET: u64 = 208 << 10;
+
+/// A process's share of what no file backs, with its page tables; none if it cannot be looked into.
+pub(super) fn share(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let anonymous = kilobytes(&text, "Pss_Anon:").zip(kilobytes(&text, "Pss_Shmem:")).map(|(a, b)| a + b);
+    let tables =
+        fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|text| kilobytes(&text, "VmPTE:"));
+    Some((anonymous.or_else(|| kilobytes(&text, "Pss:"))? + tables.unwrap_or(0)) * 1024)
+}
+
+pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// The most that can lie in what processes have open, if there are unusually many of it.
+pub(super) fn may_hide<'a>(processes: impl Iterator<Item = &'a i32>) -> u64 {
+    const USUAL: u64 = 256;
+    let open = processes.filter_map(|pid| fs::metadata(format!("/proc/{pid}/fd")).ok());
+    open.map(|directory| directory.len()).sum::<u64>().saturating_sub(USUAL) * SOCKET
+}
+
+/// Adds what can lie in a process's pipes, sockets and shared mappings, each of them once whoever has it too.
+pub(super) fn collect(pid: i32, found: &mut BTreeMap<String, u64>) {
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+        let Ok(target) = fs::read_link(entry.path()) else { continue };
+        let Some(name) = target.to_str() else { continue };
+        let size = if name.starts_with("pipe:") {
+            PIPE
+        } else if name.starts_with("socket:") {
+            SOCKET
+        } else {
+            continue;
+        };
+        found.insert(name.to_owned(), size);
+    }
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    for line in String::from_utf8_lossy(&maps).lines() {
+        if let Some((name, size)) = shared_mapping(line) {
+            let largest = found.entry(name).or_default();
+            *largest = size.max(*largest);
+        }
+    }
+}
+
+/// A mapping of memory that is shared and has no file: what it is, and how large.
+fn shared_mapping(line: &str) -> Option<(String, u64)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (range, mode) = (fields.next()?, fields.next()?);
+    let (_, device, inode, name) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    if !mode.ends_with('s') || !(name == "/dev/zero" || name.starts_with("/memfd:")) {
+        return None;
+    }
+    let (begin, end) = range.split_once('-')?;
+    let size = u64::from_str_radix(end, 16).ok()?.checked_sub(u64::from_str_radix(begin, 16).ok()?)?;
+    Some((format!("{device} {inode}"), size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_shared_memory_without_a_file_counts() {
+        let line = "7f0000000000-7f0000100000 rw-s 00000000 00:01 1234 /dev/zero (deleted)";
+        assert_eq!(shared_mapping(line), Some(("00:01 1234".into(), 1 << 20)));
+        for other in [
+            "7f0000000000-7f0000100000 rw-p 00000000 00:00 0 ",
+            "7f0000000000-7f0000100000 r--s 00000000 fe:00 7 /usr/lib/locale",
+            "7f0000100000-7f0000000000 rw-s 00000000 00:01 1 /dev/zero",
+            "x-y rw-s 0 0 0 /dev/zero",
+            "",
+        ] {
+            assert_eq!(shared_mapping(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn kilobytes_are_read() {
+        assert_eq!(kilobytes("Rss:  9 kB\nPss:   12 kB\n", "Pss:"), Some(12));
+        assert_eq!(kilobytes("Rss:  9 kB\n", "Pss:"), None);
+    }
+}
