@@ -97,11 +97,15 @@ fn round(kind: &Kind, way: Way) -> Vec<Process> {
     };
     // Two more than the launcher and init: the script's first process and the one that stays.
     assert!(known.len() >= 4, "{} was not there to be ended: {known:?}", kind.name());
-    if matches!(way, Way::HostKilled | Way::LauncherKilled) {
-        soon(|| alive(&number, &known).is_empty());
-        return alive(&number, &known);
+    match way {
+        Way::HostKilled => {
+            soon(|| alive(&number, &known).is_empty());
+            alive(&number, &known)
+        }
+        // Whoever adopts what the launcher leaves reaps it, some time.
+        Way::LauncherKilled => alive(&number, &known),
+        Way::Exit | Way::Wall | Way::Cancel => left(&number, &known),
     }
-    left(&number, &known)
 }
 
 /// Runs it in this process; returns what was there when it was ready.

@@ -10,7 +10,8 @@ const SOCKET: u64 = 208 << 10;
 /// A process's share of what no file backs, with its page tables; none if it cannot be looked into.
 pub(super) fn share(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let anonymous = kilobytes(&text, "Pss_Anon:").zip(kilobytes(&text, "Pss_Shmem:")).map(|(a, b)| a + b);
+    // What is shared without a file is counted by itself, below.
+    let anonymous = kilobytes(&text, "Pss_Anon:");
     let tables =
         fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|text| kilobytes(&text, "VmPTE:"));
     Some((anonymous.or_else(|| kilobytes(&text, "Pss:"))? + tables.unwrap_or(0)) * 1024)
@@ -28,26 +29,36 @@ pub(super) fn may_hide<'a>(processes: impl Iterator<Item = &'a i32>) -> u64 {
     open.map(|directory| directory.len()).sum::<u64>().saturating_sub(USUAL) * SOCKET
 }
 
-/// Adds what can lie in a process's pipes, sockets and shared mappings, each of them once whoever has it too.
-pub(super) fn collect(pid: i32, found: &mut BTreeMap<String, u64>) {
-    for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
-        let Ok(target) = fs::read_link(entry.path()) else { continue };
-        let Some(name) = target.to_str() else { continue };
-        let size = if name.starts_with("pipe:") {
-            PIPE
-        } else if name.starts_with("socket:") {
-            SOCKET
-        } else {
-            continue;
-        };
-        found.insert(name.to_owned(), size);
-    }
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    for line in String::from_utf8_lossy(&maps).lines() {
-        if let Some((name, size)) = shared_mapping(line) {
-            let largest = found.entry(name).or_default();
-            *largest = size.max(*largest);
+/// What lies in pipes, sockets and shared mappings, each of them once whoever has it.
+#[derive(Debug, Default)]
+pub(super) struct Nobodys {
+    found: BTreeMap<String, u64>,
+    pub(super) bytes: u64,
+}
+
+impl Nobodys {
+    /// Adds those that a process has.
+    pub(super) fn collect(&mut self, pid: i32) {
+        for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+            let Ok(target) = fs::read_link(entry.path()) else { continue };
+            match target.to_str() {
+                Some(name) if name.starts_with("pipe:") => self.add(name, PIPE),
+                Some(name) if name.starts_with("socket:") => self.add(name, SOCKET),
+                _ => {}
+            }
         }
+        let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        for line in String::from_utf8_lossy(&maps).lines() {
+            if let Some((name, size)) = shared_mapping(line) {
+                self.add(&name, size);
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, size: u64) {
+        let largest = self.found.entry(name.to_owned()).or_default();
+        self.bytes += size.saturating_sub(*largest);
+        *largest = size.max(*largest);
     }
 }
 

@@ -114,24 +114,32 @@ impl Watch {
         let taken = self.available.saturating_sub(available_memory().unwrap_or(self.available));
         let used = if rough > bound || taken > bound || memory::may_hide(processes.keys()) > bound {
             // Processes are not all looked at in the same moment; what is too much twice is too much.
-            let look = || self.closer(&self::processes(self.owns_all));
-            look().min(look()) + temporary
+            let look = || self.closer(&self::processes(self.owns_all), bound);
+            let first = look();
+            if first > bound { first.min(look()) + temporary } else { first + temporary }
         } else {
             rough
         };
-        self.peak.memory = self.peak.memory.max(used);
+        // What only may be in use counts, but is not told as used.
+        self.peak.memory = self.peak.memory.max(used.min(rough));
         (used > bound).then_some(Hit::Memory)
     }
 
     /// Each process's share of its memory, and memory that is nobody's: in pipes, sockets, tables and shared mappings.
-    fn closer(&self, processes: &BTreeMap<i32, Process>) -> u64 {
-        let mut nobodys = BTreeMap::new();
+    /// It stops where that is more than `enough`.
+    fn closer(&self, processes: &BTreeMap<i32, Process>, enough: u64) -> u64 {
+        let mut nobodys = memory::Nobodys::default();
         let mut used = 0;
-        for (pid, process) in processes.iter().filter(|(_, process)| !process.ended) {
-            used += memory::share(*pid).unwrap_or(process.resident_pages * self.pages);
-            memory::collect(*pid, &mut nobodys);
+        for pid in processes.iter().filter(|(_, process)| !process.ended).map(|(pid, _)| pid) {
+            // One that cannot be looked into may just be ending; if not, all of it counts.
+            let all = || process(*pid).map_or(0, |now| now.resident_pages * self.pages);
+            used += memory::share(*pid).unwrap_or_else(all);
+            nobodys.collect(*pid);
+            if used + nobodys.bytes > enough {
+                break;
+            }
         }
-        used + nobodys.values().sum::<u64>()
+        used + nobodys.bytes
     }
 
     fn check_written(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Hit> {
@@ -173,12 +181,13 @@ fn written(pid: i32) -> Option<u64> {
 pub(super) fn processes(owns_all: bool) -> BTreeMap<i32, Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let found = numbers.filter_map(|pid| {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        Some((pid, parse_stat(&stat)?))
-    });
+    let found = numbers.filter_map(|pid| Some((pid, process(pid)?)));
     let all: BTreeMap<i32, Process> = found.collect();
     if owns_all { all } else { descendants(&all, rustix::process::getpid().as_raw_nonzero().get()) }
+}
+
+fn process(pid: i32) -> Option<Process> {
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// `first` and everything that it started.

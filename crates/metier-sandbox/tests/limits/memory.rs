@@ -141,6 +141,7 @@ while True:
     try: pipe = os.pipe()
     except OSError:
         if os.fork(): os.wait()
+        for end in sum(pipes, ()): os.close(end)
         pipes = []
         continue
     pipes.append(pipe)

@@ -141,8 +141,11 @@ fn nothing_is_left_without_namespaces() {
             }
             let outcome = without_namespaces().during(|| common::local().run(&job, &mut ())).unwrap();
             let expected = if exits { Ending::Exited(0) } else { Ending::Limit(Limit::Wall) };
+            // Those that never stop forking may reach a limit in the end.
+            let is_limited = matches!(kind.name(), "comet" | "breeder")
+                && outcome.ending == Ending::Limit(Limit::Processes);
             let left = left(&number, &BTreeSet::new());
-            if !left.is_empty() || outcome.ending != expected {
+            if !left.is_empty() || (outcome.ending != expected && !is_limited) {
                 wrong.push(format!("{}, {expected:?}: {:?}, left {left:?}", kind.name(), outcome.ending));
             }
         }
