@@ -30,7 +30,7 @@ pub enum SandboxError {
         path: PathBuf,
     },
     /// A path that would open everything.
-    #[error("`{}` cannot be given to a script to write to: {reason}; choose a directory for this work alone", path.display())]
+    #[error("`{}` cannot be given to a script: {reason}; choose a directory for this work alone", path.display())]
     TooWide {
         /// The path.
         path: PathBuf,

@@ -199,8 +199,10 @@ pub struct Usage {
 pub struct Planted {
     /// Where it was made.
     pub path: std::path::PathBuf,
-    /// Where it was moved, so that no program obeys it; none if it was left.
+    /// Where it was moved, so that no program obeys it.
     pub moved_to: Option<std::path::PathBuf>,
+    /// Whether it is left where it is because it may well be wanted: a whole new repository.
+    pub stays: bool,
 }
 
 /// A connection that was asked for.

@@ -137,7 +137,6 @@ fn take_over() -> io::Result<(Plan, OwnedFd)> {
     sys::close_from(CONTROL + 1)?;
     let control = sys::own(CONTROL);
     rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC)?;
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     Ok((plan, control))
 }
 
@@ -146,6 +145,9 @@ fn supervise(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), Failure> {
     // Opened while the outside's /proc is still to be seen.
     let mut owners = root::Owners::default();
     if plan.mode == Mode::Full {
+        // Elsewhere it must live to end what nothing else would end; that metier is gone the socket tells.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .during(Step::Other, "tying to metier")?;
         if plan.identity.from_root {
             owners = root::Owners::prepare(plan)?;
             unshare(plan.network, false)?;

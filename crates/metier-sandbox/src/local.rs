@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -148,6 +149,20 @@ const SYSTEM: &[&str] =
     &["/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
 
 fn check(profile: &Profile) -> Result<(), SandboxError> {
+    for place in &profile.readable {
+        let path = place.path();
+        let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
+        if path == Path::new("/")
+            || path.starts_with("/proc")
+            || path.starts_with("/dev")
+            || path.starts_with("/sys")
+        {
+            return Err(wide("it is more than files"));
+        }
+        if profile.writable.iter().any(|other| other.path() == path) {
+            return Err(wide("it is to be kept as it is and to be written to"));
+        }
+    }
     for place in &profile.writable {
         let path = place.path();
         let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
@@ -221,8 +236,10 @@ fn plan(
         Network::Proxy(_) => Net::Proxy,
     };
     let bounded = |by_group: bool, most: u64| (!by_group && mode != Mode::Unprotected).then_some(most);
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let bounds = Bounds {
-        cpu_ms: u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX),
+        wall_ms: milliseconds(limits.wall),
+        cpu_ms: milliseconds(limits.cpu),
         memory: bounded(group.is_some_and(Group::bounds_memory), limits.memory),
         processes: bounded(group.is_some_and(Group::bounds_processes), limits.processes),
         file: limits.file,

@@ -100,6 +100,8 @@ pub(crate) enum Net {
 /// What the watch inside checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
+    /// Metier ends it in time, unless it is held up itself.
+    pub(crate) wall_ms: u64,
     pub(crate) cpu_ms: u64,
     /// Where no cgroup bounds it.
     pub(crate) memory: Option<u64>,
@@ -167,6 +169,7 @@ pub(crate) enum Step {
 /// What a limit is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Hit {
+    Wall,
     Cpu,
     Memory,
     Processes,

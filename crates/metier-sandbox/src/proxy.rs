@@ -4,6 +4,7 @@
 //! addresses it has, those of private and local networks are refused unless they are on the list themselves; what is
 //! then connected to is the very address that was checked.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
@@ -21,6 +22,8 @@ const MOST: usize = 64;
 const REMEMBERED: usize = 1000;
 /// Bytes of a request.
 const REQUEST: u64 = 8 << 10;
+/// Before another try.
+const PAUSE: Duration = Duration::from_millis(20);
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A proxy that runs until it is finished.
@@ -35,7 +38,8 @@ pub(crate) struct Proxy {
 struct Shared {
     allowed: Vec<Destination>,
     connections: Mutex<Vec<Connection>>,
-    open: Mutex<Vec<TcpStream>>,
+    /// Both ends of each connection, by its number.
+    open: Mutex<BTreeMap<usize, Vec<TcpStream>>>,
     count: AtomicUsize,
     stopped: AtomicBool,
 }
@@ -63,7 +67,7 @@ impl Proxy {
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
         }
-        for stream in lock(&self.shared.open).drain(..) {
+        for stream in lock(&self.shared.open).values().flatten() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -80,12 +84,18 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut number = 0;
     while !shared.stopped.load(Ordering::SeqCst) {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // Out of descriptors, perhaps: others will be given back.
+            Err(_) if !shared.stopped.load(Ordering::SeqCst) => {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
             Err(_) => return,
         };
+        number += 1;
         if shared.count.fetch_add(1, Ordering::SeqCst) >= MOST {
             shared.count.fetch_sub(1, Ordering::SeqCst);
             continue;
@@ -93,7 +103,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let state = Arc::clone(shared);
         let serving = std::thread::Builder::new().name("proxied".into()).spawn(move || {
             // What goes wrong with one connection is that connection's end.
-            let _ = serve(stream, &state);
+            let _ = serve(stream, number, &state);
+            lock(&state.open).remove(&number);
             state.count.fetch_sub(1, Ordering::SeqCst);
         });
         if serving.is_err() {
@@ -103,9 +114,9 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Serves one connection from inside.
-fn serve(mut inside: TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(mut inside: TcpStream, number: usize, shared: &Shared) -> io::Result<()> {
     inside.set_read_timeout(Some(TIMEOUT))?;
-    lock(&shared.open).push(inside.try_clone()?);
+    lock(&shared.open).entry(number).or_default().push(inside.try_clone()?);
     let mut reader = BufReader::new(inside.try_clone()?.take(REQUEST));
     let target = match read_request(&mut reader) {
         Ok(target) => target,
@@ -130,7 +141,7 @@ fn serve(mut inside: TcpStream, shared: &Shared) -> io::Result<()> {
             );
         }
     };
-    lock(&shared.open).push(outside.try_clone()?);
+    lock(&shared.open).entry(number).or_default().push(outside.try_clone()?);
     inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
     // What came along with the request already belongs to the connection.
     let early = reader.buffer().to_vec();

@@ -126,10 +126,17 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
     // Asking what it is, and being an ordinary program.
     rules.insert(libc::SYS_personality, vec![none_of(0, &[-1, 0])?]);
 
+    // Leaves a device behind.
+    rules.insert(libc::SYS_renameat2, any_bit(4, u64::from(libc::RENAME_WHITEOUT))?);
+
     if !needs.counted_memory {
-        // Memory that lies in large pipes is nobody's.
-        rules
-            .insert(libc::SYS_fcntl, vec![SeccompRule::new(vec![is(1, Eq, unsigned(libc::F_SETPIPE_SZ))?])?]);
+        // Memory that lies in large pipes and sockets is nobody's.
+        let larger = SeccompRule::new(vec![is(1, Eq, unsigned(libc::F_SETPIPE_SZ))?])?;
+        rules.insert(libc::SYS_fcntl, vec![larger]);
+        let larger = [libc::SO_SNDBUF, libc::SO_RCVBUF].map(|option| {
+            SeccompRule::new(vec![is(1, Eq, unsigned(libc::SOL_SOCKET))?, is(2, Eq, unsigned(option))?])
+        });
+        rules.insert(libc::SYS_setsockopt, larger.into_iter().collect::<Result<_, FilterError>>()?);
     }
 
     let families: &[i32] =
@@ -163,12 +170,40 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
         ] {
             rules.insert(call, vec![SeccompRule::new(vec![is(0, Ne, 0)?])?]);
         }
+        // Landlock does not check these, and every file of the user can be named. What is open was checked.
+        for call in OF_ANY_FILE.iter().chain(OF_ANY_FILE_HERE) {
+            rules.insert(*call, Vec::new());
+        }
+        // Without a path it is about what is open.
+        let named = SeccompCondition::new(1, SeccompCmpArgLen::Qword, Ne, 0)?;
+        rules.insert(libc::SYS_utimensat, vec![SeccompRule::new(vec![named])?]);
         for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
             rules.insert(call, vec![SeccompRule::new(vec![is(1, Ne, 0)?])?]);
         }
     }
     Ok(rules)
 }
+
+/// Calls that change a file by its path without opening it.
+const OF_ANY_FILE: &[c_long] = &[
+    libc::SYS_fchmodat,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+];
+#[cfg(target_arch = "x86_64")]
+const OF_ANY_FILE_HERE: &[c_long] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OF_ANY_FILE_HERE: &[c_long] = &[];
 
 /// Character and block devices.
 fn device(index: u8) -> Result<Vec<SeccompRule>, FilterError> {

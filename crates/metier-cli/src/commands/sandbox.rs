@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use metier_sandbox::{
-    Destination, Ending, Executor as _, Job, Limit, Local, Network, Outcome, Place, Profile, Sink, Stream,
-    Strictness,
+    Cancel, Destination, Ending, Executor as _, Job, Limit, Local, Network, Outcome, Place, Profile, Sink,
+    Stream, Strictness,
 };
 use metier_skill::Tier;
 use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
@@ -183,6 +185,7 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
         io::stdin().lock().read_to_end(&mut job.input).context("reading standard input")?;
     }
     output.flush()?;
+    job.cancel = cancel_by_signals()?;
     let mut through = Through { is_silent: args.json, is_cut: false, is_open_line: false };
     let outcome = Local::new().run(&job, &mut through)?;
     if args.json {
@@ -195,6 +198,18 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
         report(&outcome, output)?;
     }
     Ok(exit(outcome.ending))
+}
+
+/// Ended by a signal, metier still ends the command first, and looks at what it has left.
+fn cancel_by_signals() -> anyhow::Result<Cancel> {
+    let cancel = Cancel::new().context("preparing to be ended")?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("preparing to be ended")?;
+    let trigger = cancel.clone();
+    let waiting = std::thread::Builder::new().name("signals".into());
+    waiting
+        .spawn(move || signals.forever().for_each(|_| trigger.cancel()))
+        .context("preparing to be ended")?;
+    Ok(cancel)
 }
 
 fn profile(args: &RunArgs, environment: &Environment) -> anyhow::Result<Profile> {
@@ -332,8 +347,12 @@ fn report(outcome: &Outcome, output: &mut Output) -> io::Result<()> {
                 "`{path}` was made, which other programs obey; it is now `{}`",
                 to.display()
             )),
-            None => output
-                .complaint(&format!("`{path}` is new: look at its hooks and settings before you use it")),
+            None if planted.stays => {
+                output.complaint(&format!("`{path}` is new: look at its hooks and settings before you use it"));
+            }
+            None => output.complaint(&format!(
+                "`{path}` was made, which other programs obey, and could NOT be moved away: remove it before you go on"
+            )),
         }
     }
     for connection in outcome.connections.iter().filter(|one| one.refused.is_some()) {

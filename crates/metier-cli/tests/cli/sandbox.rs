@@ -119,8 +119,23 @@ fn the_proxy_reaches_what_is_on_the_list_and_nothing_else() {
     let (named, other) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{}", port ^ 1));
     let (resolved, listed) = (format!("localhost:{port}"), format!("localhost:{}", port ^ 1));
     let args = [
-        "sandbox", "run", "--network", "proxy", "--allow-host", &named, "--allow-host", &listed, "--json", "--",
-        "python3", "-c", ASK, &named, &other, &resolved, &listed,
+        "sandbox",
+        "run",
+        "--network",
+        "proxy",
+        "--allow-host",
+        &named,
+        "--allow-host",
+        &listed,
+        "--json",
+        "--",
+        "python3",
+        "-c",
+        ASK,
+        &named,
+        &other,
+        &resolved,
+        &listed,
     ];
     let found = place.json(&args);
     let text = found["stdout"]["text"].as_str().unwrap();

@@ -50,10 +50,13 @@ fn prepare(
     launcher: Pid,
     owners: Owners,
 ) -> Result<Option<Pid>, Failure> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .during(Step::Other, "tying to the launcher")?;
     let mut proxy = None;
+    let tie = || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .during(Step::Other, "tying to the launcher")
+    };
     if plan.mode == Mode::Full {
+        tie()?;
         proxy = network(plan, control)?;
         rustix::system::sethostname(b"sandbox.invalid")
             .during(Step::HostnameNamespace, "setting the host name")?;
@@ -69,8 +72,7 @@ fn prepare(
             sys::become_user(user, group, true)
                 .during(Step::UnprivilegedUser, "becoming an ordinary user")?;
             // Changing users forgets whom to die with.
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-                .during(Step::Other, "tying to the launcher")?;
+            tie()?;
         }
     } else {
         if rustix::process::getppid() != Some(launcher) {

@@ -161,14 +161,18 @@ pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
     }
     for bind in plan.binds.iter().filter(|bind| bind.kind == Kind::Write) {
         protect(bind.path.path(), plan)?;
+        for kept in plan.binds.iter().filter(|other| other.kind == Kind::Read) {
+            hold(bind.path.path(), kept.path.path())?;
+        }
     }
+    // Nothing writes there any more: what is mounted in it is not concerned.
+    let attr = MountAttr { set: RDONLY, ..MountAttr::default() };
+    let here = open_directory(Path::new(".")).during(step, "opening the new root")?;
+    sys::mount_setattr(here.as_fd(), false, &attr).during(step, "making the new root read-only")?;
+    drop(here);
     mount_processes().during(step, "mounting /proc")?;
     rustix::process::pivot_root(".", ".").during(step, "changing the root")?;
-    rustix::mount::unmount(".", UnmountFlags::DETACH).during(step, "leaving the old root")?;
-    // Nothing writes there any more: what is mounted in it is not concerned.
-    let root = open_directory(Path::new("/")).during(step, "opening the new root")?;
-    let attr = MountAttr { set: RDONLY, ..MountAttr::default() };
-    sys::mount_setattr(root.as_fd(), false, &attr).during(step, "making the new root read-only")
+    rustix::mount::unmount(".", UnmountFlags::DETACH).during(step, "leaving the old root")
 }
 
 /// Where a path of the inside is while the new root is the current directory.
@@ -198,7 +202,12 @@ fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
     let found = match without_links(path) {
         Ok(found) => found,
         // What the system has is looked for when the plan is made, and can be gone now.
-        Err(error) if bind.identity.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error)
+            if bind.identity.is_none()
+                && matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENOTDIR)) =>
+        {
+            return Ok(None);
+        }
         Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR | libc::ENOENT)) => {
             return Err(Failure::at(Step::Swapped, "opening", path, error));
         }
@@ -350,6 +359,22 @@ fn protect(writable: &Path, plan: &Plan) -> Result<(), Failure> {
             if is_last || !is_mount(&place, &path) {
                 cover(&place, is_last).map_err(at)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Makes each directory between a writable one and something in it that is to be kept a mount, so that it cannot be moved
+/// away with it.
+fn hold(writable: &Path, kept: &Path) -> Result<(), Failure> {
+    let Ok(rest) = kept.strip_prefix(writable) else { return Ok(()) };
+    let mut path = relative(writable);
+    for part in rest.parent().unwrap_or(Path::new("")) {
+        path.push(part);
+        let at = |error: io::Error| Failure::at(Step::MountNamespace, "holding", &writable.join(rest), error);
+        let place = beneath(&path).map_err(at)?;
+        if !is_mount(&place, &path) {
+            cover(&place, false).map_err(at)?;
         }
     }
     Ok(())

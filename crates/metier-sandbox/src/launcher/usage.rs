@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{CWD, Mode as FileMode, OFlags};
 
 use super::growth::Growth;
 use super::memory;
 use crate::plan::{Bounds, Hit, Kind, Mode, Plan};
+use crate::stopwatch::Stopwatch;
 
 /// The most that was seen in use.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,6 +24,7 @@ pub(super) struct Usage {
 /// Compares what is in use with the bounds.
 pub(super) struct Watch {
     bounds: Bounds,
+    begun: Stopwatch,
     /// Whether all processes that can be seen are the script's.
     owns_all: bool,
     /// The private file systems.
@@ -57,6 +60,7 @@ impl Watch {
         let writable = plan.binds.iter().filter(|bind| bind.kind == Kind::Write);
         Self {
             bounds: plan.bounds,
+            begun: Stopwatch::start(),
             owns_all,
             temporary: temporary.into_iter().filter_map(|path| open(Path::new(path))).collect(),
             writable: writable.filter_map(|bind| Growth::watch(bind.path.path())).collect(),
@@ -73,6 +77,10 @@ impl Watch {
 
     /// The limit that has been reached, if one has.
     pub(super) fn check(&mut self) -> Option<Hit> {
+        // A little later than metier itself would.
+        if self.begun.elapsed() > Duration::from_millis(self.bounds.wall_ms.saturating_add(500)) {
+            return Some(Hit::Wall);
+        }
         let processes = processes(self.owns_all);
         self.check_processes(&processes).or_else(|| self.check_files())
     }

@@ -424,6 +424,7 @@ struct Ready {
 
 const fn limit(hit: Hit) -> Limit {
     match hit {
+        Hit::Wall => Limit::Wall,
         Hit::Cpu => Limit::Cpu,
         Hit::Memory => Limit::Memory,
         Hit::Processes => Limit::Processes,
