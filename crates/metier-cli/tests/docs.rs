@@ -58,6 +58,11 @@ fn every_example_prints_what_the_document_says() {
         lay_out(place.path());
         for Example { command, output } in examples(&fs::read_to_string(top().join(document)).unwrap()) {
             count += 1;
+            if command.contains("metier sandbox")
+                && std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES")
+            {
+                continue;
+            }
             assert_eq!(run(&command, place.path()), output, "{document}: {command}");
         }
     }

@@ -31,6 +31,7 @@ fn streams_and_codes_are_the_command_s() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     let place = Place::new();
+    place.write("work/here", "");
     let mut text = String::new();
     for args in [
         &["--work", "/"][..],
@@ -45,7 +46,8 @@ fn what_makes_no_sense_is_refused() {
         &["--wall", "0"],
         &["--memory", "lots"],
     ] {
-        let all = [&["sandbox", "run"][..], args, &["--", "true"]].concat();
+        let work = if args[0] == "--work" { &[][..] } else { &["--work", "work"] };
+        let all = [&["sandbox", "run"][..], work, args, &["--", "true"]].concat();
         text.push_str(&place.transcript_at_home(&all));
         text.push('\n');
     }
@@ -79,7 +81,9 @@ fn what_metier_reads_can_be_handed_on() {
         return;
     }
     let place = Place::new();
-    let mut metier = place.at_home(&["sandbox", "run", "--stdin", "--", "tr", "a-z", "A-Z"]);
+    place.write("work/here", "");
+    let mut metier =
+        place.at_home(&["sandbox", "run", "--work", "work", "--stdin", "--", "tr", "a-z", "A-Z"]);
     let mut child = metier.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let input = "some text\n".repeat(100_000);
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
