@@ -36,6 +36,11 @@ pub(crate) const NAME: &str = "metier-launcher";
 /// Processes that a user may start beside a script, where both are counted together.
 const ROOM: u64 = 64;
 
+/// How many more processes the script's user may have by its limit. Where a control group bounds them, there is no need to know.
+fn room(plan: &Plan) -> u64 {
+    if plan.bounds.processes.is_some() { ROOM + plan.bounds.processes_of_user } else { 0 }
+}
+
 /// Where the socket is while the sandbox is set up.
 const CONTROL: i32 = 3;
 
@@ -169,7 +174,7 @@ fn supervise(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), Failure> {
             drop(owners);
             let waited = wait(init, control);
             if plan.mode != Mode::Full {
-                endings::kill_descendants(ROOM + plan.bounds.processes_of_user);
+                endings::kill_descendants(room(plan));
             }
             waited.during(Step::Other, "waiting for the first process")
         }

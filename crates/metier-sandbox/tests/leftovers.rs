@@ -27,7 +27,9 @@ use metier_sandbox::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kinds::{KINDS, Kind};
-use crate::processes::{Id, Process, alive, below_launcher, is_running, left, number, processes, soon};
+use crate::processes::{
+    Id, Process, alive, below_launcher, is_running, left, named_launcher, number, processes, soon,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -212,12 +214,7 @@ fn host() {
 #[test]
 fn nothing_is_left_whenever_it_is_ended() {
     let place = common::work();
-    // A launcher of another name, to know it by.
-    let name = format!("l{}", std::process::id());
-    let launcher = place.path().join(&name);
-    let beside = std::env::current_exe().unwrap().with_file_name("metier-launcher");
-    let real = if beside.exists() { beside } else { env!("CARGO_BIN_EXE_metier-launcher").into() };
-    std::os::unix::fs::symlink(real, &launcher).unwrap();
+    let (launcher, name) = named_launcher(place.path());
     let mut begun = 0;
     for index in 0..rounds() {
         let work = common::work();

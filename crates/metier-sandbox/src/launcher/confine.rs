@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -14,7 +13,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::sock_filter;
 
 use super::endings::tasks_of;
-use super::root::UNREADABLE;
+use super::root::{UNREADABLE, find};
 use super::{During, Failure, ROOM};
 use crate::plan::{Kind, Mode, Net, Plan, Step};
 use crate::sys;
@@ -70,18 +69,54 @@ pub(super) fn keep_only(kept: CapabilitySet) -> io::Result<()> {
 
 /// Lets the kernel check every file against what the plan allows.
 pub(super) fn landlock(plan: &Plan) -> Result<(), Failure> {
-    let enforced =
-        restrict(plan).map_err(io::Error::other).during(Step::Landlock, "enforcing Landlock rules")?;
+    let allowed = allowed(plan)?;
+    let enforced = restrict(plan, allowed)
+        .map_err(io::Error::other)
+        .during(Step::Landlock, "enforcing Landlock rules")?;
     if enforced {
         return Ok(());
     }
     Err(Failure::new(Step::Landlock, "Landlock rules are enforced only in part", io::ErrorKind::Unsupported))
 }
 
-fn restrict(plan: &Plan) -> Result<bool, landlock::RulesetError> {
+/// What may be reached, open, and how.
+fn allowed(plan: &Plan) -> Result<Vec<(OwnedFd, BitFlags<AccessFs>)>, Failure> {
+    let all = AccessFs::from_all(ABI::from(plan.landlock_abi));
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let mut allowed = Vec::new();
+    for bind in &plan.binds {
+        let access = match bind.kind {
+            Kind::Read => read | AccessFs::Execute,
+            Kind::Write => write,
+            Kind::Device => (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate) & all,
+        };
+        // Without a tree of its own this is where it shows that something was swapped.
+        allowed.extend(find(bind)?.map(|place| (place, access)));
+    }
+    let mut own: Vec<(&str, BitFlags<AccessFs>)> = vec![("/proc", read)];
+    if plan.mode == Mode::Full {
+        own.push(("/tmp", write));
+        own.push(("/dev/shm", write & !AccessFs::Execute));
+        own.push(("/etc", read));
+        own.push(("/", AccessFs::ReadDir.into()));
+    }
+    for (path, access) in own {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let opened = rustix::fs::open(path, flags, FileMode::empty());
+        allowed.extend(opened.ok().map(|place| (place, access)));
+    }
+    Ok(allowed)
+}
+
+fn restrict(
+    plan: &Plan,
+    allowed: Vec<(OwnedFd, BitFlags<AccessFs>)>,
+) -> Result<bool, landlock::RulesetError> {
     let abi = ABI::from(plan.landlock_abi);
-    let all = AccessFs::from_all(abi);
-    let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(all)?;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(abi))?;
     if plan.network == Net::None && plan.landlock_abi >= 4 {
         rules = rules.handle_access(AccessNet::from_all(abi))?;
     }
@@ -89,29 +124,7 @@ fn restrict(plan: &Plan) -> Result<bool, landlock::RulesetError> {
         rules = rules.scope(Scope::from_all(abi))?;
     }
     let mut rules = rules.create()?;
-
-    let read = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute;
-    let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-    let device = (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate) & all;
-    let mut allowed: Vec<(&Path, BitFlags<AccessFs>)> = Vec::new();
-    for bind in &plan.binds {
-        let access = match bind.kind {
-            Kind::Read => read,
-            Kind::Write => write,
-            Kind::Device => device,
-        };
-        allowed.push((bind.path.path(), access));
-    }
-    allowed.push((Path::new("/proc"), AccessFs::ReadFile | AccessFs::ReadDir));
-    if plan.mode == Mode::Full {
-        allowed.push((Path::new("/tmp"), write));
-        allowed.push((Path::new("/dev/shm"), write & !AccessFs::Execute));
-        allowed.push((Path::new("/etc"), AccessFs::ReadFile | AccessFs::ReadDir));
-        allowed.push((Path::new("/"), AccessFs::ReadDir.into()));
-    }
-    for (path, access) in allowed {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let Ok(place) = rustix::fs::open(path, flags, FileMode::empty()) else { continue };
+    for (place, access) in allowed {
         let access = if is_directory(&place) { access } else { access & AccessFs::from_file(abi) };
         rules = rules.add_rule(PathBeneath::new(place.as_fd(), access))?;
     }

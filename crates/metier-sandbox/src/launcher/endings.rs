@@ -3,13 +3,16 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::event::Timespec;
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::usage;
 use crate::sys::{self, Fork};
 
 /// Rounds after which a process that is still there must be one that goes on in ever new ones.
-const PATIENCE: u32 = 8;
+const PATIENCE: u32 = 50;
+/// What the kernel needs to end one, about.
+const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000 };
 
 /// Ends every process below this one. `room` is how many more processes this user may have by the script's limit.
 ///
@@ -29,6 +32,7 @@ pub(super) fn kill_descendants(room: u64) {
         if left.is_empty() && is_alone {
             break;
         }
+        let _ = rustix::thread::nanosleep(&MOMENT);
     }
     for filler in fillers {
         let _ = rustix::process::kill_process(filler, Signal::KILL);

@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, UnshareFlags};
 
 use super::root::{self, Owners};
 use super::usage::Watch;
-use super::{During, Failure, ROOM, confine, endings, tell, wait_for_go};
+use super::{During, Failure, confine, endings, room, tell, wait_for_go};
 use crate::control;
 use crate::plan::{END, GO, Hit, Mode, Net, Plan, Reply, Step};
 use crate::sys::{self, Fork};
@@ -151,8 +151,7 @@ fn become_script(
         command.envs(PROXY.iter().map(|name| (*name, address.as_str())));
         command.envs(["NO_PROXY", "no_proxy"].map(|name| (name, "localhost,127.0.0.1,::1")));
     }
-    std::env::set_current_dir(plan.directory.path())
-        .map_err(|error| Failure::at(Step::Path, "entering", plan.directory.path(), error))?;
+    enter(plan)?;
     if plan.mode != Mode::Unprotected {
         confine::drop_powers()?;
         confine::landlock(plan)?;
@@ -165,6 +164,16 @@ fn become_script(
     control::reply(control, &Reply::Ready { landlock: active.0, seccomp: active.1 }, &[]);
     wait_for_go(control).during(Step::Other, "waiting to start")?;
     Err(Failure::new(Step::Program, "running the program", command.exec()))
+}
+
+/// Goes to where the script starts: the very directory that was chosen, if it was.
+fn enter(plan: &Plan) -> Result<(), Failure> {
+    let path = plan.directory.path();
+    let at = |error| Failure::at(Step::Path, "entering", path, error);
+    match plan.binds.iter().find(|bind| bind.path.path() == path).map(root::find).transpose()?.flatten() {
+        Some(place) => rustix::process::fchdir(place).map_err(|error| at(error.into())),
+        None => std::env::set_current_dir(path).map_err(at),
+    }
 }
 
 /// Reaps and watches until the script has ended or reached a limit; then nothing is left of it.
@@ -244,6 +253,6 @@ fn end_all(plan: &Plan) {
         let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
         while matches!(rustix::process::wait(WaitOptions::empty()), Ok(_) | Err(rustix::io::Errno::INTR)) {}
     } else {
-        endings::kill_descendants(ROOM + plan.bounds.processes_of_user);
+        endings::kill_descendants(room(plan));
     }
 }

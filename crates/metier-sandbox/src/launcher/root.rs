@@ -90,8 +90,8 @@ impl Owners {
         let mut all = Self::default();
         for owner in plan.binds.iter().filter_map(|bind| bind.owner) {
             if all.get(owner).is_none() {
-                let namespace =
-                    owner_namespace(owner, plan.identity).during(Step::Owner, "mapping the owner's ids")?;
+                let namespace = owner_namespace(owner, plan.identity)
+                    .during(Step::UserNamespace, "mapping the owner's ids")?;
                 all.0.push((owner, namespace));
             }
         }
@@ -196,8 +196,8 @@ fn beneath(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty(), resolve)?)
 }
 
-/// A copy of what is mounted at a path, not yet put anywhere; none where the system has no such path.
-fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
+/// What a path of the plan leads to, if that is what was chosen; none where the system has no such path.
+pub(super) fn find(bind: &Bind) -> Result<Option<OwnedFd>, Failure> {
     let path = bind.path.path();
     let found = match without_links(path) {
         Ok(found) => found,
@@ -220,6 +220,13 @@ fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
             return Err(Failure::at(Step::Swapped, "comparing", path, io::ErrorKind::NotFound));
         }
     }
+    Ok(Some(found))
+}
+
+/// A copy of what is mounted at a path, not yet put anywhere.
+fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
+    let path = bind.path.path();
+    let Some(found) = find(bind)? else { return Ok(None) };
     let at = |error| Failure::at(Step::MountNamespace, "taking", path, error);
     let recursive = bind.kind != Kind::Device;
     let flags =

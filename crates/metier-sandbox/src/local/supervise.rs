@@ -313,15 +313,12 @@ impl<'a> Run<'a> {
                 let path = path.map(|path| path.path().to_owned());
                 self.failed = Some(self.explain(step, &what, path, io::Error::from_raw_os_error(errno)));
             }
-            Reply::MapIds => {
-                let identity = self.plan.identity;
-                let of = |file: &str| {
-                    format!("/proc/{}/{file}", message.sender.map_or(0, |pid| pid.as_raw_nonzero().get()))
-                };
-                std::fs::write(of("uid_map"), format!("{} {} 1", identity.inner.0, identity.outer.0))?;
-                std::fs::write(of("gid_map"), format!("{} {} 1", identity.inner.1, identity.outer.1))?;
-                control::send(&self.control, &[GO], &[])?;
-            }
+            Reply::MapIds => match self.map_ids(message.sender) {
+                Ok(()) => control::send(&self.control, &[GO], &[])?,
+                Err(error) => {
+                    self.failed = Some(self.explain(Step::UserNamespace, "mapping user ids", None, error));
+                }
+            },
             Reply::Init => {
                 let open = |pid| rustix::process::pidfd_open(pid, PidfdFlags::empty());
                 self.init = message.sender.map(open).transpose()?;
@@ -351,6 +348,14 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Gives a process that root has put into a user namespace the ids that it will have there.
+    fn map_ids(&self, process: Option<Pid>) -> io::Result<()> {
+        let (inner, outer) = (self.plan.identity.inner, self.plan.identity.outer);
+        let process = process.ok_or(io::ErrorKind::NotFound)?.as_raw_nonzero();
+        std::fs::write(format!("/proc/{process}/uid_map"), format!("{} {} 1", inner.0, outer.0))?;
+        std::fs::write(format!("/proc/{process}/gid_map"), format!("{} {} 1", inner.1, outer.1))
     }
 
     /// Looks at what is in force; starts the script if that is enough.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 // Not every suite needs all of it.
 const _: fn(u32, &str) -> Option<Below> = below_launcher;
 const _: fn(&str, &BTreeSet<Id>) -> Vec<Process> = alive;
-const _: fn(&str) -> bool = is_running;
 const _: fn(fn() -> bool) -> bool = soon;
 
 /// How long the kernel may take to end what somebody killed.
@@ -91,6 +91,16 @@ pub(crate) fn is_running(name: &str) -> bool {
 pub(crate) fn number() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     format!("86400.{:08}{:06}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The launcher by a name of its own in `place`, to know by it what runs: the path, and the name.
+pub(crate) fn named_launcher(place: &Path) -> (PathBuf, String) {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    let name = format!("l{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let beside = std::env::current_exe().unwrap().with_file_name("metier-launcher");
+    let real = if beside.exists() { beside } else { env!("CARGO_BIN_EXE_metier-launcher").into() };
+    std::os::unix::fs::symlink(real, place.join(&name)).unwrap();
+    (place.join(&name), name)
 }
 
 /// Asks until it is so, for as long as the deadline; whether it has become so.
