@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "what is not tested is said aloud")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::path::Path;

@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "support/common.rs"]
 mod common;
 #[path = "leftovers/kinds.rs"]
 mod kinds;

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "how far each goes over is for people to read")]
 
+#[path = "support/common.rs"]
 mod common;
 
 use std::fs;

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "support/common.rs"]
 mod common;
 #[path = "missing/filter.rs"]
 mod filter;

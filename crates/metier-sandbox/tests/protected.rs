@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-#[path = "common.rs"]
+#[path = "support/common.rs"]
 mod common;
 
 use std::fs;

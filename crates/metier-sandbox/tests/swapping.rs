@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "the report is for people")]
 
+#[path = "support/common.rs"]
 mod common;
 #[path = "missing/filter.rs"]
 mod filter;
