@@ -3,11 +3,14 @@
 //! For machines whose kernel gives too little, and for systems that have no Linux kernel of their own. What the engine
 //! enforces is asked of it and said as that: nothing here can look into its containers.
 
+use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -25,6 +28,9 @@ pub struct Container {
     options: Vec<OsString>,
     image: OsString,
 }
+
+/// How long to wait at a time; the kernel does not take every number.
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// What an engine ends with when it could not run the program at all.
 const ENGINE_FAILED: i32 = 125;
@@ -206,11 +212,9 @@ impl Executor for Container {
 /// A name that no other container has.
 fn name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut random = [0; 8];
-    // Without it the name is still ours alone among the processes that run now.
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    let random = RandomState::new().build_hasher().finish();
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("metier-{}-{number}-{:016x}", std::process::id(), u64::from_ne_bytes(random))
+    format!("metier-{}-{number}-{:016x}", std::process::id(), random)
 }
 
 /// Hands the input over, from a thread: it may be more than a pipe holds.
@@ -232,7 +236,7 @@ fn wait(job: &Job, capture: &mut Capture, sink: &mut dyn Sink, watch: Stopwatch)
         let mut open: Vec<PollFd<'_>> =
             cancel.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN)).into_iter().collect();
         open.extend(capture.ends());
-        let left = job.profile.limits.wall.saturating_sub(watch.elapsed());
+        let left = job.profile.limits.wall.saturating_sub(watch.elapsed()).min(LONGEST);
         let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         let _ = poll(&mut open, Some(&timeout));
         if cancel.is_some() && open.first().is_some_and(|event| !event.revents().is_empty()) {

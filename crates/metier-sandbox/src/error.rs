@@ -43,8 +43,8 @@ pub enum SandboxError {
         /// The path.
         path: PathBuf,
     },
-    /// The work directory is root's, on a file system that cannot show it as another user's.
-    #[error("`{}` is owned by root, and its file system cannot be shown to the script's user as its own; use a directory on ext4, xfs, btrfs or tmpfs, or start metier as an ordinary user", path.display())]
+    /// A directory of root's that cannot be shown to the script's user as its own.
+    #[error("the script's user cannot write to `{}`: root does not run scripts as root, and the directory cannot be shown to another user as its own here; use one on ext4, xfs, btrfs or tmpfs, or start metier as an ordinary user", path.display())]
     NotWritable {
         /// The path.
         path: PathBuf,

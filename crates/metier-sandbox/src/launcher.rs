@@ -105,7 +105,7 @@ fn tell(control: BorrowedFd<'_>, failure: &Failure) {
         step: failure.step,
         what: failure.what.clone(),
         path: failure.path.clone(),
-        errno: failure.source.raw_os_error().unwrap_or(0),
+        source: failure.source.raw_os_error().ok_or_else(|| failure.source.to_string()),
     };
     control::reply(control, &reply, &[]);
 }
@@ -114,6 +114,10 @@ fn tell(control: BorrowedFd<'_>, failure: &Failure) {
 fn take_over() -> io::Result<(Plan, OwnedFd)> {
     // The socket is where a program's input usually is: nothing else need be inherited.
     let socket = sys::own(0);
+    // What is typed at metier's terminal is metier's; what it ignores or hides by its umask as well.
+    rustix::process::setsid()?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    sys::reset_signals();
     let message = control::receive(&socket)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     let mut descriptors = message.descriptors;
     if descriptors.len() < 4 {
@@ -174,7 +178,7 @@ fn supervise(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), Failure> {
             drop(owners);
             let waited = wait(init, control);
             if plan.mode != Mode::Full {
-                endings::kill_descendants(room(plan));
+                endings::kill_descendants(room(plan), plan.identity);
             }
             waited.during(Step::Other, "waiting for the first process")
         }

@@ -7,7 +7,7 @@ mod planted;
 mod supervise;
 mod system;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -70,6 +70,13 @@ impl Local {
     /// One try in one mode.
     pub(crate) fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let profile = &job.profile;
+        if std::env::args_os().next().as_deref() == Some(OsStr::new(NAME)) {
+            let reason = "the program does not call `launch_if_asked` first in `main`";
+            return Err(launch(reason, io::ErrorKind::Unsupported).into());
+        }
+        if mode == Mode::Core {
+            check_core(profile)?;
+        }
         let protected = Protected::look(profile)?;
         let group = if mode == Mode::Unprotected { None } else { Group::create(&profile.limits) };
         let temporary = temporary(mode, profile)?;
@@ -89,10 +96,10 @@ impl Local {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| launch("starting the launcher", error))?;
-        let run = Run::start(job, plan, control, child, group)?;
-        let mut outcome = run.finish(sink)?;
-        outcome.planted = protected.set_aside_new();
-        Ok(outcome)
+        let finished = Run::start(job, plan, control, child, group).and_then(|run| run.finish(sink));
+        // Also when something went wrong on the way: it may have begun.
+        let planted = protected.set_aside_new();
+        finished.map(|outcome| Outcome { planted, ..outcome })
     }
 }
 
@@ -140,13 +147,28 @@ fn unavailable() -> Vec<Missing> {
 
 /// Directories that are everybody's: to give one to a script is to give it the machine.
 const SHARED: &[&str] = &[
-    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/opt", "/proc",
-    "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp",
+    "/bin", "/boot", "/dev", "/dev/shm", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt",
+    "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp",
 ];
 
 /// Below these nothing is ever a place to work.
-const SYSTEM: &[&str] =
-    &["/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/gnu/store",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/proc",
+    "/run",
+    "/sbin",
+    "/sys",
+    "/usr",
+];
 
 fn check(profile: &Profile) -> Result<(), SandboxError> {
     for place in &profile.readable {
@@ -185,6 +207,25 @@ fn check(profile: &Profile) -> Result<(), SandboxError> {
     Ok(())
 }
 
+/// The first version of Landlock that keeps a script from ending processes of others.
+const SIGNALS: i32 = 6;
+
+/// What cannot be promised without namespaces.
+fn check_core(profile: &Profile) -> Result<(), Failed> {
+    let within = |place: &&Place| profile.writable.iter().any(|other| place.path().starts_with(other.path()));
+    if let Some(place) = profile.readable.iter().find(within) {
+        let reason = "it lies in a directory that may be written to, and there are no namespaces here to keep it as it is";
+        return Err(SandboxError::TooWide { path: place.path().to_owned(), reason }.into());
+    }
+    let version = sys::landlock_abi().unwrap_or(0);
+    if version < SIGNALS {
+        let reason =
+            format!("version {version} does not keep signals from others, and there are no namespaces here");
+        return Err(Failed::Missing(vec![Missing::new(Protection::Landlock, reason)]));
+    }
+    Ok(())
+}
+
 /// Without a file tree of its own, a script needs a directory for what would be in `/tmp`.
 fn temporary(mode: Mode, profile: &Profile) -> Result<Option<tempfile::TempDir>, SandboxError> {
     if mode == Mode::Full
@@ -211,7 +252,7 @@ fn plan(
     let profile = &job.profile;
     let limits = &profile.limits;
     let identity = ids::identity();
-    let mut tree = system::tree(mode);
+    let mut tree = system::tree(mode, profile.network == Network::Host);
     let own = |place: &Place, kind| Bind {
         path: place.path().into(),
         identity: Some(place.identity()),
@@ -248,7 +289,7 @@ fn plan(
         tmp: limits.tmp,
         open_files: limits.open_files,
         // More than the watch allows, so that it sees who goes beyond.
-        processes_of_user: limits.processes + 8,
+        processes_of_user: limits.processes.saturating_add(8),
     };
     let filters = if mode == Mode::Unprotected { Vec::new() } else { filters(network, mode, group)? };
     Ok(Plan {

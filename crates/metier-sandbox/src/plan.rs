@@ -183,7 +183,7 @@ pub(crate) enum Hit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// A step failed; nothing was run.
-    Failed { step: Step, what: String, path: Option<Raw>, errno: i32 },
+    Failed { step: Step, what: String, path: Option<Raw>, source: Result<i32, String> },
     /// From the first process inside, which is root's: its ids are to be written by metier.
     MapIds,
     /// From the first process inside, before the script's is made.

@@ -186,6 +186,7 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
 
 /// Calls that change a file by its path without opening it.
 const OF_ANY_FILE: &[c_long] = &[
+    libc::SYS_truncate,
     libc::SYS_fchmodat,
     libc::SYS_fchownat,
     libc::SYS_setxattr,

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -13,6 +15,7 @@ use metier_sandbox::{
 use metier_skill::Tier;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::environment::Environment;
@@ -148,12 +151,15 @@ struct LimitArgs {
     output: Option<u64>,
 }
 
+/// Longer than anybody waits, and short enough to be added to.
+const CENTURY: Duration = Duration::from_hours(24 * 36_500);
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(number)
         .ok()
-        .filter(|time| !time.is_zero())
-        .ok_or_else(|| "must be more than 0".into())
+        .filter(|time| !time.is_zero() && *time < CENTURY)
+        .ok_or_else(|| "must be more than 0, and less than a century".into())
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -200,9 +206,15 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(exit(outcome.ending))
 }
 
-/// Ended by a signal, metier still ends the command first, and looks at what it has left.
+/// Ended by a signal, metier still ends the command first, and looks at what it has left. By a second one it ends at once,
+/// and the launcher ends the command.
 fn cancel_by_signals() -> anyhow::Result<Cancel> {
     let cancel = Cancel::new().context("preparing to be ended")?;
+    let again = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
+        flag::register(signal, Arc::clone(&again))?;
+    }
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("preparing to be ended")?;
     let trigger = cancel.clone();
     let waiting = std::thread::Builder::new().name("signals".into());

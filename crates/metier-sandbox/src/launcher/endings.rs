@@ -7,6 +7,7 @@ use rustix::event::Timespec;
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::usage;
+use crate::plan::Identity;
 use crate::sys::{self, Fork};
 
 /// Rounds after which a process that is still there must be one that goes on in ever new ones.
@@ -18,11 +19,11 @@ const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000 };
 ///
 /// Orphans come to this process, which adopts them, so that each round reaches them. One that forks and ends at once can
 /// always be elsewhere when it is looked for; then the room for new processes is taken away, so that it cannot.
-pub(super) fn kill_descendants(room: u64) {
+pub(super) fn kill_descendants(room: u64, identity: Identity) {
     let mut fillers = Vec::new();
     for round in 0_u32.. {
         if round == PATIENCE {
-            fillers = fill(room);
+            fillers = fill(room, identity);
         }
         let left: Vec<Pid> = below().into_iter().filter(|pid| !fillers.contains(pid)).collect();
         for pid in &left {
@@ -63,15 +64,22 @@ fn reap(fillers: &[Pid]) -> bool {
     }
 }
 
-/// Processes that do nothing but count.
-fn fill(room: u64) -> Vec<Pid> {
+/// Processes of the script's user that do nothing but count.
+fn fill(room: u64, identity: Identity) -> Vec<Pid> {
+    let own = rustix::process::getpid();
     let mut fillers = Vec::new();
     for _ in 0..room {
         match sys::fork() {
             Ok(Fork::Parent(pid)) => fillers.push(pid),
             Ok(Fork::Child) => {
-                let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-                rustix::event::pause();
+                if rustix::process::geteuid().is_root() {
+                    let _ = sys::become_user(identity.outer.0, identity.outer.1, true);
+                }
+                let tied = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+                // Whoever it counts for may be gone already.
+                if tied.is_ok() && rustix::process::getppid() == Some(own) {
+                    rustix::event::pause();
+                }
                 sys::leave(0)
             }
             Err(_) => break,

@@ -74,29 +74,33 @@ fn room(directory: &OwnedFd) -> Option<Size> {
 /// What is in a directory, on its own file system, each file once.
 fn measure(directory: &OwnedFd) -> Size {
     let mut size = Size::default();
-    let mut seen = BTreeSet::new();
-    let mut open = vec![directory.try_clone().ok()];
-    let Ok(top) = rustix::fs::fstat(directory) else { return size };
-    while let Some(Some(current)) = open.pop() {
-        let Ok(entries) = Dir::read_from(&current) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let Ok(stat) = rustix::fs::statat(&current, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            if stat.st_dev != top.st_dev || (stat.st_nlink > 1 && !seen.insert(stat.st_ino)) {
-                continue;
-            }
-            size.files += 1;
-            size.bytes += stat.st_blocks.unsigned_abs() * 512;
-            if FileType::from_raw_mode(stat.st_mode).is_dir() && open.len() < DEPTH {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-                open.push(rustix::fs::openat(current.as_fd(), name, flags, Mode::empty()).ok());
+    if let Ok(top) = rustix::fs::fstat(directory) {
+        add(directory, top.st_dev, DEPTH, &mut size, &mut BTreeSet::new());
+    }
+    size
+}
+
+/// Adds what is below a directory, so many levels deep. What cannot be looked at is passed over.
+fn add(directory: &OwnedFd, device: u64, depth: usize, size: &mut Size, seen: &mut BTreeSet<u64>) {
+    let Ok(entries) = Dir::read_from(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        if stat.st_dev != device || (stat.st_nlink > 1 && !seen.insert(stat.st_ino)) {
+            continue;
+        }
+        size.files += 1;
+        size.bytes += stat.st_blocks.unsigned_abs() * 512;
+        if FileType::from_raw_mode(stat.st_mode).is_dir() && depth > 0 {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            if let Ok(below) = rustix::fs::openat(directory.as_fd(), name, flags, Mode::empty()) {
+                add(&below, device, depth - 1, size, seen);
             }
         }
     }
-    size
 }
 
 #[cfg(test)]

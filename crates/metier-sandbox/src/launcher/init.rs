@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Access;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{CapabilitySet, UnshareFlags};
@@ -15,7 +16,7 @@ use super::root::{self, Owners};
 use super::usage::Watch;
 use super::{During, Failure, confine, endings, room, tell, wait_for_go};
 use crate::control;
-use crate::plan::{END, GO, Hit, Mode, Net, Plan, Reply, Step};
+use crate::plan::{END, GO, Hit, Kind, Mode, Net, Plan, Reply, Step};
 use crate::sys::{self, Fork};
 
 /// How often the limits are looked at.
@@ -84,8 +85,12 @@ fn prepare(
             let (user, group) = plan.identity.outer;
             sys::become_user(user, group, true)
                 .during(Step::UnprivilegedUser, "becoming an ordinary user")?;
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-                .during(Step::Other, "tying to the launcher")?;
+            for bind in plan.binds.iter().filter(|bind| bind.kind == Kind::Write) {
+                let path = bind.path.path();
+                rustix::fs::access(path, Access::WRITE_OK).map_err(|error| {
+                    Failure::at(Step::Owner, "looking whether it can be written to", path, error)
+                })?;
+            }
         }
     }
     // Metier waits for this very process, whatever becomes of the launcher.
@@ -141,7 +146,8 @@ fn become_script(
     proxy: Option<u16>,
 ) -> Result<std::convert::Infallible, Failure> {
     rustix::process::setsid().during(Step::Other, "starting a session")?;
-    confine::limit(plan).during(Step::Other, "setting resource limits")?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .during(Step::Other, "tying to init")?;
     let mut active = (false, false);
     let mut command = Command::new(plan.program.text());
     command.args(plan.arguments.iter().map(crate::plan::Raw::text)).env_clear();
@@ -152,9 +158,14 @@ fn become_script(
         command.envs(["NO_PROXY", "no_proxy"].map(|name| (name, "localhost,127.0.0.1,::1")));
     }
     enter(plan)?;
-    if plan.mode != Mode::Unprotected {
+    let is_protected = plan.mode != Mode::Unprotected;
+    if is_protected {
         confine::drop_powers()?;
         confine::landlock(plan)?;
+    }
+    // Only now: what is allowed had to be opened.
+    confine::limit(plan).during(Step::Other, "setting resource limits")?;
+    if is_protected {
         // Whoever started metier looks at this process while it waits.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
             .during(Step::Other, "being looked at")?;
@@ -182,10 +193,14 @@ fn watch(plan: &Plan, control: BorrowedFd<'_>, script: Pid) -> Reply {
     let mut watch = Watch::new(plan);
     let (mut code, mut signal, mut hit) = (None, None, None);
     while hit.is_none() {
-        if let Some(status) = reap(script) {
-            code = status.exit_status();
-            signal = status.terminating_signal();
-            break;
+        match reap(script) {
+            Reaped::Others => {}
+            Reaped::Script(status) => {
+                code = status.exit_status();
+                signal = status.terminating_signal();
+                break;
+            }
+            Reaped::Nothing => break,
         }
         let is_told = wait(signals.as_ref().ok(), control);
         hit = watch.check();
@@ -235,13 +250,21 @@ fn by_signal(code: Option<i32>, signal: Option<i32>) -> Option<Hit> {
     }
 }
 
-/// Reaps whatever has ended; returns how the script did.
-fn reap(script: Pid) -> Option<WaitStatus> {
+enum Reaped {
+    Script(WaitStatus),
+    Others,
+    /// There is nothing to wait for.
+    Nothing,
+}
+
+/// Reaps whatever has ended.
+fn reap(script: Pid) -> Reaped {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) if pid == script => return Some(status),
+            Ok(Some((pid, status))) if pid == script => return Reaped::Script(status),
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) | Err(_) => return None,
+            Ok(None) => return Reaped::Others,
+            Err(_) => return Reaped::Nothing,
         }
     }
 }
@@ -253,6 +276,6 @@ fn end_all(plan: &Plan) {
         let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
         while matches!(rustix::process::wait(WaitOptions::empty()), Ok(_) | Err(rustix::io::Errno::INTR)) {}
     } else {
-        endings::kill_descendants(room(plan));
+        endings::kill_descendants(room(plan), plan.identity);
     }
 }

@@ -58,7 +58,7 @@ impl Group {
         } else {
             remove(group.memory.take());
         }
-        if !bounded(&group.processes, "pids.max", limits.processes + OURS) {
+        if !bounded(&group.processes, "pids.max", limits.processes.saturating_add(OURS)) {
             remove(group.processes.take());
         }
         (group.memory.is_some() || group.processes.is_some()).then_some(group)
@@ -69,7 +69,7 @@ impl Group {
         let group = Self { version: 2, memory: Some(directory.clone()), processes: Some(directory.clone()) };
         // Dropping it removes the directory again.
         set(&directory, "memory.max", limits.memory).ok()?;
-        set(&directory, "pids.max", limits.processes + OURS).ok()?;
+        set(&directory, "pids.max", limits.processes.saturating_add(OURS)).ok()?;
         let _ = set(&directory, "memory.swap.max", 0);
         let _ = set(&directory, "memory.oom.group", 1);
         Some(group)
@@ -108,6 +108,13 @@ impl Group {
         (count(&self.processes, "pids.events", "max") > 0).then_some(Hit::Processes)
     }
 
+    /// Lets nothing in it start another process.
+    pub(super) fn stop_forking(&self) {
+        if let Some(directory) = &self.processes {
+            let _ = set(directory, "pids.max", 0);
+        }
+    }
+
     /// The most memory that was in use at a time.
     pub(super) fn most_memory(&self) -> Option<u64> {
         let file = if self.version == 2 { "memory.peak" } else { "memory.max_usage_in_bytes" };
@@ -130,7 +137,7 @@ impl Group {
         let file = if self.version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
         (
             describe(&self.memory, file, "memory", limits.memory),
-            describe(&self.processes, "pids.max", "pids", limits.processes + OURS),
+            describe(&self.processes, "pids.max", "pids", limits.processes.saturating_add(OURS)),
         )
     }
 

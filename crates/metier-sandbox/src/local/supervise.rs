@@ -23,7 +23,7 @@ use crate::capture::Capture;
 use crate::control::{self, Received};
 use crate::error::Missing;
 use crate::executor::{Ending, Job, Limit, Outcome, Sink, Usage};
-use crate::plan::{END, GO, Hit, Plan, Reply, Step};
+use crate::plan::{END, GO, Hit, Mode, Plan, Reply, Step};
 use crate::profile::Network;
 use crate::protection::{Protection, Protections};
 use crate::proxy::Proxy;
@@ -32,6 +32,8 @@ use crate::stopwatch::Stopwatch;
 /// How often cgroups are asked, and how long setting up may take.
 const TICK: Duration = Duration::from_millis(25);
 const SETUP: Duration = Duration::from_secs(30);
+/// How long to wait at a time; the kernel does not take every number.
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// Why an attempt came to nothing.
 #[derive(Debug)]
@@ -164,6 +166,12 @@ impl<'a> Run<'a> {
     /// Runs it to its end.
     pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let talked = self.talk(sink);
+        // A bound of the group may have been reached so late that nobody has asked yet.
+        let late = self.group.as_ref().and_then(Group::hit);
+        if let Some(group) = self.group.as_ref().filter(|_| self.plan.mode != Mode::Full) {
+            // Where no namespace ends them all, none may get away into a new process.
+            group.stop_forking();
+        }
         self.ask_what_was_used();
         self.stop();
         if let Some(capture) = &mut self.capture {
@@ -181,8 +189,6 @@ impl<'a> Run<'a> {
         if let Some(most) = self.group.as_ref().and_then(Group::most_memory) {
             self.usage.memory = most;
         }
-        // A bound of the group may have been reached so late that nobody asked any more.
-        let late = self.group.as_ref().and_then(Group::hit);
         let by_itself = matches!(self.ending, None | Some(Ending::Exited(_) | Ending::Killed(_)));
         if let Some(hit) = late.filter(|_| by_itself) {
             self.ending = Some(Ending::Limit(limit(hit)));
@@ -279,7 +285,7 @@ impl<'a> Run<'a> {
         open.extend(self.capture.iter().flat_map(Capture::ends));
         open.extend(self.input.as_ref().map(|(end, _)| PollFd::new(end, PollFlags::OUT)));
         let wall = self.job.profile.limits.wall;
-        let left = self.started.map_or(TICK, |started| wall.saturating_sub(started.elapsed()));
+        let left = self.started.map_or(TICK, |started| wall.saturating_sub(started.elapsed())).min(LONGEST);
         let timeout = if self.group.is_some() { left.min(TICK) } else { left };
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
@@ -309,9 +315,10 @@ impl<'a> Run<'a> {
     fn answer(&mut self, message: Received) -> io::Result<()> {
         let reply = postcard::from_bytes(&message.bytes).map_err(io::Error::other)?;
         match reply {
-            Reply::Failed { step, what, path, errno } => {
+            Reply::Failed { step, what, path, source } => {
                 let path = path.map(|path| path.path().to_owned());
-                self.failed = Some(self.explain(step, &what, path, io::Error::from_raw_os_error(errno)));
+                let source = source.map_or_else(io::Error::other, io::Error::from_raw_os_error);
+                self.failed = Some(self.explain(step, &what, path, source));
             }
             Reply::MapIds => match self.map_ids(message.sender) {
                 Ok(()) => control::send(&self.control, &[GO], &[])?,
@@ -319,10 +326,7 @@ impl<'a> Run<'a> {
                     self.failed = Some(self.explain(Step::UserNamespace, "mapping user ids", None, error));
                 }
             },
-            Reply::Init => {
-                let open = |pid| rustix::process::pidfd_open(pid, PidfdFlags::empty());
-                self.init = message.sender.map(open).transpose()?;
-            }
+            Reply::Init => self.init = message.sender.and_then(|sender| self.child_of_launcher(sender)),
             Reply::Listener => {
                 if let (Network::Proxy(allowed), Some(listener)) =
                     (&self.job.profile.network, message.descriptors.into_iter().next())
@@ -348,6 +352,15 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A handle on a child of the launcher's, if it is still there; its number may be another's by now.
+    fn child_of_launcher(&self, process: Pid) -> Option<OwnedFd> {
+        let handle = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).ok()?;
+        let parent =
+            status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse::<u32>().ok()?;
+        (parent == self.child.id()).then_some(handle)
     }
 
     /// Gives a process that root has put into a user namespace the ids that it will have there.

@@ -67,6 +67,9 @@ const FILES: &[(&str, &str)] = &[
     ("/etc/resolv.conf", "# there are no names to ask for here\n"),
 ];
 
+/// Where names of the network come from: the machine's own, for whoever is on its network.
+const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
+
 /// The paths of this system that every script can read: programs, libraries and their settings.
 pub fn system_paths() -> Vec<PathBuf> {
     let all = PROGRAMS.iter().chain(SETTINGS).map(PathBuf::from);
@@ -74,7 +77,7 @@ pub fn system_paths() -> Vec<PathBuf> {
 }
 
 /// The system as far as a script may see it.
-pub(super) fn tree(mode: Mode) -> Tree {
+pub(super) fn tree(mode: Mode, is_on_host_network: bool) -> Tree {
     let mut tree = Tree::default();
     for path in PROGRAMS.iter().chain(SETTINGS) {
         tree.show(Path::new(path), Kind::Read);
@@ -82,10 +85,19 @@ pub(super) fn tree(mode: Mode) -> Tree {
     for path in DEVICES {
         tree.show(Path::new(path), Kind::Device);
     }
+    if is_on_host_network && mode != Mode::Full {
+        // It may be a link to what a service keeps elsewhere.
+        if let Ok(real) = Path::new(NAMES[0]).canonicalize() {
+            tree.show(&real, Kind::Read);
+        }
+    }
     if mode == Mode::Full {
         let raw = |text: &str| Raw::from(Path::new(text));
         tree.links.extend(LINKS.iter().map(|(link, target)| (raw(link), raw(target))));
-        tree.files.extend(FILES.iter().map(|(path, text)| (raw(path), text.as_bytes().to_vec())));
+        for (path, text) in FILES {
+            let real = (is_on_host_network && NAMES.contains(path)).then(|| fs::read(path).ok()).flatten();
+            tree.files.push((raw(path), real.unwrap_or_else(|| text.as_bytes().to_vec())));
+        }
     } else {
         for path in SHARED_SETTINGS {
             tree.show(Path::new(path), Kind::Read);
