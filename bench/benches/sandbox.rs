@@ -81,9 +81,9 @@ fn row(metier: &Path, work: &Path, program: &str, arguments: &[&str]) -> anyhow:
         (0..WAYS.len()).map(|way| format!("{:.2} ({:.2})", of(way, 50), of(way, 10))).collect();
     let ratio = |a: usize, b: usize| of(a, 50) / of(b, 50);
     let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+    let line = [&[name.as_ref()][..], arguments].concat().join(" ");
     println!(
-        "| `{name}{}` | {} | {:.2} | {:.2} | {:.2} |",
-        arguments.iter().map(|word| format!(" {word}")).collect::<String>(),
+        "| `{line}` | {} | {:.2} | {:.2} | {:.2} |",
         shown.join(" | "),
         ratio(2, 1),
         ratio(2, 0),

@@ -23,13 +23,10 @@ pub(crate) enum Fork {
 pub(crate) fn fork() -> io::Result<Fork> {
     // SAFETY: the launcher has one thread, so no lock can be held by another that the child would wait for.
     let pid = unsafe { libc::fork() };
-    match pid {
-        0 => Ok(Fork::Child),
-        pid => match Pid::from_raw(pid) {
-            Some(pid) if pid.as_raw_nonzero().get() > 0 => Ok(Fork::Parent(pid)),
-            _ => Err(io::Error::last_os_error()),
-        },
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
     }
+    Ok(Pid::from_raw(pid).map_or(Fork::Child, Fork::Parent))
 }
 
 /// Ends this process at once, without what else would run at the end.

@@ -28,7 +28,8 @@ pub(super) const UNREADABLE: &str = "/.unreadable";
 /// Shown where a directory is not to be seen.
 const EMPTY: &str = ".empty";
 
-/// What /proc tells about the machine rather than about the processes inside. Directories, then files.
+/// What /proc tells anybody about the machine rather than about the processes inside. Directories, then files. What it tells
+/// root alone it does not tell here.
 const MASKED_DIRECTORIES: &[&str] = &[
     "sys",
     "acpi",
@@ -55,26 +56,19 @@ const MASKED_FILES: &[&str] = &[
     "iomem",
     "ioports",
     "kallsyms",
-    "kcore",
     "key-users",
     "keys",
-    "kmsg",
     "latency_stats",
     "locks",
     "mdstat",
     "misc",
     "modules",
     "mtrr",
-    "pagetypeinfo",
     "partitions",
     "sched_debug",
     "schedstat",
-    "slabinfo",
     "softirqs",
     "swaps",
-    "sysrq-trigger",
-    "timer_list",
-    "vmallocinfo",
     "zoneinfo",
 ];
 

@@ -74,9 +74,17 @@ pub(super) fn measure(
     let none = |name: &&str| u64::from_str_radix(field(name), 16) == Ok(0);
     // What could be gained matters only together with set-user-id programs, which the next one rules out.
     let bounding = !is_full || none(&"CapBnd:");
-    found.record(Protection::NoCapabilities, bounding && sets.iter().all(none), "all sets empty");
-    found.record(Protection::NoNewPrivileges, field("NoNewPrivs:") == "1", "set");
-    found.record(Protection::Landlock, tried.landlock, format!("version {}", plan.landlock_abi));
+    let powerless = bounding && sets.iter().all(none);
+    found.record(
+        Protection::NoCapabilities,
+        powerless,
+        if powerless { "all sets empty" } else { "some sets are not empty" },
+    );
+    let settled = field("NoNewPrivs:") == "1";
+    found.record(Protection::NoNewPrivileges, settled, if settled { "set" } else { "not set" });
+    let version = plan.landlock_abi;
+    let landlock = if tried.landlock { format!("version {version}") } else { "not in force".to_owned() };
+    found.record(Protection::Landlock, tried.landlock, landlock);
     let filters: usize = field("Seccomp_filters:").parse().unwrap_or(0);
     let filtered = field("Seccomp:") == "2" && filters >= plan.filters.len() && !plan.filters.is_empty();
     found.record(Protection::Seccomp, filtered && tried.seccomp, format!("{filters} filters"));

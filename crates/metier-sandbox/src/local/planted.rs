@@ -113,8 +113,12 @@ fn state(directory: &OwnedFd, path: &Path) -> State {
 /// A handle on a directory, if it is still the one that was chosen.
 fn open_place(place: &Place) -> Result<OwnedFd, SandboxError> {
     let swapped = || SandboxError::Swapped { path: place.path().to_owned() };
-    let directory = File::from(open(CWD, place.path(), ResolveFlags::NO_SYMLINKS).map_err(|_| swapped())?);
     let at = |source: io::Error| SandboxError::Path { path: place.path().to_owned(), source };
+    let opened = open(CWD, place.path(), ResolveFlags::NO_SYMLINKS).map_err(|error| match error {
+        Errno::LOOP | Errno::NOTDIR | Errno::NOENT => swapped(),
+        other => at(other.into()),
+    });
+    let directory = File::from(opened?);
     if place.is(&directory.metadata().map_err(at)?) { Ok(directory.into()) } else { Err(swapped()) }
 }
 
