@@ -44,6 +44,15 @@ struct Shared {
     stopped: AtomicBool,
 }
 
+impl Shared {
+    fn remember(&self, connection: Connection) {
+        let mut connections = lock(&self.connections);
+        if connections.len() < REMEMBERED {
+            connections.push(connection);
+        }
+    }
+}
+
 impl Proxy {
     pub(crate) fn start(listener: OwnedFd, allowed: Vec<Destination>) -> io::Result<Self> {
         let listener = TcpListener::from(listener);
@@ -120,16 +129,15 @@ fn serve(mut inside: TcpStream, number: usize, shared: &Shared) -> io::Result<()
     let mut reader = BufReader::new(inside.try_clone()?.take(REQUEST));
     let target = match read_request(&mut reader) {
         Ok(target) => target,
-        Err(answer) => return inside.write_all(answer.as_bytes()),
+        Err(answer) => {
+            let refused = Some("not a request to connect; only https and the like can be reached".to_owned());
+            shared.remember(Connection { to: "unknown".into(), refused });
+            return inside.write_all(answer.as_bytes());
+        }
     };
     let reached = reach(&target, &shared.allowed);
     let refused = reached.as_ref().err().cloned();
-    {
-        let mut connections = lock(&shared.connections);
-        if connections.len() < REMEMBERED {
-            connections.push(Connection { to: format!("{}:{}", target.0, target.1), refused });
-        }
-    }
+    shared.remember(Connection { to: format!("{}:{}", target.0, target.1), refused });
     let outside = match reached {
         Ok(outside) => outside,
         Err(reason) => {

@@ -42,11 +42,11 @@ Inside there are the system's programs, the work directory, and nothing else: no
 processes, no network but its own loopback, no variables but those given here.
 
 The exit code is the command's; 124 when a limit ended it, 128 and the signal's number when a
-signal did. What did not start ends with one of metier's own: 2, 4 or 5.
+signal did, 130 when metier was told to end. What did not start ends with 2, 4 or 5.
 
 Examples:
   metier sandbox run -- ls -la
-  metier sandbox run --skill skills/pdf --work out -- python3 skills/pdf/scripts/fill.py
+  metier sandbox run --skill skills/pdf --work out -- sh -c 'python3 $METIER_SKILL_DIR/scripts/fill.py'
   metier sandbox run --wall 5 --memory 256M --json -- sh -c 'sleep 60'
   metier sandbox run --network proxy --allow-host example.org:443 -- curl https://example.org")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -87,9 +87,6 @@ struct RunArgs {
     #[arg(long)]
     stdin: bool,
 
-    #[command(flatten)]
-    limits: LimitArgs,
-
     /// Do with Landlock and the system call filter where there are no namespaces; not for `third_party`
     #[arg(long)]
     weaker: bool,
@@ -105,6 +102,9 @@ struct RunArgs {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -129,7 +129,7 @@ struct LimitArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
     /// Processes and threads at a time [default: 256]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     processes: Option<u64>,
     /// One file [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -138,13 +138,13 @@ struct LimitArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     disk: Option<u64>,
     /// New files on the disk of the work directory [default: 100000]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     files: Option<u64>,
     /// Its own /tmp, and its own /dev/shm [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     tmp: Option<u64>,
-    /// Open files of one process [default: 1024]
-    #[arg(long, value_name = "COUNT")]
+    /// Open files of one process, at least 16 [default: 1024]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(16..))]
     open_files: Option<u64>,
     /// What it prints, on each stream [default: 4M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -192,7 +192,8 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     }
     output.flush()?;
     job.cancel = cancel_by_signals()?;
-    let mut through = Through { is_silent: args.json, is_cut: false, is_open_line: false };
+    let mut through =
+        Through { is_silent: args.json, is_cut: false, is_open_line: false, cancel: job.cancel.clone() };
     let outcome = Local::new().run(&job, &mut through)?;
     if args.json {
         output.json(&as_json(&outcome))?;
@@ -254,6 +255,11 @@ fn profile(args: &RunArgs, environment: &Environment) -> anyhow::Result<Profile>
             Network::Proxy(allowed.collect::<Result<_, _>>()?)
         }
     };
+    if args.network == Which::Proxy && args.allow_host.is_empty() {
+        return Err(
+            UsageError("`--network proxy` reaches nothing without `--allow-host HOST:PORT`".into()).into()
+        );
+    }
     if args.network != Which::Proxy && !args.allow_host.is_empty() {
         return Err(UsageError("`--allow-host` needs `--network proxy`".into()).into());
     }
@@ -317,6 +323,7 @@ struct Through {
     is_cut: bool,
     /// Whether the last that was printed did not end its line.
     is_open_line: bool,
+    cancel: Cancel,
 }
 
 impl Sink for Through {
@@ -337,8 +344,11 @@ impl Sink for Through {
             Stream::Errors => write(&mut io::stderr().lock(), io::stderr().is_terminal()),
         };
         self.is_open_line = bytes.last() != Some(&b'\n');
-        // Whoever read it has gone.
-        self.is_cut = done.is_err();
+        // Whoever read it has gone, and nobody wants the rest.
+        if done.is_err() {
+            self.is_cut = true;
+            self.cancel.cancel();
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::attempt::{Attempt, attempts};
 
@@ -110,11 +111,14 @@ pub(crate) struct Place {
     pub(crate) script: PathBuf,
 }
 
+/// Places so far.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
 impl Place {
     pub(crate) fn new(base: &Base, attempt: &Attempt) -> Self {
         let random = random();
         // Short, since the address of a socket has room for a hundred bytes.
-        let directory = base.path().join(&random[..6]);
+        let directory = base.path().join(format!("{:x}", COUNT.fetch_add(1, Ordering::Relaxed)));
         let place = Self {
             script: directory.join("skill/scripts").join(attempt.path.file_name().unwrap()),
             directory,

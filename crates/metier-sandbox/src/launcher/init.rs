@@ -1,5 +1,6 @@
 //! The first process inside: it builds the tree, starts the script, reaps what is orphaned, and watches the limits.
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -30,9 +31,11 @@ const PROXY: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy",
 
 /// Everything that init does; returns the code to leave with.
 pub(super) fn run(plan: &Plan, control: BorrowedFd<'_>, launcher: Pid, owners: Owners) -> i32 {
-    match prepare(plan, control, launcher, owners) {
-        Ok(Some(script)) => {
-            let reply = watch(plan, control, script);
+    // Later it could not be opened any more: nobody may look into this process, itself included.
+    let written = File::open("/proc/self/io").ok();
+    match prepare(plan, control, launcher, owners, written) {
+        Ok(Some((script, written))) => {
+            let reply = watch(plan, control, script, written);
             control::reply(control, &reply, &[]);
             0
         }
@@ -50,7 +53,8 @@ fn prepare(
     control: BorrowedFd<'_>,
     launcher: Pid,
     owners: Owners,
-) -> Result<Option<Pid>, Failure> {
+    written: Option<File>,
+) -> Result<Option<(Pid, Option<File>)>, Failure> {
     let mut proxy = None;
     let tie = || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
@@ -97,6 +101,7 @@ fn prepare(
     control::reply(control, &Reply::Init, &[]);
     let script = match sys::fork().during(Step::Other, "starting the script's process")? {
         Fork::Child => {
+            drop(written);
             let Err(failure) = become_script(plan, control, proxy);
             tell(control, &failure);
             return Ok(None);
@@ -114,7 +119,7 @@ fn prepare(
         let kept = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
         confine::keep_only(kept).during(Step::Other, "dropping capabilities")?;
     }
-    Ok(Some(script))
+    Ok(Some((script, written)))
 }
 
 /// The network of the inside: none, its own loopback, or that with a listener for the proxy.
@@ -188,9 +193,9 @@ fn enter(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Reaps and watches until the script has ended or reached a limit; then nothing is left of it.
-fn watch(plan: &Plan, control: BorrowedFd<'_>, script: Pid) -> Reply {
+fn watch(plan: &Plan, control: BorrowedFd<'_>, script: Pid, written: Option<File>) -> Reply {
     let signals = sys::child_signals();
-    let mut watch = Watch::new(plan);
+    let mut watch = Watch::new(plan, written);
     let (mut code, mut signal, mut hit) = (None, None, None);
     while hit.is_none() {
         match reap(script) {

@@ -1,7 +1,8 @@
 //! How much the processes of a script use, as /proc tells: what cgroups do not bound is watched.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub(super) struct Usage {
 pub(super) struct Watch {
     bounds: Bounds,
     begun: Stopwatch,
+    /// What this process, and with it everything that it has reaped, has written.
+    written: Option<File>,
     /// Whether all processes that can be seen are the script's.
     owns_all: bool,
     /// The private file systems.
@@ -53,7 +56,7 @@ pub(super) struct Process {
 }
 
 impl Watch {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan, written: Option<File>) -> Self {
         let open = |path: &Path| {
             rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty()).ok()
         };
@@ -63,6 +66,7 @@ impl Watch {
         Self {
             bounds: plan.bounds,
             begun: Stopwatch::start(),
+            written,
             owns_all,
             temporary: temporary.into_iter().filter_map(|path| open(Path::new(path))).collect(),
             writable: writable.filter_map(|bind| Growth::watch(bind.path.path())).collect(),
@@ -157,7 +161,15 @@ impl Watch {
     }
 
     fn check_written(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Hit> {
-        let written: u64 = processes.keys().filter_map(|pid| written(*pid)).sum();
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let others = processes.keys().filter(|pid| **pid != own).filter_map(|pid| written(*pid)).sum::<u64>();
+        let mut text = String::new();
+        let reaped = self.written.as_mut().and_then(|file| {
+            file.rewind().ok()?;
+            file.read_to_string(&mut text).ok()?;
+            write_bytes(&text)
+        });
+        let written = others + reaped.unwrap_or(0);
         self.peak.written = self.peak.written.max(written);
         (self.peak.written >= self.bounds.disk).then_some(Hit::Disk)
     }
@@ -187,7 +199,10 @@ fn available_memory() -> Option<u64> {
 
 /// The bytes that a process, and the children it has waited for, sent to disks.
 fn written(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    write_bytes(&fs::read_to_string(format!("/proc/{pid}/io")).ok()?)
+}
+
+fn write_bytes(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("write_bytes:"))?.trim().parse().ok()
 }
 

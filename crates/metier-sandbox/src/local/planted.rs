@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::SandboxError;
@@ -119,7 +119,13 @@ fn open_place(place: &Place) -> Result<OwnedFd, SandboxError> {
         other => at(other.into()),
     });
     let directory = File::from(opened?);
-    if place.is(&directory.metadata().map_err(at)?) { Ok(directory.into()) } else { Err(swapped()) }
+    if !place.is(&directory.metadata().map_err(at)?) {
+        return Err(swapped());
+    }
+    // Whoever may not even enter it cannot say what is in it.
+    rustix::fs::accessat(&directory, ".", Access::EXEC_OK, AtFlags::empty())
+        .map_err(|error| at(error.into()))?;
+    Ok(directory.into())
 }
 
 fn open(directory: impl AsFd, path: &Path, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {

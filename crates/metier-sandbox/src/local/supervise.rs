@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
         {
             return;
         }
-        let patience = Timespec { tv_sec: 1, tv_nsec: 0 };
+        let patience = Timespec { tv_sec: 3, tv_nsec: 0 };
         let is_answered = |run: &Self| {
             let mut open = [PollFd::new(&run.control, PollFlags::IN)];
             poll(&mut open, Some(&patience)).is_ok_and(|ready| ready > 0)
