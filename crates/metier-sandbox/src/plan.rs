@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::executor::Limit;
+
 /// A text as the kernel has it: any bytes but NUL. (Serde would have paths be UTF-8.)
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Raw(Vec<u8>);
@@ -166,19 +168,6 @@ pub(crate) enum Step {
     Other,
 }
 
-/// What a limit is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Hit {
-    Wall,
-    Cpu,
-    Memory,
-    Processes,
-    File,
-    Disk,
-    Files,
-    Tmp,
-}
-
 /// What the launcher's processes say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
@@ -193,7 +182,14 @@ pub(crate) enum Reply {
     /// The listener for the proxy comes with this.
     Listener,
     /// The script's first process has ended, and with it all others.
-    Ended { code: Option<i32>, signal: Option<i32>, hit: Option<Hit>, cpu_ms: u64, memory: u64, written: u64 },
+    Ended {
+        code: Option<i32>,
+        signal: Option<i32>,
+        hit: Option<Limit>,
+        cpu_ms: u64,
+        memory: u64,
+        written: u64,
+    },
 }
 
 /// What metier says to go on.

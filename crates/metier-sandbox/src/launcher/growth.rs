@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-use crate::plan::Hit;
+use crate::executor::Limit;
 
 /// How deep a directory is looked into.
 const DEPTH: usize = 200;
@@ -41,7 +41,7 @@ impl Growth {
     }
 
     /// The limit that was reached, if one was.
-    pub(super) fn check(&mut self, bytes: u64, files: u64) -> Option<Hit> {
+    pub(super) fn check(&mut self, bytes: u64, files: u64) -> Option<Limit> {
         let now = room(&self.directory)?;
         let gone = Size {
             bytes: self.before.bytes.saturating_sub(now.bytes),
@@ -59,9 +59,9 @@ impl Growth {
             (*self.bytes.get_or_insert(size.bytes), *self.files.get_or_insert(size.files));
         // Of what was there at the first look, a quarter may have been the script's already.
         if gone.bytes > bytes && size.bytes.saturating_sub(first_bytes) > bytes / 2 {
-            return Some(Hit::Disk);
+            return Some(Limit::Disk);
         }
-        (gone.files > files && size.files.saturating_sub(first_files) > files / 2).then_some(Hit::Files)
+        (gone.files > files && size.files.saturating_sub(first_files) > files / 2).then_some(Limit::Files)
     }
 }
 

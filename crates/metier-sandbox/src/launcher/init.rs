@@ -17,7 +17,8 @@ use super::root::{self, Owners};
 use super::usage::Watch;
 use super::{During, Failure, confine, endings, room, tell, wait_for_go};
 use crate::control;
-use crate::plan::{END, GO, Hit, Kind, Mode, Net, Plan, Reply, Step};
+use crate::executor::Limit;
+use crate::plan::{END, GO, Kind, Mode, Net, Plan, Reply, Step};
 use crate::sys::{self, Fork};
 
 /// How often the limits are looked at.
@@ -246,11 +247,11 @@ fn wait(signals: Option<&OwnedFd>, control: BorrowedFd<'_>) -> bool {
 }
 
 /// A limit that the kernel itself enforced, as the script's end or as a shell reports it of its child.
-fn by_signal(code: Option<i32>, signal: Option<i32>) -> Option<Hit> {
+fn by_signal(code: Option<i32>, signal: Option<i32>) -> Option<Limit> {
     match signal.or_else(|| code.filter(|code| *code > 128).map(|code| code - 128)) {
-        Some(libc::SIGXFSZ) => Some(Hit::File),
+        Some(libc::SIGXFSZ) => Some(Limit::File),
         // Of CPU time the watch knows itself, unless it was the kernel's limit, which is a second behind.
-        Some(libc::SIGXCPU) if signal.is_some() => Some(Hit::Cpu),
+        Some(libc::SIGXCPU) if signal.is_some() => Some(Limit::Cpu),
         _ => None,
     }
 }

@@ -11,7 +11,8 @@ use rustix::fs::{CWD, Mode as FileMode, OFlags};
 
 use super::growth::Growth;
 use super::memory;
-use crate::plan::{Bounds, Hit, Kind, Mode, Plan};
+use crate::executor::Limit;
+use crate::plan::{Bounds, Kind, Mode, Plan};
 use crate::stopwatch::Stopwatch;
 
 /// The most that was seen in use.
@@ -82,44 +83,44 @@ impl Watch {
     }
 
     /// The limit that has been reached, if one has.
-    pub(super) fn check(&mut self) -> Option<Hit> {
+    pub(super) fn check(&mut self) -> Option<Limit> {
         // A little later than metier itself would.
         if self.begun.elapsed() > Duration::from_millis(self.bounds.wall_ms.saturating_add(500)) {
-            return Some(Hit::Wall);
+            return Some(Limit::Wall);
         }
         let processes = processes(self.owns_all);
         self.check_processes(&processes).or_else(|| self.check_files())
     }
 
     /// The same once the script has ended, when what ended with it is already counted.
-    pub(super) fn last_check(&mut self) -> Option<Hit> {
+    pub(super) fn last_check(&mut self) -> Option<Limit> {
         let processes = processes(self.owns_all);
         let hit = self.check_cpu(&processes).or_else(|| self.check_written(&processes));
         hit.or_else(|| self.check_files())
     }
 
-    fn check_processes(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Hit> {
+    fn check_processes(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Limit> {
         let count: u64 = processes.values().map(|one| one.threads).sum();
         // Init itself is not the script's.
         let too_many = self.bounds.processes.is_some_and(|most| count.saturating_sub(1) > most);
         too_many
-            .then_some(Hit::Processes)
+            .then_some(Limit::Processes)
             .or_else(|| self.check_memory(processes))
             .or_else(|| self.check_cpu(processes))
             .or_else(|| self.check_written(processes))
     }
 
-    fn check_cpu(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Hit> {
+    fn check_cpu(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Limit> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         // Watching is not the script's work.
         let of =
             |(pid, one): (&i32, &Process)| if *pid == own { 0 } else { one.ticks } + one.ticks_of_children;
         let ticks: u64 = processes.iter().map(of).sum();
         self.peak.cpu_ms = self.peak.cpu_ms.max(ticks * 1000 / self.ticks_per_second);
-        (self.peak.cpu_ms >= self.bounds.cpu_ms).then_some(Hit::Cpu)
+        (self.peak.cpu_ms >= self.bounds.cpu_ms).then_some(Limit::Cpu)
     }
 
-    fn check_memory(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Hit> {
+    fn check_memory(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Limit> {
         let resident = processes.values().map(|one| one.resident_pages).sum::<u64>() * self.pages;
         let temporary = self.temporary.iter().map(used_bytes).sum::<u64>();
         let rough = resident + temporary;
@@ -140,7 +141,7 @@ impl Watch {
         };
         // What only may be in use counts, but is not told as used.
         self.peak.memory = self.peak.memory.max(used.min(rough));
-        (used > bound).then_some(Hit::Memory)
+        (used > bound).then_some(Limit::Memory)
     }
 
     /// Each process's share of its memory, and memory that is nobody's: in pipes, sockets, tables and shared mappings.
@@ -160,7 +161,7 @@ impl Watch {
         used + nobodys.bytes
     }
 
-    fn check_written(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Hit> {
+    fn check_written(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Limit> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let others = processes.keys().filter(|pid| **pid != own).filter_map(|pid| written(*pid)).sum::<u64>();
         let mut text = String::new();
@@ -171,16 +172,16 @@ impl Watch {
         });
         let written = others + reaped.unwrap_or(0);
         self.peak.written = self.peak.written.max(written);
-        (self.peak.written >= self.bounds.disk).then_some(Hit::Disk)
+        (self.peak.written >= self.bounds.disk).then_some(Limit::Disk)
     }
 
-    fn check_files(&mut self) -> Option<Hit> {
+    fn check_files(&mut self) -> Option<Limit> {
         let is_full = |place: &OwnedFd| {
             rustix::fs::fstatvfs(place)
                 .is_ok_and(|stat| stat.f_bavail == 0 || (stat.f_files > 0 && stat.f_ffree == 0))
         };
         if self.temporary.iter().any(is_full) {
-            return Some(Hit::Tmp);
+            return Some(Limit::Tmp);
         }
         let (bytes, files) = (self.bounds.disk, self.bounds.files);
         self.writable.iter_mut().find_map(|growth| growth.check(bytes, files))

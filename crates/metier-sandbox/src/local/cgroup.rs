@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 
-use crate::plan::Hit;
+use crate::executor::Limit;
 use crate::profile::Limits;
 
 /// The groups of one run; removed with it.
@@ -96,16 +96,16 @@ impl Group {
     }
 
     /// A bound that has been reached.
-    pub(super) fn hit(&self) -> Option<Hit> {
+    pub(super) fn hit(&self) -> Option<Limit> {
         let count = |directory: &Option<PathBuf>, file: &str, name: &str| -> u64 {
             let text = directory.as_ref().and_then(|directory| fs::read_to_string(directory.join(file)).ok());
             text.and_then(|text| field(&text, name)).unwrap_or(0)
         };
         let memory = if self.version == 2 { "memory.events" } else { "memory.oom_control" };
         if count(&self.memory, memory, "oom_kill") > 0 {
-            return Some(Hit::Memory);
+            return Some(Limit::Memory);
         }
-        (count(&self.processes, "pids.events", "max") > 0).then_some(Hit::Processes)
+        (count(&self.processes, "pids.events", "max") > 0).then_some(Limit::Processes)
     }
 
     /// Lets nothing in it start another process.

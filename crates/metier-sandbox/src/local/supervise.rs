@@ -23,7 +23,7 @@ use crate::capture::Capture;
 use crate::control::{self, Received};
 use crate::error::Missing;
 use crate::executor::{Ending, Job, Limit, Outcome, Sink, Usage};
-use crate::plan::{END, GO, Hit, Mode, Plan, Reply, Step};
+use crate::plan::{END, GO, Mode, Plan, Reply, Step};
 use crate::profile::Network;
 use crate::protection::{Protection, Protections};
 use crate::proxy::Proxy;
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         }
         let by_itself = matches!(self.ending, None | Some(Ending::Exited(_) | Ending::Killed(_)));
         if let Some(hit) = late.filter(|_| by_itself) {
-            self.ending = Some(Ending::Limit(limit(hit)));
+            self.ending = Some(Ending::Limit(hit));
         }
         let (output, errors) = self.capture.as_mut().map(Capture::take).unwrap_or_default();
         let connections = self.proxy.take().map(Proxy::finish).unwrap_or_default();
@@ -274,7 +274,7 @@ impl<'a> Run<'a> {
         if self.usage.wall >= self.job.profile.limits.wall {
             self.ending = Some(Ending::Limit(Limit::Wall));
         } else if let Some(hit) = self.group.as_ref().and_then(Group::hit) {
-            self.ending = Some(Ending::Limit(limit(hit)));
+            self.ending = Some(Ending::Limit(hit));
         }
     }
 
@@ -345,7 +345,7 @@ impl<'a> Run<'a> {
                 self.usage =
                     Usage { wall: started.elapsed(), cpu: Duration::from_millis(cpu_ms), memory, written };
                 self.ending = Some(match (hit, code, signal) {
-                    (Some(hit), _, _) => Ending::Limit(limit(hit)),
+                    (Some(hit), _, _) => Ending::Limit(hit),
                     (None, Some(code), _) => Ending::Exited(code),
                     (None, None, signal) => Ending::Killed(signal.unwrap_or(libc::SIGKILL)),
                 });
@@ -438,17 +438,4 @@ impl Drop for Run<'_> {
 struct Ready {
     control: bool,
     cancelled: bool,
-}
-
-const fn limit(hit: Hit) -> Limit {
-    match hit {
-        Hit::Wall => Limit::Wall,
-        Hit::Cpu => Limit::Cpu,
-        Hit::Memory => Limit::Memory,
-        Hit::Processes => Limit::Processes,
-        Hit::File => Limit::File,
-        Hit::Disk => Limit::Disk,
-        Hit::Files => Limit::Files,
-        Hit::Tmp => Limit::Tmp,
-    }
 }
