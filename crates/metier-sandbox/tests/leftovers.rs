@@ -345,8 +345,13 @@ fn nothing_is_left_in_the_process_that_runs_them() {
 
 #[test]
 fn the_next_removes_groups_that_a_killed_one_left() {
-    let (first, known) = kill_host(&KINDS[0], &number(), common::work().path());
-    assert!(soon(|| alive("none", &known).is_empty()));
+    let first_number = number();
+    let (first, known) = kill_host(&KINDS[0], &first_number, common::work().path());
+    assert!(
+        soon(|| alive(&first_number, &known).is_empty()),
+        "still there: {:?}",
+        alive(&first_number, &known)
+    );
     let before = groups(first);
     // Another process, since each looks only once.
     kill_host(&KINDS[0], &number(), common::work().path());
