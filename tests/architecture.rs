@@ -14,6 +14,7 @@ const LIFE: &[&str] = &[
     "metier-catalog",
     "metier-policy",
     "metier-sandbox",
+    "metier-journal",
     "metier-prompt",
     "metier-cli",
     "metier-bench",

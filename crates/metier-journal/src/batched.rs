@@ -1,0 +1,135 @@
+//! Appends that answer at once: a thread writes what has come together, once a second or when it is much.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::error::JournalError;
+use crate::journal::{Shared, lock};
+use crate::record::Entry;
+
+/// What a crash may cost.
+const DELAY: Duration = Duration::from_secs(1);
+/// So many are written without waiting for the second to be over.
+const MANY: usize = 4096;
+/// Who adds more than this has to wait until some of it is written.
+const MOST: usize = 8 * MANY;
+
+/// The thread, and what it has to write.
+pub(crate) struct Batched {
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    /// Something for the thread to do.
+    work: Condvar,
+    /// Something was written.
+    written: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    entries: Vec<Entry>,
+    is_writing: bool,
+    is_wanted: bool,
+    is_over: bool,
+    /// Why the last attempt failed; nothing more is taken until one succeeds.
+    failed: Option<JournalError>,
+}
+
+impl Batched {
+    pub(crate) fn start(shared: Arc<Shared>) -> Self {
+        let queue = Arc::new(Queue::default());
+        let its = Arc::clone(&queue);
+        let thread = std::thread::spawn(move || its.serve(&shared));
+        Self { queue, thread: Some(thread) }
+    }
+
+    pub(crate) fn append(&self, entry: Entry) -> Result<(), JournalError> {
+        let mut state = lock(&self.queue.state);
+        while state.entries.len() >= MOST && state.failed.is_none() {
+            state = self.queue.written.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        state.entries.push(entry);
+        if state.entries.len() == MANY {
+            self.queue.work.notify_one();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn ready(&self) -> Result<(), JournalError> {
+        lock(&self.queue.state).failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Waits until everything is written, or cannot be.
+    pub(crate) fn flush(&self) -> Result<(), JournalError> {
+        let mut state = lock(&self.queue.state);
+        state.is_wanted = true;
+        state.failed = None;
+        self.queue.work.notify_one();
+        while (state.is_wanted || state.is_writing || !state.entries.is_empty()) && state.failed.is_none() {
+            state = self.queue.written.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Writes what is left, and ends the thread.
+    pub(crate) fn stop(mut self) -> Result<(), JournalError> {
+        let flushed = self.flush();
+        self.end();
+        let left = lock(&self.queue.state).entries.len() as u64;
+        match flushed {
+            Err(error) if left > 0 => Err(JournalError::Lost { count: left, reason: error.to_string() }),
+            other => other,
+        }
+    }
+
+    fn end(&mut self) {
+        lock(&self.queue.state).is_over = true;
+        self.queue.work.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Batched {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Queue {
+    fn serve(&self, shared: &Shared) {
+        let mut state = lock(&self.state);
+        loop {
+            let idle = |state: &mut State| state.entries.len() < MANY && !state.is_wanted && !state.is_over;
+            let waited = self.work.wait_timeout_while(state, DELAY, idle);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.is_over {
+                return;
+            }
+            let entries = std::mem::take(&mut state.entries);
+            state.is_writing = true;
+            state.is_wanted = false;
+            drop(state);
+            let result = if entries.is_empty() { Ok(Vec::new()) } else { shared.write_all(&entries) };
+            state = lock(&self.state);
+            state.is_writing = false;
+            state.failed = result.err();
+            if state.failed.is_some() {
+                // In front of what came meanwhile.
+                let later = std::mem::replace(&mut state.entries, entries);
+                state.entries.extend(later);
+            }
+            self.written.notify_all();
+        }
+    }
+}

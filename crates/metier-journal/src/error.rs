@@ -1,0 +1,134 @@
+//! What keeps a journal from being written or read. What is wrong with a journal's records is a [`Damage`](crate::Damage).
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a journal could not be used.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// There is no journal.
+    #[error("there is no journal at `{place}`")]
+    NotFound {
+        /// Where it should be.
+        place: String,
+    },
+    /// A file of the journal cannot be used.
+    #[error("the journal `{}` cannot be {doing}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried: `written`, `read`.
+        doing: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+    /// The disk has no room for what must be recorded.
+    #[error("there is no room to record anything in `{}`; free some space, then try again", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The directory or the file may not be written to.
+    #[error("nothing can be recorded in `{}`: {reason}; make it writable, or set `journal` to another place", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The file is there and is no journal, or is damaged so that it cannot be opened.
+    #[error("`{}` is not a journal that can be read: {reason}; `metier audit verify` says more", path.display())]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A newer metier wrote it.
+    #[error("the journal `{place}` has format {found}; this metier knows {known}")]
+    Format {
+        /// Where it is.
+        place: String,
+        /// Its format.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// An event that cannot be recorded.
+    #[error("the event cannot be recorded: {reason}")]
+    Event {
+        /// Why.
+        reason: String,
+    },
+    /// The last records of a journal are not what they were, so nothing is added to it.
+    #[error("nothing is added to the journal: {reason}; `metier audit verify` says more")]
+    Damaged {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A server cannot be reached, or refuses.
+    #[error("the journal's server {place} cannot be used: {reason}")]
+    Server {
+        /// The server, without passwords.
+        place: String,
+        /// What it said.
+        reason: String,
+    },
+    /// What was to be recorded in the background could not be.
+    #[error("{count} records that were to be written in the background are lost: {reason}")]
+    Lost {
+        /// How many.
+        count: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A setting that means nothing.
+    #[error("`{value}` is no place for a journal: {reason}")]
+    Place {
+        /// What was set.
+        value: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A checkpoint that cannot be used.
+    #[error("`{}` is no checkpoint: {reason}", path.display())]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl JournalError {
+    /// A code that stays the same.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "journal-not-found",
+            Self::File { .. } => "journal-file",
+            Self::Full { .. } => "journal-full",
+            Self::ReadOnly { .. } => "journal-read-only",
+            Self::NotAJournal { .. } => "journal-unreadable",
+            Self::Format { .. } => "journal-format",
+            Self::Event { .. } => "journal-event",
+            Self::Damaged { .. } => "journal-damaged",
+            Self::Server { .. } => "journal-server",
+            Self::Lost { .. } => "journal-lost",
+            Self::Place { .. } => "journal-place",
+            Self::Checkpoint { .. } => "journal-checkpoint",
+        }
+    }
+
+    /// What the system said about a file, in our words.
+    pub(crate) fn of_file(path: impl Into<PathBuf>, doing: &'static str, error: &io::Error) -> Self {
+        let path = path.into();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem if doing == "written" => {
+                Self::ReadOnly { path, reason: error.to_string() }
+            }
+            _ => Self::File { path, doing, reason: error.to_string() },
+        }
+    }
+}

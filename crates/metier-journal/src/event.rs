@@ -1,0 +1,271 @@
+//! What can happen: the events that a journal keeps, with the names of their members. Nothing here writes them.
+
+use std::collections::BTreeMap;
+
+use metier_skill::{Digest, Tier};
+use serde::{Deserialize, Serialize};
+
+use crate::privacy::Content;
+
+/// Something that happened. In JSON, `kind` says what.
+///
+/// ```
+/// use metier_journal::Event;
+///
+/// let event = Event::SkillDeactivated { name: "pdf".to_owned() };
+/// assert_eq!(serde_json::to_string(&event).unwrap(), r#"{"kind":"skill.deactivated","name":"pdf"}"#);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+#[non_exhaustive]
+pub enum Event {
+    /// A session began.
+    #[serde(rename = "session.started")]
+    SessionStarted {
+        /// What runs it, as `claude-code`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+    },
+    /// A session ended.
+    #[serde(rename = "session.ended")]
+    SessionEnded {},
+    /// A skill was shown to a model by name and description.
+    #[serde(rename = "skill.discovered")]
+    SkillDiscovered {
+        /// Its id in the catalog.
+        skill_id: String,
+        /// Its name.
+        name: String,
+        /// How far it is trusted.
+        tier: Tier,
+        /// What it costs in the catalogue.
+        tokens: u64,
+    },
+    /// The catalog changed.
+    #[serde(rename = "skills.changed")]
+    SkillsChanged {
+        /// Names that are new.
+        added: Vec<String>,
+        /// Names whose skill has changed.
+        changed: Vec<String>,
+        /// Names that are gone.
+        removed: Vec<String>,
+    },
+    /// Skills were installed.
+    #[serde(rename = "skills.installed")]
+    SkillsInstalled {
+        /// Each name with the digest of its tree.
+        skills: BTreeMap<String, Digest>,
+        /// Where they came from.
+        source: String,
+    },
+    /// A skill's body was handed out.
+    #[serde(rename = "skill.activated")]
+    SkillActivated {
+        /// Its id in the catalog.
+        skill_id: String,
+        /// Its name.
+        name: String,
+        /// How far it is trusted.
+        tier: Tier,
+        /// Of the bytes that were handed out.
+        skill_md_digest: Digest,
+        /// Of the whole skill.
+        tree_digest: Digest,
+        /// Who asked for it.
+        trigger: Trigger,
+        /// What the body costs.
+        tokens: u64,
+        /// How long it took.
+        #[serde(default)]
+        duration_us: u64,
+    },
+    /// A skill's body was not handed out.
+    #[serde(rename = "skill.activation_failed")]
+    SkillActivationFailed {
+        /// What was asked for.
+        name: String,
+        /// Who asked for it.
+        trigger: Trigger,
+        /// The error's code.
+        code: String,
+    },
+    /// A section was switched from its summary to its full text.
+    #[serde(rename = "skill.expanded")]
+    SkillExpanded {
+        /// Which.
+        section: String,
+        /// What the text costs.
+        tokens: u64,
+    },
+    /// A resource was handed out.
+    #[serde(rename = "skill.resource_read")]
+    SkillResourceRead {
+        /// The skill.
+        name: String,
+        /// The digest of the whole skill.
+        tree_digest: Digest,
+        /// The resource, inside the skill.
+        path: String,
+        /// What was handed out.
+        content: Content,
+        /// What it costs.
+        tokens: u64,
+        /// How long it took.
+        #[serde(default)]
+        duration_us: u64,
+    },
+    /// A script ran, or was kept from running.
+    #[serde(rename = "skill.script_executed")]
+    SkillScriptExecuted(Box<ScriptExecuted>),
+    /// The policy decided on a call of a tool.
+    #[serde(rename = "skill.tool_call_decided")]
+    SkillToolCallDecided {
+        /// The tool.
+        tool: String,
+        /// What it was called with.
+        arguments: Content,
+        /// `allow`, `ask` or `deny`.
+        decision: String,
+        /// The decision's code.
+        code: String,
+        /// The skills that were active.
+        skills: Vec<String>,
+    },
+    /// A person, or a host for them, answered a question.
+    #[serde(rename = "skill.approval")]
+    SkillApproval {
+        /// The skill.
+        name: String,
+        /// The digest of the whole skill.
+        tree_digest: Digest,
+        /// The script, if it is about one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        script: Option<String>,
+        /// What it is about: `activate`, `scripts`, `network`, `destructive`.
+        access: String,
+        /// Yes or no.
+        granted: bool,
+        /// How long it holds: `once`, `session`, `digest`.
+        lifetime: String,
+    },
+    /// A skill's rules no longer apply.
+    #[serde(rename = "skill.deactivated")]
+    SkillDeactivated {
+        /// Its name.
+        name: String,
+    },
+    /// Somebody wants to change a protected document.
+    #[serde(rename = "mutation.proposed")]
+    MutationProposed {
+        /// The request.
+        request_id: String,
+        /// The document.
+        target: String,
+        /// What it would become.
+        payload: Content,
+        /// The active skills with the digests of their trees.
+        skills: BTreeMap<String, Digest>,
+    },
+    /// What became of that.
+    #[serde(rename = "mutation.decided")]
+    MutationDecided {
+        /// The request.
+        request_id: String,
+        /// `applied`, `conflict`, `rejected` or `unavailable`.
+        outcome: String,
+        /// Why.
+        code: String,
+    },
+    /// The journal's first record.
+    #[serde(rename = "journal.created")]
+    JournalCreated {
+        /// Which journal this is, among all.
+        journal: uuid::Uuid,
+        /// The format of its records.
+        format: u64,
+    },
+    /// The Merkle root over all records before this one.
+    #[serde(rename = "journal.checkpoint")]
+    JournalCheckpoint {
+        /// How many they are.
+        size: u64,
+        /// The root.
+        root: Digest,
+        /// The roots of the full trees that it is made of, the largest first.
+        nodes: Vec<Digest>,
+    },
+}
+
+/// Who asked for a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Trigger {
+    /// The model.
+    Model,
+    /// The person.
+    User,
+    /// Another skill.
+    Nested,
+}
+
+/// A script's run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptExecuted {
+    /// The skill.
+    pub name: String,
+    /// The digest of the whole skill.
+    pub tree_digest: Digest,
+    /// The script, inside the skill.
+    pub script: String,
+    /// The digest of the bytes that ran.
+    pub script_digest: Digest,
+    /// What it was called with.
+    pub arguments: Content,
+    /// What it was given to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Content>,
+    /// What it got from its environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, Variable>,
+    /// How it ended.
+    pub outcome: ScriptOutcome,
+    /// What it ended with, where it exited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i64>,
+    /// The code of the refusal, of the limit or of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// How long it took.
+    pub duration_us: u64,
+    /// The protections that were active.
+    pub protections: Vec<String>,
+    /// What it printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<Content>,
+    /// What it complained of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<Content>,
+}
+
+/// How a script's run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ScriptOutcome {
+    /// By itself; `exit` says with what.
+    Exited,
+    /// By a signal.
+    Killed,
+    /// By a limit; `code` says which.
+    Limited,
+    /// By whoever had asked for it.
+    Cancelled,
+    /// It was never started: the policy or a person said no.
+    Denied,
+    /// It was never started: something was missing.
+    Failed,
+}
+
+pub use crate::privacy::Variable;

@@ -1,0 +1,295 @@
+//! A journal that is written to: appends from any number of threads, several at a time in one step.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use metier_skill::Digest;
+
+use crate::batched::Batched;
+use crate::checkpoint::{Checkpoint, Remembered};
+use crate::error::JournalError;
+use crate::place::Place;
+use crate::record::{Entry, Row, Source};
+use crate::store::{Store, is_checkpoint};
+
+/// When an append answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// When the record is on the disk.
+    #[default]
+    Full,
+    /// At once; the record is on the disk about a second later. Whatever ends the process, or the machine, takes that second's records with it.
+    Batched,
+}
+
+/// How a journal is kept.
+#[derive(Clone)]
+pub struct Options {
+    /// When an append answers.
+    pub durability: Durability,
+    /// Where times and ids of the journal's own records come from.
+    pub source: Arc<dyn Source>,
+    /// The file outside of the journal that has the last checkpoint; without it, a journal that was cut off cannot be told from a whole one.
+    pub remember: Option<PathBuf>,
+    /// Told of every record that is on the disk, in order; it must neither block nor panic.
+    pub observer: Option<Arc<dyn Observer>>,
+}
+
+impl Options {
+    /// The usual ones.
+    pub fn new(source: Arc<dyn Source>) -> Self {
+        Self { durability: Durability::default(), source, remember: None, observer: None }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { durability, remember, .. } = self;
+        f.debug_struct("Options")
+            .field("durability", durability)
+            .field("remember", remember)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Somebody who wants to know what was recorded.
+pub trait Observer: Send + Sync {
+    /// This is on the disk.
+    fn recorded(&self, row: &Row<'_>);
+}
+
+/// What an append answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Receipt {
+    /// It is on the disk.
+    Recorded {
+        /// Its place in the journal.
+        sequence: u64,
+        /// Its hash.
+        hash: Digest,
+    },
+    /// It will be, in about a second.
+    Queued,
+}
+
+/// A journal to add to.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # struct Fixed;
+/// # impl metier_journal::Source for Fixed {
+/// #     fn now(&self) -> metier_journal::Time { metier_journal::Time::from_micros(0) }
+/// #     fn id(&self) -> uuid::Uuid { uuid::Uuid::nil() }
+/// # }
+/// # let source = Arc::new(Fixed);
+/// # let directory = tempfile::tempdir()?;
+/// # let place = directory.path().join("journal.db").to_str().unwrap().parse()?;
+/// use metier_journal::{Context, Entry, Event, Journal, Options, verify};
+///
+/// let journal = Journal::open(&place, Options::new(source.clone()))?;
+/// let event = Event::SkillDeactivated { name: "pdf".to_owned() };
+/// journal.append(Entry::new(&*source, &Context::session("s1"), &event)?)?;
+/// journal.close()?;
+///
+/// let verification = verify(&place, &[])?;
+/// assert_eq!((verification.records, verification.damage), (2, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Journal {
+    shared: Arc<Shared>,
+    batched: Option<Batched>,
+}
+
+impl Journal {
+    /// Opens the journal at this place, and makes it if it is not there.
+    ///
+    /// It is an error if the journal is not the one that the remembered checkpoint is of, or is shorter: nothing is added to what somebody cut off.
+    pub fn open(place: &Place, options: Options) -> Result<Self, JournalError> {
+        let mut store = place.open()?;
+        let remembered = options.remember.clone().map(Remembered::at);
+        if let Some(remembered) = &remembered {
+            remembered.check(&mut *store)?;
+        }
+        let shared =
+            Arc::new(Shared { store: Mutex::new(store), group: Mutex::default(), options, remembered });
+        let batched = match shared.options.durability {
+            Durability::Full => None,
+            Durability::Batched => Some(Batched::start(Arc::clone(&shared))),
+        };
+        Ok(Self { shared, batched })
+    }
+
+    /// Records something.
+    pub fn append(&self, entry: Entry) -> Result<Receipt, JournalError> {
+        match &self.batched {
+            Some(batched) => batched.append(entry).map(|()| Receipt::Queued),
+            None => self.shared.append(entry),
+        }
+    }
+
+    /// Whether something could be recorded now. Ask before doing what must not be done unrecorded.
+    pub fn ready(&self) -> Result<(), JournalError> {
+        if let Some(batched) = &self.batched {
+            batched.ready()?;
+        }
+        lock(&self.shared.store).ready()
+    }
+
+    /// The checkpoint over everything that was recorded so far.
+    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, JournalError> {
+        self.flush()?;
+        self.shared.checkpoint()
+    }
+
+    /// Waits until everything that was appended is on the disk.
+    pub fn flush(&self) -> Result<(), JournalError> {
+        self.batched.as_ref().map_or(Ok(()), Batched::flush)
+    }
+
+    /// Writes what is left, and remembers the last checkpoint.
+    pub fn close(mut self) -> Result<(), JournalError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), JournalError> {
+        let written = self.batched.take().map_or(Ok(()), Batched::stop);
+        self.shared.remember()?;
+        written
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Who wants to know how it went calls `close`, after which nothing is left to be done here.
+        let _ = self.end();
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}
+
+/// What all threads have in common.
+pub(crate) struct Shared {
+    store: Mutex<Box<dyn Store>>,
+    group: Mutex<Group>,
+    options: Options,
+    remembered: Option<Remembered>,
+}
+
+/// Who waits to be written. The first of them writes for all that are there; then the first of those who came meanwhile does.
+#[derive(Default)]
+struct Group {
+    waiting: VecDeque<(Entry, Arc<Turn>)>,
+    is_led: bool,
+}
+
+/// One who waits.
+#[derive(Default)]
+struct Turn {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Waiting,
+    Lead,
+    Done(Result<Receipt, JournalError>),
+}
+
+impl Turn {
+    fn set(&self, state: State) {
+        *lock(&self.state) = state;
+        self.changed.notify_one();
+    }
+
+    /// Waits to be served; nothing, if it is for this one to serve all.
+    fn wait(&self) -> Option<Result<Receipt, JournalError>> {
+        let mut state = lock(&self.state);
+        loop {
+            match std::mem::take(&mut *state) {
+                State::Waiting => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Lead => return None,
+                State::Done(result) => return Some(result),
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn append(&self, entry: Entry) -> Result<Receipt, JournalError> {
+        let turn = Arc::new(Turn::default());
+        {
+            let mut group = lock(&self.group);
+            group.waiting.push_back((entry, Arc::clone(&turn)));
+            if !std::mem::replace(&mut group.is_led, true) {
+                turn.set(State::Lead);
+            }
+        }
+        if let Some(result) = turn.wait() {
+            return result;
+        }
+        let (entries, turns): (Vec<Entry>, Vec<Arc<Turn>>) = lock(&self.group).waiting.drain(..).unzip();
+        let results = self.write(&entries);
+        {
+            let mut group = lock(&self.group);
+            match group.waiting.front() {
+                Some((_, next)) => next.set(State::Lead),
+                None => group.is_led = false,
+            }
+        }
+        let mut own = None;
+        for (other, result) in turns.iter().zip(results) {
+            if Arc::ptr_eq(other, &turn) { own = Some(result) } else { other.set(State::Done(result)) }
+        }
+        own.unwrap_or_else(|| Err(JournalError::Event { reason: "it was lost among others".to_owned() }))
+    }
+
+    /// Writes these in one step; an answer for each.
+    fn write(&self, entries: &[Entry]) -> Vec<Result<Receipt, JournalError>> {
+        match self.write_all(entries) {
+            Ok(receipts) => receipts.into_iter().map(Ok).collect(),
+            Err(error) => entries.iter().map(|_| Err(error.clone())).collect(),
+        }
+    }
+
+    pub(crate) fn write_all(&self, entries: &[Entry]) -> Result<Vec<Receipt>, JournalError> {
+        let mut store = lock(&self.store);
+        let rows = store.append(&mut |tail| tail.extend(entries, &*self.options.source))?;
+        if let Some(observer) = &self.options.observer {
+            rows.iter().for_each(|row| observer.recorded(&row.as_row()));
+        }
+        drop(store);
+        if rows.iter().any(|row| is_checkpoint(row.sequence)) {
+            // The records are on the disk, whatever becomes of this; closing tries again and says so.
+            let _ = self.remember();
+        }
+        let asked = rows.iter().filter(|row| !row.is_own);
+        Ok(asked.map(|row| Receipt::Recorded { sequence: row.sequence, hash: row.hash }).collect())
+    }
+
+    fn checkpoint(&self) -> Result<Option<Checkpoint>, JournalError> {
+        Checkpoint::of(&mut **lock(&self.store), self.options.source.now())
+    }
+
+    fn remember(&self) -> Result<(), JournalError> {
+        let Some(remembered) = &self.remembered else { return Ok(()) };
+        match self.checkpoint()? {
+            Some(checkpoint) => remembered.keep(&checkpoint),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A thread that panicked while it held a lock left what it protects whole: nothing in here panics between two changes.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

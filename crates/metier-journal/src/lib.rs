@@ -1,0 +1,35 @@
+//! What happened, provably.
+//!
+//! A journal is an append-only list of records. Each carries the hash of the one before, so that none can be changed, left out or moved unseen;
+//! checkpoints carry a Merkle root over all records so far, so that a journal that was cut off or rewritten as a whole is told from the one it was.
+//! Any number of threads and processes write to one journal; an answer comes when a record is on the disk.
+//!
+//! Nothing here decides or does anything: it is told what happened. Clock and ids come from outside.
+
+mod batched;
+mod checkpoint;
+mod error;
+mod event;
+mod journal;
+mod merkle;
+mod place;
+mod privacy;
+mod query;
+mod reader;
+mod record;
+mod sqlite;
+mod stats;
+mod store;
+mod verify;
+
+pub use checkpoint::{Checkpoint, Consistency, Inclusion};
+pub use error::JournalError;
+pub use event::{Event, ScriptExecuted, ScriptOutcome, Trigger, Variable};
+pub use journal::{Durability, Journal, Observer, Options, Receipt};
+pub use place::Place;
+pub use privacy::{Content, Privacy, is_secret};
+pub use query::Query;
+pub use reader::{Reader, verify_export};
+pub use record::{Context, Entry, Record, Row, Source, Time};
+pub use stats::{SkillStats, Stats};
+pub use verify::{Damage, DamageKind, Verification, verify};

@@ -1,0 +1,275 @@
+//! What of other people's data goes into a journal: digests, and text only where that is switched on.
+
+use std::collections::BTreeMap;
+
+use metier_skill::Digest;
+use serde::{Deserialize, Serialize};
+
+/// The longest text of one content, where texts are kept.
+const MAX_TEXT: usize = 16 << 10;
+
+/// Words that make a variable's name look like a secret's.
+const SECRET_WORDS: &[&str] = &[
+    "AUTH",
+    "AUTHORIZATION",
+    "BEARER",
+    "CERT",
+    "COOKIE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "CREDS",
+    "DSN",
+    "JWT",
+    "KEY",
+    "KEYS",
+    "OTP",
+    "PASS",
+    "PASSPHRASE",
+    "PASSWD",
+    "PASSWORD",
+    "PASSWORDS",
+    "PAT",
+    "PIN",
+    "PRIVATE",
+    "PW",
+    "PWD",
+    "SALT",
+    "SECRET",
+    "SECRETS",
+    "SESSION",
+    "SIGNATURE",
+    "TOKEN",
+    "TOKENS",
+];
+
+/// Endings that give a name away where its words are not kept apart, as in `APIKEY`.
+const SECRET_ENDINGS: &[&str] = &[
+    "APIKEY",
+    "SECRETKEY",
+    "ACCESSKEY",
+    "PRIVATEKEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIALS",
+];
+
+/// Something that was read, said or printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// Of all of it.
+    pub digest: Digest,
+    /// How many bytes it had.
+    pub bytes: u64,
+    /// What it was, where that is switched on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// What is known of a variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Variable {
+    /// Its name looks like a secret's: not even a digest, which a short value could be guessed from.
+    Withheld,
+    /// Its value's digest.
+    Digest(Digest),
+    /// Its value, where texts are kept.
+    Text(String),
+}
+
+/// The rules.
+///
+/// ```
+/// use metier_journal::Privacy;
+///
+/// let kept = Privacy::default().content(b"what the script printed");
+/// assert_eq!((kept.bytes, kept.text), (23, None));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Privacy {
+    keep_text: bool,
+    secrets: Vec<String>,
+}
+
+impl Privacy {
+    /// Keeps texts as well as digests.
+    #[must_use]
+    pub fn with_text(mut self) -> Self {
+        self.keep_text = true;
+        self
+    }
+
+    /// Takes out of every text the values of those variables whose names look like a secret's.
+    #[must_use]
+    pub fn hiding<'a, I: IntoIterator<Item = (&'a str, &'a str)>>(mut self, variables: I) -> Self {
+        // Short values would take out half of every text, and are no secrets.
+        let hidden = variables.into_iter().filter(|(name, value)| is_secret(name) && value.len() >= 6);
+        self.secrets.extend(hidden.map(|(_, value)| value.to_owned()));
+        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        self
+    }
+
+    /// What of these bytes is recorded.
+    pub fn content(&self, bytes: &[u8]) -> Content {
+        let text = self.keep_text.then(|| self.text(bytes));
+        Content { digest: Digest::of(bytes), bytes: bytes.len() as u64, text }
+    }
+
+    /// What of these arguments is recorded: the digest is that of their JSON array.
+    pub fn arguments<S: AsRef<str>>(&self, arguments: &[S]) -> Content {
+        let list: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+        let whole = serde_json::json!(list).to_string();
+        let text = self.keep_text.then(|| {
+            let mut hide_next = false;
+            let shown = list.iter().map(|one| {
+                let hide_this = std::mem::replace(&mut hide_next, false);
+                if hide_this {
+                    return HIDDEN.to_owned();
+                }
+                match one.split_once('=') {
+                    Some((name, _)) if is_secret(name) => format!("{name}={HIDDEN}"),
+                    None if one.starts_with('-') && is_secret(one) => {
+                        hide_next = true;
+                        (*one).to_owned()
+                    }
+                    _ => (*one).to_owned(),
+                }
+            });
+            let shown: Vec<String> = shown.collect();
+            self.text(serde_json::json!(shown).to_string().as_bytes())
+        });
+        Content { digest: Digest::of(whole.as_bytes()), bytes: whole.len() as u64, text }
+    }
+
+    /// What of these variables is recorded.
+    pub fn variables<'a, I: IntoIterator<Item = (&'a str, &'a str)>>(
+        &self,
+        variables: I,
+    ) -> BTreeMap<String, Variable> {
+        let of = |(name, value): (&str, &str)| {
+            let variable = match () {
+                () if is_secret(name) => Variable::Withheld,
+                () if self.keep_text => Variable::Text(self.text(value.as_bytes())),
+                () => Variable::Digest(Digest::of(value.as_bytes())),
+            };
+            (name.to_owned(), variable)
+        };
+        variables.into_iter().map(of).collect()
+    }
+
+    fn text(&self, bytes: &[u8]) -> String {
+        let mut text = String::from_utf8_lossy(bytes).into_owned();
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), HIDDEN);
+            }
+        }
+        if text.len() > MAX_TEXT {
+            let end = (0..=MAX_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+            text.truncate(end);
+            text.push('…');
+        }
+        text
+    }
+}
+
+/// What stands where a secret was.
+const HIDDEN: &str = "[withheld]";
+
+/// Whether a variable of this name is likely to hold a secret.
+///
+/// ```
+/// use metier_journal::is_secret;
+///
+/// assert!(is_secret("GITHUB_TOKEN") && is_secret("--api-key") && is_secret("OPENAI_APIKEY"));
+/// assert!(!is_secret("HOME") && !is_secret("KEYBOARD_LAYOUT") && !is_secret("PWD"));
+/// ```
+pub fn is_secret(name: &str) -> bool {
+    // The working directory, which every shell sets.
+    if matches!(name, "PWD" | "OLDPWD") {
+        return false;
+    }
+    let name = spread(name);
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let endings = |word: &str| SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending));
+    words.any(|word| SECRET_WORDS.contains(&word) || endings(word))
+}
+
+/// In capitals, with the words of `camelCase` apart.
+fn spread(name: &str) -> String {
+    let mut spread = String::with_capacity(name.len() + 4);
+    let mut was_lower = false;
+    for letter in name.chars() {
+        if was_lower && letter.is_ascii_uppercase() {
+            spread.push('_');
+        }
+        was_lower = letter.is_ascii_lowercase();
+        spread.push(letter.to_ascii_uppercase());
+    }
+    spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets() {
+        for name in [
+            "apiKey",
+            "AWS_SECRET_ACCESS_KEY",
+            "MYSQL_PWD",
+            "npm_config_//r/:_authToken",
+            "--password",
+            "PGPASSWORD",
+            "GH_PAT",
+            "SSH_PRIVATE",
+            "x-api-key",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "LANG",
+            "MONKEY",
+            "TOKENIZERS_PARALLELISM",
+            "AUTHOR",
+            "KEYMAP",
+            "COMPASS",
+            "PASSENGER_COUNT",
+        ] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn texts_only_where_switched_on() {
+        let arguments = ["--token", "abc", "--api-key=def", "plain"];
+        assert_eq!(Privacy::default().arguments(&arguments).text, None);
+        let kept = Privacy::default().with_text().arguments(&arguments);
+        assert_eq!(kept.text.unwrap(), r#"["--token","[withheld]","--api-key=[withheld]","plain"]"#);
+        assert_eq!(kept.digest, Privacy::default().arguments(&arguments).digest);
+    }
+
+    #[test]
+    fn secrets_are_taken_out_of_texts() {
+        let privacy =
+            Privacy::default().with_text().hiding([("API_KEY", "hunter2hunter2"), ("HOME", "/visible")]);
+        let text = privacy.content(b"key hunter2hunter2 in /visible").text.unwrap();
+        assert_eq!(text, "key [withheld] in /visible");
+        let variables = privacy.variables([("API_KEY", "x"), ("URL", "https://u:hunter2hunter2@h")]);
+        assert_eq!(variables["API_KEY"], Variable::Withheld);
+        assert_eq!(variables["URL"], Variable::Text("https://u:[withheld]@h".to_owned()));
+        assert!(matches!(Privacy::default().variables([("URL", "x")])["URL"], Variable::Digest(_)));
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let text = Privacy::default().with_text().content("é".repeat(20_000).as_bytes()).text.unwrap();
+        assert!(text.len() <= MAX_TEXT + '…'.len_utf8() && text.ends_with('…'));
+    }
+}

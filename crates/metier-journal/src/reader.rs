@@ -1,0 +1,196 @@
+//! A journal that is read: records that match, lines for others, checkpoints and proofs. Nothing here adds to it.
+
+use std::fmt;
+use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
+
+use metier_skill::Digest;
+
+use crate::checkpoint::{Checkpoint, Consistency, Inclusion, journal_of};
+use crate::error::JournalError;
+use crate::merkle;
+use crate::place::Place;
+use crate::query::Query;
+use crate::record::{NOTHING, Record, Row, Time};
+use crate::stats::Stats;
+use crate::store::Store;
+use crate::verify::{DamageKind, Verification, Verifier};
+
+/// A journal to read from.
+pub struct Reader {
+    store: Box<dyn Store>,
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// Opens the journal at this place; it is an error if there is none.
+    pub fn open(place: &Place) -> Result<Self, JournalError> {
+        Ok(Self { store: place.open_to_read()? })
+    }
+
+    /// How many records there are.
+    pub fn size(&mut self) -> Result<u64, JournalError> {
+        self.store.size()
+    }
+
+    /// Hands out every record, in order, with the hash of the one before, until told to stop.
+    pub fn each<F>(&mut self, mut take: F) -> Result<(), JournalError>
+    where
+        F: FnMut(&Row<'_>, &Digest) -> ControlFlow<()>,
+    {
+        let (mut previous, mut result) = (NOTHING, Ok(()));
+        self.store.read(0, &mut |found| match found {
+            Ok(row) => {
+                let flow = take(&row, &previous);
+                previous = row.hash;
+                flow
+            }
+            Err(reason) => {
+                result = Err(JournalError::Damaged { reason });
+                ControlFlow::Break(())
+            }
+        })?;
+        result
+    }
+
+    /// The records that match, in order. With a limit, the last ones.
+    pub fn query(&mut self, query: &Query) -> Result<Vec<Record>, JournalError> {
+        let mut found = std::collections::VecDeque::new();
+        self.each(|row, previous| {
+            if query.matches(row) {
+                found.push_back(Record::of(row, *previous));
+                if query.limit.is_some_and(|limit| found.len() > limit) {
+                    found.pop_front();
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found.into())
+    }
+
+    /// What was used how often, of the records that match.
+    pub fn stats(&mut self, query: &Query) -> Result<Stats, JournalError> {
+        let mut stats = Stats::default();
+        self.each(|row, _| {
+            if query.matches(row) {
+                stats.add(row);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(stats)
+    }
+
+    /// Writes every record as a line of canonical JSON; how many.
+    pub fn export(&mut self, out: &mut dyn Write) -> Result<io::Result<u64>, JournalError> {
+        let (mut count, mut result, mut line) = (0, Ok(()), Vec::new());
+        self.each(|row, previous| {
+            line.clear();
+            row.write_line(previous, &mut line);
+            result = out.write_all(&line);
+            count += 1;
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(result.and_then(|()| out.flush()).map(|()| count))
+    }
+
+    /// What the journal is now, in a few bytes. Nothing, if it is empty.
+    pub fn checkpoint(&mut self, time: Time) -> Result<Option<Checkpoint>, JournalError> {
+        let hashes = self.hashes()?;
+        self.checkpoint_of(&hashes, time)
+    }
+
+    /// That a record is in the journal as it is now; nothing, if there is no such record.
+    pub fn prove_inclusion(&mut self, sequence: u64, time: Time) -> Result<Option<Inclusion>, JournalError> {
+        let hashes = self.hashes()?;
+        let (mut record, mut index) = (None, 0);
+        self.each(|row, previous| {
+            if row.sequence == sequence {
+                record = Some(Record::of(row, *previous));
+                return ControlFlow::Break(());
+            }
+            index += 1;
+            ControlFlow::Continue(())
+        })?;
+        let checkpoint = self.checkpoint_of(&hashes, time)?;
+        Ok(record.zip(checkpoint).map(|(record, checkpoint)| Inclusion {
+            record,
+            checkpoint,
+            proof: merkle::prove_inclusion(index, &hashes),
+        }))
+    }
+
+    /// That the journal as it is now begins with that of a checkpoint. Whether that is true, the proof says: it holds or does not.
+    pub fn prove_consistency(
+        &mut self,
+        old: Checkpoint,
+        time: Time,
+    ) -> Result<Option<Consistency>, JournalError> {
+        let hashes = self.hashes()?;
+        let checkpoint = self.checkpoint_of(&hashes, time)?;
+        let size = usize::try_from(old.size).ok().filter(|size| (1..=hashes.len()).contains(size));
+        Ok(checkpoint.zip(size).map(|(new, size)| Consistency {
+            old,
+            new,
+            proof: merkle::prove_consistency(size, &hashes),
+        }))
+    }
+
+    fn checkpoint_of(&mut self, hashes: &[Digest], time: Time) -> Result<Option<Checkpoint>, JournalError> {
+        let journal = journal_of(&mut *self.store)?;
+        let root = merkle::root(hashes);
+        Ok(journal.map(|journal| Checkpoint { journal, root, size: hashes.len() as u64, time }))
+    }
+
+    fn hashes(&mut self) -> Result<Vec<Digest>, JournalError> {
+        let mut hashes = Vec::new();
+        self.each(|row, _| {
+            hashes.push(row.hash);
+            ControlFlow::Continue(())
+        })?;
+        Ok(hashes)
+    }
+}
+
+/// The longest line: the longest event with room for the rest.
+const MAX_LINE: u64 = 1 << 20;
+
+/// Verifies an exported journal, and that it extends each of these checkpoints.
+pub fn verify_export(lines: &mut dyn BufRead, since: &[Checkpoint]) -> io::Result<Verification> {
+    let mut verifier = Verifier::new(since);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if io::Read::take(&mut *lines, MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        let next = verifier.next();
+        let record = match line.strip_suffix(b"\n") {
+            Some(line) => Record::parse(line),
+            None => Err("its line is cut off or too long".to_owned()),
+        };
+        let flow = match record {
+            Ok(record) if record.sequence == next && record.previous != verifier.previous() => {
+                let detail = format!("record {next} follows another record than the one before it");
+                verifier.damage(DamageKind::Misplaced, Some(next), detail)
+            }
+            Ok(record) => {
+                let event = crate::record::canonical(&record.event);
+                verifier.take(Ok(record.with_event(&event)))
+            }
+            Err(reason) => verifier.take(Err(reason)),
+        };
+        if flow.is_break() {
+            break;
+        }
+    }
+    let mut verification = verifier.finish();
+    if verification.records == 0 && verification.damage.is_none() {
+        verification.skipped.push("there are no records".to_owned());
+    }
+    Ok(verification)
+}

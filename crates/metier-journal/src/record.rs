@@ -1,0 +1,343 @@
+//! One record: what is written, and the hash that ties it to the one before. The format is in `docs/journal.md`.
+
+use std::fmt;
+
+use metier_skill::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::error::JournalError;
+use crate::event::Event;
+
+/// The format of records that this crate writes.
+pub(crate) const FORMAT: u64 = 1;
+
+/// The longest event, as JSON.
+const MAX_EVENT: usize = 256 << 10;
+
+/// The longest name of a session, a task or an actor.
+const MAX_NAME: usize = 256;
+
+/// The largest whole number that every JSON reader reads as it was written.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+
+/// What comes before the first record.
+pub(crate) const NOTHING: Digest = Digest::from_bytes([0; 32]);
+
+/// A point in time, in microseconds; as text `2026-11-16T14:22:43.123456Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(jiff::Timestamp);
+
+impl Time {
+    /// So many microseconds after 1970; what lies outside of the years -9999 to 9999 is moved to their edge.
+    pub fn from_micros(micros: i64) -> Self {
+        let edge = if micros < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        Self(jiff::Timestamp::from_microsecond(micros).unwrap_or(edge))
+    }
+
+    /// Microseconds after 1970.
+    pub fn as_micros(self) -> i64 {
+        self.0.as_microsecond()
+    }
+
+    /// Reads a time, or a date, which is its beginning in UTC.
+    pub fn parse(text: &str) -> Option<Self> {
+        let date = || {
+            let date: jiff::civil::Date = text.parse().ok()?;
+            date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+        };
+        let time = text.parse().ok().or_else(date)?;
+        Some(Self::from_micros(jiff::Timestamp::as_microsecond(time)))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.6}", self.0)
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no time")))
+    }
+}
+
+/// Where times and ids come from.
+pub trait Source: Send + Sync {
+    /// What time it is.
+    fn now(&self) -> Time;
+    /// An id that nothing else has.
+    fn id(&self) -> Uuid;
+}
+
+/// Who did something, and in what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The session; none for what the journal itself does.
+    pub session: Option<String>,
+    /// The task, inside the session.
+    pub task: Option<String>,
+    /// Who: a person, an agent, a program.
+    pub actor: Option<String>,
+}
+
+impl Context {
+    /// Of this session.
+    pub fn session<S: Into<String>>(session: S) -> Self {
+        Self { session: Some(session.into()), ..Self::default() }
+    }
+}
+
+/// What is to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub(crate) id: Uuid,
+    pub(crate) time: Time,
+    pub(crate) session: Option<String>,
+    /// Canonical JSON.
+    pub(crate) event: String,
+}
+
+impl Entry {
+    /// An event, now.
+    pub fn new(source: &dyn Source, context: &Context, event: &Event) -> Result<Self, JournalError> {
+        let value = serde_json::to_value(event).map_err(|error| refused(error.to_string()))?;
+        Self::of_value(source, context, value)
+    }
+
+    /// An event of the host's own: an object with a text `kind`. Numbers are whole ones that fit into 53 bits, so that every reader reads the
+    /// same.
+    pub fn of_value(source: &dyn Source, context: &Context, mut event: Value) -> Result<Self, JournalError> {
+        let Some(members) = event.as_object_mut() else { return Err(refused("it is no JSON object")) };
+        if !members.get("kind").is_some_and(Value::is_string) {
+            return Err(refused("it has no `kind`"));
+        }
+        for (name, value) in [("task_id", &context.task), ("actor", &context.actor)] {
+            if let Some(value) = value {
+                check_name(name, value)?;
+                members.insert(name.to_owned(), Value::String(value.clone()));
+            }
+        }
+        if let Some(session) = &context.session {
+            check_name("session", session)?;
+        }
+        check_numbers(&event)?;
+        let text = canonical(&event);
+        if text.len() > MAX_EVENT {
+            return Err(refused(format!("it has {} bytes of JSON, more than {MAX_EVENT}", text.len())));
+        }
+        Ok(Self { id: source.id(), time: source.now(), session: context.session.clone(), event: text })
+    }
+}
+
+fn refused<S: Into<String>>(reason: S) -> JournalError {
+    JournalError::Event { reason: reason.into() }
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), JournalError> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return Err(refused(format!("`{what}` has {} bytes; 1 to {MAX_NAME} are allowed", name.len())));
+    }
+    Ok(())
+}
+
+fn check_numbers(value: &Value) -> Result<(), JournalError> {
+    match value {
+        Value::Number(number) => {
+            let fits = number.as_u64().is_some_and(|number| number <= MAX_NUMBER)
+                || number.as_i64().is_some_and(|number| number.unsigned_abs() <= MAX_NUMBER);
+            if fits {
+                Ok(())
+            } else {
+                Err(refused(format!("{number} is not a whole number of 53 bits; write it as text")))
+            }
+        }
+        Value::Array(values) => values.iter().try_for_each(check_numbers),
+        Value::Object(members) => members.values().try_for_each(check_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+    }
+}
+
+/// The one text of a JSON value, by RFC 8785.
+pub(crate) fn canonical(value: &Value) -> String {
+    // Only a value that cannot be serialised at all fails, and a `Value` can.
+    serde_json_canonicalizer::to_string(value).unwrap_or_default()
+}
+
+/// A record as a store holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// Its place in the journal, from 0.
+    pub sequence: u64,
+    /// Its id.
+    pub id: &'a str,
+    /// When it happened.
+    pub time: &'a str,
+    /// The session, if it was in one.
+    pub session: Option<&'a str>,
+    /// The event, as canonical JSON.
+    pub event: &'a str,
+    /// The record's hash.
+    pub hash: Digest,
+}
+
+impl Row<'_> {
+    /// What the hash is over, given the hash of the record before: the canonical JSON of the record without its hash, after a zero byte.
+    pub(crate) fn write_hashed(&self, previous: &Digest, out: &mut Vec<u8>) {
+        out.clear();
+        out.push(LEAF);
+        self.write(previous, None, out);
+    }
+
+    /// The line that is exported.
+    pub(crate) fn write_line(&self, previous: &Digest, out: &mut Vec<u8>) {
+        self.write(previous, Some(&self.hash), out);
+        out.push(b'\n');
+    }
+
+    fn write(&self, previous: &Digest, hash: Option<&Digest>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"event\":");
+        out.extend_from_slice(self.event.as_bytes());
+        if let Some(hash) = hash {
+            out.extend_from_slice(b",\"hash\":\"");
+            write_digest(hash, out);
+            out.push(b'"');
+        }
+        out.extend_from_slice(b",\"id\":");
+        write_text(self.id, out);
+        out.extend_from_slice(b",\"previous\":\"");
+        write_digest(previous, out);
+        out.extend_from_slice(b"\",\"sequence\":");
+        out.extend_from_slice(self.sequence.to_string().as_bytes());
+        out.extend_from_slice(b",\"session\":");
+        match self.session {
+            Some(session) => write_text(session, out),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"time\":");
+        write_text(self.time, out);
+        out.push(b'}');
+    }
+
+    /// The hash that it should have.
+    pub(crate) fn expected_hash(&self, previous: &Digest, buffer: &mut Vec<u8>) -> Digest {
+        self.write_hashed(previous, buffer);
+        Digest::from_bytes(Sha256::digest(&*buffer).into())
+    }
+
+    /// The event's kind.
+    pub fn kind(&self) -> String {
+        self.value()["kind"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The event as JSON.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.event).unwrap_or_default()
+    }
+
+    /// The event, if it is of a kind that this metier knows.
+    pub fn to_event(&self) -> Option<Event> {
+        serde_json::from_str(self.event).ok()
+    }
+}
+
+/// What every hash of a record begins with, so that it is none of a node: RFC 6962.
+const LEAF: u8 = 0;
+
+/// JSON's own escapes are those of RFC 8785.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        // Writing to memory does not fail.
+        let _ = serde_json::to_writer(out, text);
+    }
+}
+
+fn write_digest(digest: &Digest, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"sha256:");
+    let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+    out.extend(digest.as_bytes().iter().flat_map(digits));
+}
+
+/// A record that stands alone, as it is exported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// What happened.
+    pub event: Value,
+    /// Its hash.
+    pub hash: Digest,
+    /// Its id.
+    pub id: String,
+    /// The hash of the record before.
+    pub previous: Digest,
+    /// Its place in the journal, from 0.
+    pub sequence: u64,
+    /// The session, if it was in one.
+    pub session: Option<String>,
+    /// When it happened.
+    pub time: String,
+}
+
+impl Record {
+    /// A line of an exported journal, only if it is exactly what would have been written.
+    pub fn parse(line: &[u8]) -> Result<Self, String> {
+        let record: Self = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let mut again = Vec::with_capacity(line.len() + 1);
+        let event = canonical(&record.event);
+        record.with_event(&event).write_line(&record.previous, &mut again);
+        if again.strip_suffix(b"\n") != Some(line) {
+            return Err("the line is not canonical JSON".to_owned());
+        }
+        Ok(record)
+    }
+
+    pub(crate) fn of(row: &Row<'_>, previous: Digest) -> Self {
+        Self {
+            event: row.value(),
+            hash: row.hash,
+            id: row.id.to_owned(),
+            previous,
+            sequence: row.sequence,
+            session: row.session.map(str::to_owned),
+            time: row.time.to_owned(),
+        }
+    }
+
+    pub(crate) fn with_event<'a>(&'a self, event: &'a str) -> Row<'a> {
+        Row {
+            sequence: self.sequence,
+            id: &self.id,
+            time: &self.time,
+            session: self.session.as_deref(),
+            event,
+            hash: self.hash,
+        }
+    }
+
+    /// Whether its hash is its own.
+    pub fn is_whole(&self) -> bool {
+        self.with_event(&canonical(&self.event)).expected_hash(&self.previous, &mut Vec::new()) == self.hash
+    }
+
+    /// What its hash is over, without the leading zero byte.
+    pub(crate) fn hashed(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.with_event(&canonical(&self.event)).write_hashed(&self.previous, &mut bytes);
+        bytes.split_off(1)
+    }
+}

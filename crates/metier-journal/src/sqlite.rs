@@ -1,0 +1,367 @@
+//! Records in a SQLite file. Writers of all processes wait for each other at a lock of our own, in turn, instead of asking again and again.
+
+mod pages;
+mod reserve;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use metier_skill::Digest;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::FlockOperation;
+
+use crate::error::JournalError;
+use crate::record::{NOTHING, Row};
+use crate::store::{Found, Inspection, NewRow, Store, Tail};
+use reserve::Reserve;
+
+/// In the file's header: `mtj` and the format.
+const APPLICATION: i64 = 0x6d74_6a01;
+
+/// The columns are what a record has; its hash is over them and the hash of the row before.
+const SCHEMA: &str = "CREATE TABLE record(sequence INTEGER PRIMARY KEY, id TEXT NOT NULL, time TEXT NOT NULL, \
+                      session TEXT, event TEXT NOT NULL, hash BLOB NOT NULL) STRICT";
+
+const PAGE: usize = 4096;
+
+/// How long to wait for a reader that is in the way; writers wait for each other without end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A journal in a file.
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    connection: Connection,
+    /// What writers have: the lock, and room for what must be recorded. Readers have neither.
+    writing: Option<(Arc<File>, Reserve)>,
+    tail: Tail,
+}
+
+impl Sqlite {
+    /// For adding; made if it is not there.
+    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+        let written = |error: io::Error| JournalError::of_file(path, "written", &error);
+        if let Some(parent) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(written)?;
+        }
+        let lock = Arc::new(private(&beside(path, "-lock")).map_err(written)?);
+        let _held = hold(&lock).map_err(written)?;
+        // By us, so that it is nobody else's to read.
+        private(path).map_err(written)?;
+        let reserve = Reserve::open(&beside(path, "-reserve")).map_err(written)?;
+        let mut sqlite = Self {
+            path: path.to_owned(),
+            connection: connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+            writing: Some((lock, reserve)),
+            tail: Tail::default(),
+        };
+        sqlite.set_up().map_err(|error| sqlite.failed("written", &error))?;
+        sqlite.check_format()?;
+        sqlite.catch_up()?;
+        Ok(sqlite)
+    }
+
+    /// For reading only.
+    pub(crate) fn open_to_read(path: &Path) -> Result<Self, JournalError> {
+        if !path.exists() {
+            return Err(JournalError::NotFound { place: path.display().to_string() });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let connection = connect(path, flags).and_then(|connection| {
+            let works = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
+            works.map(|()| connection).map_err(|error| failed(path, "read", &error))
+        });
+        // Where nothing can be written, not even the index of a write-ahead log that is not there.
+        let connection = match connection {
+            Err(JournalError::File { .. } | JournalError::ReadOnly { .. })
+                if !beside(path, "-wal").exists() =>
+            {
+                let place = format!("file:{}?immutable=1", encoded(path));
+                connect(Path::new(&place), flags | OpenFlags::SQLITE_OPEN_URI)?
+            }
+            other => other?,
+        };
+        let sqlite = Self { path: path.to_owned(), connection, writing: None, tail: Tail::default() };
+        sqlite.check_format()?;
+        Ok(sqlite)
+    }
+
+    fn set_up(&mut self) -> rusqlite::Result<()> {
+        let version = rusqlite::version_number();
+        // What is deleted or moved inside a page leaves zeros, so that `inspect` can tell what was written from what was not.
+        self.connection.pragma_update(None, "secure_delete", "ON")?;
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        let is_new =
+            self.connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+        if is_new {
+            lay_out(&self.connection)?;
+            self.connection.pragma_update(None, "journal_mode", "WAL")?;
+        }
+        // Beside SQLite's own note of its version, so that a change of either is seen.
+        let noted: i32 = self.connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if noted != version && self.is_ours()? {
+            self.connection.pragma_update(None, "user_version", version)?;
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self) -> rusqlite::Result<bool> {
+        let found: i64 = self.connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        Ok(found == APPLICATION)
+    }
+
+    fn check_format(&self) -> Result<(), JournalError> {
+        let found: i64 = self
+            .connection
+            .query_row("PRAGMA application_id", [], |row| row.get(0))
+            .map_err(|error| self.failed("read", &error))?;
+        match found {
+            APPLICATION => Ok(()),
+            _ if found >> 8 == APPLICATION >> 8 => {
+                let place = self.path.display().to_string();
+                Err(JournalError::Format { place, found: found & 0xff, known: APPLICATION & 0xff })
+            }
+            _ => {
+                let reason = "it is a database of something else".to_owned();
+                Err(JournalError::NotAJournal { path: self.path.clone(), reason })
+            }
+        }
+    }
+
+    fn failed(&self, doing: &'static str, error: &rusqlite::Error) -> JournalError {
+        failed(&self.path, doing, error)
+    }
+
+    /// How many records there are, and the hash of the last.
+    fn last(&self) -> Result<(u64, Digest), JournalError> {
+        let query = || {
+            let mut last = self
+                .connection
+                .prepare_cached("SELECT sequence + 1, hash FROM record ORDER BY sequence DESC LIMIT 1")?;
+            let mut rows = last.query([])?;
+            let Some(row) = rows.next()? else { return Ok((0, Some(NOTHING))) };
+            Ok((row.get(0)?, row.get_ref(1)?.as_blob().ok().and_then(digest)))
+        };
+        let (size, hash): (u64, _) = query().map_err(|error| self.failed("read", &error))?;
+        let reason = || format!("the hash of record {} has the wrong length", size.saturating_sub(1));
+        Ok((size, hash.ok_or_else(|| JournalError::Damaged { reason: reason() })?))
+    }
+
+    /// Learns what others have added.
+    fn catch_up(&mut self) -> Result<(), JournalError> {
+        let (size, hash) = self.last()?;
+        self.tail.check(size, &hash)?;
+        if size == self.tail.size() {
+            return Ok(());
+        }
+        let mut tail = self.tail.clone();
+        let mut result = Ok(());
+        self.read(tail.behind(size), &mut |found| {
+            result =
+                found.map_err(|reason| JournalError::Damaged { reason }).and_then(|row| tail.catch_up(&row));
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        result?;
+        tail.check(size, &hash)?;
+        self.tail = tail;
+        Ok(())
+    }
+
+    fn write(&mut self, make: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>) -> Result<Vec<NewRow>, JournalError> {
+        let run = |sqlite: &Self, statement| {
+            sqlite.connection.execute_batch(statement).map_err(|error| sqlite.failed("written", &error))
+        };
+        run(self, "BEGIN IMMEDIATE")?;
+        let result = self.catch_up().and_then(|()| {
+            let mut tail = self.tail.clone();
+            let rows = make(&mut tail);
+            self.insert(&rows).map_err(|error| self.failed("written", &error))?;
+            run(self, "COMMIT")?;
+            self.tail = tail;
+            Ok(rows)
+        });
+        if result.is_err() && !self.connection.is_autocommit() {
+            // What failed is what matters; without this the lock would be kept.
+            let _ = run(self, "ROLLBACK");
+        }
+        result
+    }
+
+    fn insert(&self, rows: &[NewRow]) -> rusqlite::Result<()> {
+        let mut insert =
+            self.connection.prepare_cached("INSERT INTO record VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+        for row in rows {
+            let NewRow { sequence, id, time, session, event, hash, .. } = row;
+            insert.execute((sequence, id, time, session, event, hash.as_bytes()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Store for Sqlite {
+    fn append(
+        &mut self,
+        make: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>,
+    ) -> Result<Vec<NewRow>, JournalError> {
+        let Some((lock, reserve)) = &mut self.writing else {
+            let reason = "it was opened for reading".to_owned();
+            return Err(JournalError::ReadOnly { path: self.path.clone(), reason });
+        };
+        let _held = hold(lock).map_err(|error| JournalError::of_file(&self.path, "written", &error))?;
+        let freed = reserve.clone();
+        match self.write(make) {
+            // What was done must be recorded: the room that was kept for it is given up.
+            Err(JournalError::Full { .. }) if freed.release() => self.write(make),
+            other => other,
+        }
+    }
+
+    fn read(
+        &mut self,
+        from: u64,
+        each: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
+    ) -> Result<(), JournalError> {
+        let query = "SELECT sequence, id, time, session, event, hash FROM record WHERE sequence >= ?1 ORDER BY sequence";
+        let mut all = self.connection.prepare_cached(query).map_err(|error| self.failed("read", &error))?;
+        let mut rows = all.query([from]).map_err(|error| self.failed("read", &error))?;
+        loop {
+            let found = match rows.next() {
+                Ok(None) => return Ok(()),
+                Ok(Some(row)) => as_row(row),
+                Err(error) => Err(error.to_string()),
+            };
+            let is_last = found.is_err();
+            if each(found).is_break() || is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn size(&mut self) -> Result<u64, JournalError> {
+        Ok(self.last()?.0)
+    }
+
+    fn ready(&mut self) -> Result<(), JournalError> {
+        let written = |error: io::Error| JournalError::of_file(&self.path, "written", &error);
+        rustix::fs::access(&self.path, rustix::fs::Access::WRITE_OK)
+            .map_err(|error| written(error.into()))?;
+        match &self.writing {
+            Some((_, reserve)) => reserve.ensure().map_err(written),
+            None => Ok(()),
+        }
+    }
+
+    fn tail(&self) -> &Tail {
+        &self.tail
+    }
+
+    fn inspect(&mut self) -> Result<Inspection, JournalError> {
+        pages::inspect_file(&self.path)
+    }
+}
+
+/// An empty journal.
+fn lay_out(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "page_size", PAGE as u64)?;
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.execute_batch(SCHEMA)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, JournalError> {
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "trusted_schema", "OFF")?;
+        Ok(connection)
+    };
+    open().map_err(|error| failed(path, "read", &error))
+}
+
+fn as_row<'a>(row: &'a rusqlite::Row<'_>) -> Found<'a> {
+    let column = |index| row.get_ref(index).map_err(|error| error.to_string());
+    let wrong = |what: &str| format!("its {what} is not of the kind that was written");
+    let text = |index, what: &str| match column(index)? {
+        ValueRef::Text(text) => std::str::from_utf8(text).map_err(|_| wrong(what)),
+        _ => Err(wrong(what)),
+    };
+    let ValueRef::Integer(sequence) = column(0)? else { return Err(wrong("sequence")) };
+    Ok(Row {
+        sequence: u64::try_from(sequence).map_err(|_| wrong("sequence"))?,
+        id: text(1, "id")?,
+        time: text(2, "time")?,
+        session: if column(3)? == ValueRef::Null { None } else { Some(text(3, "session")?) },
+        event: text(4, "event")?,
+        hash: match column(5)? {
+            ValueRef::Blob(bytes) => digest(bytes).ok_or_else(|| wrong("hash"))?,
+            _ => return Err(wrong("hash")),
+        },
+    })
+}
+
+fn digest(bytes: &[u8]) -> Option<Digest> {
+    Some(Digest::from_bytes(bytes.try_into().ok()?))
+}
+
+/// What SQLite said, in our words.
+fn failed(path: &Path, doing: &'static str, error: &rusqlite::Error) -> JournalError {
+    let (path, reason) = (path.to_owned(), error.to_string());
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => JournalError::Full { path },
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => JournalError::ReadOnly { path, reason },
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            JournalError::NotAJournal { path, reason }
+        }
+        _ => JournalError::File { path, doing, reason },
+    }
+}
+
+/// A file beside the journal.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// A file that only this user reads, made if it is not there.
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// A lock that is held until this is dropped, whatever ends the process.
+struct Held(Arc<File>);
+
+fn hold(lock: &Arc<File>) -> io::Result<Held> {
+    loop {
+        match rustix::fs::flock(lock, FlockOperation::LockExclusive) {
+            Ok(()) => return Ok(Held(Arc::clone(lock))),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// A path inside of a `file:` address.
+fn encoded(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    let bytes = path.as_os_str().as_bytes().iter();
+    bytes
+        .map(|&byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") })
+        .collect()
+}
+
+/// Whether there is something in the write-ahead log.
+fn has_log(path: &Path) -> bool {
+    fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0)
+}

@@ -1,0 +1,114 @@
+//! What was used how often: the metrics of each skill, from its records.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::event::{Event, ScriptOutcome};
+use crate::record::Row;
+
+/// What was used how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// How many records there are.
+    pub records: u64,
+    /// How many of each kind.
+    pub kinds: BTreeMap<String, u64>,
+    /// How many sessions.
+    pub sessions: u64,
+    /// Each skill by its name.
+    pub skills: BTreeMap<String, SkillStats>,
+    #[serde(skip)]
+    seen: std::collections::BTreeSet<String>,
+}
+
+/// How a skill was used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SkillStats {
+    /// How often its body was handed out.
+    pub activations: u64,
+    /// How often it was not.
+    pub activation_failures: u64,
+    /// Tokens of its lines in catalogues.
+    pub catalogue_tokens: u64,
+    /// Tokens of its bodies.
+    pub body_tokens: u64,
+    /// Tokens of its resources.
+    pub resource_tokens: u64,
+    /// How often a resource was read.
+    pub reads: u64,
+    /// How often a script was asked for.
+    pub script_runs: u64,
+    /// How often that did not end with exit code 0.
+    pub script_failures: u64,
+    /// How often that was because somebody said no.
+    pub script_denials: u64,
+    /// How long scripts ran.
+    pub script_duration_us: u64,
+    /// Yes from a person.
+    pub approvals: u64,
+    /// No from a person.
+    pub refusals: u64,
+    /// When it was last in a record.
+    pub last: Option<String>,
+}
+
+impl Stats {
+    pub(crate) fn add(&mut self, row: &Row<'_>) {
+        self.records += 1;
+        if let Some(session) = row.session
+            && self.seen.insert(session.to_owned())
+        {
+            self.sessions += 1;
+        }
+        *self.kinds.entry(row.kind()).or_default() += 1;
+        let Some(event) = row.to_event() else { return };
+        let Some(name) = name_of(&event) else { return };
+        let skill = self.skills.entry(name.to_owned()).or_default();
+        skill.last = skill.last.take().max(Some(row.time.to_owned()));
+        skill.add(&event);
+    }
+}
+
+/// The skill that an event is about.
+fn name_of(event: &Event) -> Option<&str> {
+    match event {
+        Event::SkillDiscovered { name, .. }
+        | Event::SkillActivated { name, .. }
+        | Event::SkillActivationFailed { name, .. }
+        | Event::SkillResourceRead { name, .. }
+        | Event::SkillApproval { name, .. }
+        | Event::SkillDeactivated { name } => Some(name),
+        Event::SkillScriptExecuted(run) => Some(&run.name),
+        _ => None,
+    }
+}
+
+impl SkillStats {
+    fn add(&mut self, event: &Event) {
+        match event {
+            Event::SkillDiscovered { tokens, .. } => self.catalogue_tokens += tokens,
+            Event::SkillActivated { tokens, .. } => {
+                self.activations += 1;
+                self.body_tokens += tokens;
+            }
+            Event::SkillActivationFailed { .. } => self.activation_failures += 1,
+            Event::SkillResourceRead { tokens, .. } => {
+                self.reads += 1;
+                self.resource_tokens += tokens;
+            }
+            Event::SkillScriptExecuted(run) => {
+                self.script_runs += 1;
+                self.script_failures +=
+                    u64::from(run.outcome != ScriptOutcome::Exited || run.exit != Some(0));
+                self.script_denials += u64::from(run.outcome == ScriptOutcome::Denied);
+                self.script_duration_us += run.duration_us;
+            }
+            Event::SkillApproval { granted: true, .. } => self.approvals += 1,
+            Event::SkillApproval { granted: false, .. } => self.refusals += 1,
+            _ => {}
+        }
+    }
+}

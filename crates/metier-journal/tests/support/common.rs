@@ -1,0 +1,109 @@
+//! What the suites of the journal share: a clock and ids that repeat, and events of many kinds.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use metier_journal::{
+    Content, Context, Entry, Event, Journal, Options, Place, Privacy, ScriptExecuted, ScriptOutcome, Source,
+    Time, Trigger,
+};
+use metier_skill::{Digest, Tier};
+use uuid::Uuid;
+
+/// A clock that goes on by a millisecond whenever somebody looks at it, and ids in a row.
+#[derive(Debug, Default)]
+pub(crate) struct Counting(AtomicU64, u64);
+
+impl Counting {
+    /// With ids that no other number gives.
+    pub(crate) fn new(number: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(0), number))
+    }
+}
+
+impl Source for Counting {
+    fn now(&self) -> Time {
+        let count = self.0.fetch_add(1, Ordering::Relaxed);
+        Time::from_micros(1_790_000_000_000_000 + i64::try_from(count).unwrap() * 1000)
+    }
+
+    fn id(&self) -> Uuid {
+        Uuid::from_u64_pair(self.1, self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+pub(crate) fn place(directory: &Path) -> Place {
+    Place::file(directory.join("journal.db"))
+}
+
+pub(crate) fn open(directory: &Path) -> Journal {
+    Journal::open(&place(directory), Options::new(Counting::new(0))).unwrap()
+}
+
+fn content(text: &str) -> Content {
+    Privacy::default().content(text.as_bytes())
+}
+
+/// The event with this number: each kind in turn, with strange names among them.
+pub(crate) fn event(number: u64) -> Event {
+    let name = ["pdf", "brand-voice", "日本語", "quote\"back\\slash\u{1}"]
+        [usize::try_from(number / 5 % 4).unwrap()]
+    .to_owned();
+    let digest = Digest::of(&number.to_le_bytes());
+    match number % 5 {
+        0 => Event::SkillActivated {
+            skill_id: format!("user/{name}"),
+            name,
+            tier: Tier::User,
+            skill_md_digest: digest,
+            tree_digest: digest,
+            trigger: Trigger::Model,
+            tokens: number,
+            duration_us: 250,
+        },
+        1 => Event::SkillResourceRead {
+            name,
+            tree_digest: digest,
+            path: "references/forms.md".to_owned(),
+            content: content("a form"),
+            tokens: 3,
+            duration_us: 90,
+        },
+        2 => Event::SkillScriptExecuted(Box::new(ScriptExecuted {
+            name,
+            tree_digest: digest,
+            script: "scripts/fill.py".to_owned(),
+            script_digest: digest,
+            arguments: Privacy::default().arguments(&["--in", "a.pdf"]),
+            input: None,
+            variables: Privacy::default().variables([("LANG", "C"), ("API_KEY", "secret")]),
+            outcome: ScriptOutcome::Exited,
+            exit: Some(i64::from(number % 7 == 0)),
+            code: None,
+            duration_us: 1_500,
+            protections: vec!["mounts".to_owned(), "landlock".to_owned()],
+            stdout: Some(content("done")),
+            stderr: None,
+        })),
+        3 => {
+            Event::SkillActivationFailed { name, trigger: Trigger::User, code: "skill-not-found".to_owned() }
+        }
+        _ => Event::SkillDeactivated { name },
+    }
+}
+
+pub(crate) fn entry(source: &dyn Source, session: &str, number: u64) -> Entry {
+    Entry::new(source, &Context::session(session), &event(number)).unwrap()
+}
+
+/// A journal with so many records besides its own.
+pub(crate) fn filled(directory: &Path, count: u64) -> Place {
+    let source = Counting::new(1);
+    let journal = open(directory);
+    for number in 0..count {
+        journal.append(entry(&*source, &format!("session-{}", number % 3), number)).unwrap();
+    }
+    journal.close().unwrap();
+    place(directory)
+}
