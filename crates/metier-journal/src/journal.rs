@@ -227,14 +227,12 @@ impl Turn {
 impl Shared {
     fn append(&self, entry: Entry) -> Result<Receipt, JournalError> {
         let turn = Arc::new(Turn::default());
-        {
+        let leads = {
             let mut group = lock(&self.group);
             group.waiting.push_back((entry, Arc::clone(&turn)));
-            if !std::mem::replace(&mut group.is_led, true) {
-                turn.set(State::Lead);
-            }
-        }
-        if let Some(result) = turn.wait() {
+            !std::mem::replace(&mut group.is_led, true)
+        };
+        if !leads && let Some(result) = turn.wait() {
             return result;
         }
         let (entries, turns): (Vec<Entry>, Vec<Arc<Turn>>) = lock(&self.group).waiting.drain(..).unzip();

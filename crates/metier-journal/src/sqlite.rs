@@ -174,7 +174,9 @@ impl Sqlite {
 
     fn write(&mut self, make: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>) -> Result<Vec<NewRow>, JournalError> {
         let run = |sqlite: &Self, statement| {
-            sqlite.connection.execute_batch(statement).map_err(|error| sqlite.failed("written", &error))
+            let done =
+                sqlite.connection.prepare_cached(statement).and_then(|mut prepared| prepared.execute([]));
+            done.map(drop).map_err(|error| sqlite.failed("written", &error))
         };
         run(self, "BEGIN IMMEDIATE")?;
         let result = self.catch_up().and_then(|()| {

@@ -91,12 +91,11 @@ impl NewRow {
 pub(crate) struct Tail {
     frontier: Frontier,
     hash: Digest,
-    buffer: Vec<u8>,
 }
 
 impl Default for Tail {
     fn default() -> Self {
-        Self { frontier: Frontier::default(), hash: NOTHING, buffer: Vec::new() }
+        Self { frontier: Frontier::default(), hash: NOTHING }
     }
 }
 
@@ -159,7 +158,7 @@ impl Tail {
     }
 
     fn tie(&mut self, mut row: NewRow) -> NewRow {
-        row.hash = row.as_row().expected_hash(&self.hash, &mut self.buffer);
+        row.hash = row.as_row().expected_hash(&self.hash, &mut Vec::with_capacity(row.event.len() + 256));
         self.follow(row.hash);
         row
     }

@@ -32,11 +32,8 @@ impl Digest {
 
     /// The 64 digits, without `sha256:`.
     pub fn hex(&self) -> String {
-        use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 }
 

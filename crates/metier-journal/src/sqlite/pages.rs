@@ -2,7 +2,9 @@
 //!
 //! SQLite has no checksums. What is damaged inside a record its hash shows; what is damaged between records, in the tree that leads to them or in
 //! bytes that nothing uses, nobody would see. A table to which rows are only added has one shape: rows one after the other from the end of each
-//! page, zeros before them, and nothing else. So anything else is damage. See <https://sqlite.org/fileformat2.html>.
+//! page, zeros before them, and nothing else. So anything else is damage. Only in the inner pages of a tree with more than one level of them,
+//! thousands of records on, does SQLite leave behind what it moved: there the bytes that nothing uses are not looked at.
+//! See <https://sqlite.org/fileformat2.html>.
 
 use std::fs::File;
 use std::io;
@@ -111,55 +113,59 @@ impl<R: FnMut(u32, &mut [u8; PAGE]) -> io::Result<()>> Walk<R> {
         self.raw(number)
     }
 
-    /// A page of the table, and everything below it; the rows that it has come after those before.
-    fn table(&mut self, number: u32, depth: usize) -> Checked<()> {
+    /// A page of the table, and everything below it, whose rows come after those before; how many levels are below it.
+    fn table(&mut self, number: u32, depth: usize) -> Checked<usize> {
         let page = self.page(number)?;
         let at = |reason: &str, next: u64| format!("{reason} on page {number}, before record {next}");
         let Some(cells) = Cells::of(&page[..], 0) else {
             return Err(at("there is no part of the table", self.next));
         };
-        let mut free = PAGE;
+        let (mut is_tight, mut free, mut levels) = (cells.is_tight, PAGE, 0);
         for index in 0..cells.count {
             let start = cells.start(index);
             let length = if cells.is_leaf {
                 self.leaf(&page[..], start)?
             } else {
-                self.inner(&page[..], start, depth)?
+                let (length, below) = self.inner(&page[..], start, depth)?;
+                levels = below + 1;
+                length
             };
-            if start + length != free {
-                return Err(at("rows are not one after the other", self.next));
-            }
+            is_tight &= start + length == free;
             free = start;
         }
         if let Some(last) = cells.last {
-            self.descend(last, depth)?;
+            levels = self.descend(last, depth)? + 1;
         }
-        if free != cells.content || !is_zero(&page[cells.end..free]) {
-            return Err(at("there is something in unused space", self.next));
+        is_tight &= free == cells.content && is_zero(&page[cells.end..free.max(cells.end)]);
+        // Pages between inner pages are taken apart and put together again.
+        let was_divided = levels > 0 && depth + levels > 1;
+        if is_tight || was_divided {
+            Ok(levels)
+        } else {
+            Err(at("there is something in unused space", self.next))
         }
-        Ok(())
     }
 
-    fn descend(&mut self, number: u32, depth: usize) -> Checked<()> {
+    fn descend(&mut self, number: u32, depth: usize) -> Checked<usize> {
         if depth == MAX_DEPTH {
             return Err(format!("the tree is too deep at page {number}"));
         }
         self.table(number, depth + 1)
     }
 
-    /// A child, and the last row in it; how long this is.
-    fn inner(&mut self, page: &[u8], start: usize, depth: usize) -> Checked<usize> {
+    /// A child, and the last row in it; how long this is, and how many levels are below the child.
+    fn inner(&mut self, page: &[u8], start: usize, depth: usize) -> Checked<(usize, usize)> {
         let mut bytes = Bytes(&page[start..]);
         let (child, key) = (bytes.word(), bytes.varint());
         let (Some(child), Some(key)) = (child, key) else { return Err(self.odd_row()) };
-        self.descend(child, depth)?;
+        let levels = self.descend(child, depth)?;
         if Some(key) != self.next.checked_sub(1) {
             return Err(format!(
                 "page {child} ends with another record than {key}, near record {}",
                 self.next
             ));
         }
-        Ok(page.len() - start - bytes.0.len())
+        Ok((page.len() - start - bytes.0.len(), levels))
     }
 
     /// A row; how long it is here.
@@ -233,12 +239,14 @@ struct Cells<'a> {
     end: usize,
     /// Where the rows begin.
     content: usize,
+    /// Whether nothing was ever taken out.
+    is_tight: bool,
     /// The last child of an inner page.
     last: Option<u32>,
 }
 
 impl<'a> Cells<'a> {
-    /// Nothing, if the page's own header is not that of a page to which rows were only added.
+    /// Nothing, if the page's own header makes no sense.
     fn of(page: &'a [u8], offset: usize) -> Option<Self> {
         let mut bytes = Bytes(page.get(offset..)?);
         let kind = bytes.take(1)?[0];
@@ -248,9 +256,9 @@ impl<'a> Cells<'a> {
         let last = if is_leaf { None } else { Some(bytes.word()?) };
         let pointers = bytes.take(count * 2)?;
         let end = page.len() - bytes.0.len();
-        let is_sound =
-            (is_leaf || kind == 5) && free == 0 && fragments == 0 && (end..=PAGE).contains(&content);
-        let cells = Self { is_leaf, count, pointers, end, content, last };
+        let is_sound = (is_leaf || kind == 5) && (end..=PAGE).contains(&content);
+        let is_tight = free == 0 && fragments == 0;
+        let cells = Self { is_leaf, count, pointers, end, content, is_tight, last };
         (is_sound && (0..count).all(|index| (content..PAGE).contains(&cells.start(index)))).then_some(cells)
     }
 
