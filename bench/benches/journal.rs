@@ -50,7 +50,8 @@ fn main() -> anyhow::Result<()> {
     {
         return (way.1)(Path::new(path), 1, count.parse()?);
     }
-    let wanted = |part: &str| arguments.iter().all(|one| !PARTS.contains(&one.as_str()) || one == part);
+    let is_asked = |part: &str| arguments.iter().any(|one| one == part);
+    let wanted = |part: &str| is_asked(part) || !PARTS.iter().any(|one| is_asked(one));
     if wanted(PARTS[0]) {
         durable()?;
     }

@@ -91,6 +91,12 @@ pub enum JournalError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// Traces and metrics cannot be sent with these settings.
+    #[error("telemetry cannot be sent: {reason}")]
+    Telemetry {
+        /// What is wrong.
+        reason: String,
+    },
     /// A checkpoint that cannot be used.
     #[error("`{}` is no checkpoint: {reason}", path.display())]
     Checkpoint {
@@ -116,6 +122,7 @@ impl JournalError {
             Self::Server { .. } => "journal-server",
             Self::Lost { .. } => "journal-lost",
             Self::Place { .. } => "journal-place",
+            Self::Telemetry { .. } => "journal-telemetry",
             Self::Checkpoint { .. } => "journal-checkpoint",
         }
     }

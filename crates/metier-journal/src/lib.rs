@@ -20,6 +20,8 @@ mod record;
 mod sqlite;
 mod stats;
 mod store;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod verify;
 
 pub use checkpoint::{Checkpoint, Consistency, Inclusion};
@@ -32,4 +34,6 @@ pub use query::Query;
 pub use reader::{Reader, verify_export};
 pub use record::{Context, Entry, Record, Row, Source, Time};
 pub use stats::{SkillStats, Stats};
+#[cfg(feature = "otel")]
+pub use telemetry::{Telemetry, TelemetryReport, TelemetrySettings};
 pub use verify::{Damage, DamageKind, Verification, verify};

@@ -138,6 +138,11 @@ impl Entry {
         }
         Ok(Self { id: source.id(), time: source.now(), session: context.session.clone(), event: text })
     }
+
+    /// What it will be known by.
+    pub const fn id(&self) -> Uuid {
+        self.id
+    }
 }
 
 fn refused<S: Into<String>>(reason: S) -> JournalError {

@@ -1,25 +1,12 @@
-//! What a journal promises to who writes and reads it.
+//! What a journal in a file promises.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[path = "support/common.rs"]
 mod common;
-
-use std::path::Path;
-
-use common::{Counting, entry, filled, open, place};
-use metier_journal::{Query, Reader, verify};
-
-#[test]
-fn what_is_appended_is_there_and_verifies() {
-    let directory = tempfile::tempdir().unwrap();
-    let place = filled(directory.path(), 3000);
-    let verification = verify(&place, &[]).unwrap();
-    assert_eq!(verification.damage, None);
-    assert_eq!(verification.skipped, Vec::<String>::new());
-    // The first, and two checkpoints.
-    assert_eq!(verification.records, 3003);
-    let mut reader = Reader::open(&place).unwrap();
-    let stats = reader.stats(&Query::default()).unwrap();
-    assert_eq!((stats.records, stats.sessions, stats.skills.len()), (3003, 3, 4));
-}
+#[path = "journal/damage.rs"]
+mod damage;
+#[path = "journal/kill.rs"]
+mod kill;
+#[path = "journal/records.rs"]
+mod records;

@@ -1,0 +1,257 @@
+//! Whatever is changed in a journal is found: every single bit of its file and of its export, and records that are removed, swapped, inserted,
+//! rewritten or cut off. `METIER_RECORDS` says how many records the journal has whose every bit is turned.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::common::{Counting, entry, event, filled, open, place};
+use metier_journal::{
+    Checkpoint, Context, DamageKind, Entry, Event, Place, Reader, Time, verify, verify_export,
+};
+
+#[expect(clippy::disallowed_methods, reason = "a person asks for records by a variable")]
+fn records() -> u64 {
+    std::env::var("METIER_RECORDS").map_or(24, |text| text.parse().unwrap())
+}
+
+/// In memory where there is such a place: the file is written to millions of times.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// A journal of mostly short records, some long ones among them, that share pages and overflow them.
+fn mixed(directory: &Path, count: u64) -> Place {
+    let source = Counting::new(1);
+    let journal = open(directory);
+    let context = Context::session("s");
+    for number in 0..count - 1 {
+        let entry = match number {
+            7 => {
+                let long = serde_json::json!({ "kind": "host.note", "text": "long ".repeat(900) });
+                Entry::of_value(&*source, &context, long).unwrap()
+            }
+            _ if number % 9 == 0 => entry(&*source, "session-1", number),
+            _ => Entry::new(&*source, &context, &Event::SkillDeactivated { name: "pdf".to_owned() }).unwrap(),
+        };
+        journal.append(entry).unwrap();
+    }
+    journal.close().unwrap();
+    place(directory)
+}
+
+fn export(place: &Place) -> Vec<u8> {
+    let mut lines = Vec::new();
+    Reader::open(place).unwrap().export(&mut lines).unwrap().unwrap();
+    lines
+}
+
+/// Turns each bit of some bytes, on all processors; those after which `is_found` says no.
+fn turn_each(length: usize, is_found: impl Fn(usize, u8) -> bool + Sync) -> Vec<(usize, u8)> {
+    let next = AtomicUsize::new(0);
+    let missed = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().unwrap().get() {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= length {
+                        return;
+                    }
+                    for bit in 0..8 {
+                        if !is_found(at, 1 << bit) {
+                            missed.lock().unwrap().push((at, 1 << bit));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    missed.into_inner().unwrap()
+}
+
+thread_local! {
+    /// A copy of the journal for each thread.
+    static COPY: std::cell::OnceCell<(tempfile::TempDir, PathBuf)> = const { std::cell::OnceCell::new() };
+}
+
+#[test]
+fn every_bit_of_the_file() {
+    let directory = scratch();
+    let place = mixed(directory.path(), records());
+    let path = place.as_file().unwrap().to_owned();
+    assert_eq!(verify(&place, &[]).unwrap().damage, None);
+    let bytes = fs::read(&path).unwrap();
+    let missed = turn_each(bytes.len(), |at, bit| {
+        COPY.with(|copy| {
+            let (_, path) = copy.get_or_init(|| {
+                let directory = scratch();
+                let path = directory.path().join("journal.db");
+                fs::write(&path, &bytes).unwrap();
+                (directory, path)
+            });
+            let file = File::options().write(true).open(path).unwrap();
+            file.write_all_at(&[bytes[at] ^ bit], at as u64).unwrap();
+            let found = match verify(&Place::file(path), &[]) {
+                Ok(verification) => verification.damage.is_some(),
+                // A file that says it is something else is not a journal any more, and that is said.
+                Err(_) => true,
+            };
+            file.write_all_at(&[bytes[at]], at as u64).unwrap();
+            // What SQLite wrote beside it, or into it, on the way.
+            assert_eq!(fs::metadata(path).unwrap().len(), bytes.len() as u64);
+            found
+        })
+    });
+    println!("file of {} records: {} bits turned, {} not found", records(), bytes.len() * 8, missed.len());
+    assert_eq!(missed, []);
+}
+
+#[test]
+fn every_bit_of_the_export() {
+    let directory = scratch();
+    let bytes = export(&mixed(directory.path(), records()));
+    assert_eq!(verify_export(&mut &bytes[..], &[]).unwrap().damage, None);
+    let lines: Vec<u64> = bytes
+        .iter()
+        .scan(0, |line, byte| Some(std::mem::replace(line, *line + u64::from(*byte == b'\n'))))
+        .collect();
+    let missed = turn_each(bytes.len(), |at, bit| {
+        COPIED.with_borrow_mut(|copy| {
+            if copy.is_empty() {
+                copy.clone_from(&bytes);
+            }
+            copy[at] ^= bit;
+            let damage = verify_export(&mut &copy[..], &[]).unwrap().damage;
+            copy[at] ^= bit;
+            damage.is_some_and(|damage| damage.sequence == Some(lines[at]))
+        })
+    });
+    println!(
+        "export of {} records: {} bits turned, {} not found by their record",
+        records(),
+        bytes.len() * 8,
+        missed.len()
+    );
+    assert_eq!(missed, []);
+}
+
+thread_local! {
+    static COPIED: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// What is found after the lines of an export were changed.
+fn after(lines: &[&[u8]], since: &[Checkpoint]) -> Option<(DamageKind, Option<u64>)> {
+    let bytes = lines.concat();
+    verify_export(&mut &bytes[..], since).unwrap().damage.map(|damage| (damage.kind, damage.sequence))
+}
+
+#[test]
+fn lines_that_are_moved() {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = export(&filled(directory.path(), 40));
+    let whole: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    assert_eq!((whole.len(), after(&whole, &[])), (41, None));
+    for at in 0..whole.len() - 1 {
+        let sequence = Some(at as u64);
+        let mut removed = whole.clone();
+        removed.remove(at);
+        assert_eq!(after(&removed, &[]), Some((DamageKind::Misplaced, sequence)), "removed {at}");
+        let mut swapped = whole.clone();
+        swapped.swap(at, at + 1);
+        assert_eq!(after(&swapped, &[]), Some((DamageKind::Misplaced, sequence)), "swapped {at}");
+        let mut doubled = whole.clone();
+        doubled.insert(at, whole[at]);
+        assert_eq!(after(&doubled, &[]).map(|damage| damage.1), Some(Some(at as u64 + 1)), "doubled {at}");
+    }
+}
+
+/// Statements on the file of a journal, and the first record that is not as it was.
+#[test]
+fn rows_that_are_changed() {
+    let statements = [
+        ("DELETE FROM record WHERE sequence = 20", 20),
+        ("DELETE FROM record WHERE sequence = 0", 0),
+        (
+            "DELETE FROM record WHERE sequence = 20; UPDATE record SET sequence = sequence - 1 WHERE sequence > 20",
+            20,
+        ),
+        ("UPDATE record SET time = '2026-01-01T00:00:00.000000Z' WHERE sequence = 5", 5),
+        ("UPDATE record SET session = NULL WHERE sequence = 6", 6),
+        ("UPDATE record SET session = 'other' WHERE sequence = 0", 0),
+        ("UPDATE record SET id = upper(id) || 'x' WHERE sequence = 7", 7),
+        ("UPDATE record SET event = replace(event, 'pdf', 'pdg') WHERE sequence = 1", 1),
+        ("UPDATE record SET event = event || ' ' WHERE sequence = 8", 8),
+        ("UPDATE record SET hash = zeroblob(32) WHERE sequence = 9", 9),
+        ("UPDATE record SET hash = (SELECT hash FROM record WHERE sequence = 11) WHERE sequence = 10", 10),
+        ("UPDATE record SET sequence = -1 WHERE sequence = 12", 12),
+        (
+            "UPDATE record SET sequence = 1000 WHERE sequence = 13; UPDATE record SET sequence = 13 WHERE sequence = 14; UPDATE record SET sequence = 14 WHERE sequence = 1000",
+            13,
+        ),
+        (
+            "UPDATE record SET sequence = sequence + 100 WHERE sequence >= 15; INSERT INTO record SELECT 15, id, time, session, event, hash FROM record WHERE sequence = 3; UPDATE record SET sequence = sequence - 99 WHERE sequence >= 115",
+            15,
+        ),
+        ("INSERT INTO record SELECT 41, id, time, session, event, hash FROM record WHERE sequence = 40", 41),
+    ];
+    for (statement, first) in statements {
+        let directory = tempfile::tempdir().unwrap();
+        let place = filled(directory.path(), 40);
+        let connection = rusqlite::Connection::open(place.as_file().unwrap()).unwrap();
+        connection.execute_batch(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        drop(connection);
+        let damage = verify(&place, &[]).unwrap().damage.unwrap_or_else(|| panic!("not found: {statement}"));
+        assert_eq!(damage.sequence, Some(first), "{statement}: {damage}");
+    }
+}
+
+/// The checkpoint of a journal as it is.
+fn checkpoint(place: &Place) -> Checkpoint {
+    Reader::open(place).unwrap().checkpoint(Time::from_micros(0)).unwrap().unwrap()
+}
+
+#[test]
+fn what_is_cut_off_is_found_against_a_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = filled(directory.path(), 40);
+    let checkpoint = checkpoint(&place);
+    let bytes = export(&place);
+    let whole: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    assert_eq!(after(&whole, std::slice::from_ref(&checkpoint)), None);
+    for size in 0..whole.len() {
+        assert_eq!(after(&whole[..size], &[]), None, "a hash chain alone cannot see it");
+        let found = after(&whole[..size], std::slice::from_ref(&checkpoint));
+        assert_eq!(found, Some((DamageKind::Truncated, Some(size as u64))));
+    }
+    rusqlite::Connection::open(place.as_file().unwrap())
+        .unwrap()
+        .execute_batch("DELETE FROM record WHERE sequence >= 30")
+        .unwrap();
+    let damage = verify(&place, &[checkpoint]).unwrap().damage.unwrap();
+    assert_eq!((damage.kind, damage.sequence), (DamageKind::Truncated, Some(30)));
+}
+
+/// Somebody who writes the whole journal anew, with hashes that fit.
+#[test]
+fn what_is_rewritten_is_found_against_a_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let checkpoint = checkpoint(&filled(directory.path(), 40));
+    let forged = tempfile::tempdir().unwrap();
+    let journal = open(forged.path());
+    let source = Counting::new(1);
+    for number in 0..60 {
+        // All but one as they were.
+        let event = if number == 17 { event(18) } else { event(number) };
+        let context = Context::session(format!("session-{}", number % 3));
+        journal.append(Entry::new(&*source, &context, &event).unwrap()).unwrap();
+    }
+    journal.close().unwrap();
+    let forged = place(forged.path());
+    assert_eq!(verify(&forged, &[]).unwrap().damage, None, "a hash chain alone cannot see it");
+    let damage = verify(&forged, std::slice::from_ref(&checkpoint)).unwrap().damage.unwrap();
+    assert_eq!(damage.kind, DamageKind::Rewritten);
+    let other = Checkpoint { journal: uuid::Uuid::from_u128(7), ..checkpoint };
+    assert_eq!(verify(&forged, &[other]).unwrap().damage.unwrap().kind, DamageKind::OtherJournal);
+}
