@@ -2,6 +2,7 @@
 
 mod approvals;
 mod approve;
+mod audit;
 mod completions;
 mod config;
 mod digest;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Approvals(approvals::Args),
     Policy(policy::Args),
     Sandbox(sandbox::Args),
+    Audit(audit::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Digest(digest::Args),
@@ -57,6 +59,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Approvals(args) => approvals::run(&args, output),
         Command::Policy(args) => policy::run(&args, output),
         Command::Sandbox(args) => sandbox::run(&args, output),
+        Command::Audit(args) => audit::run(&args, output),
         Command::Config(args) => config::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Validate(args) => validate::run(&args, output),

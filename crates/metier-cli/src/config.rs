@@ -6,12 +6,14 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use metier_catalog::{Bounds, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
+use metier_journal::Durability;
 use metier_policy::PolicySettings;
 use metier_skill::Rules;
 use serde::Deserialize;
 
 use crate::environment::Environment;
 use crate::exit::UsageError;
+use crate::recording::{Recording, RecordingTable, TelemetryTable};
 
 /// The settings file of a project.
 pub(crate) const PROJECT_FILE: &str = "metier.toml";
@@ -43,7 +45,7 @@ pub(crate) struct Setting<T> {
 }
 
 impl<T> Setting<T> {
-    const fn default(value: T) -> Self {
+    pub(crate) const fn default(value: T) -> Self {
         Self { value, source: Source::Default }
     }
 
@@ -104,6 +106,7 @@ pub(crate) struct Config {
     pub(crate) entries: Setting<usize>,
     /// In layers: within one the last that matches decides.
     pub(crate) rules: Vec<Vec<Rule>>,
+    pub(crate) recording: Recording,
     /// What files say about the policy, the later ones winning.
     pub(crate) policies: Vec<(PathBuf, PolicySettings)>,
     /// The files that were looked for, and whether they were there.
@@ -128,6 +131,10 @@ struct File {
     #[serde(default)]
     skills: Vec<RuleTable>,
     policy: Option<PolicySettings>,
+    journal: Option<String>,
+    durability: Option<Durability>,
+    record_text: Option<bool>,
+    telemetry: Option<TelemetryTable>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -181,6 +188,7 @@ impl Config {
             depth: Setting::default(bounds.depth),
             entries: Setting::default(bounds.entries),
             rules: Vec::new(),
+            recording: Recording::usual(environment),
             policies: Vec::new(),
             files: Vec::new(),
             notes: Vec::new(),
@@ -323,6 +331,14 @@ impl Config {
         self.index.set(file.index, &source);
         self.depth.set(file.scan.depth, &source);
         self.entries.set(file.scan.entries, &source);
+        let recording = RecordingTable {
+            journal: file.journal,
+            durability: file.durability,
+            texts: file.record_text,
+            telemetry: file.telemetry,
+        };
+        let is_project = path.file_name().is_some_and(|name| name == PROJECT_FILE);
+        self.notes.extend(self.recording.apply(recording, path, environment, is_project)?);
         self.policies.extend(file.policy.map(|policy| (path.to_owned(), policy)));
         let base = path.parent().unwrap_or(Path::new("/"));
         let rules = file
@@ -356,8 +372,16 @@ impl Config {
     }
 
     fn apply_variables(&mut self, environment: &Environment) -> anyhow::Result<()> {
-        const KNOWN: [&str; 5] =
-            ["METIER_ROOTS", "METIER_BUILTIN", "METIER_PROFILE", "METIER_INDEX", "METIER_CONFIG"];
+        const KNOWN: [&str; 8] = [
+            "METIER_ROOTS",
+            "METIER_BUILTIN",
+            "METIER_PROFILE",
+            "METIER_INDEX",
+            "METIER_CONFIG",
+            "METIER_JOURNAL",
+            "METIER_OTLP_ENDPOINT",
+            "METIER_OTLP_HEADERS",
+        ];
         for name in environment.metier_variables().filter(|name| !KNOWN.contains(name)) {
             self.notes.push(format!(
                 "the variable `{name}` means nothing to metier; it knows {}",
@@ -372,6 +396,7 @@ impl Config {
                 .collect::<anyhow::Result<_>>()?;
             self.replace_roots(roots, &Source::Variable("METIER_ROOTS"));
         }
+        self.notes.extend(self.recording.apply_variables(environment)?);
         self.builtin.set(switch("METIER_BUILTIN", environment)?, &Source::Variable("METIER_BUILTIN"));
         self.index.set(switch("METIER_INDEX", environment)?, &Source::Variable("METIER_INDEX"));
         if let Some(text) = environment.variable("METIER_PROFILE") {

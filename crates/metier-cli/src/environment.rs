@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use metier_catalog::{Places, TrustStore};
+use metier_journal::Time;
 
 /// What the organisation sets up for everybody on a machine.
 const SYSTEM: &str = "/etc/metier";
@@ -102,6 +103,21 @@ impl Environment {
         let set = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = set.or_else(|| Some(self.home.as_deref()?.join(below_home)))?;
         Some(base.join("metier"))
+    }
+}
+
+/// The machine's clock, and ids that nothing else has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock;
+
+impl metier_journal::Source for Clock {
+    fn now(&self) -> Time {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    fn id(&self) -> uuid::Uuid {
+        uuid::Uuid::now_v7()
     }
 }
 

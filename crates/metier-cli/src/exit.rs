@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use metier_journal::JournalError;
 use metier_sandbox::SandboxError;
 use metier_skill::SkillError;
 
@@ -71,6 +72,12 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     }
     if let Some(error) = error.downcast_ref::<SandboxError>() {
         return report_sandbox(error, output);
+    }
+    match error.downcast_ref::<JournalError>() {
+        Some(JournalError::NotFound { .. }) => return Exit::NotFound,
+        Some(JournalError::Damaged { .. }) => return Exit::Findings,
+        Some(JournalError::Place { .. } | JournalError::Checkpoint { .. }) => return Exit::Usage,
+        _ => {}
     }
     match error.downcast_ref::<SkillError>() {
         Some(SkillError::NotFound { .. }) => Exit::NotFound,

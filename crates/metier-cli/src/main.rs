@@ -11,6 +11,7 @@ mod exit;
 mod find;
 mod output;
 mod policy;
+mod recording;
 mod render;
 mod skills;
 mod table;

@@ -71,6 +71,11 @@ impl Output {
         writeln!(self.out)
     }
 
+    /// Where bytes of a result go as they are.
+    pub(crate) fn raw(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
     /// A text in bold, where there may be colour.
     pub(crate) fn bold(&self, text: &str) -> String {
         if self.is_styled { format!("{BOLD}{text}{BOLD:#}") } else { text.to_owned() }

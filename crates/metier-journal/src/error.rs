@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum JournalError {
     /// There is no journal.
-    #[error("there is no journal at `{place}`")]
+    #[error("there is no journal at `{place}`: nothing was recorded there yet")]
     NotFound {
         /// Where it should be.
         place: String,

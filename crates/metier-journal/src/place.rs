@@ -37,6 +37,11 @@ impl Place {
         }
     }
 
+    /// A text that names the place, without passwords.
+    pub fn key(&self) -> String {
+        self.to_string()
+    }
+
     pub(crate) fn open(&self) -> Result<Box<dyn Store>, JournalError> {
         match &self.0 {
             Kind::File(path) => Ok(Box::new(Sqlite::open(path)?)),

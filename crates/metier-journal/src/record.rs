@@ -197,9 +197,8 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Object(members) => {
             let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
-            sorted.sort_unstable_by(|(a, _), (b, _)| match a.is_ascii() && b.is_ascii() {
-                true => a.cmp(b),
-                false => a.encode_utf16().cmp(b.encode_utf16()),
+            sorted.sort_unstable_by(|(a, _), (b, _)| {
+                if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
             });
             out.push(b'{');
             for (index, (name, value)) in sorted.into_iter().enumerate() {

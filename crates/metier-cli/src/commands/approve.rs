@@ -1,8 +1,9 @@
 //! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
 
 use clap::builder::NonEmptyStringValueParser;
+use metier_journal::{Context, Event};
 use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::approvals::ApprovalStore;
 use crate::approver;
@@ -86,7 +87,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let Some(approval) = args.answer(&question) else {
         anyhow::bail!("nothing was decided: there is nobody at a terminal, or nobody said yes or no");
     };
-    let id = ApprovalStore::must(&skills.environment)?.keep(&approval)?;
+    let store = ApprovalStore::must(&skills.environment)?;
+    // First the record: an answer that nobody could look up later does not count.
+    let recorder = skills.config.recording.open(&skills.environment)?;
+    recorder.record(&Context::default(), &event(&approval))?;
+    let id = store.keep(&approval)?;
+    recorder.close(output)?;
     if args.json {
         output.json(&json!({ "id": id, "approval": approval }))?;
     } else {
@@ -135,6 +141,24 @@ impl Args {
             Answer::Refuse(lifetime) => Some(Approval::answer(question, false, lifetime)),
             _ => None,
         }
+    }
+}
+
+/// The answer as it is recorded.
+fn event(approval: &Approval) -> Event {
+    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    Event::SkillApproval {
+        name: approval.skill.clone(),
+        tree_digest: approval.digest,
+        script: approval.script.clone(),
+        access: text(json!(approval.access)),
+        granted: approval.granted,
+        lifetime: match &approval.lifetime {
+            Lifetime::Once => "once",
+            Lifetime::Session(_) => "session",
+            _ => "digest",
+        }
+        .to_owned(),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::table::{counted, one_line, pad};
 /// Show every setting, and where its value came from
 ///
 /// Settings are read from `/etc/metier/config.toml`, `~/.config/metier/config.toml` and the project's `metier.toml`,
-/// then from variables (`METIER_ROOTS`, `METIER_BUILTIN`, `METIER_PROFILE`, `METIER_INDEX`; `METIER_CONFIG` names
-/// another file instead of yours), then from flags. Later ones win. Of a project that is not trusted only the roots count.
+/// then from variables (`METIER_ROOTS`, `METIER_BUILTIN`, `METIER_PROFILE`, `METIER_INDEX`, `METIER_JOURNAL`,
+/// `METIER_OTLP_ENDPOINT`; `METIER_CONFIG` names another file instead of yours), then from flags. Later ones win. Of a project that is not trusted only the roots count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example of a metier.toml:
@@ -27,6 +27,14 @@ Example of a metier.toml:
   [[policy.rules]]
   skill = \"release-notes\"
   scripts = \"allow\"
+
+Example of a config.toml, which says as well what is recorded where:
+  journal = \"~/audit/journal.db\"        a file, or postgres://user@host/database?stream=name
+  durability = \"full\"                   or \"batched\"
+  record_text = false                     digests of arguments and outputs, no texts
+
+  [telemetry]
+  endpoint = \"http://localhost:4318\"    traces and metrics, over OTLP
 
 Examples:
   metier config
@@ -111,6 +119,9 @@ fn policies(config: &Config) -> anyhow::Result<Vec<(&'static str, Value, String)
 }
 
 fn text(value: &Value) -> String {
+    if value.is_null() {
+        return "none".to_owned();
+    }
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -129,5 +140,14 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("scan.depth", json!(config.depth.value), config.depth.source.to_string()),
         ("scan.entries", json!(config.entries.value), config.entries.source.to_string()),
     ];
-    roots.chain(others).collect()
+    let recording = &config.recording;
+    let journal = recording.journal.value.as_ref().map(ToString::to_string);
+    let telemetry = recording.telemetry.value.as_ref().map(|table| &table.endpoint);
+    let recording = [
+        ("journal", json!(journal), recording.journal.source.to_string()),
+        ("durability", json!(recording.durability.value), recording.durability.source.to_string()),
+        ("record_text", json!(recording.texts.value), recording.texts.source.to_string()),
+        ("telemetry", json!(telemetry), recording.telemetry.source.to_string()),
+    ];
+    roots.chain(others).chain(recording).collect()
 }

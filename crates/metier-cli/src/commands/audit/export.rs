@@ -1,0 +1,47 @@
+//! `metier audit export`: the journal for other programs.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use metier_journal::Reader;
+
+use super::JournalArgs;
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::table::counted;
+
+/// Write every record as a line of canonical JSON, which any program can verify
+///
+/// The format is in docs/journal.md, with a Python script that verifies it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier audit export > journal.jsonl
+  metier audit export --output journal.jsonl
+  metier audit verify journal.jsonl")]
+pub(super) struct Args {
+    /// The file to write, which must not exist yet
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    journal: JournalArgs,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let mut reader = Reader::open(&args.journal.place(&Environment::read(), output)?)?;
+    let Some(path) = &args.output else {
+        reader.export(output.raw())??;
+        return Ok(Exit::Done);
+    };
+    let written = || format!("cannot write {}", path.display());
+    let mut file = BufWriter::new(File::create_new(path).with_context(written)?);
+    let count = reader.export(&mut file)?.with_context(written)?;
+    file.flush().and_then(|()| file.get_ref().sync_all()).with_context(written)?;
+    let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "record");
+    output.note(format_args!("wrote {count} to {}", path.display()))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,94 @@
+//! `metier audit log`: the records, one a line.
+
+use metier_journal::{Reader, Record};
+use serde_json::Value;
+
+use super::{JournalArgs, QueryArgs};
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::output::{Output, width};
+use crate::table::{counted, fit, one_line, pad};
+
+/// Show what was recorded, the last records if there are many
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier audit log                                  the last 50 records
+  metier audit log --skill pdf --kind skill.script_executed
+  metier audit log --since 2026-11-16 --all
+  metier audit log --json | jq -r .event.kind       a record a line")]
+pub(super) struct Args {
+    #[command(flatten)]
+    query: QueryArgs,
+
+    /// At most so many, the last ones
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 50)]
+    limit: usize,
+
+    /// Every record that matches
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+
+    #[command(flatten)]
+    journal: JournalArgs,
+
+    /// Print whole records as JSON, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let environment = Environment::read();
+    let query = args.query.query((!args.all).then_some(args.limit))?;
+    let mut reader = Reader::open(&args.journal.place(&environment, output)?)?;
+    let (records, size) = (reader.query(&query)?, reader.size()?);
+    if args.json {
+        records.iter().try_for_each(|record| output.json_lines(record))?;
+        return Ok(Exit::Done);
+    }
+    let digits = records.last().map_or(1, |last| last.sequence.to_string().len());
+    let kinds = records.iter().map(|record| kind(record).len()).max().unwrap_or(0).min(28);
+    for record in &records {
+        // Seconds are enough to read; `--json` has all of it.
+        let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
+        let session = record.session.as_deref().map_or_else(|| "-".to_owned(), short);
+        let line = format!(
+            "{:>digits$}  {time}  {}  {}  {}",
+            record.sequence,
+            pad(&session, 8),
+            pad(&one_line(kind(record)), kinds),
+            describe(&record.event)
+        );
+        output.line(fit(line.trim_end(), width()))?;
+    }
+    let shown = counted(records.len(), "record");
+    output.summary(format_args!("{shown} of {size}"))?;
+    Ok(Exit::Done)
+}
+
+fn kind(record: &Record) -> &str {
+    record.event["kind"].as_str().unwrap_or("?")
+}
+
+/// The end of an id, which tells sessions of one day apart.
+fn short(session: &str) -> String {
+    let session = one_line(session);
+    let count = session.chars().count();
+    if count <= 8 { session } else { session.chars().skip(count - 8).collect() }
+}
+
+/// What it is about, in the order in which one would say it.
+fn describe(event: &Value) -> String {
+    const TOLD: [&str; 16] = [
+        "name", "section", "tool", "target", "path", "script", "access", "granted", "decision", "outcome",
+        "exit", "trigger", "tier", "code", "size", "journal",
+    ];
+    let told = TOLD.iter().filter_map(|member| match (*member, &event[*member]) {
+        ("granted", Value::Bool(granted)) => Some(if *granted { "yes" } else { "no" }.to_owned()),
+        ("exit", Value::Number(exit)) => Some(format!("exit {exit}")),
+        ("size", Value::Number(size)) => Some(format!("{size} records")),
+        (_, Value::String(text)) => Some(one_line(text)),
+        _ => None,
+    });
+    told.collect::<Vec<_>>().join("  ")
+}

@@ -1,0 +1,74 @@
+//! `metier audit stats`: what each skill was used for, and what it cost.
+
+use std::fmt::Display;
+
+use metier_journal::{Reader, SkillStats};
+
+use super::{JournalArgs, QueryArgs};
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::table::{counted, one_line, pad, width_of};
+
+/// Count what each skill was used for, and what it cost
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier audit stats
+  metier audit stats --since 2026-11-01 --until 2026-12-01
+  metier audit stats --json | jq '.skills | to_entries[] | select(.value.script_failures > 0) | .key'")]
+pub(super) struct Args {
+    #[command(flatten)]
+    query: QueryArgs,
+
+    #[command(flatten)]
+    journal: JournalArgs,
+
+    /// Print them as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const COLUMNS: [&str; 8] = ["loaded", "failed", "reads", "runs", "failed", "denied", "tokens", "approved"];
+
+pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let query = args.query.query(None)?;
+    let mut reader = Reader::open(&args.journal.place(&Environment::read(), output)?)?;
+    let stats = reader.stats(&query)?;
+    if args.json {
+        output.json(&stats)?;
+        return Ok(Exit::Done);
+    }
+    let names = stats.skills.keys().map(|name| width_of(&one_line(name))).max().unwrap_or(5).clamp(5, 32);
+    if !stats.skills.is_empty() {
+        output.line(output.bold(&row("skill", names, COLUMNS)))?;
+    }
+    for (name, skill) in &stats.skills {
+        output.line(row(&one_line(name), names, cells(skill)))?;
+    }
+    let count = |count: u64, noun| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
+    output.summary(format_args!(
+        "{} in {}",
+        count(stats.records, "record"),
+        count(stats.sessions, "session")
+    ))?;
+    Ok(Exit::Done)
+}
+
+fn row<T: Display>(name: &str, names: usize, cells: [T; COLUMNS.len()]) -> String {
+    cells.iter().fold(pad(name, names), |line, cell| format!("{line}  {cell:>8}"))
+}
+
+fn cells(skill: &SkillStats) -> [u64; COLUMNS.len()] {
+    let tokens = skill.catalogue_tokens + skill.body_tokens + skill.resource_tokens;
+    [
+        skill.activations,
+        skill.activation_failures,
+        skill.reads,
+        skill.script_runs,
+        skill.script_failures,
+        skill.script_denials,
+        tokens,
+        skill.approvals,
+    ]
+}

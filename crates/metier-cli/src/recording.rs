@@ -1,0 +1,236 @@
+//! What is recorded, where, and what is told to a collector: the settings, and the journal that they open.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use metier_journal::{
+    Checkpoint, Context, Durability, Entry, Event, Journal, Options, Place, Source as _, Telemetry,
+    TelemetrySettings,
+};
+use metier_skill::Digest;
+use serde::Deserialize;
+
+use crate::config::{Setting, Source};
+use crate::environment::{Clock, Environment};
+use crate::exit::UsageError;
+use crate::output::Output;
+
+/// The settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Recording {
+    /// None without a home to keep it in.
+    pub(crate) journal: Setting<Option<Place>>,
+    pub(crate) durability: Setting<Durability>,
+    /// Whether texts are recorded, or their digests only.
+    pub(crate) texts: Setting<bool>,
+    pub(crate) telemetry: Setting<Option<TelemetryTable>>,
+}
+
+/// What a settings file may say about it.
+#[derive(Debug, Default)]
+pub(crate) struct RecordingTable {
+    pub(crate) journal: Option<String>,
+    pub(crate) durability: Option<Durability>,
+    pub(crate) texts: Option<bool>,
+    pub(crate) telemetry: Option<TelemetryTable>,
+}
+
+/// Where traces and metrics go.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TelemetryTable {
+    pub(crate) endpoint: String,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) service: Option<String>,
+}
+
+impl RecordingTable {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self { journal: None, durability: None, texts: None, telemetry: None })
+    }
+}
+
+impl Recording {
+    /// In a file in the state directory, to nobody else.
+    pub(crate) fn usual(environment: &Environment) -> Self {
+        let file = environment.state_directory().map(|state| Place::file(state.join("journal.db")));
+        Self {
+            journal: Setting::default(file),
+            durability: Setting::default(Durability::default()),
+            texts: Setting::default(false),
+            telemetry: Setting::default(None),
+        }
+    }
+
+    /// What a file says. What the organisation's says, others do not change; what a project says about it counts for nothing.
+    pub(crate) fn apply(
+        &mut self,
+        table: RecordingTable,
+        path: &Path,
+        environment: &Environment,
+        is_project: bool,
+    ) -> Result<Option<String>, UsageError> {
+        if table.is_empty() {
+            return Ok(None);
+        }
+        if is_project {
+            let path = path.display();
+            return Ok(Some(format!(
+                "{path}: a project cannot say what is recorded where; passing over that"
+            )));
+        }
+        let source = Source::File(path.to_owned());
+        let base = path.parent().unwrap_or(Path::new("/"));
+        let journal = table.journal.map(|text| place(&text, base, environment)).transpose();
+        let journal = journal.map_err(|error| UsageError(format!("{}: {}", path.display(), error.0)))?;
+        let mut kept = Vec::new();
+        set(&mut self.journal, journal.map(Some), &source, "journal", &mut kept);
+        set(&mut self.durability, table.durability, &source, "durability", &mut kept);
+        set(&mut self.texts, table.texts, &source, "record_text", &mut kept);
+        set(&mut self.telemetry, table.telemetry.map(Some), &source, "telemetry", &mut kept);
+        let note = |kept: Vec<&str>| {
+            let (path, kept) = (path.display(), kept.join("`, `"));
+            format!("{path}: `{kept}` is set for everybody on this machine; passing over that")
+        };
+        Ok((!kept.is_empty()).then(|| note(kept)))
+    }
+
+    /// What variables say.
+    pub(crate) fn apply_variables(
+        &mut self,
+        environment: &Environment,
+    ) -> Result<Option<String>, UsageError> {
+        let base = environment.working.as_deref().unwrap_or(Path::new("/"));
+        let mut kept = Vec::new();
+        if let Some(text) = environment.variable("METIER_JOURNAL") {
+            let journal = place(text, base, environment)?;
+            set(
+                &mut self.journal,
+                Some(Some(journal)),
+                &Source::Variable("METIER_JOURNAL"),
+                "METIER_JOURNAL",
+                &mut kept,
+            );
+        }
+        if let Some(endpoint) = environment.variable("METIER_OTLP_ENDPOINT") {
+            let headers = environment.variable("METIER_OTLP_HEADERS").unwrap_or_default();
+            let header = |pair: &str| {
+                let wrong =
+                    || UsageError("METIER_OTLP_HEADERS must be like `name=value,name=value`".to_owned());
+                let (name, value) = pair.split_once('=').ok_or_else(wrong)?;
+                Ok((name.trim().to_owned(), value.trim().to_owned()))
+            };
+            let headers = headers.split(',').filter(|pair| !pair.trim().is_empty()).map(header);
+            let table = TelemetryTable {
+                endpoint: endpoint.to_owned(),
+                headers: headers.collect::<Result<_, UsageError>>()?,
+                service: None,
+            };
+            let name = "METIER_OTLP_ENDPOINT";
+            set(&mut self.telemetry, Some(Some(table)), &Source::Variable(name), name, &mut kept);
+        }
+        Ok((!kept.is_empty()).then(|| {
+            format!("{} is set for everybody on this machine; the variable is passed over", kept.join(", "))
+        }))
+    }
+
+    /// The journal; an error where there is no home for one.
+    pub(crate) fn place(&self) -> Result<&Place, UsageError> {
+        let message =
+            "there is no home directory to keep a journal in; set HOME, XDG_STATE_HOME or METIER_JOURNAL";
+        self.journal.value.as_ref().ok_or_else(|| UsageError(message.to_owned()))
+    }
+
+    /// Opens the journal to add to it.
+    pub(crate) fn open(&self, environment: &Environment) -> anyhow::Result<Recorder> {
+        let clock = Arc::new(Clock);
+        let telemetry = self.telemetry.value.as_ref().map(collector).transpose()?.map(Arc::new);
+        let mut options = Options::new(Arc::clone(&clock) as _);
+        options.durability = self.durability.value;
+        options.remember = remembered(environment, self.place()?);
+        options.observer = telemetry.clone().map(|telemetry| telemetry as _);
+        let journal = Journal::open(self.place()?, options)?;
+        Ok(Recorder { journal, telemetry, clock })
+    }
+}
+
+/// A value that is set, unless the organisation has.
+fn set<T>(
+    setting: &mut Setting<T>,
+    value: Option<T>,
+    source: &Source,
+    name: &'static str,
+    kept: &mut Vec<&str>,
+) {
+    let Some(value) = value else { return };
+    let is_fixed =
+        matches!(&setting.source, Source::File(path) if path.starts_with(Environment::system_directory()));
+    if is_fixed {
+        kept.push(name);
+    } else {
+        *setting = Setting { value, source: source.clone() };
+    }
+}
+
+/// A place as it was written: a file begins where the settings are.
+pub(crate) fn place(text: &str, base: &Path, environment: &Environment) -> Result<Place, UsageError> {
+    let place: Place = text.parse().map_err(|error| UsageError(format!("{error}")))?;
+    Ok(match place.as_file() {
+        Some(path) => Place::file(base.join(environment.at_home(path)).components().collect::<PathBuf>()),
+        None => place,
+    })
+}
+
+fn collector(table: &TelemetryTable) -> anyhow::Result<Telemetry> {
+    let mut settings = TelemetrySettings::new(&table.endpoint);
+    settings.headers = table.headers.clone().into_iter().collect();
+    settings.service = table.service.clone().unwrap_or_else(|| "metier".to_owned());
+    Ok(Telemetry::new(settings)?)
+}
+
+/// Where the last checkpoint of a journal is remembered.
+pub(crate) fn remembered(environment: &Environment, place: &Place) -> Option<PathBuf> {
+    let name = Digest::of(place.key().as_bytes()).hex();
+    Some(environment.state_directory()?.join("checkpoints").join(format!("{}.json", &name[..16])))
+}
+
+/// The remembered checkpoint, if there is one.
+pub(crate) fn last_checkpoint(
+    environment: &Environment,
+    place: &Place,
+) -> anyhow::Result<Option<Checkpoint>> {
+    match remembered(environment, place) {
+        Some(path) if path.symlink_metadata().is_ok() => Ok(Some(Checkpoint::read(&path)?)),
+        _ => Ok(None),
+    }
+}
+
+/// A journal that is added to.
+pub(crate) struct Recorder {
+    journal: Journal,
+    telemetry: Option<Arc<Telemetry>>,
+    clock: Arc<Clock>,
+}
+
+impl Recorder {
+    pub(crate) fn record(&self, context: &Context, event: &Event) -> anyhow::Result<()> {
+        self.journal.append(Entry::new(&*self.clock, context, event)?)?;
+        Ok(())
+    }
+
+    pub(crate) fn close(self, output: &mut Output) -> anyhow::Result<()> {
+        let Self { journal, telemetry, .. } = self;
+        journal.close()?;
+        if let Some(error) = telemetry.and_then(|telemetry| telemetry.close().last_error) {
+            output.note(format_args!("note: not everything was sent to the collector: {error}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// What time it is, for checkpoints.
+pub(crate) fn now() -> metier_journal::Time {
+    Clock.now()
+}
