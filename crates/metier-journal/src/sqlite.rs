@@ -100,8 +100,8 @@ impl Sqlite {
             self.connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
         if is_new {
             lay_out(&self.connection)?;
-            self.connection.pragma_update(None, "journal_mode", "WAL")?;
         }
+        log_ahead(&self.connection)?;
         // Beside SQLite's own note of its version, so that a change of either is seen.
         let noted: i32 = self.connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if noted != version && self.is_ours()? {
@@ -267,11 +267,25 @@ impl Store for Sqlite {
     }
 }
 
-/// An empty journal.
+/// Makes an empty journal. Whoever is killed on the way leaves one without a table, which is made again.
 fn lay_out(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", PAGE as u64)?;
-    connection.pragma_update(None, "application_id", APPLICATION)?;
-    connection.execute_batch(SCHEMA)
+    log_ahead(connection)?;
+    connection.execute_batch(&format!("BEGIN; PRAGMA application_id = {APPLICATION}; {SCHEMA}; COMMIT"))
+}
+
+/// Makes sure that there is a write-ahead log. SQLite does not say what kept it from making one, and may first say that it has.
+fn log_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..2 {
+        let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+        if mode == "wal" {
+            return Ok(());
+        }
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+    }
+    let reason = "it cannot be given a write-ahead log".to_owned();
+    let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+    Err(rusqlite::Error::SqliteFailure(error, Some(reason)))
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, JournalError> {

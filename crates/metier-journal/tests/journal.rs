@@ -6,6 +6,10 @@
 mod common;
 #[path = "journal/damage.rs"]
 mod damage;
+#[path = "journal/faults.rs"]
+mod faults;
+#[path = "journal/full.rs"]
+mod full;
 #[path = "journal/kill.rs"]
 mod kill;
 #[path = "journal/records.rs"]

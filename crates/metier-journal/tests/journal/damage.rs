@@ -6,14 +6,13 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Counting, entry, event, filled, open, place};
+use crate::common::{Counting, asked, entry, event, filled, open, place};
 use metier_journal::{
     Checkpoint, Context, DamageKind, Entry, Event, Place, Reader, Time, verify, verify_export,
 };
 
-#[expect(clippy::disallowed_methods, reason = "a person asks for records by a variable")]
 fn records() -> u64 {
-    std::env::var("METIER_RECORDS").map_or(24, |text| text.parse().unwrap())
+    asked("METIER_RECORDS").map_or(24, |text| text.parse().unwrap())
 }
 
 /// In memory where there is such a place: the file is written to millions of times.

@@ -11,13 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Counting, entry, place};
+use crate::common::{Counting, asked, entry, place};
 use metier_journal::{Durability, Journal, Options, Place, Reader, Receipt, Source, verify};
-
-#[expect(clippy::disallowed_methods, reason = "a person asks for kills by a variable, the test for a writer")]
-fn asked(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
 
 /// Not a test: a writer that goes on until it is killed, and notes what was acknowledged.
 #[test]

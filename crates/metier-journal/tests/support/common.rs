@@ -107,3 +107,9 @@ pub(crate) fn filled(directory: &Path, count: u64) -> Place {
     journal.close().unwrap();
     place(directory)
 }
+
+/// What a person, or a test that starts itself again, asks for.
+#[expect(clippy::disallowed_methods, reason = "variables are how a test is asked for more, and asks itself")]
+pub(crate) fn asked(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

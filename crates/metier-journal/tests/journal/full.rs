@@ -1,0 +1,137 @@
+//! A disk that is full, a directory that is read-only: said before something is done, and nothing is recorded by half.
+//!
+//! Each test runs again in a mount namespace of its own, on a small file system in memory.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use metier_journal::{Journal, JournalError, Options, Query, Reader, verify};
+
+use crate::common::{Counting, asked, entry, place};
+
+/// Runs a test again where `/…/small` is a file system of 8 MiB; its path in there, and nothing out here.
+fn in_small_file_system(test: &str) -> Option<PathBuf> {
+    if let Some(place) = asked("METIER_SMALL") {
+        return Some(place.into());
+    }
+    if asked("SKIP_NAMESPACES").is_some() {
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let script =
+        "mount -t tmpfs -o size=8m,mode=700 none \"$METIER_SMALL\" && exec \"$0\" --exact \"$1\" --nocapture";
+    let status = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .arg(test)
+        .env("METIER_SMALL", directory.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    None
+}
+
+fn journal(directory: &Path) -> Result<Journal, JournalError> {
+    Journal::open(&place(directory), Options::new(Counting::new(1)))
+}
+
+/// Takes all the room there is.
+fn fill(path: &Path) {
+    let mut file = File::create(path).unwrap();
+    for size in [1 << 16, 1 << 12, 1] {
+        while file.write_all(&vec![1; size]).is_ok() {}
+    }
+}
+
+fn size(directory: &Path) -> u64 {
+    Reader::open(&place(directory)).unwrap().size().unwrap()
+}
+
+#[test]
+fn a_full_disk() {
+    let Some(small) = in_small_file_system("full::a_full_disk") else { return };
+    let source = Counting::new(1);
+    let journal = journal(&small).unwrap();
+    journal.append(entry(&*source, "s", 0)).unwrap();
+    let ballast = small.join("ballast");
+    fill(&ballast);
+    // Room was kept for what is being done right now, and for no more.
+    journal.ready().unwrap();
+    let (mut number, mut recorded) = (1, 2);
+    loop {
+        match journal.append(entry(&*source, "s", number)) {
+            Ok(_) => recorded += 1,
+            Err(error) => {
+                assert_eq!(error.code(), "journal-full", "{error}");
+                break;
+            }
+        }
+        number += 1;
+        if let Err(error) = journal.ready() {
+            assert_eq!(error.code(), "journal-full", "{error}");
+            assert!(error.to_string().contains("no room") && error.to_string().contains("free some space"));
+            fill(&small.join("more"));
+        }
+    }
+    assert!(recorded > 2, "what was done when the disk was full was not recorded");
+    assert_eq!(journal.ready().unwrap_err().code(), "journal-full");
+    assert_eq!((size(&small), verify(&place(&small), &[]).unwrap().damage), (recorded, None));
+    // With room again, it goes on.
+    fs::remove_file(&ballast).unwrap();
+    journal.ready().unwrap();
+    journal.append(entry(&*source, "s", number)).unwrap();
+    journal.close().unwrap();
+    let verification = verify(&place(&small), &[]).unwrap();
+    assert_eq!((verification.records, verification.damage), (recorded + 1, None));
+}
+
+#[test]
+fn no_room_to_begin() {
+    let Some(small) = in_small_file_system("full::no_room_to_begin") else { return };
+    fill(&small.join("ballast"));
+    assert_eq!(journal(&small).unwrap_err().code(), "journal-full");
+    fs::remove_file(small.join("ballast")).unwrap();
+    journal(&small).unwrap().append(entry(&*Counting::new(1), "s", 0)).unwrap();
+}
+
+#[test]
+fn a_file_system_that_becomes_read_only() {
+    let Some(small) = in_small_file_system("full::a_file_system_that_becomes_read_only") else { return };
+    let source = Counting::new(1);
+    let first = journal(&small).unwrap();
+    first.append(entry(&*source, "s", 0)).unwrap();
+    first.close().unwrap();
+    let remount = |how: &str| {
+        let status = Command::new("mount").args(["-o", how]).arg(&small).status().unwrap();
+        assert!(status.success());
+    };
+    remount("remount,ro");
+    let error = journal(&small).unwrap_err();
+    assert_eq!(error.code(), "journal-read-only", "{error}");
+    assert!(error.to_string().contains("make it writable"), "{error}");
+    // What was recorded can still be read.
+    assert_eq!(Reader::open(&place(&small)).unwrap().query(&Query::default()).unwrap().len(), 2);
+    assert_eq!(verify(&place(&small), &[]).unwrap().damage, None);
+    remount("remount,rw");
+    let second = journal(&small).unwrap();
+    second.ready().unwrap();
+    second.append(entry(&*source, "s", 1)).unwrap();
+    assert_eq!(size(&small), 3);
+}
+
+/// As an ordinary user, for whom permissions hold.
+#[test]
+fn a_directory_that_may_not_be_written_to() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if rustix::process::geteuid().is_root() {
+        // Nothing is read-only for root; the test above is for it.
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o500)).unwrap();
+    let error = journal(directory.path()).unwrap_err();
+    assert_eq!(error.code(), "journal-read-only", "{error}");
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
+}
