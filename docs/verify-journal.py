@@ -150,7 +150,7 @@ def verify_export(lines, checkpoints):
             need(line.endswith(b"\n"), "its line does not end with a line feed")
             record, text = parse(line[:-1])
             need(line[:-1] == text, "it is not canonical JSON")
-            need(is_record(record), "it does not have the members of a record")
+            need(is_record(record), "it does not have the form of a record")
             check_hash(record)
             need(record["sequence"] == tree.size, "record %d is in its place" % record["sequence"])
             need(record["previous"] == previous, "it does not follow the record before it")
@@ -219,7 +219,7 @@ def read(path, what, *is_right):
     try:
         with open(path, "rb") as file:
             value = parse(file.read())[0]
-        need(any(test(value) for test in is_right), "it does not have the members of one")
+        need(any(test(value) for test in is_right), "it does not have the form of one")
         return value
     except Bad as bad:
         raise WrongUse("%s is not a %s: %s" % (path, what, bad))

@@ -11,7 +11,7 @@ use crate::error::JournalError;
 use crate::merkle;
 use crate::place::Place;
 use crate::query::Query;
-use crate::record::{NOTHING, Record, Row, Time};
+use crate::record::{Line, NOTHING, Record, Row, Time};
 use crate::stats::Stats;
 use crate::store::Store;
 use crate::verify::{DamageKind, Verification, Verifier};
@@ -162,26 +162,23 @@ const MAX_LINE: u64 = 1 << 20;
 /// Verifies an exported journal, and that it extends each of these checkpoints.
 pub fn verify_export(lines: &mut dyn BufRead, since: &[Checkpoint]) -> io::Result<Verification> {
     let mut verifier = Verifier::new(since);
-    let mut line = Vec::new();
+    let (mut line, mut again) = (Vec::new(), Vec::new());
     loop {
         line.clear();
         if io::Read::take(&mut *lines, MAX_LINE).read_until(b'\n', &mut line)? == 0 {
             break;
         }
         let next = verifier.next();
-        let record = match line.strip_suffix(b"\n") {
-            Some(line) => Record::parse(line),
+        let parsed = match line.strip_suffix(b"\n") {
+            Some(line) => Line::parse(line, &mut again),
             None => Err("its line is cut off or too long".to_owned()),
         };
-        let flow = match record {
-            Ok(record) if record.sequence == next && record.previous != verifier.previous() => {
+        let flow = match parsed {
+            Ok(parsed) if parsed.as_row().sequence == next && parsed.previous != verifier.previous() => {
                 let detail = format!("record {next} follows another record than the one before it");
                 verifier.damage(DamageKind::Misplaced, Some(next), detail)
             }
-            Ok(record) => {
-                let event = crate::record::canonical(&record.event);
-                verifier.take(Ok(record.with_event(&event)))
-            }
+            Ok(parsed) => verifier.take(Ok(parsed.as_row())),
             Err(reason) => verifier.take(Err(reason)),
         };
         if flow.is_break() {
