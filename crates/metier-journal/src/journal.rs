@@ -263,7 +263,9 @@ impl Shared {
         let mut store = lock(&self.store);
         let rows = store.append(&mut |tail| tail.extend(entries, &*self.options.source))?;
         if let Some(observer) = &self.options.observer {
-            rows.iter().for_each(|row| observer.recorded(&row.as_row()));
+            for row in &rows {
+                observer.recorded(&row.as_row());
+            }
         }
         drop(store);
         if rows.iter().any(|row| is_checkpoint(row.sequence)) {

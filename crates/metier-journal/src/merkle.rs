@@ -60,7 +60,9 @@ impl Frontier {
 /// The root over these hashes.
 pub(crate) fn root(hashes: &[Digest]) -> Digest {
     let mut frontier = Frontier::default();
-    hashes.iter().for_each(|hash| frontier.push(*hash));
+    for hash in hashes {
+        frontier.push(*hash);
+    }
     frontier.root()
 }
 

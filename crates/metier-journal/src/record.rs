@@ -153,6 +153,10 @@ fn check_name(what: &str, name: &str) -> Result<(), JournalError> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(refused(format!("`{what}` has {} bytes; 1 to {MAX_NAME} are allowed", name.len())));
     }
+    // Not every store has a place for it.
+    if name.contains('\0') {
+        return Err(refused(format!("`{what}` has a zero byte in it")));
+    }
     Ok(())
 }
 
@@ -197,9 +201,8 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Object(members) => {
             let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
-            sorted.sort_unstable_by(|(a, _), (b, _)| match a.is_ascii() && b.is_ascii() {
-                true => a.cmp(b),
-                false => a.encode_utf16().cmp(b.encode_utf16()),
+            sorted.sort_unstable_by(|(a, _), (b, _)| {
+                if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
             });
             out.push(b'{');
             for (index, (name, value)) in sorted.into_iter().enumerate() {

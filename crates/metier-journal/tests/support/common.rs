@@ -79,7 +79,7 @@ pub(crate) fn event(number: u64) -> Event {
             input: None,
             variables: Privacy::default().variables([("LANG", "C"), ("API_KEY", "secret")]),
             outcome: ScriptOutcome::Exited,
-            exit: Some(i64::from(number % 7 == 0)),
+            exit: Some(i64::from(number.is_multiple_of(7))),
             code: None,
             duration_us: 1_500,
             protections: vec!["mounts".to_owned(), "landlock".to_owned()],
