@@ -5,6 +5,8 @@
     verify-journal.py --proof FILE                      a proof that a record is in a journal,
                                                         or that a journal goes on from a checkpoint
 
+A proof is worth what its checkpoints are: compare them with what you trust, size and root.
+
 Exits with 0 if all is as it was written, with 1 if something is not, with 2 if it was used wrongly.
 It was written from journal.md ("Export, for other programs") alone and shares no code with metier,
 so that each can be checked by the other. Python 3.8 or newer, standard library only.
@@ -48,9 +50,14 @@ def sorted_object(pairs):
     return members
 
 
+DECODER = json.JSONDecoder(object_pairs_hook=sorted_object, parse_int=whole_number,
+                           parse_float=not_whole, parse_constant=not_whole)
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def canonical(value):
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        return ENCODER.encode(value).encode("utf-8")
     except RecursionError:
         raise Bad("it is nested too deeply")
 
@@ -58,8 +65,7 @@ def canonical(value):
 def parse(data):
     """The value, and its canonical JSON."""
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=sorted_object,
-                           parse_int=whole_number, parse_float=not_whole, parse_constant=not_whole)
+        value = DECODER.decode(data.decode("utf-8"))
         return value, canonical(value)
     except UnicodeError:  # also from half a surrogate pair, written as an escape
         raise Bad("it is not Unicode text")
@@ -193,7 +199,7 @@ def verify_inclusion(record, checkpoint, path):
     need(sequence < size, "record %d came after the checkpoint of %d" % (sequence, size))
     root = climb(sequence, size - 1, path, record["hash"], record["hash"])[1]
     need(root == checkpoint["root"], "the hashes do not lead from the record to the checkpoint")
-    return "record %d is in the journal of the checkpoint, of size %d" % (sequence, size)
+    return "record %d is in the journal of size %d and root %s" % (sequence, size, root)
 
 
 def verify_consistency(old, new, path):
@@ -211,15 +217,16 @@ def verify_consistency(old, new, path):
             i, last = i >> 1, last >> 1
         roots = climb(i, last, path[1:], path[0], path[0])
         need(roots == (old["root"], new["root"]), "the hashes do not lead to both checkpoints")
-    return "the journal of size %d goes on from that of size %d" % (new["size"], old["size"])
+    return "the journal of size %d and root %s goes on from that of size %d and root %s" % (
+        new["size"], new["root"], old["size"], old["root"])
 
 
-def read(path, what, *is_right):
-    """A small file. That it is something else says nothing about a journal, so it is wrong use."""
+def read(path, what, *forms):
+    """A small file. If it is something else, that says nothing about a journal, so it is wrong use."""
     try:
         with open(path, "rb") as file:
             value = parse(file.read())[0]
-        need(any(test(value) for test in is_right), "it does not have the form of one")
+        need(any(is_form(value) for is_form in forms), "it does not have the form of one")
         return value
     except Bad as bad:
         raise WrongUse("%s is not a %s: %s" % (path, what, bad))

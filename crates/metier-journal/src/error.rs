@@ -23,16 +23,16 @@ pub enum JournalError {
         /// What the system said.
         reason: String,
     },
-    /// The disk has no room for what must be recorded.
+    /// The disk, here or at the server, has no room for what must be recorded.
     #[error("there is no room to record anything in `{}`; free some space, then try again", path.display())]
     Full {
-        /// The file.
+        /// The file, or the server and stream.
         path: PathBuf,
     },
-    /// The directory or the file may not be written to.
+    /// The directory, the file or the server may not be written to.
     #[error("nothing can be recorded in `{}`: {reason}; make it writable, or set `journal` to another place", path.display())]
     ReadOnly {
-        /// The file.
+        /// The file, or the server and stream.
         path: PathBuf,
         /// What the system said.
         reason: String,
@@ -89,7 +89,7 @@ pub enum JournalError {
         /// What was set.
         value: String,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// Traces and metrics cannot be sent with these settings.
     #[error("telemetry cannot be sent: {reason}")]

@@ -13,6 +13,8 @@ mod event;
 mod journal;
 mod merkle;
 mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod privacy;
 mod query;
 mod reader;

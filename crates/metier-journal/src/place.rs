@@ -5,15 +5,22 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::JournalError;
+#[cfg(feature = "postgres")]
+use crate::postgres::{Address, Postgres};
 use crate::sqlite::Sqlite;
 use crate::store::Store;
 
-/// Where a journal is.
+/// Where a journal is: in a file, or in a stream on a PostgreSQL server.
 ///
 /// ```
 /// use metier_journal::Place;
 ///
 /// let file: Place = "/var/lib/metier/journal.db".parse()?;
+/// # #[cfg(feature = "postgres")]
+/// # {
+/// let server: Place = "postgres://metier:secret@db.example/audit?stream=build&sslmode=verify-full".parse()?;
+/// assert_eq!(server.to_string(), "postgres://metier@db.example:5432/audit?stream=build");
+/// # }
 /// # Ok::<(), metier_journal::JournalError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -22,6 +29,8 @@ pub struct Place(Kind);
 #[derive(Clone, PartialEq, Eq)]
 enum Kind {
     File(PathBuf),
+    #[cfg(feature = "postgres")]
+    Postgres(Box<Address>),
 }
 
 impl Place {
@@ -34,23 +43,33 @@ impl Place {
     pub fn as_file(&self) -> Option<&Path> {
         match &self.0 {
             Kind::File(path) => Some(path),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(_) => None,
         }
     }
 
-    /// A text that names the place, without passwords.
+    /// A text that names this place and no other, whoever asks and with whatever password: the path of a file, or `host:port/database/stream`.
     pub fn key(&self) -> String {
-        self.to_string()
+        match &self.0 {
+            Kind::File(path) => path.display().to_string(),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => address.key(),
+        }
     }
 
     pub(crate) fn open(&self) -> Result<Box<dyn Store>, JournalError> {
         match &self.0 {
             Kind::File(path) => Ok(Box::new(Sqlite::open(path)?)),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => Ok(Box::new(Postgres::open(address)?)),
         }
     }
 
     pub(crate) fn open_to_read(&self) -> Result<Box<dyn Store>, JournalError> {
         match &self.0 {
             Kind::File(path) => Ok(Box::new(Sqlite::open_to_read(path)?)),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => Ok(Box::new(Postgres::open_to_read(address)?)),
         }
     }
 }
@@ -59,19 +78,39 @@ impl FromStr for Place {
     type Err = JournalError;
 
     fn from_str(text: &str) -> Result<Self, JournalError> {
-        let refused = |reason| Err(JournalError::Place { value: text.to_owned(), reason });
         match text.split_once("://") {
-            Some(_) => refused("only files and postgres:// are"),
-            None if text.is_empty() => refused("it is empty"),
+            Some(("postgres" | "postgresql", _)) => Self::server(text),
+            // Whatever it is, there may be a password in it.
+            Some((scheme, _)) => Err(refused(&format!("{scheme}://…"), "only files and postgres:// are")),
+            None if text.is_empty() => Err(refused(text, "it is empty")),
             None => Ok(Self::file(text)),
         }
     }
+}
+
+impl Place {
+    #[cfg(feature = "postgres")]
+    fn server(url: &str) -> Result<Self, JournalError> {
+        let address = Address::parse(url).map_err(|reason| refused("postgres://…", &reason))?;
+        Ok(Self(Kind::Postgres(Box::new(address))))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn server(_: &str) -> Result<Self, JournalError> {
+        Err(refused("postgres://…", "this metier was built without PostgreSQL"))
+    }
+}
+
+fn refused(value: &str, reason: &str) -> JournalError {
+    JournalError::Place { value: value.to_owned(), reason: reason.to_owned() }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::File(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => write!(f, "{address}"),
         }
     }
 }

@@ -155,6 +155,10 @@ fn check_name(what: &str, name: &str) -> Result<(), JournalError> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(refused(format!("`{what}` has {} bytes; 1 to {MAX_NAME} are allowed", name.len())));
     }
+    // Not every store has a place for it.
+    if name.contains('\0') {
+        return Err(refused(format!("`{what}` has a zero byte in it")));
+    }
     Ok(())
 }
 

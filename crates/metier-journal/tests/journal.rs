@@ -1,7 +1,10 @@
 //! What a journal in a file promises.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::print_stdout, reason = "what was tested is said")]
 
+#[path = "support/behaviours.rs"]
+mod behaviours;
 #[path = "support/common.rs"]
 mod common;
 #[path = "journal/damage.rs"]
@@ -12,5 +15,7 @@ mod faults;
 mod full;
 #[path = "journal/kill.rs"]
 mod kill;
+#[path = "journal/promises.rs"]
+mod promises;
 #[path = "journal/records.rs"]
 mod records;
