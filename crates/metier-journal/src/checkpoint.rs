@@ -62,9 +62,9 @@ impl Checkpoint {
 
     /// Reads one from a file.
     pub fn read(path: &Path) -> Result<Self, JournalError> {
-        let text = fs::read(path).map_err(|error| JournalError::of_file(path, "read", &error))?;
-        serde_json::from_slice(&text)
-            .map_err(|error| JournalError::Checkpoint { path: path.to_owned(), reason: error.to_string() })
+        let wrong = |reason: String| JournalError::Checkpoint { path: path.to_owned(), reason };
+        let text = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
     }
 
     /// Its one text, as JSON.

@@ -98,7 +98,7 @@ pub enum JournalError {
         reason: String,
     },
     /// A checkpoint that cannot be used.
-    #[error("`{}` is no checkpoint: {reason}", path.display())]
+    #[error("`{}` is no checkpoint that can be read: {reason}", path.display())]
     Checkpoint {
         /// The file.
         path: PathBuf,

@@ -401,6 +401,15 @@ impl<'a> Line<'a> {
         let parsed: Self = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let event: Value = serde_json::from_str(parsed.event.get()).map_err(|error| error.to_string())?;
         check_numbers(&event).map_err(|error| error.to_string())?;
+        if !event.get("kind").is_some_and(Value::is_string) {
+            return Err("its event has no `kind`".to_owned());
+        }
+        if Uuid::parse_str(&parsed.id).map_or(true, |id| id.to_string() != parsed.id) {
+            return Err("its id is no UUID".to_owned());
+        }
+        if Time::parse(&parsed.time).is_none_or(|time| time.to_string() != parsed.time) {
+            return Err("its time is not written as times are".to_owned());
+        }
         again.clear();
         write_canonical(&event, again);
         let is_canonical = *again == parsed.event.get().as_bytes();
@@ -456,7 +465,7 @@ mod tests {
         #[test]
         fn a_line_is_read_as_it_was_written(event in values(), session in any::<Option<String>>(), sequence: u32) {
             let event = canonical(&serde_json::json!({ "kind": "x", "data": event }));
-            let mut row = Row { sequence: sequence.into(), id: "i", time: "t", session: session.as_deref(), event: &event, hash: NOTHING };
+            let mut row = Row { sequence: sequence.into(), id: "01990b2e-7a52-7c3e-9a70-3f1f2f5a1c11", time: "2026-11-16T14:22:43.123456Z", session: session.as_deref(), event: &event, hash: NOTHING };
             row.hash = row.expected_hash(&NOTHING, &mut Vec::new());
             let mut line = Vec::new();
             row.write_line(&NOTHING, &mut line);

@@ -7,7 +7,7 @@ use metier_skill::Digest;
 use crate::error::JournalError;
 use crate::event::Event;
 use crate::merkle::Frontier;
-use crate::record::{Entry, FORMAT, NOTHING, Row, Source, canonical};
+use crate::record::{Entry, FORMAT, NOTHING, Row, Source, Time, canonical};
 
 /// Every record whose place, counted from one, is a multiple of this is a checkpoint: who adds to a journal need not read more than this many
 /// records to know its Merkle root.
@@ -121,7 +121,8 @@ impl Tail {
         let mut rows = Vec::with_capacity(entries.len() + 1);
         if self.size() == 0 {
             let created = Event::JournalCreated { journal: source.id(), format: FORMAT };
-            rows.push(self.own(&created, source));
+            let time = entries.first().map_or_else(|| source.now(), |entry| entry.time);
+            rows.push(self.own(&created, time, source));
         }
         for entry in entries {
             let Entry { id, time, session, event } = entry;
@@ -138,18 +139,18 @@ impl Tail {
                 let (size, root) = (self.size(), self.root());
                 let checkpoint =
                     Event::JournalCheckpoint { size, root, nodes: self.frontier.nodes().to_vec() };
-                rows.push(self.own(&checkpoint, source));
+                rows.push(self.own(&checkpoint, entry.time, source));
             }
         }
         rows
     }
 
-    /// A record of the journal's own.
-    fn own(&mut self, event: &Event, source: &dyn Source) -> NewRow {
+    /// A record of the journal's own, at the time of the one that brought it about.
+    fn own(&mut self, event: &Event, time: Time, source: &dyn Source) -> NewRow {
         self.tie(NewRow {
             sequence: self.size(),
             id: source.id().to_string(),
-            time: source.now().to_string(),
+            time: time.to_string(),
             session: None,
             event: canonical(&serde_json::to_value(event).unwrap_or_default()),
             hash: NOTHING,

@@ -41,10 +41,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let names = stats.skills.keys().map(|name| width_of(&one_line(name))).max().unwrap_or(5).clamp(5, 32);
     if !stats.skills.is_empty() {
-        output.line(output.bold(&row("skill", names, COLUMNS)))?;
+        output.line(output.bold(&row("skill", names, &COLUMNS)))?;
     }
     for (name, skill) in &stats.skills {
-        output.line(row(&one_line(name), names, cells(skill)))?;
+        output.line(row(&one_line(name), names, &cells(skill)))?;
     }
     let count = |count: u64, noun| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
     output.summary(format_args!(
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn row<T: Display>(name: &str, names: usize, cells: [T; COLUMNS.len()]) -> String {
+fn row<T: Display>(name: &str, names: usize, cells: &[T; COLUMNS.len()]) -> String {
     cells.iter().fold(pad(name, names), |line, cell| format!("{line}  {cell:>8}"))
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use metier_journal::{Checkpoint, Consistency, Inclusion, Verification, verify, verify_export};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::JournalArgs;
 use crate::config::read_bounded;
@@ -29,7 +29,7 @@ Examples:
   metier audit verify
   metier audit verify --since monday.json
   metier audit verify exported.jsonl --since monday.json
-  metier audit verify --proof included.json")]
+  metier audit verify --proof included.json --since monday.json")]
 pub(super) struct Args {
     /// An exported journal instead of the one that is written to
     #[arg(value_name = "FILE", conflicts_with = "journal")]
@@ -39,8 +39,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "CHECKPOINT")]
     since: Vec<PathBuf>,
 
-    /// Check a proof of `metier audit checkpoint --record` or `--extends` instead, which needs no journal
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "since", "journal"])]
+    /// Check a proof of `metier audit checkpoint --record` or `--extends` instead, which needs no journal; with `--since`, that it is about
+    /// this checkpoint
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "journal"])]
     proof: Option<PathBuf>,
 
     #[command(flatten)]
@@ -52,11 +53,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    if let Some(path) = &args.proof {
-        return check_proof(path, args.json, output);
-    }
     let environment = Environment::read();
     let mut since = args.since.iter().map(|path| Checkpoint::read(path)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &args.proof {
+        return check_proof(path, &since, args.json, output);
+    }
     let verification = match &args.file {
         Some(path) => {
             let read = || format!("cannot read {}", path.display());
@@ -85,7 +86,7 @@ fn report(found: &Verification, as_json: bool, output: &mut Output) -> anyhow::R
     match &found.damage {
         Some(damage) => {
             output.error(&damage.detail);
-            output.line(format_args!("damaged: {records} before that are whole"))?;
+            output.line(format_args!("damaged; whole before that: {records}"))?;
         }
         None => {
             let against = match found.checkpoints {
@@ -99,19 +100,30 @@ fn report(found: &Verification, as_json: bool, output: &mut Output) -> anyhow::R
     Ok(exit)
 }
 
-fn check_proof(path: &Path, as_json: bool, output: &mut Output) -> anyhow::Result<Exit> {
+/// A proof brings its checkpoints along; whether these are the ones that somebody trusts, only they can say.
+fn check_proof(
+    path: &Path,
+    since: &[Checkpoint],
+    as_json: bool,
+    output: &mut Output,
+) -> anyhow::Result<Exit> {
     let text = read_bounded(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let value: Value = serde_json::from_str(&text).unwrap_or_default();
-    let inclusion = serde_json::from_value::<Inclusion>(value.clone()).ok();
-    let consistency = serde_json::from_value::<Consistency>(value).ok();
-    let (holds, what) = match (inclusion, consistency) {
+    let inclusion = serde_json::from_str::<Inclusion>(&text).ok();
+    let consistency = serde_json::from_str::<Consistency>(&text).ok();
+    let (holds, about, what) = match (inclusion, consistency) {
         (Some(proof), _) => {
-            let (sequence, size) = (proof.record.sequence, proof.checkpoint.size);
-            (proof.holds(), format!("record {sequence} is among the {size} records of the checkpoint"))
+            let Checkpoint { size, root, .. } = &proof.checkpoint;
+            let what =
+                format!("record {} is in the journal of {size} with root {root}", proof.record.sequence);
+            (proof.holds(), vec![proof.checkpoint], what)
         }
         (_, Some(proof)) => {
-            let (old, new) = (proof.old.size, proof.new.size);
-            (proof.holds(), format!("the journal of {new} records begins with the one of {old}"))
+            let (old, new) = (&proof.old, &proof.new);
+            let what = format!(
+                "the journal of {} with root {} goes on from that of {} with root {}",
+                new.size, new.root, old.size, old.root
+            );
+            (proof.holds(), vec![proof.old, proof.new], what)
         }
         (None, None) => {
             let message =
@@ -119,10 +131,24 @@ fn check_proof(path: &Path, as_json: bool, output: &mut Output) -> anyhow::Resul
             return Err(UsageError(message).into());
         }
     };
+    let key = |checkpoint: &Checkpoint| (checkpoint.journal, checkpoint.size, checkpoint.root);
+    let is_about = |wanted: &Checkpoint| about.iter().any(|one| key(one) == key(wanted));
+    let other = since.iter().find(|wanted| !is_about(wanted));
+    let holds = holds && other.is_none();
     if as_json {
         output.json(&json!({ "holds": holds, "statement": what }))?;
+    } else if let Some(other) = other {
+        output.line(format_args!(
+            "NOT proven: it is about another checkpoint than that of {} records",
+            other.size
+        ))?;
     } else {
         output.line(format_args!("{}: {what}", if holds { "proven" } else { "NOT proven" }))?;
+        if since.is_empty() && holds {
+            output.note(
+                "note: compare the root with that of a checkpoint that you trust, or give it by --since",
+            )?;
+        }
     }
     Ok(if holds { Exit::Done } else { Exit::Findings })
 }
