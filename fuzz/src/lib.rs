@@ -3,6 +3,7 @@
 //! The runner of this crate calls them with made-up inputs on the stable toolchain; `libfuzzer/` calls the same
 //! functions with coverage feedback.
 
+use metier_journal::verify_export;
 use metier_policy::{ActiveSkill, Allowlist, Call, Denylist, Guard, Mode, Places, Verdict};
 use metier_skill::{AllowedTools, Diagnostic, Origin, Profile, Reading, Rules, Tier, apply_fixes, read};
 use serde_json::Value;
@@ -94,4 +95,21 @@ pub fn check_policy(bytes: &[u8]) -> Result<(), String> {
         return Err(format!("allowed, and not denied by the same rules: {strict:?}"));
     }
     serde_json::to_string(&strict).map(drop).map_err(|error| error.to_string())
+}
+
+/// Verifies an exported journal and checks what must hold: what is called whole is as many lines as it has records, and its beginning is whole, too.
+pub fn check_export(bytes: &[u8]) -> Result<(), String> {
+    let verify = |mut bytes: &[u8]| verify_export(&mut bytes, &[]).map_err(|error| error.to_string());
+    let found = verify(bytes)?;
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let records = usize::try_from(found.records).unwrap_or(usize::MAX);
+    if found.damage.is_none() && (records != lines.len() || bytes.last() != Some(&b'\n')) {
+        return Err(format!("{} lines are called whole, with {records} records", lines.len()));
+    }
+    let whole = lines.get(..records).ok_or("more records than lines")?.concat();
+    let again = verify(&whole)?;
+    if records > 0 && (again.damage.is_some() || again.root != found.root) {
+        return Err(format!("{records} records are called whole, and alone they are not: {again:?}"));
+    }
+    Ok(())
 }

@@ -1,8 +1,11 @@
 //! The readers of foreign bytes, and what inputs for each are made of.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use metier_fuzz::{check_policy, check_read};
+use metier_fuzz::{check_export, check_policy, check_read};
+use metier_journal::{Context, Durability, Entry, Journal, Options, Place, Reader, Source, Time};
 use serde_json::Value;
 
 /// One reader of foreign bytes.
@@ -37,6 +40,14 @@ pub(crate) const TARGETS: &[Target] = &[
         end: "",
         corpus: calls,
     },
+    Target {
+        name: "export",
+        check: check_export,
+        pieces: LINES,
+        begin: "{\"event\":",
+        end: "}\n",
+        corpus: exports,
+    },
 ];
 
 /// The cases of a file of vectors.
@@ -62,6 +73,83 @@ fn calls() -> Vec<Vec<u8>> {
     let each = cases.map(|case| [&case["tool"], &case["rules"], &case["input"]].map(text).join("\u{1f}"));
     each.map(String::into_bytes).collect()
 }
+
+/// A journal, cut off after each record.
+fn exports() -> Vec<Vec<u8>> {
+    let lines = exported().unwrap_or_default();
+    let ends = lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    ends.map(|end| lines[..end].to_vec()).collect()
+}
+
+fn exported() -> Option<Vec<u8>> {
+    let directory = tempfile::tempdir().ok()?;
+    let place = Place::file(directory.path().join("journal.db"));
+    let source = Arc::new(Numbers(AtomicU64::new(0)));
+    let mut options = Options::new(Arc::clone(&source) as Arc<dyn Source>);
+    options.durability = Durability::Batched;
+    let journal = Journal::open(&place, options).ok()?;
+    for number in 0..110 {
+        let event = serde_json::json!({ "kind": "note", "number": number, "text": "\u{1}\"é\u{10000}\\", "list": [null, true, -1, {}] });
+        journal.append(Entry::of_value(&*source, &Context::session("s"), event).ok()?).ok()?;
+    }
+    journal.close().ok()?;
+    let mut lines = Vec::new();
+    Reader::open(&place).ok()?.export(&mut lines).ok()?.ok()?;
+    Some(lines)
+}
+
+/// Numbers for times and ids.
+struct Numbers(AtomicU64);
+
+impl Source for Numbers {
+    fn now(&self) -> Time {
+        Time::from_micros(0)
+    }
+
+    fn id(&self) -> uuid::Uuid {
+        uuid::Uuid::from_u64_pair(0, self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+const LINES: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "\n",
+    "\r\n",
+    " ",
+    "null",
+    "true",
+    "0",
+    "1",
+    "-0",
+    "1.0",
+    "1e5",
+    "9007199254740993",
+    "\\u0000",
+    "\\ud800",
+    "\u{feff}",
+    "\u{ffff}",
+    "\"event\":",
+    "{\"kind\":\"note\"}",
+    ",\"hash\":\"sha256:",
+    "\"id\":",
+    "\"previous\":\"sha256:",
+    "0000000000000000000000000000000000000000000000000000000000000000\"",
+    "\"sequence\":",
+    "\"session\":",
+    "\"time\":",
+    "\"2026-11-16T14:22:43.123456Z\"",
+    "\"00000000-0000-0000-0000-000000000000\"",
+    "journal.created",
+    "journal.checkpoint",
+    "\"format\":1",
+];
 
 const FRONTMATTER: &[&str] = &[
     "---\n",

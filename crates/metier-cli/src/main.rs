@@ -38,7 +38,9 @@ Examples:
   metier list                       every skill that can be used here
   metier search 'fill in a form'    the skills that fit
   metier show code-review           what a skill says and what it costs
-  metier sandbox run -- ls -la      a command in the sandbox that scripts run in")]
+  metier sandbox run -- ls -la      a command in the sandbox that scripts run in
+  metier audit log                  what was recorded
+  metier audit verify               whether it still is what was recorded")]
 struct Cli {
     /// Print results and errors only: no summaries, no hints
     #[arg(long, short, global = true)]

@@ -144,8 +144,8 @@ pub enum Event {
         script: Option<String>,
         /// What it is about: `activate`, `scripts`, `network`, `destructive`.
         access: String,
-        /// Yes or no.
-        granted: bool,
+        /// What they said.
+        answer: Answer,
         /// How long it holds: `once`, `session`, `digest`.
         lifetime: String,
     },
@@ -208,6 +208,30 @@ pub enum Trigger {
     User,
     /// Another skill.
     Nested,
+}
+
+/// What a person said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Answer {
+    /// Yes.
+    Granted,
+    /// No.
+    Refused,
+    /// What they had said no longer counts.
+    Revoked,
+}
+
+impl Answer {
+    /// As it is recorded.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Granted => "granted",
+            Self::Refused => "refused",
+            Self::Revoked => "revoked",
+        }
+    }
 }
 
 /// A script's run.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::event::{Event, ScriptOutcome};
+use crate::event::{Answer, Event, ScriptOutcome};
 use crate::record::Row;
 
 /// What was used how often.
@@ -106,8 +106,8 @@ impl SkillStats {
                 self.script_denials += u64::from(run.outcome == ScriptOutcome::Denied);
                 self.script_duration_us += run.duration_us;
             }
-            Event::SkillApproval { granted: true, .. } => self.approvals += 1,
-            Event::SkillApproval { granted: false, .. } => self.refusals += 1,
+            Event::SkillApproval { answer: Answer::Granted, .. } => self.approvals += 1,
+            Event::SkillApproval { answer: Answer::Refused, .. } => self.refusals += 1,
             _ => {}
         }
     }

@@ -17,5 +17,7 @@ mod full;
 mod kill;
 #[path = "journal/promises.rs"]
 mod promises;
+#[path = "journal/python.rs"]
+mod python;
 #[path = "journal/records.rs"]
 mod records;

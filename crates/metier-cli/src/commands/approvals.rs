@@ -1,9 +1,11 @@
 //! `metier approvals`: what a person has approved and refused.
 
+use metier_journal::{Answer, Context};
 use serde_json::json;
 
 use crate::approvals::{ApprovalStore, Kept};
-use crate::commands::approve::until;
+use crate::commands::approve::{event, until};
+use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
 use crate::output::Output;
@@ -27,7 +29,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let store = ApprovalStore::must(&Environment::read())?;
+    let environment = Environment::read();
+    let store = ApprovalStore::must(&environment)?;
     let (mut kept, unread) = store.list()?;
     for path in &unread {
         output.note(format_args!(
@@ -41,10 +44,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             format!("there is no approval `{id}`, so that none was revoked; see `metier approvals`");
         return Err(NotFoundError(message).into());
     }
-    for id in &args.revoke {
-        store.forget(id)?;
-        kept.retain(|kept| kept.id != *id);
-        output.note(format_args!("forgot {id}"))?;
+    if !args.revoke.is_empty() {
+        let config = Config::read(&environment, &Flags::default())?;
+        let recorder = config.recording.open(&environment)?;
+        for revoked in kept.extract_if(.., |kept| args.revoke.contains(&kept.id)) {
+            recorder.record(&Context::default(), &event(&revoked.approval, Answer::Revoked))?;
+            store.forget(&revoked.id)?;
+            output.note(format_args!("forgot {}", revoked.id))?;
+        }
+        recorder.close(output)?;
     }
     if args.json {
         let row = |kept: &Kept| {

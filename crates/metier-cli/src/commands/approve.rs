@@ -90,7 +90,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let store = ApprovalStore::must(&skills.environment)?;
     // First the record: an answer that nobody could look up later does not count.
     let recorder = skills.config.recording.open(&skills.environment)?;
-    recorder.record(&Context::default(), &event(&approval))?;
+    let answer =
+        if approval.granted { metier_journal::Answer::Granted } else { metier_journal::Answer::Refused };
+    recorder.record(&Context::default(), &event(&approval, answer))?;
     let id = store.keep(&approval)?;
     recorder.close(output)?;
     if args.json {
@@ -145,14 +147,14 @@ impl Args {
 }
 
 /// The answer as it is recorded.
-fn event(approval: &Approval) -> Event {
+pub(crate) fn event(approval: &Approval, answer: metier_journal::Answer) -> Event {
     let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
     Event::SkillApproval {
         name: approval.skill.clone(),
         tree_digest: approval.digest,
         script: approval.script.clone(),
         access: text(json!(approval.access)),
-        granted: approval.granted,
+        answer,
         lifetime: match &approval.lifetime {
             Lifetime::Once => "once",
             Lifetime::Session(_) => "session",

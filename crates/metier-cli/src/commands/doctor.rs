@@ -1,19 +1,21 @@
-//! `metier doctor`: what works here: roots, index, the protections that scripts would run with.
+//! `metier doctor`: what works here: roots, index, journal, the protections that scripts would run with.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use metier_catalog::RootReport;
+use metier_journal::{JournalError, Reader};
 use metier_sandbox::{Finding, Local, Protections, SandboxError, Strictness};
 use serde_json::{Value, json};
 
 use crate::config::Flags;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::recording::Recording;
 use crate::skills::Skills;
 use crate::table::{counted, one_line};
 
-/// Look at what metier works with here: roots, index, and how well scripts are contained
+/// Look at what metier works with here: roots, index, journal, and how well scripts are contained
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.json(&json!({
             "roots": roots,
             "index": { "directory": directory },
+            "journal": journal_json(&skills.config.recording),
             "problems": problems,
             "sandbox": match &protections {
                 Ok(found) => Value::Array(found.iter().map(protection_json).collect()),
@@ -54,6 +57,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             Some(directory) => output.row("index", &directory.to_string_lossy())?,
             None => output.row("index", "none: every skill is read each time")?,
         }
+        output.row("journal", &journal(&skills.config.recording))?;
         sandbox(&protections, output)?;
         for problem in problems {
             let (path, message) = (problem.path.to_string_lossy(), &problem.message);
@@ -68,6 +72,36 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.summary(what)?;
     }
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Findings })
+}
+
+/// Where it is, and how many records are in it; none yet, if there is nothing.
+fn look(recording: &Recording) -> Option<(String, Result<u64, JournalError>)> {
+    let place = recording.journal.value.as_ref()?;
+    let size = match Reader::open(place).and_then(|mut reader| reader.size()) {
+        Err(JournalError::NotFound { .. }) => Ok(0),
+        other => other,
+    };
+    Some((place.to_string(), size))
+}
+
+fn journal(recording: &Recording) -> String {
+    match look(recording) {
+        None => "none: there is no home directory to keep it in".to_owned(),
+        Some((place, Ok(size))) => {
+            format!("{place} ({})", counted(usize::try_from(size).unwrap_or(usize::MAX), "record"))
+        }
+        Some((_, Err(error))) => one_line(&error.to_string()),
+    }
+}
+
+fn journal_json(recording: &Recording) -> Value {
+    match look(recording) {
+        None => Value::Null,
+        Some((place, Ok(size))) => json!({ "place": place, "records": size }),
+        Some((place, Err(error))) => {
+            json!({ "place": place, "error": error.to_string(), "code": error.code() })
+        }
+    }
 }
 
 fn protection_json(found: &Finding) -> Value {

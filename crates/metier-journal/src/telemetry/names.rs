@@ -73,7 +73,7 @@ names! {
     TOOL_CALL_DECISION = "metier.tool_call.decision";
     TOOL_CALL_CODE = "metier.tool_call.code";
     APPROVAL_ACCESS = "metier.approval.access";
-    APPROVAL_GRANTED = "metier.approval.granted";
+    APPROVAL_ANSWER = "metier.approval.answer";
     APPROVAL_LIFETIME = "metier.approval.lifetime";
     MUTATION_REQUEST = "metier.mutation.request";
     MUTATION_TARGET = "metier.mutation.target";

@@ -197,12 +197,12 @@ fn script_run(script: &ScriptExecuted) -> Shape {
 fn point(event: &Event) -> Attributes {
     let attributes = Attributes::default();
     match event {
-        Event::SkillApproval { name, tree_digest, script, access, granted, lifetime } => attributes
+        Event::SkillApproval { name, tree_digest, script, access, answer, lifetime } => attributes
             .text(names::SKILL_NAME, name)
             .digest(names::SKILL_DIGEST, tree_digest)
             .optional_text(names::SCRIPT_PATH, script.as_deref())
             .text(names::APPROVAL_ACCESS, access)
-            .flag(names::APPROVAL_GRANTED, *granted)
+            .text(names::APPROVAL_ANSWER, answer.as_str())
             .text(names::APPROVAL_LIFETIME, lifetime),
         Event::SkillDeactivated { name } => attributes.text(names::SKILL_NAME, name),
         Event::SkillExpanded { section, tokens } => {

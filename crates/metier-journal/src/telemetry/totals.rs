@@ -93,12 +93,11 @@ impl Totals {
                 let labels = [(names::TOOL_NAME, tool.as_str()), (names::TOOL_CALL_DECISION, decision)];
                 self.add(names::TOOL_CALLS, &labels, 1);
             }
-            Some(Event::SkillApproval { name, access, granted, .. }) => {
-                let granted = if *granted { "true" } else { "false" };
+            Some(Event::SkillApproval { name, access, answer, .. }) => {
                 let labels = [
                     (names::SKILL_NAME, name.as_str()),
                     (names::APPROVAL_ACCESS, access),
-                    (names::APPROVAL_GRANTED, granted),
+                    (names::APPROVAL_ANSWER, answer.as_str()),
                 ];
                 self.add(names::APPROVALS, &labels, 1);
             }
@@ -218,7 +217,7 @@ fn overflow() -> Labels {
 fn attributes(labels: &Labels) -> Vec<KeyValue> {
     let add = |all: Attributes, (key, text): &(&'static str, String)| match *key {
         // The two that are no texts.
-        names::OVERFLOW | names::APPROVAL_GRANTED => all.flag(key, text == "true"),
+        names::OVERFLOW => all.flag(key, text == "true"),
         _ => all.text(key, text),
     };
     labels.iter().fold(Attributes::default(), add).into_list()

@@ -134,7 +134,7 @@ fn spans_say_what_the_records_say() {
     );
     check(
         find(&spans, "skill.approval"),
-        &[("metier.approval.granted", "true"), ("metier.approval.access", "network")],
+        &[("metier.approval.answer", "granted"), ("metier.approval.access", "network")],
     );
     check(find(&spans, "skills.changed"), &[("metier.skills.changed", "2"), ("metier.skills.removed", "3")]);
 
@@ -214,7 +214,7 @@ fn metrics_count_what_happened() {
         ("metier.tool_calls", &[("gen_ai.tool.name", "Bash"), ("metier.tool_call.decision", "deny")], 1),
         (
             "metier.approvals",
-            &[pdf, ("metier.approval.access", "network"), ("metier.approval.granted", "true")],
+            &[pdf, ("metier.approval.access", "network"), ("metier.approval.answer", "granted")],
             1,
         ),
     ];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metier_journal::{
-    Event, Observer, Privacy, Row, ScriptExecuted, ScriptOutcome, Telemetry, Time, Trigger,
+    Answer, Event, Observer, Privacy, Row, ScriptExecuted, ScriptOutcome, Telemetry, Time, Trigger,
 };
 use metier_skill::{Digest, Tier};
 use serde_json::json;
@@ -95,7 +95,7 @@ fn skill_events() -> Vec<Event> {
             tree_digest,
             script: Some("scripts/fill.py".to_owned()),
             access: "network".to_owned(),
-            granted: true,
+            answer: Answer::Granted,
             lifetime: "once".to_owned(),
         },
         script(ScriptOutcome::Exited, Some(0), None),

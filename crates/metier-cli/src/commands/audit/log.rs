@@ -80,11 +80,10 @@ fn short(session: &str) -> String {
 /// What it is about, in the order in which one would say it.
 fn describe(event: &Value) -> String {
     const TOLD: [&str; 16] = [
-        "name", "section", "tool", "target", "path", "script", "access", "granted", "decision", "outcome",
-        "exit", "trigger", "tier", "code", "size", "journal",
+        "name", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path", "script",
+        "access", "trigger", "tier", "code", "size", "journal",
     ];
     let told = TOLD.iter().filter_map(|member| match (*member, &event[*member]) {
-        ("granted", Value::Bool(granted)) => Some(if *granted { "yes" } else { "no" }.to_owned()),
         ("exit", Value::Number(exit)) => Some(format!("exit {exit}")),
         ("size", Value::Number(size)) => Some(format!("{size} records")),
         (_, Value::String(text)) => Some(one_line(text)),

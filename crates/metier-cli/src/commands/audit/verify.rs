@@ -114,13 +114,13 @@ fn check_proof(
         (Some(proof), _) => {
             let Checkpoint { size, root, .. } = &proof.checkpoint;
             let what =
-                format!("record {} is in the journal of {size} with root {root}", proof.record.sequence);
+                format!("record {} is among the {size} records with root {root}", proof.record.sequence);
             (proof.holds(), vec![proof.checkpoint], what)
         }
         (_, Some(proof)) => {
             let (old, new) = (&proof.old, &proof.new);
             let what = format!(
-                "the journal of {} with root {} goes on from that of {} with root {}",
+                "the {} records with root {} go on from the {} with root {}",
                 new.size, new.root, old.size, old.root
             );
             (proof.holds(), vec![proof.old, proof.new], what)

@@ -1,0 +1,211 @@
+//! `metier audit`, and what other commands record.
+
+use std::fs;
+use std::process::Output;
+
+use crate::support::Place;
+
+/// What changes from run to run: times, ids, hashes.
+const CHANGING: [(&str, &str); 4] = [
+    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{6}Z)?", "[time]"),
+    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[id]"),
+    (r"sha256:[0-9a-f]{64}", "[hash]"),
+    (r#""proof":\[[^]]*\]"#, r#""proof":[..]"#),
+];
+
+macro_rules! assert_transcript {
+    ($name:expr, $transcript:expr) => {
+        insta::with_settings!({ filters => CHANGING }, { insta::assert_snapshot!($name, $transcript) })
+    };
+}
+
+/// A place with a skill, and three records about it.
+fn recorded() -> Place {
+    let place = Place::new();
+    place.skill("skills/pdf", "Fill in PDF forms");
+    place.write("skills/pdf/scripts/fill.sh", "echo filled\n");
+    for answer in ["--yes", "--refuse"] {
+        let output = approve(&place, answer);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    place
+}
+
+fn approve(place: &Place, answer: &str) -> Output {
+    place
+        .at_home(&["approve", "pdf", "--root", "skills", "--script", "scripts/fill.sh", answer])
+        .output()
+        .unwrap()
+}
+
+fn run(place: &Place, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = place.at_home(arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn nothing_was_recorded() {
+    let place = Place::new();
+    assert_transcript!("audit without a journal", place.transcript_at_home(&["audit", "log"]));
+    assert_transcript!("audit without a home", place.transcript(&["audit", "log"]));
+    assert_transcript!("doctor's row", {
+        let (_, out, _) = run(&place, &["doctor", "--root", "."]);
+        out.lines()
+            .find(|line| line.starts_with("journal"))
+            .unwrap()
+            .replace(place.path().to_str().unwrap(), "PLACE")
+    });
+}
+
+#[test]
+fn log() {
+    let place = recorded();
+    assert_transcript!("audit log", place.transcript_at_home(&["audit", "log"]));
+    assert_transcript!(
+        "audit log kind",
+        place.transcript_at_home(&["audit", "log", "--kind", "skill.", "-n", "1"])
+    );
+    assert_transcript!(
+        "audit log json",
+        place.transcript_at_home(&["audit", "log", "--json", "--skill", "pdf", "-n", "1"])
+    );
+    assert_transcript!(
+        "audit log wrong time",
+        place.transcript_at_home(&["audit", "log", "--since", "yesterday"])
+    );
+    let (_, out, _) = run(&place, &["audit", "log", "--json", "--until", "2020-01-01"]);
+    assert_eq!(out, "");
+}
+
+#[test]
+fn revoking_is_recorded() {
+    let place = recorded();
+    let (_, out, _) = run(&place, &["approvals", "--json"]);
+    let id = serde_json::from_str::<serde_json::Value>(&out).unwrap()["approvals"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(run(&place, &["approvals", "--revoke", &id]).0, Some(0));
+    let (_, out, _) = run(&place, &["audit", "log", "-n", "1"]);
+    assert!(out.contains("skill.approval  pdf  revoked  scripts/fill.sh  scripts"), "{out}");
+}
+
+#[test]
+fn verify() {
+    let place = recorded();
+    assert_transcript!("audit verify", place.transcript_at_home(&["audit", "verify"]));
+    assert_transcript!("audit verify json", place.transcript_at_home(&["audit", "verify", "--json"]));
+    let journal = place.path().join("me/.local/state/metier/journal.db");
+    let bytes = fs::read(&journal).unwrap();
+    let at = bytes.windows(7).rposition(|window| window == b"refused").unwrap();
+    let mut changed = bytes.clone();
+    changed[at] = b'R';
+    fs::write(&journal, &changed).unwrap();
+    assert_transcript!("audit verify changed", place.transcript_at_home(&["audit", "verify"]));
+    assert_transcript!("audit verify changed json", place.transcript_at_home(&["audit", "verify", "--json"]));
+    fs::write(&journal, "no database at all").unwrap();
+    assert_transcript!("audit verify nonsense", place.transcript_at_home(&["audit", "verify"]));
+    // Nothing is added to what somebody took away.
+    fs::remove_file(&journal).unwrap();
+    assert_transcript!("audit verify removed", place.transcript_at_home(&["audit", "verify"]));
+    let output = approve(&place, "--yes");
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("nothing is added to the journal") && error.contains("checkpoints/"), "{error}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_recorded_does_not_count() {
+    let place = recorded();
+    place.write("me/blocked/file", "");
+    let blocked = place.path().join("me/blocked/file/journal.db");
+    let output = place
+        .at_home(&["approve", "pdf", "--root", "skills", "--script", "scripts/fill.sh", "--yes"])
+        .env("METIER_JOURNAL", blocked)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
+    let (_, out, _) = run(&place, &["approvals"]);
+    assert!(out.contains("  no   pdf"), "{out}");
+}
+
+#[test]
+fn export_checkpoint_and_proofs() {
+    let place = recorded();
+    assert_transcript!("audit export", place.transcript_at_home(&["audit", "export"]));
+    assert_transcript!(
+        "audit export file",
+        place.transcript_at_home(&["audit", "export", "--output", "j.jsonl"])
+    );
+    assert_transcript!(
+        "audit export again",
+        place.transcript_at_home(&["audit", "export", "--output", "j.jsonl"])
+    );
+    assert_transcript!("audit verify export", place.transcript_at_home(&["audit", "verify", "j.jsonl"]));
+    assert_transcript!("audit checkpoint", place.transcript_at_home(&["audit", "checkpoint"]));
+    place.write("c.json", run(&place, &["audit", "checkpoint"]).1);
+    assert!(approve(&place, "--yes").status.success());
+    assert_transcript!("audit verify short export", {
+        place.write("d.json", run(&place, &["audit", "checkpoint"]).1);
+        place.transcript_at_home(&["audit", "verify", "j.jsonl", "--since", "d.json"])
+    });
+    assert_transcript!(
+        "audit verify since",
+        place.transcript_at_home(&["audit", "verify", "--since", "c.json"])
+    );
+    for (option, value, checkpoint) in [("--record", "1", "d.json"), ("--extends", "c.json", "c.json")] {
+        let (code, proof, _) = run(&place, &["audit", "checkpoint", option, value]);
+        assert_eq!(code, Some(0));
+        place.write("p.json", &proof);
+        assert_transcript!(
+            format!("audit proof {option}"),
+            place.transcript_at_home(&["audit", "verify", "--proof", "p.json", "--since", checkpoint])
+        );
+        let (code, out, _) = run(&place, &["audit", "verify", "--proof", "p.json", "--json"]);
+        assert!(code == Some(0) && out.contains("\"holds\": true"), "{out}");
+        // Another hash, or another checkpoint.
+        let at = proof.find("\"proof\":[\"sha256:").unwrap() + 18;
+        let other = if proof[at..].starts_with('0') { "1" } else { "0" };
+        place.write("q.json", format!("{}{other}{}", &proof[..at], &proof[at + 1..]));
+        let (code, out, _) = run(&place, &["audit", "verify", "--proof", "q.json"]);
+        assert!(code == Some(1) && out.starts_with("NOT proven"), "{out}");
+    }
+    place.write("wrong.json", "{}");
+    assert_transcript!(
+        "audit no proof",
+        place.transcript_at_home(&["audit", "verify", "--proof", "wrong.json"])
+    );
+    assert_transcript!(
+        "audit no checkpoint",
+        place.transcript_at_home(&["audit", "verify", "--since", "wrong.json"])
+    );
+    assert_transcript!(
+        "audit no record",
+        place.transcript_at_home(&["audit", "checkpoint", "--record", "99"])
+    );
+}
+
+#[test]
+fn stats() {
+    let place = recorded();
+    assert_transcript!("audit stats", place.transcript_at_home(&["audit", "stats"]));
+    assert_transcript!("audit stats json", place.transcript_at_home(&["audit", "stats", "--json"]));
+}
+
+/// What is recorded where is the person's and the organisation's to say, not a project's.
+#[test]
+fn a_project_cannot_move_the_journal() {
+    let place = recorded();
+    place.write("metier.toml", "journal = \"elsewhere.db\"\n");
+    assert_eq!(run(&place, &["trust", "."]).0, Some(0));
+    let (_, out, err) = run(&place, &["config"]);
+    assert!(out.contains("me/.local/state/metier/journal.db"), "{out}");
+    assert!(err.contains("a project cannot say what is recorded where"), "{err}");
+    place.write("me/.config/metier/config.toml", "journal = \"mine.db\"\ndurability = \"batched\"\n");
+    let (_, out, _) = run(&place, &["config"]);
+    assert!(out.contains("me/.config/metier/mine.db") && out.contains("batched"), "{out}");
+    let wrong =
+        place.at_home(&["audit", "log"]).env("METIER_JOURNAL", "mysql://me:secret@host/db").output().unwrap();
+    let error = String::from_utf8(wrong.stderr).unwrap();
+    assert!(wrong.status.code() == Some(2) && !error.contains("secret"), "{error}");
+}
