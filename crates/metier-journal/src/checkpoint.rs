@@ -1,7 +1,7 @@
 //! What a journal was at some point: its size and Merkle root. Kept outside of it, it shows what was cut off or rewritten since.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,9 @@ use crate::event::Event;
 use crate::merkle;
 use crate::record::{Record, Time, canonical};
 use crate::store::Store;
+
+/// The longest file that is read as one.
+const MAX_CHECKPOINT: u64 = 64 << 10;
 
 /// A journal's size and Merkle root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +66,15 @@ impl Checkpoint {
     /// Reads one from a file.
     pub fn read(path: &Path) -> Result<Self, JournalError> {
         let wrong = |reason: String| JournalError::Checkpoint { path: path.to_owned(), reason };
-        let text = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let read = || {
+            if !fs::metadata(path)?.is_file() {
+                return Err(io::Error::other("it is not a file"));
+            }
+            let mut text = Vec::new();
+            fs::File::open(path)?.take(MAX_CHECKPOINT).read_to_end(&mut text)?;
+            Ok(text)
+        };
+        let text = read().map_err(|error| wrong(error.to_string()))?;
         serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -34,7 +35,7 @@ pub struct Options {
     pub source: Arc<dyn Source>,
     /// The file outside of the journal that has the last checkpoint; without it, a journal that was cut off cannot be told from a whole one.
     pub remember: Option<PathBuf>,
-    /// Told of every record that is on the disk, in order; it must neither block nor panic.
+    /// Told of every record that is on the disk, in order; it must not block.
     pub observer: Option<Arc<dyn Observer>>,
 }
 
@@ -235,8 +236,19 @@ impl Shared {
         if !leads && let Some(result) = turn.wait() {
             return result;
         }
+        self.lead();
+        // Served by itself, among the others.
+        let lost = || Err(JournalError::Event { reason: "nobody answered".to_owned() });
+        turn.wait().unwrap_or_else(lost)
+    }
+
+    /// Writes for all that wait, gives each its answer, and lets the next lead.
+    fn lead(&self) {
         let (entries, turns): (Vec<Entry>, Vec<Arc<Turn>>) = lock(&self.group).waiting.drain(..).unzip();
-        let results = self.write(&entries);
+        let results = match self.write_all(&entries) {
+            Ok(receipts) => receipts.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error); entries.len()],
+        };
         {
             let mut group = lock(&self.group);
             match group.waiting.front() {
@@ -244,28 +256,30 @@ impl Shared {
                 None => group.is_led = false,
             }
         }
-        let mut own = None;
-        for (other, result) in turns.iter().zip(results) {
-            if Arc::ptr_eq(other, &turn) { own = Some(result) } else { other.set(State::Done(result)) }
-        }
-        own.unwrap_or_else(|| Err(JournalError::Event { reason: "it was lost among others".to_owned() }))
-    }
-
-    /// Writes these in one step; an answer for each.
-    fn write(&self, entries: &[Entry]) -> Vec<Result<Receipt, JournalError>> {
-        match self.write_all(entries) {
-            Ok(receipts) => receipts.into_iter().map(Ok).collect(),
-            Err(error) => entries.iter().map(|_| Err(error.clone())).collect(),
+        for (turn, result) in turns.iter().zip(results) {
+            turn.set(State::Done(result));
         }
     }
 
+    /// Writes these in one step. What the host brings in, its clock and its observer, may panic: others are not kept waiting for it.
     pub(crate) fn write_all(&self, entries: &[Entry]) -> Result<Vec<Receipt>, JournalError> {
         let mut store = lock(&self.store);
-        let rows = store.append(&mut |tail| tail.extend(entries, &*self.options.source))?;
+        let mut is_made = true;
+        let rows = store.append(&mut |tail| {
+            let made = catch_unwind(AssertUnwindSafe(|| tail.extend(entries, &*self.options.source)));
+            is_made = made.is_ok();
+            made.unwrap_or_default()
+        })?;
+        if !is_made {
+            return Err(JournalError::Event { reason: "the clock or the source of ids panicked".to_owned() });
+        }
         if let Some(observer) = &self.options.observer {
-            for row in &rows {
-                observer.recorded(&row.as_row());
-            }
+            // The records are on the disk, whatever becomes of this.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                for row in &rows {
+                    observer.recorded(&row.as_row());
+                }
+            }));
         }
         drop(store);
         if rows.iter().any(|row| is_checkpoint(row.sequence)) {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metier_skill::Digest;
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::FlockOperation;
@@ -51,6 +52,10 @@ impl Sqlite {
         }
         let lock = Arc::new(private(&beside(path, "-lock")).map_err(written)?);
         let _held = hold(&lock).map_err(written)?;
+        match check_kind(path) {
+            Ok(()) | Err(JournalError::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
         // By us, so that it is nobody else's to read.
         private(path).map_err(written)?;
         let reserve = Reserve::open(&beside(path, "-reserve")).map_err(written)?;
@@ -68,9 +73,7 @@ impl Sqlite {
 
     /// For reading only.
     pub(crate) fn open_to_read(path: &Path) -> Result<Self, JournalError> {
-        if !path.exists() {
-            return Err(JournalError::NotFound { place: path.display().to_string() });
-        }
+        check_kind(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let connection = connect(path, flags).and_then(|connection| {
             let works = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
@@ -116,11 +119,15 @@ impl Sqlite {
     }
 
     fn check_format(&self) -> Result<(), JournalError> {
-        let found: i64 = self
-            .connection
-            .query_row("PRAGMA application_id", [], |row| row.get(0))
-            .map_err(|error| self.failed("read", &error))?;
+        let read = |error: rusqlite::Error| self.failed("read", &error);
+        let found: i64 =
+            self.connection.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(read)?;
         match found {
+            // A trigger, a view or another table is somebody else's.
+            APPLICATION if !self.has_only_records().map_err(read)? => {
+                let reason = "somebody added to its tables, or changed them".to_owned();
+                Err(JournalError::NotAJournal { path: self.path.clone(), reason })
+            }
             APPLICATION => Ok(()),
             _ if found >> 8 == APPLICATION >> 8 => {
                 let place = self.path.display().to_string();
@@ -131,6 +138,13 @@ impl Sqlite {
                 Err(JournalError::NotAJournal { path: self.path.clone(), reason })
             }
         }
+    }
+
+    fn has_only_records(&self) -> rusqlite::Result<bool> {
+        let mut all = self.connection.prepare("SELECT type, name, sql FROM sqlite_schema")?;
+        let rows = all.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let rows: Vec<(String, String, Option<String>)> = rows.collect::<Result<_, _>>()?;
+        Ok(rows == [("table".to_owned(), "record".to_owned(), Some(SCHEMA.to_owned()))])
     }
 
     fn failed(&self, doing: &'static str, error: &rusqlite::Error) -> JournalError {
@@ -182,6 +196,10 @@ impl Sqlite {
         let result = self.catch_up().and_then(|()| {
             let mut tail = self.tail.clone();
             let rows = make(&mut tail);
+            if rows.is_empty() {
+                run(self, "ROLLBACK")?;
+                return Ok(rows);
+            }
             self.insert(&rows).map_err(|error| self.failed("written", &error))?;
             run(self, "COMMIT")?;
             self.tail = tail;
@@ -293,6 +311,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, JournalError> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "trusted_schema", "OFF")?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         Ok(connection)
     };
     open().map_err(|error| failed(path, "read", &error))
@@ -333,6 +352,21 @@ fn failed(path: &Path, doing: &'static str, error: &rusqlite::Error) -> JournalE
             JournalError::NotAJournal { path, reason }
         }
         _ => JournalError::File { path, doing, reason },
+    }
+}
+
+/// Something else than a file might never end, or not even open.
+fn check_kind(path: &Path) -> Result<(), JournalError> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => {
+            let reason = "it is not a file".to_owned();
+            Err(JournalError::NotAJournal { path: path.to_owned(), reason })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(JournalError::NotFound { place: path.display().to_string() })
+        }
+        Err(error) => Err(JournalError::of_file(path, "read", &error)),
     }
 }
 

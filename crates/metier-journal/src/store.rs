@@ -22,7 +22,7 @@ pub(crate) const fn is_checkpoint(sequence: u64) -> bool {
 pub(crate) trait Store: Send {
     /// Adds the rows that `make` makes from the end of the journal, all or none; they are on the disk when it returns.
     ///
-    /// Nobody else adds anything in between. After a failure that left nothing behind, `make` may be called again.
+    /// Nobody else adds anything in between. After a failure that left nothing behind, `make` may be called again. If it makes nothing, nothing happens.
     fn append(&mut self, make: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>)
     -> Result<Vec<NewRow>, JournalError>;
 

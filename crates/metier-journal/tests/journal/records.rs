@@ -1,8 +1,14 @@
 //! Records come back as they went in, in one order.
 
-use metier_journal::{Query, Reader, verify};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::filled;
+use metier_journal::{
+    Journal, JournalError, Observer, Options, Place, Query, Reader, Row, Source, Time, verify,
+};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::common::{Counting, entry, filled, place};
 
 #[test]
 fn what_is_appended_is_there_and_verifies() {
@@ -16,4 +22,96 @@ fn what_is_appended_is_there_and_verifies() {
     let mut reader = Reader::open(&place).unwrap();
     let stats = reader.stats(&Query::default()).unwrap();
     assert_eq!((stats.records, stats.sessions, stats.skills.len()), (3003, 3, 4));
+}
+
+/// A source of ids that panics at its second, which is that of the first record.
+struct Panicking(AtomicUsize);
+
+impl Source for Panicking {
+    fn now(&self) -> Time {
+        Time::from_micros(0)
+    }
+
+    fn id(&self) -> uuid::Uuid {
+        let count = self.0.fetch_add(1, Ordering::Relaxed);
+        assert!(count != 1, "on purpose");
+        uuid::Uuid::from_u128(count as u128)
+    }
+}
+
+impl Observer for Panicking {
+    fn recorded(&self, row: &Row<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        assert!(row.sequence != 3, "on purpose");
+    }
+}
+
+/// What the host brings in does not take others down with it.
+#[test]
+fn a_clock_and_an_observer_that_panic() {
+    let directory = tempfile::tempdir().unwrap();
+    let observer = Arc::new(Panicking(AtomicUsize::new(0)));
+    let mut options = Options::new(Arc::new(Panicking(AtomicUsize::new(0))));
+    options.observer = Some(Arc::clone(&observer) as Arc<dyn Observer>);
+    let journal = Journal::open(&place(directory.path()), options).unwrap();
+    let source = Counting::new(1);
+    let failed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (journal, source, failed) = (&journal, &source, &failed);
+            scope.spawn(move || {
+                for number in 0..5 {
+                    let result = journal.append(entry(&**source, &format!("{thread}"), number));
+                    failed.fetch_add(usize::from(result.is_err()), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner();
+    assert!((1..=8).contains(&failed), "{failed}: those of the first step, and no others");
+    let verification = verify(&place(directory.path()), &[]).unwrap();
+    assert_eq!((verification.damage, verification.records), (None, 41 - failed as u64));
+    assert!(observer.0.load(Ordering::Relaxed) > 3);
+}
+
+#[test]
+fn what_is_no_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::create_dir(path("directory")).unwrap();
+    mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    std::fs::write(path("text"), "not a database").unwrap();
+    rusqlite::Connection::open(path("other")).unwrap().execute_batch("CREATE TABLE x(y)").unwrap();
+    for name in ["directory", "fifo", "text", "other"] {
+        let place = Place::file(path(name));
+        let refused = |result: Result<(), JournalError>| {
+            let error = result.unwrap_err();
+            assert_eq!(error.code(), "journal-unreadable", "{name}: {error}");
+        };
+        refused(Journal::open(&place, Options::new(Counting::new(0))).map(drop));
+        refused(Reader::open(&place).map(drop));
+        assert!(verify(&place, &[]).unwrap().damage.is_some(), "{name}");
+    }
+    assert_eq!(Reader::open(&Place::file(path("none"))).unwrap_err().code(), "journal-not-found");
+}
+
+/// Somebody who lets the database itself do the forging.
+#[test]
+fn what_is_added_to_the_database() {
+    for statement in [
+        "CREATE TRIGGER forget AFTER INSERT ON record BEGIN DELETE FROM record WHERE sequence = new.sequence; END",
+        "CREATE INDEX kinds ON record(event)",
+        "CREATE VIEW records AS SELECT 1",
+        "CREATE TABLE other(x)",
+        "ALTER TABLE record ADD COLUMN more TEXT",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let place = filled(directory.path(), 5);
+        let connection = rusqlite::Connection::open(place.as_file().unwrap()).unwrap();
+        connection.execute_batch(statement).unwrap();
+        drop(connection);
+        assert!(verify(&place, &[]).unwrap().damage.is_some(), "{statement}");
+        let error = Journal::open(&place, Options::new(Counting::new(0))).unwrap_err();
+        assert_eq!(error.code(), "journal-unreadable", "{statement}: {error}");
+    }
 }
