@@ -337,7 +337,11 @@ impl Config {
             texts: file.record_text,
             telemetry: file.telemetry,
         };
-        let is_project = path.file_name().is_some_and(|name| name == PROJECT_FILE);
+        let is_project =
+            environment.places().project_folders().iter().any(|folder| folder.join(PROJECT_FILE) == path)
+                && environment
+                    .variable("METIER_CONFIG")
+                    .is_none_or(|named| environment.absolute(Path::new(named)) != path);
         self.notes.extend(self.recording.apply(recording, path, environment, is_project)?);
         self.policies.extend(file.policy.map(|policy| (path.to_owned(), policy)));
         let base = path.parent().unwrap_or(Path::new("/"));

@@ -75,7 +75,7 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     }
     match error.downcast_ref::<JournalError>() {
         Some(JournalError::NotFound { .. }) => return Exit::NotFound,
-        Some(JournalError::Damaged { .. }) => return Exit::Findings,
+        Some(JournalError::Damaged { .. } | JournalError::Record { .. }) => return Exit::Findings,
         Some(JournalError::Place { .. } | JournalError::Checkpoint { .. }) => return Exit::Usage,
         _ => {}
     }

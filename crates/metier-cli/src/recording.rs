@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::Context as _;
 use metier_journal::{
     Checkpoint, Context, Durability, Entry, Event, Journal, Options, Place, Source as _, Telemetry,
     TelemetrySettings,
@@ -186,13 +188,20 @@ pub(crate) fn place(text: &str, base: &Path, environment: &Environment) -> Resul
 fn collector(table: &TelemetryTable) -> anyhow::Result<Telemetry> {
     let mut settings = TelemetrySettings::new(&table.endpoint);
     settings.headers = table.headers.clone().into_iter().collect();
+    // A command should not wait long for who does not answer.
+    settings.timeout = Duration::from_secs(2);
     settings.service = table.service.clone().unwrap_or_else(|| "metier".to_owned());
-    Ok(Telemetry::new(settings)?)
+    Telemetry::new(settings).context("the setting `telemetry` cannot be used")
 }
 
 /// Where the last checkpoint of a journal is remembered.
 pub(crate) fn remembered(environment: &Environment, place: &Place) -> Option<PathBuf> {
-    let name = Digest::of(place.key().as_bytes()).hex();
+    // By whatever path one comes to it.
+    let real = place.as_file().and_then(|path| {
+        path.canonicalize().ok().or_else(|| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)))
+    });
+    let name =
+        Digest::of(real.map_or_else(|| place.key(), |path| path.display().to_string()).as_bytes()).hex();
     Some(environment.state_directory()?.join("checkpoints").join(format!("{}.json", &name[..16])))
 }
 
@@ -217,12 +226,16 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn record(&self, context: &Context, event: &Event) -> anyhow::Result<()> {
         self.journal.append(Entry::new(&*self.clock, context, event)?)?;
-        Ok(())
+        // What follows counts only with its record.
+        Ok(self.journal.flush()?)
     }
 
     pub(crate) fn close(self, output: &mut Output) -> anyhow::Result<()> {
         let Self { journal, telemetry, .. } = self;
-        journal.close()?;
+        // Every record is on the disk by now.
+        if let Err(error) = journal.close() {
+            output.note(format_args!("note: the journal's checkpoint is not remembered: {error}"))?;
+        }
         if let Some(error) = telemetry.and_then(|telemetry| telemetry.close().last_error) {
             output.note(format_args!("note: not everything was sent to the collector: {error}"))?;
         }

@@ -1,11 +1,12 @@
 //! Appends that answer at once: a thread writes what has come together, once a second or when it is much.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::JournalError;
-use crate::journal::{Shared, lock};
+use crate::journal::{Shared, lock, panicked};
 use crate::record::Entry;
 
 /// What a crash may cost.
@@ -109,18 +110,22 @@ impl Drop for Batched {
 impl Queue {
     fn serve(&self, shared: &Shared) {
         let mut state = lock(&self.state);
+        let mut tried = 0;
         loop {
-            let idle = |state: &mut State| state.entries.len() < MANY && !state.is_wanted && !state.is_over;
+            // What failed is not tried again at once.
+            let is_early = |state: &State| tried > 0 || state.entries.len() < MANY;
+            let idle = |state: &mut State| is_early(state) && !state.is_wanted && !state.is_over;
             let waited = self.work.wait_timeout_while(state, DELAY, idle);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             if state.is_over {
                 return;
             }
-            let entries = std::mem::take(&mut state.entries);
+            let mut entries = std::mem::take(&mut state.entries);
             state.is_writing = true;
             state.is_wanted = false;
             drop(state);
-            let result = if entries.is_empty() { Ok(Vec::new()) } else { shared.write_all(&entries) };
+            let result = write(shared, &mut entries, tried);
+            tried = if result.is_err() { entries.len() } else { 0 };
             state = lock(&self.state);
             state.is_writing = false;
             state.failed = result.err();
@@ -132,4 +137,16 @@ impl Queue {
             self.written.notify_all();
         }
     }
+}
+
+/// Writes these. The first so many were tried before, and may turn out to have been written.
+fn write(shared: &Shared, entries: &mut Vec<Entry>, tried: usize) -> Result<(), JournalError> {
+    let write = || {
+        if tried > 0 && shared.are_written(&entries[..tried])? {
+            entries.drain(..tried);
+        }
+        if entries.is_empty() { Ok(()) } else { shared.write_all(entries).map(drop) }
+    };
+    // The thread must go on: others wait for it.
+    catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| Err(panicked()))
 }

@@ -1,8 +1,9 @@
 //! What a journal was at some point: its size and Merkle root. Kept outside of it, it shows what was cut off or rewritten since.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _, Write as _};
 use std::ops::ControlFlow;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use metier_skill::Digest;
@@ -164,7 +165,7 @@ impl Remembered {
     /// Replaces the file, whole or not at all.
     fn write(&self, checkpoint: &Checkpoint) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(directory)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         writeln!(file, "{}", checkpoint.to_text())?;
         file.as_file().sync_all()?;

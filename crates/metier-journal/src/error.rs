@@ -61,6 +61,14 @@ pub enum JournalError {
         /// Why.
         reason: String,
     },
+    /// A record cannot be read.
+    #[error("record {sequence} of the journal cannot be read: {reason}; `metier audit verify` says more")]
+    Record {
+        /// Which.
+        sequence: u64,
+        /// Why.
+        reason: String,
+    },
     /// The last records of a journal are not what they were, so nothing is added to it.
     #[error("nothing is added to the journal: {reason}; `metier audit verify` says more")]
     Damaged {
@@ -119,6 +127,7 @@ impl JournalError {
             Self::Format { .. } => "journal-format",
             Self::Event { .. } => "journal-event",
             Self::Damaged { .. } => "journal-damaged",
+            Self::Record { .. } => "journal-record",
             Self::Server { .. } => "journal-server",
             Self::Lost { .. } => "journal-lost",
             Self::Place { .. } => "journal-place",

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -103,6 +104,7 @@ pub enum Receipt {
 pub struct Journal {
     shared: Arc<Shared>,
     batched: Option<Batched>,
+    is_over: bool,
 }
 
 impl Journal {
@@ -121,7 +123,7 @@ impl Journal {
             Durability::Full => None,
             Durability::Batched => Some(Batched::start(Arc::clone(&shared))),
         };
-        Ok(Self { shared, batched })
+        Ok(Self { shared, batched, is_over: false })
     }
 
     /// Records something.
@@ -140,7 +142,7 @@ impl Journal {
         lock(&self.shared.store).ready()
     }
 
-    /// The checkpoint over everything that was recorded so far.
+    /// The checkpoint over everything up to what was last appended here; what others add later is in the next.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>, JournalError> {
         self.flush()?;
         self.shared.checkpoint()
@@ -157,9 +159,12 @@ impl Journal {
     }
 
     fn end(&mut self) -> Result<(), JournalError> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return Ok(());
+        }
         let written = self.batched.take().map_or(Ok(()), Batched::stop);
-        self.shared.remember()?;
-        written
+        let remembered = self.shared.remember();
+        written.and(remembered)
     }
 }
 
@@ -238,15 +243,26 @@ impl Shared {
         }
         self.lead();
         // Served by itself, among the others.
-        let lost = || Err(JournalError::Event { reason: "nobody answered".to_owned() });
-        turn.wait().unwrap_or_else(lost)
+        turn.wait().unwrap_or_else(|| Err(panicked()))
     }
 
     /// Writes for all that wait, gives each its answer, and lets the next lead.
     fn lead(&self) {
         let (entries, turns): (Vec<Entry>, Vec<Arc<Turn>>) = lock(&self.group).waiting.drain(..).unzip();
-        let results = match self.write_all(&entries) {
+        // What the host brings in, its clock and its observer, may panic: others are not kept waiting for it.
+        let write = |entries: &[Entry]| {
+            catch_unwind(AssertUnwindSafe(|| self.write_all(entries))).unwrap_or_else(|_| Err(panicked()))
+        };
+        let results: Vec<_> = match write(&entries) {
             Ok(receipts) => receipts.into_iter().map(Ok).collect(),
+            // Each was promised room, and none that all had it together.
+            Err(JournalError::Full { .. }) if entries.len() > 1 => {
+                let one = |entry| {
+                    write(std::slice::from_ref(entry))
+                        .and_then(|all| all.first().copied().ok_or_else(panicked))
+                };
+                entries.iter().map(one).collect()
+            }
             Err(error) => vec![Err(error); entries.len()],
         };
         {
@@ -261,7 +277,7 @@ impl Shared {
         }
     }
 
-    /// Writes these in one step. What the host brings in, its clock and its observer, may panic: others are not kept waiting for it.
+    /// Writes these in one step.
     pub(crate) fn write_all(&self, entries: &[Entry]) -> Result<Vec<Receipt>, JournalError> {
         let mut store = lock(&self.store);
         let mut is_made = true;
@@ -271,7 +287,7 @@ impl Shared {
             made.unwrap_or_default()
         })?;
         if !is_made {
-            return Err(JournalError::Event { reason: "the clock or the source of ids panicked".to_owned() });
+            return Err(panicked());
         }
         if let Some(observer) = &self.options.observer {
             // The records are on the disk, whatever becomes of this.
@@ -284,10 +300,22 @@ impl Shared {
         drop(store);
         if rows.iter().any(|row| is_checkpoint(row.sequence)) {
             // The records are on the disk, whatever becomes of this; closing tries again and says so.
-            let _ = self.remember();
+            let _ = catch_unwind(AssertUnwindSafe(|| self.remember()));
         }
         let asked = rows.iter().filter(|row| !row.is_own);
         Ok(asked.map(|row| Receipt::Recorded { sequence: row.sequence, hash: row.hash }).collect())
+    }
+
+    /// Whether these are in the journal, after an attempt to write them that may have failed or not. They were one step, so the first stands for all.
+    pub(crate) fn are_written(&self, entries: &[Entry]) -> Result<bool, JournalError> {
+        let Some(first) = entries.first().map(|entry| entry.id.to_string()) else { return Ok(true) };
+        let mut store = lock(&self.store);
+        let (from, mut is_there) = (store.tail().size(), false);
+        store.read(from, &mut |found| {
+            is_there |= found.is_ok_and(|row| row.id == first);
+            if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(is_there)
     }
 
     fn checkpoint(&self) -> Result<Option<Checkpoint>, JournalError> {
@@ -301,6 +329,10 @@ impl Shared {
             None => Ok(()),
         }
     }
+}
+
+pub(crate) fn panicked() -> JournalError {
+    JournalError::Event { reason: "the clock or the source of ids panicked".to_owned() }
 }
 
 /// A thread that panicked while it held a lock left what it protects whole: nothing in here panics between two changes.

@@ -7,7 +7,7 @@ use ct_merkle::{ConsistencyProof, InclusionProof, RootHash};
 use metier_skill::Digest;
 use sha2::{Digest as _, Sha256};
 
-use crate::record::Record;
+use crate::record::{MAX_NUMBER, Record};
 
 /// What every hash of an inner node begins with.
 const NODE: u8 = 1;
@@ -106,7 +106,7 @@ fn consistency(old: usize, hashes: &[Digest], is_whole: bool) -> Vec<Digest> {
 
 /// Whether a record is in a tree of this size and root.
 pub(crate) fn check_inclusion(record: &Record, size: u64, root: &Digest, proof: &[Digest]) -> bool {
-    if !record.is_whole() || record.sequence >= size {
+    if !record.is_whole() || record.sequence >= size || size > MAX_NUMBER {
         return false;
     }
     let tree = RootHash::<Sha256>::new((*root.as_bytes()).into(), size);
@@ -118,7 +118,7 @@ pub(crate) fn check_inclusion(record: &Record, size: u64, root: &Digest, proof: 
 pub(crate) fn check_consistency(old: (u64, &Digest), new: (u64, &Digest), proof: &[Digest]) -> bool {
     match () {
         // Everything goes on from nothing, which shows nothing.
-        () if old.0 == 0 || old.0 > new.0 => false,
+        () if old.0 == 0 || old.0 > new.0 || new.0 > MAX_NUMBER => false,
         () if old.0 == new.0 => proof.is_empty() && old.1 == new.1,
         () => {
             let tree =

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use metier_skill::Digest;
+
 use crate::error::JournalError;
 #[cfg(feature = "postgres")]
 use crate::postgres::{Address, Postgres};
@@ -55,6 +57,11 @@ impl Place {
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => address.key(),
         }
+    }
+
+    /// How many records there once were, and the hash of the last, where that is noted beside them.
+    pub(crate) fn noted(&self) -> Option<(u64, Digest)> {
+        crate::sqlite::noted(self.as_file()?)
     }
 
     pub(crate) fn open(&self) -> Result<Box<dyn Store>, JournalError> {

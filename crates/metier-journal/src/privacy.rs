@@ -106,9 +106,9 @@ impl Privacy {
     /// Takes out of every text the values of those variables whose names look like a secret's.
     #[must_use]
     pub fn hiding<'a, I: IntoIterator<Item = (&'a str, &'a str)>>(mut self, variables: I) -> Self {
-        // Short values would take out half of every text, and are no secrets.
-        let hidden = variables.into_iter().filter(|(name, value)| is_secret(name) && value.len() >= 6);
-        self.secrets.extend(hidden.map(|(_, value)| value.to_owned()));
+        let hidden =
+            variables.into_iter().filter(|(name, value)| is_secret(name) && !value.trim().is_empty());
+        self.secrets.extend(hidden.map(|(_, value)| value.trim().to_owned()));
         self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         self
     }
@@ -126,21 +126,14 @@ impl Privacy {
         let text = self.keep_text.then(|| {
             let mut hide_next = false;
             let shown = list.iter().map(|one| {
-                let hide_this = std::mem::replace(&mut hide_next, false);
-                if hide_this {
-                    return HIDDEN.to_owned();
-                }
-                match one.split_once('=') {
-                    Some((name, _)) if is_secret(name) => format!("{name}={HIDDEN}"),
-                    None if one.starts_with('-') && is_secret(one) => {
-                        hide_next = true;
-                        (*one).to_owned()
-                    }
-                    _ => (*one).to_owned(),
-                }
+                let hide_this = std::mem::replace(
+                    &mut hide_next,
+                    one.starts_with('-') && !one.contains('=') && is_secret(one),
+                );
+                if hide_this { HIDDEN.to_owned() } else { self.clean(one) }
             });
             let shown: Vec<String> = shown.collect();
-            self.text(serde_json::json!(shown).to_string().as_bytes())
+            cut(serde_json::json!(shown).to_string())
         });
         Content { digest: Digest::of(whole.as_bytes()), bytes: whole.len() as u64, text }
     }
@@ -162,19 +155,99 @@ impl Privacy {
     }
 
     fn text(&self, bytes: &[u8]) -> String {
-        let mut text = String::from_utf8_lossy(bytes).into_owned();
-        for secret in &self.secrets {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), HIDDEN);
-            }
-        }
-        if text.len() > MAX_TEXT {
-            let end = (0..=MAX_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-            text.truncate(end);
-            text.push('…');
-        }
-        text
+        cut(self.clean(&String::from_utf8_lossy(bytes)))
     }
+
+    /// A text without the secrets that are known, and without what looks like one.
+    fn clean(&self, text: &str) -> String {
+        let known = self.secrets.iter().fold(text.to_owned(), |text, secret| {
+            let text = replace(&text, secret);
+            // As it is inside of JSON.
+            let escaped = serde_json::json!(secret).to_string();
+            replace(&text, escaped.trim_matches('"'))
+        });
+        hide_named(&hide_credentials(&known))
+    }
+}
+
+/// Short ones only as whole words: they would take out half of every text.
+fn replace(text: &str, secret: &str) -> String {
+    if secret.len() >= 6 {
+        return if text.contains(secret) { text.replace(secret, HIDDEN) } else { text.to_owned() };
+    }
+    let is_edge = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
+    let (mut cleaned, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(secret) {
+        let (before, after) = (&rest[..at], &rest[at + secret.len()..]);
+        let is_word = is_edge(before.chars().next_back().or(cleaned.chars().next_back()))
+            && is_edge(after.chars().next());
+        cleaned.push_str(before);
+        cleaned.push_str(if is_word { HIDDEN } else { secret });
+        rest = after;
+    }
+    cleaned + rest
+}
+
+/// `https://name:password@host` without the password.
+fn hide_credentials(text: &str) -> String {
+    let (mut cleaned, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        cleaned.push_str(before);
+        let end = after
+            .find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter))
+            .unwrap_or(after.len());
+        rest = after;
+        if let Some((user, _)) = after[..end].rsplit_once('@')
+            && let Some((name, password)) = user.split_once(':')
+        {
+            cleaned.push_str(name);
+            cleaned.push(':');
+            cleaned.push_str(HIDDEN);
+            rest = &after[name.len() + 1 + password.len()..];
+        }
+    }
+    cleaned + rest
+}
+
+/// `NAME=value` and `name: value` without the value, where the name is a secret's.
+fn hide_named(text: &str) -> String {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let (mut cleaned, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(['=', ':']) {
+        let (before, after) = rest.split_at(at + 1);
+        cleaned.push_str(before);
+        rest = after;
+        let stem = before[..at].trim_end_matches(['"', '\'', '\\']);
+        let name = &stem[stem
+            .rfind(|letter| !is_name(letter))
+            .map_or(0, |last| last + stem[last..].chars().next().map_or(1, char::len_utf8))..];
+        if !is_secret(name) {
+            continue;
+        }
+        let value = after.trim_start_matches(|letter: char| letter == ' ' || "\"'\\".contains(letter));
+        let scheme = ["Bearer ", "Basic ", "Token "]
+            .into_iter()
+            .find(|scheme| value.starts_with(scheme))
+            .map_or(0, str::len);
+        let is_end = |letter: char| letter.is_whitespace() || "&;,\"'\\".contains(letter);
+        let end = scheme + value[scheme..].find(is_end).unwrap_or(value.len() - scheme);
+        if end > scheme && !value.starts_with(HIDDEN) && !value.starts_with("//") {
+            cleaned.push_str(&after[..after.len() - value.len()]);
+            cleaned.push_str(HIDDEN);
+            rest = &value[end..];
+        }
+    }
+    cleaned + rest
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// What stands where a secret was.
@@ -196,7 +269,11 @@ pub fn is_secret(name: &str) -> bool {
     let name = spread(name);
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     let endings = |word: &str| SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending));
-    words.any(|word| SECRET_WORDS.contains(&word) || endings(word))
+    words.any(|word| {
+        // `TOKEN2` is a token.
+        let word = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        SECRET_WORDS.contains(&word) || endings(word)
+    })
 }
 
 /// In capitals, with the words of `camelCase` apart.
@@ -229,6 +306,7 @@ mod tests {
             "GH_PAT",
             "SSH_PRIVATE",
             "x-api-key",
+            "API_KEY1",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -265,6 +343,35 @@ mod tests {
         assert_eq!(variables["API_KEY"], Variable::Withheld);
         assert_eq!(variables["URL"], Variable::Text("https://u:[withheld]@h".to_owned()));
         assert!(matches!(Privacy::default().variables([("URL", "x")])["URL"], Variable::Digest(_)));
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_taken_out_of_texts() {
+        let privacy = Privacy::default()
+            .with_text()
+            .hiding([("SSH_PRIVATE_KEY", "-----BEGIN\nabc\"def\n-----END"), ("MY_PIN", "482")]);
+        let shown = |text: &str| privacy.content(text.as_bytes()).text.unwrap();
+        assert_eq!(
+            shown("https://u:pw@h/x?token=abc&b=1 z"),
+            "https://u:[withheld]@h/x?token=[withheld]&b=1 z"
+        );
+        assert_eq!(shown("DATABASE_URL=postgres://u:p%40w@h/d"), "DATABASE_URL=postgres://u:[withheld]@h/d");
+        assert_eq!(shown("Authorization: Bearer abc.def\nHost: h"), "Authorization: [withheld]\nHost: h");
+        assert_eq!(shown(r#"{"api_key": "abc", "n": 1}"#), r#"{"api_key": "[withheld]", "n": 1}"#);
+        assert_eq!(shown("pin 482, port 4820"), "pin [withheld], port 4820");
+        assert_eq!(shown("é=1 key:é x=2"), "é=1 key:[withheld] x=2");
+        let arguments = ["--env=API_KEY=abc", "x", "-----BEGIN\nabc\"def\n-----END"];
+        let text = privacy.arguments(&arguments).text.unwrap();
+        assert_eq!(text, r#"["--env=API_KEY=[withheld]","x","[withheld]"]"#);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_can_be_cleaned(text in "[a-z:=/@ \"'é&-]{0,60}") {
+            let privacy = Privacy::default().with_text().hiding([("TOKEN", "abc"), ("KEY", "longer secret")]);
+            let text = format!("{text} longer secret {text}");
+            proptest::prop_assert!(!privacy.content(text.as_bytes()).text.unwrap().contains("longer secret"));
+        }
     }
 
     #[test]

@@ -43,15 +43,15 @@ impl Reader {
     where
         F: FnMut(&Row<'_>, &Digest) -> ControlFlow<()>,
     {
-        let (mut previous, mut result) = (NOTHING, Ok(()));
+        let (mut previous, mut sequence, mut result) = (NOTHING, 0, Ok(()));
         self.store.read(0, &mut |found| match found {
             Ok(row) => {
                 let flow = take(&row, &previous);
-                previous = row.hash;
+                (previous, sequence) = (row.hash, row.sequence + 1);
                 flow
             }
             Err(reason) => {
-                result = Err(JournalError::Damaged { reason });
+                result = Err(JournalError::Record { sequence, reason });
                 ControlFlow::Break(())
             }
         })?;
@@ -61,16 +61,24 @@ impl Reader {
     /// The records that match, in order. With a limit, the last ones.
     pub fn query(&mut self, query: &Query) -> Result<Vec<Record>, JournalError> {
         let mut found = std::collections::VecDeque::new();
-        self.each(|row, previous| {
-            if query.matches(row) {
-                found.push_back(Record::of(row, *previous));
-                if query.limit.is_some_and(|limit| found.len() > limit) {
-                    found.pop_front();
-                }
+        self.each_matching(query, |record| {
+            found.push_back(record);
+            if query.limit.is_some_and(|limit| found.len() > limit) {
+                found.pop_front();
             }
             ControlFlow::Continue(())
         })?;
         Ok(found.into())
+    }
+
+    /// Hands out every record that matches, in order, whatever the limit, until told to stop.
+    pub fn each_matching<F>(&mut self, query: &Query, mut take: F) -> Result<(), JournalError>
+    where
+        F: FnMut(Record) -> ControlFlow<()>,
+    {
+        self.each(|row, previous| {
+            if query.matches(row) { take(Record::of(row, *previous)) } else { ControlFlow::Continue(()) }
+        })
     }
 
     /// What was used how often, of the records that match.

@@ -23,7 +23,10 @@ const MAX_EVENT: usize = 256 << 10;
 const MAX_NAME: usize = 256;
 
 /// The largest whole number that every JSON reader reads as it was written.
-const MAX_NUMBER: u64 = (1 << 53) - 1;
+pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
+
+/// The deepest event; readers of JSON have limits of their own, and the record is around it.
+const MAX_DEPTH: usize = 100;
 
 /// What comes before the first record.
 pub(crate) const NOTHING: Digest = Digest::from_bytes([0; 32]);
@@ -47,7 +50,8 @@ impl Time {
     /// Reads a time, or a date, which is its beginning in UTC.
     pub fn parse(text: &str) -> Option<Self> {
         let date = || {
-            let date: jiff::civil::Date = text.parse().ok()?;
+            // Of a date with a time, and no word of where, it would take the date alone.
+            let date: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == 10)?;
             date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
         };
         let time = text.parse().ok().or_else(date)?;
@@ -133,7 +137,7 @@ impl Entry {
         if let Some(session) = &context.session {
             check_name("session", session)?;
         }
-        check_numbers(&event)?;
+        check(&event, MAX_DEPTH)?;
         let text = canonical(&event);
         if text.len() > MAX_EVENT {
             return Err(refused(format!("it has {} bytes of JSON, more than {MAX_EVENT}", text.len())));
@@ -162,19 +166,20 @@ fn check_name(what: &str, name: &str) -> Result<(), JournalError> {
     Ok(())
 }
 
-fn check_numbers(value: &Value) -> Result<(), JournalError> {
+/// Whether every reader reads it as it was written.
+fn check(value: &Value, depth: usize) -> Result<(), JournalError> {
+    if depth == 0 {
+        return Err(refused(format!("it is nested more than {MAX_DEPTH} deep")));
+    }
     match value {
         Value::Number(number) => {
             let fits = number.as_u64().is_some_and(|number| number <= MAX_NUMBER)
                 || number.as_i64().is_some_and(|number| number.unsigned_abs() <= MAX_NUMBER);
-            if fits {
-                Ok(())
-            } else {
-                Err(refused(format!("{number} is not a whole number of 53 bits; write it as text")))
-            }
+            let wrong = || refused(format!("{number} is not a whole number of 53 bits; write it as text"));
+            if fits { Ok(()) } else { Err(wrong()) }
         }
-        Value::Array(values) => values.iter().try_for_each(check_numbers),
-        Value::Object(members) => members.values().try_for_each(check_numbers),
+        Value::Array(values) => values.iter().try_for_each(|value| check(value, depth - 1)),
+        Value::Object(members) => members.values().try_for_each(|value| check(value, depth - 1)),
         Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
     }
 }
@@ -322,8 +327,7 @@ fn write_digest(digest: &Digest, out: &mut Vec<u8>) {
 }
 
 /// A record that stands alone, as it is exported.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
     /// What happened.
     pub event: Value,
@@ -378,6 +382,15 @@ impl Record {
     }
 }
 
+/// Only from exactly the text that is exported: what has a member twice, say, reads differently to different readers.
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let line = Line::parse(text.get().as_bytes(), &mut Vec::new()).map_err(serde::de::Error::custom)?;
+        Ok(Self::of(&line.as_row(), line.previous))
+    }
+}
+
 /// A line of an exported journal.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -400,7 +413,7 @@ impl<'a> Line<'a> {
     pub(crate) fn parse(line: &'a [u8], again: &mut Vec<u8>) -> Result<Self, String> {
         let parsed: Self = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let event: Value = serde_json::from_str(parsed.event.get()).map_err(|error| error.to_string())?;
-        check_numbers(&event).map_err(|error| error.to_string())?;
+        check(&event, MAX_DEPTH).map_err(|error| error.to_string())?;
         if !event.get("kind").is_some_and(Value::is_string) {
             return Err("its event has no `kind`".to_owned());
         }
@@ -496,5 +509,6 @@ mod tests {
             "2026-11-16T14:22:43.000000Z"
         );
         assert_eq!(Time::parse("yesterday"), None);
+        assert_eq!(Time::parse("2026-11-16T14:22:43"), None);
     }
 }

@@ -1,25 +1,26 @@
 //! Records in a SQLite file. Writers of all processes wait for each other at a lock of our own, in turn, instead of asking again and again.
 
+mod lock;
 mod pages;
 mod reserve;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use metier_skill::Digest;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use rustix::fs::FlockOperation;
+use rustix::fs::OFlags;
 
 use crate::error::JournalError;
 use crate::record::{NOTHING, Row};
 use crate::store::{Found, Inspection, NewRow, Store, Tail};
+use lock::Lock;
 use reserve::Reserve;
 
 /// In the file's header: `mtj` and the format.
@@ -38,37 +39,91 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Sqlite {
     path: PathBuf,
     connection: Connection,
-    /// What writers have: the lock, and room for what must be recorded. Readers have neither.
-    writing: Option<(Arc<File>, Reserve)>,
+    /// What writers have. Readers have nothing of it.
+    writing: Option<Writing>,
     tail: Tail,
+}
+
+/// What is needed to add to a journal.
+#[derive(Clone)]
+struct Writing {
+    lock: Lock,
+    reserve: Reserve,
+    /// The file's device and inode: what was removed or replaced is written to by nobody who would ever read it.
+    identity: (u64, u64),
 }
 
 impl Sqlite {
     /// For adding; made if it is not there.
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+        // One journal has one lock, whatever it is called.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let written = |error: io::Error| JournalError::of_file(path, "written", &error);
         if let Some(parent) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(written)?;
         }
-        let lock = Arc::new(private(&beside(path, "-lock")).map_err(written)?);
-        let _held = hold(&lock).map_err(written)?;
         match check_kind(path) {
             Ok(()) | Err(JournalError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
+        let lock = Lock::open(&beside(path, "-lock")).map_err(written)?;
+        let _held = lock.hold().map_err(written)?;
+        if let Some((noted, _)) = lock.noted().filter(|_| !path.exists()) {
+            return Err(Self::shorter(path, noted, 0));
+        }
         // By us, so that it is nobody else's to read.
         private(path).map_err(written)?;
-        let reserve = Reserve::open(&beside(path, "-reserve")).map_err(written)?;
         let mut sqlite = Self {
             path: path.to_owned(),
             connection: connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
-            writing: Some((lock, reserve)),
+            writing: None,
             tail: Tail::default(),
         };
+        // What is somebody else's is left as it is.
+        if !sqlite.is_empty().map_err(|error| sqlite.failed("read", &error))? {
+            sqlite.check_format()?;
+        }
+        let reserve = Reserve::open(&beside(path, "-reserve")).map_err(written)?;
         sqlite.set_up().map_err(|error| sqlite.failed("written", &error))?;
-        sqlite.check_format()?;
         sqlite.catch_up()?;
+        sqlite.check_note(&lock)?;
+        let identity = identity(path).map_err(written)?;
+        sqlite.writing = Some(Writing { lock, reserve, identity });
         Ok(sqlite)
+    }
+
+    /// Whether nothing was made in the file yet, or somebody was killed before it was.
+    fn is_empty(&self) -> rusqlite::Result<bool> {
+        let tables: i64 =
+            self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        let application: i64 = self.connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        Ok(tables == 0 && application == 0)
+    }
+
+    /// Whether everything is there that was once noted, as it was.
+    fn check_note(&self, lock: &Lock) -> Result<(), JournalError> {
+        let Some((noted, hash)) = lock.noted() else { return Ok(()) };
+        let size = self.tail.size();
+        if noted > size {
+            return Err(Self::shorter(&self.path, noted, size));
+        }
+        let last = noted.saturating_sub(1);
+        let there = self.connection.query_row("SELECT hash FROM record WHERE sequence = ?1", [last], |row| {
+            Ok(row.get_ref(0)?.as_blob().ok().and_then(digest))
+        });
+        if there.map_err(|error| self.failed("read", &error))? != Some(hash) {
+            let reason = format!("record {last} is not the one that was written: it was rewritten");
+            return Err(JournalError::Damaged { reason });
+        }
+        Ok(())
+    }
+
+    fn shorter(path: &Path, noted: u64, size: u64) -> JournalError {
+        let lock = beside(path, "-lock");
+        let lock = lock.display();
+        let reason =
+            format!("it had {noted} records and now has {size}; if that is on purpose, remove `{lock}`");
+        JournalError::Damaged { reason }
     }
 
     /// For reading only.
@@ -81,11 +136,13 @@ impl Sqlite {
         });
         // Where nothing can be written, not even the index of a write-ahead log that is not there.
         let connection = match connection {
-            Err(JournalError::File { .. } | JournalError::ReadOnly { .. })
+            Err(error @ (JournalError::File { .. } | JournalError::ReadOnly { .. }))
                 if !beside(path, "-wal").exists() =>
             {
                 let place = format!("file:{}?immutable=1", encoded(path));
-                connect(Path::new(&place), flags | OpenFlags::SQLITE_OPEN_URI)?
+                let immutable = connect(Path::new(&place), flags | OpenFlags::SQLITE_OPEN_URI);
+                // Whatever was wrong first is what matters.
+                immutable.or(Err(error))?
             }
             other => other?,
         };
@@ -95,27 +152,21 @@ impl Sqlite {
     }
 
     fn set_up(&mut self) -> rusqlite::Result<()> {
-        let version = rusqlite::version_number();
         // What is deleted or moved inside a page leaves zeros, so that `inspect` can tell what was written from what was not.
         self.connection.pragma_update(None, "secure_delete", "ON")?;
         self.connection.pragma_update(None, "synchronous", "FULL")?;
-        let is_new =
-            self.connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
-        if is_new {
+        if self.is_empty()? {
             lay_out(&self.connection)?;
         }
-        log_ahead(&self.connection)?;
-        // Beside SQLite's own note of its version, so that a change of either is seen.
-        let noted: i32 = self.connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if noted != version && self.is_ours()? {
-            self.connection.pragma_update(None, "user_version", version)?;
-        }
-        Ok(())
+        log_ahead(&self.connection)
     }
 
-    fn is_ours(&self) -> rusqlite::Result<bool> {
-        let found: i64 = self.connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-        Ok(found == APPLICATION)
+    /// Notes the version of SQLite beside its own note, so that a change of either is seen. At every append: others may write with other versions.
+    fn note_version(&self) -> rusqlite::Result<()> {
+        let version = rusqlite::version_number();
+        let noted: i32 =
+            self.connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))?;
+        if noted == version { Ok(()) } else { self.connection.pragma_update(None, "user_version", version) }
     }
 
     fn check_format(&self) -> Result<(), JournalError> {
@@ -129,6 +180,9 @@ impl Sqlite {
                 Err(JournalError::NotAJournal { path: self.path.clone(), reason })
             }
             APPLICATION => Ok(()),
+            0 if self.is_empty().map_err(read)? => {
+                Err(JournalError::NotFound { place: self.path.display().to_string() })
+            }
             _ if found >> 8 == APPLICATION >> 8 => {
                 let place = self.path.display().to_string();
                 Err(JournalError::Format { place, found: found & 0xff, known: APPLICATION & 0xff })
@@ -200,6 +254,7 @@ impl Sqlite {
                 run(self, "ROLLBACK")?;
                 return Ok(rows);
             }
+            self.note_version().map_err(|error| self.failed("written", &error))?;
             self.insert(&rows).map_err(|error| self.failed("written", &error))?;
             run(self, "COMMIT")?;
             self.tail = tail;
@@ -228,17 +283,24 @@ impl Store for Sqlite {
         &mut self,
         make: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>,
     ) -> Result<Vec<NewRow>, JournalError> {
-        let Some((lock, reserve)) = &mut self.writing else {
+        let Some(Writing { lock, reserve, identity: opened }) = self.writing.clone() else {
             let reason = "it was opened for reading".to_owned();
             return Err(JournalError::ReadOnly { path: self.path.clone(), reason });
         };
-        let _held = hold(lock).map_err(|error| JournalError::of_file(&self.path, "written", &error))?;
-        let freed = reserve.clone();
-        match self.write(make) {
-            // What was done must be recorded: the room that was kept for it is given up.
-            Err(JournalError::Full { .. }) if freed.release() => self.write(make),
-            other => other,
+        let _held = lock.hold().map_err(|error| JournalError::of_file(&self.path, "written", &error))?;
+        if identity(&self.path).ok() != Some(opened) {
+            let reason = "it was removed or replaced while it was open".to_owned();
+            return Err(JournalError::File { path: self.path.clone(), doing: "written", reason });
         }
+        let rows = match self.write(make) {
+            // What was done must be recorded: the room that was kept for it is given up. SQLite knows a full disk, and no quotas.
+            Err(JournalError::Full { .. } | JournalError::File { .. }) if reserve.release() => {
+                self.write(make)
+            }
+            other => other,
+        }?;
+        lock.note(self.tail.size(), &self.tail.hash());
+        Ok(rows)
     }
 
     fn read(
@@ -271,8 +333,12 @@ impl Store for Sqlite {
         rustix::fs::access(&self.path, rustix::fs::Access::WRITE_OK)
             .map_err(|error| written(error.into()))?;
         match &self.writing {
-            Some((_, reserve)) => reserve.ensure().map_err(written),
-            None => Ok(()),
+            // Not while somebody records something in the room that they gave up.
+            Some(Writing { lock, reserve, .. }) if !reserve.is_there() => {
+                let _held = lock.hold().map_err(written)?;
+                reserve.ensure().map_err(written)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -285,11 +351,19 @@ impl Store for Sqlite {
     }
 }
 
+/// How many records there once were in this file, and the hash of the last, where that is noted.
+pub(crate) fn noted(path: &Path) -> Option<(u64, Digest)> {
+    Lock::open_to_read(&beside(path, "-lock"))?.noted()
+}
+
 /// Makes an empty journal. Whoever is killed on the way leaves one without a table, which is made again.
 fn lay_out(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", PAGE as u64)?;
     log_ahead(connection)?;
-    connection.execute_batch(&format!("BEGIN; PRAGMA application_id = {APPLICATION}; {SCHEMA}; COMMIT"))
+    let version = rusqlite::version_number();
+    connection.execute_batch(&format!(
+        "BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {version}; {SCHEMA}; COMMIT"
+    ))
 }
 
 /// Makes sure that there is a write-ahead log. SQLite does not say what kept it from making one, and may first say that it has.
@@ -379,26 +453,19 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// A file that only this user reads, made if it is not there.
 fn private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    // What is written into must not be something else by another name.
+    let file = options
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed() | OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
 }
 
-/// A lock that is held until this is dropped, whatever ends the process.
-struct Held(Arc<File>);
-
-fn hold(lock: &Arc<File>) -> io::Result<Held> {
-    loop {
-        match rustix::fs::flock(lock, FlockOperation::LockExclusive) {
-            Ok(()) => return Ok(Held(Arc::clone(lock))),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
-    }
+/// Which file a path is.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// A path inside of a `file:` address.

@@ -75,18 +75,20 @@ pub enum DamageKind {
 
 /// Verifies the journal at a place, and that it extends each of these checkpoints.
 pub fn verify(place: &Place, since: &[Checkpoint]) -> Result<Verification, JournalError> {
+    let mut verifier = Verifier::new(since);
+    verifier.noted = place.noted();
     let mut store = match place.open_to_read() {
         // Where there was something once, nothing is not a beginning.
-        Err(JournalError::NotFound { .. }) if !since.is_empty() => return Ok(Verifier::new(since).finish()),
+        Err(JournalError::NotFound { .. }) if !since.is_empty() || verifier.noted.is_some() => {
+            return Ok(verifier.finish());
+        }
         Err(JournalError::NotAJournal { path, reason }) => {
-            let mut verifier = Verifier::new(since);
             let detail = format!("`{}` cannot be read: {reason}", path.display());
             let _ = verifier.damage(DamageKind::Unreadable, Some(0), detail);
             return Ok(verifier.finish());
         }
         other => other?,
     };
-    let mut verifier = Verifier::new(since);
     // Before anything is read: what SQLite writes back could cover what is wrong.
     let file = store.inspect()?;
     store.read(0, &mut |found| verifier.take(found))?;
@@ -109,6 +111,8 @@ pub(crate) struct Verifier<'a> {
     /// By size.
     since: Vec<&'a Checkpoint>,
     compared: usize,
+    /// How many records there once were, and the hash of the last.
+    noted: Option<(u64, Digest)>,
     damage: Option<Damage>,
     buffer: Vec<u8>,
 }
@@ -117,7 +121,15 @@ impl<'a> Verifier<'a> {
     pub(crate) fn new(since: &'a [Checkpoint]) -> Self {
         let mut since: Vec<&Checkpoint> = since.iter().collect();
         since.sort_by_key(|checkpoint| checkpoint.size);
-        Self { tail: Tail::default(), journal: None, since, compared: 0, damage: None, buffer: Vec::new() }
+        Self {
+            tail: Tail::default(),
+            journal: None,
+            since,
+            compared: 0,
+            noted: None,
+            damage: None,
+            buffer: Vec::new(),
+        }
     }
 
     pub(crate) fn damage(
@@ -165,6 +177,12 @@ impl<'a> Verifier<'a> {
             self.own(&row)?;
         }
         self.tail.follow(row.hash);
+        if self.noted.is_some_and(|(size, hash)| size == self.next() && hash != row.hash) {
+            let detail = format!(
+                "record {next} is not the one that was noted when it was written: some were rewritten"
+            );
+            return self.damage(DamageKind::Rewritten, None, detail);
+        }
         self.compare()
     }
 
@@ -212,6 +230,13 @@ impl<'a> Verifier<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Verification {
+        let next = self.next();
+        if let Some((size, _)) = self.noted.filter(|(size, _)| *size > next) {
+            let detail = format!(
+                "there were {size} records and now are {next}: record {next} and those after it are gone"
+            );
+            let _ = self.damage(DamageKind::Truncated, Some(next), detail);
+        }
         if self.damage.is_none()
             && let Some(checkpoint) = self.since.get(self.compared)
         {

@@ -92,7 +92,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let recorder = skills.config.recording.open(&skills.environment)?;
     let answer =
         if approval.granted { metier_journal::Answer::Granted } else { metier_journal::Answer::Refused };
-    recorder.record(&Context::default(), &event(&approval, answer))?;
+    let context = match &approval.lifetime {
+        Lifetime::Session(id) => Context::session(id),
+        _ => Context::default(),
+    };
+    recorder.record(&context, &event(&approval, answer))?;
     let id = store.keep(&approval)?;
     recorder.close(output)?;
     if args.json {

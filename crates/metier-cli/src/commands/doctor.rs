@@ -64,14 +64,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             output.row("problem", &one_line(&format!("{path}: {}: {message}", problem.code)))?;
         }
         let missing = protections.as_ref().map_or(1, |found| found.missing().count());
+        let is_recorded = look(&skills.config.recording).is_none_or(|(_, size)| size.is_ok());
         let what = match (problems.len(), missing) {
+            _ if !is_recorded => "the journal cannot be read".to_owned(),
             (0, 0) => "all is well".to_owned(),
             (0, missing) => format!("{} of the sandbox missing", counted(missing, "protection")),
             (problems, _) => counted(problems, "problem"),
         };
         output.summary(what)?;
     }
-    Ok(if problems.is_empty() { Exit::Done } else { Exit::Findings })
+    let is_recorded = look(&skills.config.recording).is_none_or(|(_, size)| size.is_ok());
+    Ok(if problems.is_empty() && is_recorded { Exit::Done } else { Exit::Findings })
 }
 
 /// Where it is, and how many records are in it; none yet, if there is nothing.

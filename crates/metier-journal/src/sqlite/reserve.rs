@@ -22,11 +22,15 @@ impl Reserve {
         Ok(reserve)
     }
 
+    /// Whether the room is taken up. In blocks of 512 bytes: a length alone takes up none.
+    pub(super) fn is_there(&self) -> bool {
+        let taken = rustix::fs::fstat(&*self.0).map_or(0, |taken| taken.st_blocks);
+        u64::try_from(taken).unwrap_or(0).saturating_mul(512) >= ROOM
+    }
+
     /// Takes up the room again if it was given up; an error if there is none.
     pub(super) fn ensure(&self) -> io::Result<()> {
-        let taken = rustix::fs::fstat(&*self.0)?;
-        // Blocks of 512 bytes: a length alone takes up no room.
-        if u64::try_from(taken.st_blocks).unwrap_or(0).saturating_mul(512) >= ROOM {
+        if self.is_there() {
             return Ok(());
         }
         let result = match fallocate(&*self.0, FallocateFlags::empty(), 0, ROOM) {

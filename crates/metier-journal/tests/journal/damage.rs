@@ -254,3 +254,44 @@ fn what_is_rewritten_is_found_against_a_checkpoint() {
     let other = Checkpoint { journal: uuid::Uuid::from_u128(7), ..checkpoint };
     assert_eq!(verify(&forged, &[other]).unwrap().damage.unwrap().kind, DamageKind::OtherJournal);
 }
+
+/// What a killed writer leaves: SQLite takes a log that is damaged in the middle for one that ends there.
+#[test]
+fn bits_of_the_log() {
+    let directory = scratch();
+    let journal = open(directory.path());
+    let source = Counting::new(1);
+    for number in 0..30 {
+        journal.append(entry(&*source, "s", number)).unwrap();
+    }
+    let files = ["journal.db", "journal.db-wal", "journal.db-lock"];
+    let left: Vec<Vec<u8>> =
+        files.iter().map(|file| fs::read(directory.path().join(file)).unwrap()).collect();
+    let log = left[1].len();
+    assert!(log > 100_000);
+    let (mut found, mut harmless) = (0, 0);
+    for at in (0..log).step_by(211) {
+        let copy = scratch();
+        for (file, bytes) in files.iter().zip(&left) {
+            fs::write(copy.path().join(file), bytes).unwrap();
+        }
+        let file = File::options().write(true).open(copy.path().join(files[1])).unwrap();
+        file.write_all_at(&[left[1][at] ^ (1 << (at % 8))], at as u64).unwrap();
+        let verification = verify(&place(copy.path()), &[]).unwrap();
+        match verification.damage {
+            Some(damage) => {
+                assert_eq!(
+                    (damage.kind, damage.sequence),
+                    (DamageKind::Truncated, Some(verification.records))
+                );
+                found += 1;
+            }
+            None => {
+                assert_eq!(verification.records, 31, "byte {at}");
+                harmless += 1;
+            }
+        }
+    }
+    println!("log of 31 records: {found} bits found, {harmless} after which every record was there");
+    assert!(found > 10 * harmless);
+}

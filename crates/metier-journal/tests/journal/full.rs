@@ -135,3 +135,31 @@ fn a_directory_that_may_not_be_written_to() {
     assert_eq!(error.code(), "journal-read-only", "{error}");
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
 }
+
+/// Each of many was promised room for what it does.
+#[test]
+fn a_disk_that_becomes_full_for_many_at_once() {
+    let Some(small) = in_small_file_system("full::a_disk_that_becomes_full_for_many_at_once") else { return };
+    let journal = journal(&small).unwrap();
+    let source = Counting::new(1);
+    journal.append(entry(&*source, "s", 0)).unwrap();
+    journal.ready().unwrap();
+    fill(&small.join("ballast"));
+    let recorded = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let long = serde_json::json!({ "kind": "x", "text": "x".repeat(60_000) });
+                let entry =
+                    metier_journal::Entry::of_value(&*source, &metier_journal::Context::default(), long)
+                        .unwrap();
+                let result = journal.append(entry);
+                recorded.fetch_add(usize::from(result.is_ok()), std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+    });
+    let recorded = recorded.into_inner();
+    assert!(recorded > 5, "{recorded}");
+    let found = verify(&place(&small), &[]).unwrap();
+    assert_eq!((found.damage, found.records), (None, 2 + recorded as u64));
+}

@@ -115,3 +115,98 @@ fn what_is_added_to_the_database() {
         assert_eq!(error.code(), "journal-unreadable", "{statement}: {error}");
     }
 }
+
+/// A clock that panics whenever it is asked; entries have times of another.
+struct Broken;
+
+impl Source for Broken {
+    fn now(&self) -> Time {
+        panic!("on purpose")
+    }
+
+    fn id(&self) -> uuid::Uuid {
+        uuid::Uuid::nil()
+    }
+}
+
+#[test]
+fn a_clock_that_panics_when_a_checkpoint_is_remembered() {
+    let directory = tempfile::tempdir().unwrap();
+    for durability in [metier_journal::Durability::Full, metier_journal::Durability::Batched] {
+        let mut options = Options::new(Arc::new(Broken));
+        options.durability = durability;
+        options.remember = Some(directory.path().join("checkpoint.json"));
+        let place = Place::file(directory.path().join(format!("{durability:?}.db")));
+        let journal = Journal::open(&place, options).unwrap();
+        let source = Counting::new(1);
+        for number in 0..1100 {
+            // One of them brings the checkpoint; the answer is an error, and there is one.
+            let _ = journal.append(entry(&*source, "s", number));
+        }
+        let _ = journal.flush();
+        // Closing asks for the time as well.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(journal)));
+        let found = verify(&place, &[]).unwrap();
+        assert_eq!((found.damage, found.records), (None, 1102), "{durability:?}");
+    }
+}
+
+#[test]
+fn a_journal_that_is_removed_while_it_is_written_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = crate::common::open(directory.path());
+    let source = Counting::new(1);
+    journal.append(entry(&*source, "s", 0)).unwrap();
+    std::fs::remove_file(directory.path().join("journal.db")).unwrap();
+    let error = journal.append(entry(&*source, "s", 1)).unwrap_err();
+    assert!(error.to_string().contains("removed or replaced"), "{error}");
+    drop(journal);
+    // Nor is a new one begun in its place without a word.
+    let error = Journal::open(&place(directory.path()), Options::new(Counting::new(0))).unwrap_err();
+    assert!(error.code() == "journal-damaged" && error.to_string().contains("-lock"), "{error}");
+}
+
+/// What is somebody else's stays as it is; what is written beside a journal is no other file by another name.
+#[test]
+fn files_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    rusqlite::Connection::open(path("other.db")).unwrap().execute_batch("CREATE TABLE x(y)").unwrap();
+    let before = std::fs::read(path("other.db")).unwrap();
+    Journal::open(&Place::file(path("other.db")), Options::new(Counting::new(0))).unwrap_err();
+    assert!(before == std::fs::read(path("other.db")).unwrap());
+    assert!(!path("other.db-reserve").exists());
+    for ending in ["-lock", "-reserve"] {
+        std::fs::write(path("victim"), "mine").unwrap();
+        std::os::unix::fs::symlink(path("victim"), path(&format!("k.db{ending}"))).unwrap();
+        Journal::open(&Place::file(path("k.db")), Options::new(Counting::new(0))).unwrap_err();
+        assert_eq!(std::fs::read_to_string(path("victim")).unwrap(), "mine", "{ending}");
+        std::fs::remove_file(path(&format!("k.db{ending}"))).unwrap();
+    }
+    // Killed before anything was made.
+    std::fs::write(path("empty.db"), "").unwrap();
+    assert_eq!(Reader::open(&Place::file(path("empty.db"))).unwrap_err().code(), "journal-not-found");
+    Journal::open(&Place::file(path("empty.db")), Options::new(Counting::new(0))).unwrap();
+}
+
+#[test]
+fn what_nobody_could_read_back_is_refused() {
+    use metier_journal::{Context, Entry};
+    let nested = |depth: usize| (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    let entry = |data: serde_json::Value| {
+        Entry::of_value(
+            &*Counting::new(1),
+            &Context::default(),
+            serde_json::json!({ "kind": "x", "data": data }),
+        )
+    };
+    for (data, is_taken) in [
+        (nested(90), true),
+        (nested(130), false),
+        (serde_json::json!(1.5), false),
+        (serde_json::json!(1_u64 << 53), false),
+        (serde_json::json!("x".repeat(300_000)), false),
+    ] {
+        assert_eq!(entry(data).is_ok(), is_taken);
+    }
+}

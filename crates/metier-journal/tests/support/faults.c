@@ -79,7 +79,6 @@ DOING(fdatasync, (int descriptor), is_descriptor_below(descriptor), descriptor)
 DOING(ftruncate, (int descriptor, off_t length), is_descriptor_below(descriptor), descriptor, length)
 DOING(ftruncate64, (int descriptor, off64_t length), is_descriptor_below(descriptor), descriptor, length)
 DOING(unlink, (const char *path), is_below(path), path)
-DOING(rename, (const char *from, const char *to), is_below(to), from, to)
 
 __attribute__((destructor)) static void report(void) {
   const char *log = getenv("METIER_FAULT_LOG");

@@ -40,6 +40,11 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(sequence) = args.record {
         let message = || NotFoundError(format!("there is no record {sequence} in {place}"));
         let proof = reader.prove_inclusion(sequence, now())?.ok_or_else(message)?;
+        // Somebody may have added to the journal while it was read.
+        anyhow::ensure!(
+            proof.holds(),
+            "record {sequence} cannot be proven: try again, or see `metier audit verify`"
+        );
         output.json_lines(&proof)?;
         return Ok(Exit::Done);
     }

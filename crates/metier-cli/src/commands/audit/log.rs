@@ -1,6 +1,8 @@
 //! `metier audit log`: the records, one a line.
 
-use metier_journal::{Reader, Record};
+use std::ops::ControlFlow;
+
+use metier_journal::{Query, Reader, Record};
 use serde_json::Value;
 
 use super::{JournalArgs, QueryArgs};
@@ -41,29 +43,58 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
     let query = args.query.query((!args.all).then_some(args.limit))?;
     let mut reader = Reader::open(&args.journal.place(&environment, output)?)?;
-    let (records, size) = (reader.query(&query)?, reader.size()?);
+    let size = reader.size()?;
+    // Nobody needs to have all of them in memory.
+    if args.all {
+        return every(args, &query, size, &mut reader, output);
+    }
+    let records = reader.query(&query)?;
     if args.json {
         records.iter().try_for_each(|record| output.json_lines(record))?;
         return Ok(Exit::Done);
     }
     let digits = records.last().map_or(1, |last| last.sequence.to_string().len());
-    let kinds = records.iter().map(|record| kind(record).len()).max().unwrap_or(0).min(28);
+    let kinds = records.iter().map(|record| kind(record).len()).max().unwrap_or(0).min(WIDEST);
     for record in &records {
-        // Seconds are enough to read; `--json` has all of it.
-        let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
-        let session = record.session.as_deref().map_or_else(|| "-".to_owned(), short);
-        let line = format!(
-            "{:>digits$}  {time}  {}  {}  {}",
-            record.sequence,
-            pad(&session, 8),
-            pad(&one_line(kind(record)), kinds),
-            describe(&record.event)
-        );
-        output.line(fit(line.trim_end(), width()))?;
+        output.line(row(record, digits, kinds))?;
     }
     let shown = counted(records.len(), "record");
     output.summary(format_args!("{shown} of {size}"))?;
     Ok(Exit::Done)
+}
+
+fn every(
+    args: &Args,
+    query: &Query,
+    size: u64,
+    reader: &mut Reader,
+    output: &mut Output,
+) -> anyhow::Result<Exit> {
+    let (digits, mut count, mut printed) = (size.to_string().len(), 0, Ok(()));
+    reader.each_matching(query, |record| {
+        count += 1;
+        printed =
+            if args.json { output.json_lines(&record) } else { output.line(row(&record, digits, WIDEST)) };
+        if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    printed?;
+    if !args.json {
+        output.summary(format_args!("{} of {size}", counted(count, "record")))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The longest kind is cut off after so many columns.
+const WIDEST: usize = 28;
+
+fn row(record: &Record, digits: usize, kinds: usize) -> String {
+    // Seconds are enough to read; `--json` has all of it.
+    let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
+    let session = record.session.as_deref().map_or_else(|| "-".to_owned(), short);
+    let (kind, what) = (pad(&one_line(kind(record)), kinds), describe(&record.event));
+    let line =
+        format!("{:>digits$}  {}Z  {}  {kind}  {what}", record.sequence, one_line(&time), pad(&session, 8));
+    fit(line.trim_end(), width())
 }
 
 fn kind(record: &Record) -> &str {

@@ -1,7 +1,7 @@
 //! `metier audit verify`: is it still what was written?
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -55,22 +55,41 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
     let mut since = args.since.iter().map(|path| Checkpoint::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut unusable = None;
     if let Some(path) = &args.proof {
         return check_proof(path, &since, args.json, output);
     }
     let verification = match &args.file {
         Some(path) => {
             let read = || format!("cannot read {}", path.display());
+            refuse_database(path)?;
             verify_export(&mut BufReader::new(File::open(path).with_context(read)?), &since)
                 .with_context(read)?
         }
         None => {
             let place = args.journal.place(&environment, output)?;
-            since.extend(recording::last_checkpoint(&environment, &place)?);
+            match recording::last_checkpoint(&environment, &place) {
+                Ok(checkpoint) => since.extend(checkpoint),
+                Err(error) => unusable = Some(error),
+            }
             verify(&place, &since)?
         }
     };
-    report(&verification, args.json, output)
+    let exit = report(&verification, args.json, output)?;
+    let Some(error) = unusable else { return Ok(exit) };
+    output.error(&format!(
+        "nothing was compared with the remembered checkpoint: {error:#}; if the journal is whole, remove it"
+    ));
+    Ok(Exit::Findings)
+}
+
+/// Whoever gives the journal itself means `--journal`.
+fn refuse_database(path: &Path) -> anyhow::Result<()> {
+    let mut begin = [0; 15];
+    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok();
+    let path = path.display();
+    let message = format!("{path} is a journal, not an export: use `metier audit verify --journal {path}`");
+    if is_read && begin == *b"SQLite format 3" { Err(UsageError(message).into()) } else { Ok(()) }
 }
 
 fn report(found: &Verification, as_json: bool, output: &mut Output) -> anyhow::Result<Exit> {
