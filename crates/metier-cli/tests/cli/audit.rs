@@ -111,7 +111,10 @@ fn verify() {
     let output = approve(&place, "--yes");
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("nothing is added to the journal") && error.contains("checkpoints/"), "{error}");
+    assert!(
+        error.contains("nothing is added to the journal") && error.contains("journal.db-lock"),
+        "{error}"
+    );
 }
 
 #[test]
