@@ -100,18 +100,20 @@ impl Owners {
 /// A user namespace in which `owner` stands for the script's user. It needs a process to be made, and none to stay.
 fn owner_namespace(owner: (u32, u32), identity: Identity) -> io::Result<OwnedFd> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // A signal at the parent's death could be asked for too late; the end of a pipe is not missed.
+    let (held, holder) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     match sys::fork()? {
         Fork::Child => {
-            let tied = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-            let done = tied.map_err(io::Error::from).and_then(|()| sys::unshare(UnshareFlags::NEWUSER));
+            drop(holder);
+            let done = sys::unshare(UnshareFlags::NEWUSER);
             if done.and_then(|()| File::from(writer).write_all(b".")).is_ok() {
-                // Until it is killed, or its parent is.
-                rustix::event::pause();
+                // Until it is killed, or its parent has ended, however early.
+                let _ = File::from(held).read(&mut [0]);
             }
             sys::leave(1)
         }
         Fork::Parent(child) => {
-            drop(writer);
+            drop((writer, held));
             let namespace = File::from(reader).read_exact(&mut [0]).and_then(|()| {
                 let of = |file: &str| format!("/proc/{}/{file}", child.as_raw_nonzero());
                 std::fs::write(of("uid_map"), format!("{} {} 1", owner.0, identity.outer.0))?;
@@ -120,6 +122,7 @@ fn owner_namespace(owner: (u32, u32), identity: Identity) -> io::Result<OwnedFd>
             });
             let _ = rustix::process::kill_process(child, Signal::KILL);
             let _ = rustix::process::waitpid(Some(child), WaitOptions::empty());
+            drop(holder);
             namespace
         }
     }
