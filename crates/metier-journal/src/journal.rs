@@ -194,6 +194,8 @@ pub(crate) struct Shared {
 struct Group {
     waiting: VecDeque<(Entry, Arc<Turn>)>,
     is_led: bool,
+    /// How many were written together last.
+    last: usize,
 }
 
 /// One who waits.
@@ -246,9 +248,29 @@ impl Shared {
         turn.wait().unwrap_or_else(|| Err(panicked()))
     }
 
+    /// All that wait. Those who were just answered are given a moment to come back: a step costs the same for one and for many.
+    fn gather(&self) -> VecDeque<(Entry, Arc<Turn>)> {
+        let mut group = lock(&self.group);
+        let expected = group.last;
+        for _ in 1..expected {
+            let before = group.waiting.len();
+            if before >= expected {
+                break;
+            }
+            drop(group);
+            std::thread::yield_now();
+            group = lock(&self.group);
+            if group.waiting.len() == before {
+                break;
+            }
+        }
+        group.last = group.waiting.len();
+        std::mem::take(&mut group.waiting)
+    }
+
     /// Writes for all that wait, gives each its answer, and lets the next lead.
     fn lead(&self) {
-        let (entries, turns): (Vec<Entry>, Vec<Arc<Turn>>) = lock(&self.group).waiting.drain(..).unzip();
+        let (entries, turns): (Vec<Entry>, Vec<Arc<Turn>>) = self.gather().into_iter().unzip();
         // What the host brings in, its clock and its observer, may panic: others are not kept waiting for it.
         let write = |entries: &[Entry]| {
             catch_unwind(AssertUnwindSafe(|| self.write_all(entries))).unwrap_or_else(|_| Err(panicked()))
@@ -265,15 +287,14 @@ impl Shared {
             }
             Err(error) => vec![Err(error); entries.len()],
         };
-        {
-            let mut group = lock(&self.group);
-            match group.waiting.front() {
-                Some((_, next)) => next.set(State::Lead),
-                None => group.is_led = false,
-            }
-        }
+        // First the answers, so that those who come back are among the next.
         for (turn, result) in turns.iter().zip(results) {
             turn.set(State::Done(result));
+        }
+        let mut group = lock(&self.group);
+        match group.waiting.front() {
+            Some((_, next)) => next.set(State::Lead),
+            None => group.is_led = false,
         }
     }
 
