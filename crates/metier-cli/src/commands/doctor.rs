@@ -36,13 +36,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     skills.save(output)?;
     let problems = skills.catalog.problems();
     let protections = metier_sandbox::probe(&Local::new());
+    let journal = look(&skills.config.recording);
+    let is_recorded = journal.as_ref().is_none_or(|(_, size)| size.is_ok());
     if args.json {
         let roots: Vec<Value> = skills.catalog.roots().iter().map(root_json).collect();
         let directory = skills.cache("catalog").map(|path| path.to_string_lossy().into_owned());
         output.json(&json!({
             "roots": roots,
             "index": { "directory": directory },
-            "journal": journal_json(&skills.config.recording),
+            "journal": journal_json(journal),
             "problems": problems,
             "sandbox": match &protections {
                 Ok(found) => Value::Array(found.iter().map(protection_json).collect()),
@@ -57,14 +59,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             Some(directory) => output.row("index", &directory.to_string_lossy())?,
             None => output.row("index", "none: every skill is read each time")?,
         }
-        output.row("journal", &journal(&skills.config.recording))?;
+        output.row("journal", &describe_journal(journal))?;
         sandbox(&protections, output)?;
         for problem in problems {
             let (path, message) = (problem.path.to_string_lossy(), &problem.message);
             output.row("problem", &one_line(&format!("{path}: {}: {message}", problem.code)))?;
         }
         let missing = protections.as_ref().map_or(1, |found| found.missing().count());
-        let is_recorded = look(&skills.config.recording).is_none_or(|(_, size)| size.is_ok());
         let what = match (problems.len(), missing) {
             _ if !is_recorded => "the journal cannot be read".to_owned(),
             (0, 0) => "all is well".to_owned(),
@@ -73,12 +74,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         };
         output.summary(what)?;
     }
-    let is_recorded = look(&skills.config.recording).is_none_or(|(_, size)| size.is_ok());
     Ok(if problems.is_empty() && is_recorded { Exit::Done } else { Exit::Findings })
 }
 
-/// Where it is, and how many records are in it; none yet, if there is nothing.
-fn look(recording: &Recording) -> Option<(String, Result<u64, JournalError>)> {
+/// Where a journal is, and how many records are in it.
+type Journal = (String, Result<u64, JournalError>);
+
+/// The journal of the settings; without records, if there is nothing yet.
+fn look(recording: &Recording) -> Option<Journal> {
     let place = recording.journal.value.as_ref()?;
     let size = match Reader::open(place).and_then(|mut reader| reader.size()) {
         Err(JournalError::NotFound { .. }) => Ok(0),
@@ -87,8 +90,8 @@ fn look(recording: &Recording) -> Option<(String, Result<u64, JournalError>)> {
     Some((place.to_string(), size))
 }
 
-fn journal(recording: &Recording) -> String {
-    match look(recording) {
+fn describe_journal(journal: Option<Journal>) -> String {
+    match journal {
         None => "none: there is no home directory to keep it in".to_owned(),
         Some((place, Ok(size))) => {
             format!("{place} ({})", counted(usize::try_from(size).unwrap_or(usize::MAX), "record"))
@@ -97,8 +100,8 @@ fn journal(recording: &Recording) -> String {
     }
 }
 
-fn journal_json(recording: &Recording) -> Value {
-    match look(recording) {
+fn journal_json(journal: Option<Journal>) -> Value {
+    match journal {
         None => Value::Null,
         Some((place, Ok(size))) => json!({ "place": place, "records": size }),
         Some((place, Err(error))) => {

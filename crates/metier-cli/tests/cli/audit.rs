@@ -173,6 +173,14 @@ fn export_checkpoint_and_proofs() {
         let (code, out, _) = run(&place, &["audit", "verify", "--proof", "q.json"]);
         assert!(code == Some(1) && out.starts_with("NOT proven"), "{out}");
     }
+    // From a pipe, whose first bytes can be had only once; and the journal itself, which is no export.
+    let journal = place.path().join("me/.local/state/metier/journal.db");
+    let piped = format!("cat j.jsonl | {} audit verify /dev/stdin", env!("CARGO_BIN_EXE_metier"));
+    let output =
+        std::process::Command::new("sh").args(["-c", &piped]).current_dir(place.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let (code, _, error) = run(&place, &["audit", "verify", journal.to_str().unwrap()]);
+    assert!(code == Some(2) && error.contains("--journal"), "{error}");
     place.write("wrong.json", "{}");
     assert_transcript!(
         "audit no proof",

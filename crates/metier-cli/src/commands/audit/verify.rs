@@ -1,7 +1,7 @@
 //! `metier audit verify`: is it still what was written?
 
 use std::fs::File;
-use std::io::{BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -62,9 +62,15 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let verification = match &args.file {
         Some(path) => {
             let read = || format!("cannot read {}", path.display());
-            refuse_database(path)?;
-            verify_export(&mut BufReader::new(File::open(path).with_context(read)?), &since)
-                .with_context(read)?
+            let mut lines = BufReader::new(File::open(path).with_context(read)?);
+            // Looked at and not taken: it may be a pipe.
+            if lines.fill_buf().with_context(read)?.starts_with(b"SQLite format 3") {
+                let path = path.display();
+                let message =
+                    format!("{path} is a journal, not an export: use `metier audit verify --journal {path}`");
+                return Err(UsageError(message).into());
+            }
+            verify_export(&mut lines, &since).with_context(read)?
         }
         None => {
             let place = args.journal.place(&environment, output)?;
@@ -81,15 +87,6 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         "nothing was compared with the remembered checkpoint: {error:#}; if the journal is whole, remove it"
     ));
     Ok(Exit::Findings)
-}
-
-/// Whoever gives the journal itself means `--journal`.
-fn refuse_database(path: &Path) -> anyhow::Result<()> {
-    let mut begin = [0; 15];
-    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok();
-    let path = path.display();
-    let message = format!("{path} is a journal, not an export: use `metier audit verify --journal {path}`");
-    if is_read && begin == *b"SQLite format 3" { Err(UsageError(message).into()) } else { Ok(()) }
 }
 
 fn report(found: &Verification, as_json: bool, output: &mut Output) -> anyhow::Result<Exit> {
