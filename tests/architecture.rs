@@ -15,6 +15,8 @@ const LIFE: &[&str] = &[
     "metier-policy",
     "metier-sandbox",
     "metier-journal",
+    "metier-store",
+    "metier-session",
     "metier-prompt",
     "metier-cli",
     "metier-bench",

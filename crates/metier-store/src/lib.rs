@@ -1,0 +1,1 @@
+//! Skills that stay what they were: every file by its digest.
