@@ -109,6 +109,9 @@ pub enum Event {
         path: String,
         /// What was handed out.
         content: Content,
+        /// Which part of it, where it was not all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        range: Option<ByteRange>,
         /// What it costs.
         tokens: u64,
         /// How long it took.
@@ -195,6 +198,31 @@ pub enum Event {
         /// The roots of the full trees that it is made of, the largest first.
         nodes: Vec<Digest>,
     },
+}
+
+impl Event {
+    /// The skill that it is about, where it is about one.
+    pub fn skill(&self) -> Option<&str> {
+        match self {
+            Self::SkillDiscovered { name, .. }
+            | Self::SkillActivated { name, .. }
+            | Self::SkillActivationFailed { name, .. }
+            | Self::SkillResourceRead { name, .. }
+            | Self::SkillApproval { name, .. }
+            | Self::SkillDeactivated { name } => Some(name),
+            Self::SkillScriptExecuted(run) => Some(&run.name),
+            _ => None,
+        }
+    }
+}
+
+/// Some bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByteRange {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many they are.
+    pub length: u64,
 }
 
 /// Who asked for a skill.

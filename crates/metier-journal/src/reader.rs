@@ -81,6 +81,14 @@ impl Reader {
         })
     }
 
+    /// The same, as a store holds them.
+    pub fn each_row_matching<F>(&mut self, query: &Query, mut take: F) -> Result<(), JournalError>
+    where
+        F: FnMut(&Row<'_>) -> ControlFlow<()>,
+    {
+        self.each(|row, _| if query.matches(row) { take(row) } else { ControlFlow::Continue(()) })
+    }
+
     /// What was used how often, of the records that match.
     pub fn stats(&mut self, query: &Query) -> Result<Stats, JournalError> {
         let mut stats = Stats::default();

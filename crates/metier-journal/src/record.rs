@@ -149,6 +149,11 @@ impl Entry {
     pub const fn id(&self) -> Uuid {
         self.id
     }
+
+    /// When it happened.
+    pub const fn time(&self) -> Time {
+        self.time
+    }
 }
 
 fn refused<S: Into<String>>(reason: S) -> JournalError {

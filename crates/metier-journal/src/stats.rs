@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::event::{Answer, Event, ScriptOutcome};
 use crate::record::Row;
@@ -24,7 +24,8 @@ pub struct Stats {
 }
 
 /// How a skill was used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct SkillStats {
     /// How often its body was handed out.
@@ -65,29 +66,16 @@ impl Stats {
         }
         *self.kinds.entry(row.kind()).or_default() += 1;
         let Some(event) = row.to_event() else { return };
-        let Some(name) = name_of(&event) else { return };
+        let Some(name) = event.skill() else { return };
         let skill = self.skills.entry(name.to_owned()).or_default();
         skill.last = skill.last.take().max(Some(row.time.to_owned()));
         skill.add(&event);
     }
 }
 
-/// The skill that an event is about.
-fn name_of(event: &Event) -> Option<&str> {
-    match event {
-        Event::SkillDiscovered { name, .. }
-        | Event::SkillActivated { name, .. }
-        | Event::SkillActivationFailed { name, .. }
-        | Event::SkillResourceRead { name, .. }
-        | Event::SkillApproval { name, .. }
-        | Event::SkillDeactivated { name } => Some(name),
-        Event::SkillScriptExecuted(run) => Some(&run.name),
-        _ => None,
-    }
-}
-
 impl SkillStats {
-    fn add(&mut self, event: &Event) {
+    /// Counts what happened.
+    pub fn add(&mut self, event: &Event) {
         match event {
             Event::SkillDiscovered { tokens, .. } => self.catalogue_tokens += tokens,
             Event::SkillActivated { tokens, .. } => {

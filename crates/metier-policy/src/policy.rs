@@ -27,7 +27,9 @@ pub struct Policy {
 pub struct Settled {
     /// What happens.
     pub decision: Decision,
-    /// Answers that were given and are to be kept.
+    /// Answers that were given just now.
+    pub answered: Vec<Approval>,
+    /// Those of them that are to be kept.
     pub recorded: Vec<Approval>,
     /// Kept answers that held once, and are used up.
     pub used: Vec<Approval>,
@@ -132,17 +134,16 @@ impl Policy {
         approvals: &mut Approvals,
         approver: &mut dyn Approver,
     ) -> Settled {
-        let mut recorded = Vec::new();
-        let mut answers = Vec::new();
+        let (mut answered, mut recorded) = (Vec::new(), Vec::new());
         for access in self.open(request, session, approvals) {
             let reason = self.decide_access(request, access).reason;
             let Some(approval) = ask(request, access, &reason, approver) else {
                 let reason = format!("{reason}, and there is nobody to ask");
-                return Settled { decision: nobody(reason), recorded, used: Vec::new() };
+                return Settled { decision: nobody(reason), answered, recorded, used: Vec::new() };
             };
-            // It holds now, however long it is kept; what holds once is not kept at all.
-            answers.push(Approval { lifetime: Lifetime::Once, ..approval.clone() });
+            answered.push(approval.clone());
             let is_granted = approval.granted;
+            // What holds once is not kept at all.
             if approval.lifetime != Lifetime::Once {
                 approvals.record(approval.clone());
                 recorded.push(approval);
@@ -152,15 +153,16 @@ impl Policy {
             }
         }
         let mut known = approvals.clone();
-        for answer in answers {
-            known.record(answer);
+        for answer in &answered {
+            // It holds now, however long it is kept.
+            known.record(Approval { lifetime: Lifetime::Once, ..answer.clone() });
         }
         let mut decision = self.recall(request, session, &known);
         if decision.verdict == Verdict::Ask {
             decision = nobody(format!("{}, and there is nobody to ask", decision.reason));
         }
         let used = self.spend(request, session, approvals, decision.verdict);
-        Settled { decision, recorded, used }
+        Settled { decision, answered, recorded, used }
     }
 
     /// What held once is used up by what really happens.

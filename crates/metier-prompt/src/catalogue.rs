@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use metier_skill::{escape_xml, tokens};
+
 /// One skill as a model sees it before it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed<'a> {
@@ -54,11 +56,6 @@ pub struct Rendered {
     pub shortened: usize,
     /// How many skills were left out.
     pub omitted: usize,
-}
-
-/// How many tokens some bytes of text are, roughly: good enough to compare and to keep a budget with.
-pub const fn tokens(bytes: usize) -> usize {
-    bytes.div_ceil(4)
 }
 
 /// Descriptions are not cut below this many bytes; rather are skills left out.
@@ -197,12 +194,12 @@ impl<'a> Catalogue<'a> {
         // Writing to a string cannot fail.
         match self.format {
             Format::Xml => {
-                let _ = write!(item, "<skill>\n<name>{}</name>\n", xml(skill.name));
+                let _ = write!(item, "<skill>\n<name>{}</name>\n", escape_xml(skill.name));
                 if let Some(description) = description {
-                    let _ = writeln!(item, "<description>{}</description>", xml(&description));
+                    let _ = writeln!(item, "<description>{}</description>", escape_xml(&description));
                 }
                 if let Some(location) = skill.location {
-                    let _ = writeln!(item, "<location>{}</location>", xml(location));
+                    let _ = writeln!(item, "<location>{}</location>", escape_xml(location));
                 }
                 item.push_str("</skill>\n");
             }
@@ -240,31 +237,6 @@ fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     let kept = &text[..end];
     let word_end = kept.rfind(char::is_whitespace).unwrap_or(end);
     format!("{}…", kept[..word_end].trim_end()).into()
-}
-
-/// Text inside an XML element. Characters that XML cannot have are made visible.
-fn xml(text: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'') && is_xml(c);
-    if text.chars().all(is_plain) {
-        return text.into();
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            c if is_xml(c) => escaped.push(c),
-            _ => escaped.push('\u{fffd}'),
-        }
-    }
-    escaped.into()
-}
-
-fn is_xml(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// Text on one line of markdown.

@@ -5,4 +5,4 @@
 
 mod catalogue;
 
-pub use catalogue::{Catalogue, Format, Listed, Rendered, tokens};
+pub use catalogue::{Catalogue, Format, Listed, Rendered};

@@ -1,3 +1,38 @@
 //! One agent conversation, where catalog, policy, sandbox, journal and store meet.
+//!
+//! A [`Session`] activates skills, hands out their files, runs their scripts and decides about calls to tools. What it hands
+//! out or runs are the very bytes whose digest it records: a skill is known by the digest of its whole content from its first
+//! use on, and what has changed since is an error that says so. What cannot be recorded is not done.
+//!
+//! [`replay`] proves later that what was recorded could have happened.
+//!
+//! *Architecture invariant:* no rule about what may be done lives here; the policy has them all. The clock, ids, directories
+//! and who is asked come from outside.
 
+mod activate;
+mod approvals;
+mod budget;
+mod bus;
+mod content;
+mod error;
+mod held;
 mod mutation;
+mod replay;
+mod resource;
+mod script;
+mod session;
+mod source;
+mod state;
+mod tool_call;
+
+pub use activate::{Activation, approval_event};
+pub use approvals::{ApprovalStore, KeptApproval};
+pub use budget::{Breach, Budget, Usage};
+pub use bus::{Emitted, Handled, HandlerFailure};
+pub use error::{PathProblem, SessionError};
+pub use held::Held;
+pub use replay::{Divergence, Replayed, replay};
+pub use resource::{Part, Resource};
+pub use script::{FinishedScript, PreparedScript, ScriptCall, ScriptReport};
+pub use session::{Recording, Session, SessionOptions};
+pub use tool_call::{ToolContext, follow_links};

@@ -1,1 +1,4 @@
 //! Changes to protected documents.
+
+/// Placeholder until the gateway is merged.
+pub trait MutationGateway: Send + Sync {}

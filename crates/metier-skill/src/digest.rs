@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::SkillError;
-use crate::tree::{SkipReason, Tree};
+use crate::manifest::{Manifest, ManifestFile};
+use crate::tree::Tree;
 
 /// `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,21 +45,14 @@ impl Digest {
 /// path with `/` between the parts, and a zero byte. Links, special files and version-control directories
 /// are left out; what cannot be read is an error. A single-file skill counts as a directory that holds it as `SKILL.md`.
 pub fn tree_digest(tree: &Tree) -> Result<Digest, SkillError> {
-    if let Some(skipped) = tree.skipped.iter().find(|skipped| skipped.reason == SkipReason::Unreadable) {
-        let source = std::io::ErrorKind::PermissionDenied.into();
-        return Err(SkillError::Io { path: tree.root.join(&skipped.path), source });
-    }
-    let mut hash = Sha256::new_with_prefix(b"metier-tree-1\0");
+    tree.readable()?;
     let mut buffer = vec![0; 64 << 10];
-    for file in &tree.files {
+    let files = tree.files.iter().map(|file| {
         let content = hash_file(&mut tree.open(file)?, &mut buffer)
             .map_err(|source| SkillError::Io { path: tree.path_of(file), source })?;
-        hash.update(content.hex());
-        hash.update(if file.executable { b" x " } else { b" - " });
-        hash.update(file.path_bytes());
-        hash.update([0]);
-    }
-    Ok(Digest(hash.finalize().into()))
+        Ok(ManifestFile::new(&file.path, file.executable, content))
+    });
+    Ok(Manifest::new(files.collect::<Result<_, SkillError>>()?).digest())
 }
 
 fn hash_file(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<Digest> {

@@ -44,6 +44,23 @@ pub(crate) fn take_apart(text: &str, rules: &Rules, findings: &mut Findings<'_>)
     Document { frontmatter, body: Some(body), is_bare: false }
 }
 
+/// Where the body begins, if there is frontmatter before it.
+pub(crate) fn body_start(text: &str) -> Option<usize> {
+    let start = if text.starts_with(BOM) { BOM.len() } else { 0 };
+    let (first, mut next) = line(text, start);
+    if !is_fence(first) {
+        return None;
+    }
+    while next < text.len() {
+        let (content, after) = line(text, next);
+        if is_fence(content) {
+            return Some(after);
+        }
+        next = after;
+    }
+    None
+}
+
 struct Fences {
     inside: Option<Span>,
     body: Option<Span>,

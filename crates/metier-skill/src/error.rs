@@ -31,6 +31,12 @@ pub enum SkillError {
         /// What there is too much of, with the limit.
         what: String,
     },
+    /// A file was replaced or removed while the skill was being read.
+    #[error("{} changes while the skill is being read; try again", path.display())]
+    Changing {
+        /// The file.
+        path: PathBuf,
+    },
     /// A word that is no tier.
     #[error("`{text}` is no tier; use builtin, org, user or third_party")]
     UnknownTier {
@@ -60,6 +66,7 @@ impl SkillError {
             Self::NotFound { .. } => "skill-not-found",
             Self::Validation { .. } => "skill-validation",
             Self::Limit { .. } => "skill-limit",
+            Self::Changing { .. } => "skill-changing",
             Self::UnknownTier { .. } => "skill-tier",
             Self::UnknownDigest { .. } => "skill-digest",
             Self::Io { .. } => "skill-io",

@@ -8,6 +8,15 @@ use crate::document::{self, Document};
 use crate::value::Value;
 use crate::{Body, Code, Diagnostic, Rules, Skill, SkillName, Span, fields, lint};
 
+/// The markdown after the frontmatter, where nothing else of the file is wanted; all of it where there is none.
+///
+/// ```
+/// assert_eq!(metier_skill::body_of("---\nname: x\n---\nDo it.\n"), "Do it.\n");
+/// ```
+pub fn body_of(text: &str) -> &str {
+    document::body_start(text).and_then(|start| text.get(start..)).unwrap_or(text)
+}
+
 /// Where the bytes of a skill come from, as far as the rules care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {

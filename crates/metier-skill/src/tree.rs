@@ -134,6 +134,15 @@ impl Tree {
         Err(SkillError::Limit { path: self.root.clone(), what })
     }
 
+    /// An error if something of the skill cannot be read, so that nothing whole can be said of it.
+    pub(crate) fn readable(&self) -> Result<(), SkillError> {
+        let unreadable = self.skipped.iter().find(|skipped| skipped.reason == SkipReason::Unreadable);
+        unreadable.map_or(Ok(()), |skipped| {
+            let source = io::ErrorKind::PermissionDenied.into();
+            Err(SkillError::Io { path: self.root.join(&skipped.path), source })
+        })
+    }
+
     /// Where a file's content is.
     pub fn path_of(&self, file: &TreeFile) -> PathBuf {
         file.source.clone().unwrap_or_else(|| self.root.join(&file.path))

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use metier_catalog::{Compatibility, Entry, ThisMachine, compatibility, read_requires};
-use metier_prompt::tokens;
 use metier_skill::{
-    Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tree_digest,
+    Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tokens, tree_digest,
 };
 use serde_json::{Map, Value, json};
 

@@ -137,7 +137,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
         Event::SkillActivationFailed { name, trigger, code } => {
             Some(Shape { error: Some(code.clone()), ..activation(name, *trigger) })
         }
-        Event::SkillResourceRead { name, tree_digest, path, content, tokens, duration_us } => {
+        Event::SkillResourceRead { name, tree_digest, path, content, tokens, duration_us, range: _ } => {
             let attributes = Attributes::default()
                 .text(names::SKILL_NAME, name)
                 .digest(names::SKILL_DIGEST, tree_digest)

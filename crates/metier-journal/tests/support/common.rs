@@ -67,6 +67,7 @@ pub(crate) fn event(number: u64) -> Event {
             tree_digest: digest,
             path: "references/forms.md".to_owned(),
             content: content("a form"),
+            range: None,
             tokens: 3,
             duration_us: 90,
         },

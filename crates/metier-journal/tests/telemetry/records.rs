@@ -80,6 +80,7 @@ fn skill_events() -> Vec<Event> {
             tree_digest,
             path: "reference/forms.md".to_owned(),
             content: privacy.content(own.as_bytes()),
+            range: None,
             tokens: 300,
             duration_us: 250,
         },

@@ -1,0 +1,261 @@
+//! Handing out a skill's instructions.
+
+use metier_catalog::{Entry, Status, compatibility};
+use metier_journal::{Answer, Event, Trigger};
+use metier_policy::{Action, Approval, Approvals, Decision, Lifetime, Request};
+use metier_skill::{Digest, Tier, tokens};
+
+use crate::error::SessionError;
+use crate::held::{Fresh, Held};
+use crate::session::{Session, shortened};
+use crate::source::{KeepError, Source};
+
+/// A skill that was activated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Activation {
+    /// Its id in the catalog.
+    pub skill_id: String,
+    /// Its name.
+    pub name: String,
+    /// How far it is trusted.
+    pub tier: Tier,
+    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
+    pub content: String,
+    /// Of the bytes of `SKILL.md` that the body is from.
+    pub skill_md_digest: Digest,
+    /// Of the whole skill.
+    pub tree_digest: Digest,
+    /// Whether it was active already, as the very same bytes.
+    pub already_active: bool,
+    /// Whether `SKILL.md` is another than when the catalog was made.
+    pub changed_since_scan: bool,
+    /// Other skills that it needs.
+    pub needs: Vec<String>,
+    /// What a person should know: what the machine lacks, rules that never match.
+    pub notes: Vec<String>,
+    /// What the content costs.
+    pub tokens: u64,
+}
+
+impl Session {
+    /// Hands out a skill's instructions, as they are on the disk now. What the model has already, as the very same bytes, is
+    /// not handed out again.
+    pub fn activate(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+        self.activate_or_say_why_not(name, trigger, false)
+    }
+
+    /// The same, and hands it out again where the model has it already.
+    pub fn reload(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+        self.activate_or_say_why_not(name, trigger, true)
+    }
+
+    /// A skill's rules no longer apply, and its content need not survive.
+    pub fn deactivate(&mut self, name: &str) -> Result<(), SessionError> {
+        let is_meant = |held: &&Held| held.is_active && (held.name == name || held.id == name);
+        let Some((id, name)) =
+            self.held.values().find(is_meant).map(|held| (held.id.clone(), held.name.clone()))
+        else {
+            return Err(SessionError::NotActive { name: shortened(name) });
+        };
+        self.record(&Event::SkillDeactivated { name })?;
+        self.held.remove(&id);
+        self.guard = None;
+        Ok(())
+    }
+
+    /// What every active skill handed out, to be given again to a model that has lost it.
+    pub fn contents(&self) -> impl Iterator<Item = (&Held, String)> {
+        self.active().map(|held| (held, held.content(self.options.resources_listed)))
+    }
+
+    fn activate_or_say_why_not(
+        &mut self,
+        name: &str,
+        trigger: Trigger,
+        force: bool,
+    ) -> Result<Activation, SessionError> {
+        let done = self.try_activate(name, trigger, force);
+        if let Err(error) = &done {
+            let (name, code) = (shortened(name), error.code().to_owned());
+            // Where not even that can be recorded, what went wrong first is what there is to say.
+            let _ = self.record(&Event::SkillActivationFailed { name, trigger, code });
+        }
+        done
+    }
+
+    fn try_activate(
+        &mut self,
+        name: &str,
+        trigger: Trigger,
+        force: bool,
+    ) -> Result<Activation, SessionError> {
+        self.check_budget()?;
+        let start = self.options.clock.now();
+        let entry = self.find(name)?;
+        Self::check_state(&entry, trigger)?;
+        let Fresh { mut held, is_changed } = self.read_skill(&entry, trigger)?;
+        let mut notes = self.compatibility_notes(&entry)?;
+        let request = Request::new(held.tier, &held.name, held.tree_digest, Action::Activate);
+        self.settle(&request)?;
+        if entry.facts.requires().is_some() {
+            held.needs = self.catalog.needs(entry.name()).into_iter().map(str::to_owned).collect();
+        }
+        let known = self.held.get(&held.id).filter(|known| known.is_active);
+        let is_same = known.is_some_and(|known| known.tree_digest == held.tree_digest);
+        if is_same && !force {
+            return Ok(already(held, is_changed, notes));
+        }
+        if held.has_rules() {
+            notes.extend(rule_notes(&held, self));
+        }
+        if is_changed {
+            let changed = vec![held.name.clone()];
+            self.record(&Event::SkillsChanged { added: Vec::new(), changed, removed: Vec::new() })?;
+        }
+        held.is_active = true;
+        let content = held.content(self.options.resources_listed);
+        let cost = tokens(content.len()) as u64;
+        self.record(&Event::SkillActivated {
+            skill_id: held.id.clone(),
+            name: held.name.clone(),
+            tier: held.tier,
+            skill_md_digest: held.skill_md_digest,
+            tree_digest: held.tree_digest,
+            trigger,
+            tokens: cost,
+            duration_us: self.since(start),
+        })?;
+        let activation = Activation { content, tokens: cost, ..already(held.clone(), is_changed, notes) };
+        self.held.insert(held.id.clone(), held);
+        self.guard = None;
+        Ok(Activation { already_active: false, ..activation })
+    }
+
+    /// Reads the skill of an entry now, whole, and keeps it where that is wanted.
+    pub(crate) fn read_skill(&self, entry: &Entry, trigger: Trigger) -> Result<Fresh, SessionError> {
+        let limits = &self.options.rules.limits;
+        let source = Source::open(&self.catalog, entry)?;
+        let captured = source.capture_settled(limits)?;
+        if let Some(store) = &self.options.store {
+            source.keep(&captured, limits, store).map_err(|error| match error {
+                KeepError::Skill(error) => SessionError::Skill(error),
+                KeepError::Store(error) => SessionError::Store(error),
+            })?;
+        }
+        Held::new(entry, captured, &self.options.rules, trigger)
+    }
+
+    /// The skill that a session uses under a name; read now where it is the first use.
+    pub(crate) fn hold(&mut self, name: &str) -> Result<(Entry, Held), SessionError> {
+        let entry = self.find(name)?;
+        if let Some(held) = self.held.get(&entry.id.to_string()) {
+            return Ok((entry, held.clone()));
+        }
+        Self::check_state(&entry, self.options.trigger)?;
+        let held = self.read_skill(&entry, self.options.trigger)?.held;
+        self.held.insert(held.id.clone(), held.clone());
+        Ok((entry, held))
+    }
+
+    /// Decides, asks where that must be, and keeps and records what was answered. Only what is allowed comes back.
+    pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Decision, SessionError> {
+        let decided = self.options.policy.decide(request);
+        // A no that a person has given holds whatever the tier allows, so that answers are looked at in any case.
+        let mut approvals = match &self.options.approvals {
+            Some(store) => store.read()?,
+            None => Approvals::default(),
+        };
+        if approvals.list().is_empty() && self.answers.list().is_empty() && decided.is_allowed() {
+            return Ok(decided);
+        }
+        for answer in self.answers.list() {
+            approvals.record(answer.clone());
+        }
+        let session = self.id().to_owned();
+        let settled =
+            self.options.policy.settle(request, Some(&session), &mut approvals, &mut *self.approver);
+        for approval in &settled.answered {
+            let answer = if approval.granted { Answer::Granted } else { Answer::Refused };
+            self.record(&approval_event(approval, answer))?;
+        }
+        for approval in settled.recorded {
+            match (&approval.lifetime, &self.options.approvals) {
+                (Lifetime::Session(_), _) | (_, None) => self.answers.record(approval),
+                (_, Some(store)) => drop(store.keep(&approval)?),
+            }
+        }
+        if !settled.decision.is_allowed() {
+            return Err(SessionError::Denied { decision: Box::new(settled.decision) });
+        }
+        // Whoever takes the file away has used it; of two who try, the other is too late.
+        if let Some(store) = &self.options.approvals {
+            settled.used.iter().try_for_each(|used| store.use_up(used))?;
+        }
+        Ok(settled.decision)
+    }
+
+    /// What this machine lacks of what a skill says that it needs.
+    fn compatibility_notes(&self, entry: &Entry) -> Result<Vec<String>, SessionError> {
+        let Some(machine) = &self.options.machine else { return Ok(Vec::new()) };
+        let facts = &entry.facts;
+        if facts.compatibility.is_none() && facts.metadata.is_empty() {
+            return Ok(Vec::new());
+        }
+        let metadata = facts.metadata.iter().map(|(key, value)| (&**key, &**value));
+        let found = compatibility(facts.compatibility.as_deref(), metadata, &**machine);
+        let unmet = found.requirements.iter().filter(|one| one.status == Status::Unmet);
+        let unmet: Vec<String> = unmet.map(|one| format!("{}: {}", one.text, one.reason)).collect();
+        if !unmet.is_empty() && self.options.require_compatible {
+            let (name, reason) = (entry.name().to_owned(), unmet.join("; "));
+            return Err(SessionError::Incompatible { name, reason });
+        }
+        Ok(unmet)
+    }
+}
+
+/// What there is to say of a skill that the model has.
+fn already(held: Held, changed_since_scan: bool, notes: Vec<String>) -> Activation {
+    let content = format!(
+        "The skill `{}` is active already, and has not changed. Go on with what you have.\n",
+        held.name
+    );
+    Activation {
+        tokens: tokens(content.len()) as u64,
+        skill_id: held.id,
+        name: held.name,
+        tier: held.tier,
+        content,
+        skill_md_digest: held.skill_md_digest,
+        tree_digest: held.tree_digest,
+        already_active: true,
+        changed_since_scan,
+        needs: held.needs,
+        notes,
+    }
+}
+
+/// What is the matter with the skill's rules about tools.
+fn rule_notes(held: &Held, session: &Session) -> Vec<String> {
+    let active = held.as_active(&session.options.places);
+    let allowed = active.allowed.iter().flat_map(metier_policy::Allowlist::notes);
+    let denied = active.denied.iter().flat_map(metier_policy::Denylist::notes);
+    allowed.chain(denied).map(|note| format!("`{}`: {}", note.rule, note.message)).collect()
+}
+
+/// An answer as it is recorded.
+pub fn approval_event(approval: &Approval, answer: Answer) -> Event {
+    Event::SkillApproval {
+        name: approval.skill.clone(),
+        tree_digest: approval.digest,
+        script: approval.script.clone(),
+        access: approval.access.as_str().to_owned(),
+        answer,
+        lifetime: match &approval.lifetime {
+            Lifetime::Once => "once",
+            Lifetime::Session(_) => "session",
+            _ => "digest",
+        }
+        .to_owned(),
+    }
+}

@@ -1,0 +1,158 @@
+//! What a session may spend: time and tokens.
+
+use std::collections::BTreeMap;
+
+use metier_journal::Time;
+use serde::{Deserialize, Serialize};
+
+/// The most that a session may use. What is not set has no limit; using exactly the limit is no breach.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// Until when.
+    pub deadline: Option<Time>,
+    /// Tokens that a model is given.
+    pub input: Option<u64>,
+    /// Tokens that it produces.
+    pub output: Option<u64>,
+    /// Both together.
+    pub total: Option<u64>,
+}
+
+/// Tokens that were used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Given to a model.
+    pub input: u64,
+    /// Produced by it.
+    pub output: u64,
+}
+
+impl Usage {
+    /// Both together.
+    pub const fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+/// A limit that was passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Breach {
+    /// Time.
+    #[error("the deadline was {deadline}, and it is {now}")]
+    Deadline {
+        /// Until when.
+        deadline: Time,
+        /// What time it is.
+        now: Time,
+    },
+    /// Input tokens.
+    #[error("{used} input tokens were used, of {limit}")]
+    Input {
+        /// At most.
+        limit: u64,
+        /// So far.
+        used: u64,
+    },
+    /// Output tokens.
+    #[error("{used} output tokens were used, of {limit}")]
+    Output {
+        /// At most.
+        limit: u64,
+        /// So far.
+        used: u64,
+    },
+    /// All tokens.
+    #[error("{used} tokens were used, of {limit}")]
+    Total {
+        /// At most.
+        limit: u64,
+        /// So far.
+        used: u64,
+    },
+}
+
+impl Breach {
+    /// A name that does not change.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Deadline { .. } => "budget-deadline",
+            Self::Input { .. } => "budget-input",
+            Self::Output { .. } => "budget-output",
+            Self::Total { .. } => "budget-total",
+        }
+    }
+}
+
+impl Budget {
+    /// The first limit that was passed: time, input, output, total.
+    pub fn check(&self, used: Usage, now: Time) -> Result<(), Breach> {
+        if let Some(deadline) = self.deadline.filter(|deadline| now > *deadline) {
+            return Err(Breach::Deadline { deadline, now });
+        }
+        let passed =
+            |limit: Option<u64>, used: u64| limit.filter(|limit| used > *limit).map(|limit| (limit, used));
+        if let Some((limit, used)) = passed(self.input, used.input) {
+            return Err(Breach::Input { limit, used });
+        }
+        if let Some((limit, used)) = passed(self.output, used.output) {
+            return Err(Breach::Output { limit, used });
+        }
+        match passed(self.total, used.total()) {
+            Some((limit, used)) => Err(Breach::Total { limit, used }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What was used, by evaluation: each says again and again how much it has used so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Spent(BTreeMap<String, Usage>);
+
+impl Spent {
+    /// What an evaluation has used so far. Reports that come late do not take anything back.
+    pub(crate) fn record(&mut self, evaluation: &str, so_far: Usage) {
+        let known = self.0.entry(evaluation.to_owned()).or_default();
+        known.input = known.input.max(so_far.input);
+        known.output = known.output.max(so_far.output);
+    }
+
+    pub(crate) fn total(&self) -> Usage {
+        self.0.values().fold(Usage::default(), |sum, one| Usage {
+            input: sum.input.saturating_add(one.input),
+            output: sum.output.saturating_add(one.output),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_limit_is_no_breach_and_the_order_is_fixed() {
+        let now = Time::from_micros(1_000);
+        let budget = Budget { deadline: Some(now), input: Some(10), output: Some(5), total: Some(15) };
+        let used = |input, output| Usage { input, output };
+        assert_eq!(budget.check(used(10, 5), now), Ok(()));
+        let later = Time::from_micros(1_001);
+        assert_eq!(budget.check(used(11, 6), later).unwrap_err().code(), "budget-deadline");
+        assert_eq!(budget.check(used(11, 6), now).unwrap_err().code(), "budget-input");
+        assert_eq!(budget.check(used(10, 6), now).unwrap_err().code(), "budget-output");
+        let total = Budget { total: Some(14), ..Budget::default() };
+        assert_eq!(total.check(used(10, 5), now).unwrap_err(), Breach::Total { limit: 14, used: 15 });
+        assert_eq!(Budget::default().check(used(u64::MAX, 1), later), Ok(()));
+    }
+
+    #[test]
+    fn usage_is_cumulative_within_an_evaluation_and_added_between_them() {
+        let mut spent = Spent::default();
+        spent.record("one", Usage { input: 10, output: 1 });
+        spent.record("one", Usage { input: 25, output: 3 });
+        spent.record("one", Usage { input: 20, output: 2 });
+        spent.record("two", Usage { input: 5, output: 5 });
+        assert_eq!(spent.total(), Usage { input: 30, output: 8 });
+    }
+}

@@ -1,0 +1,148 @@
+//! A skill as a session knows it: the bytes that it was when the session first used it.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use metier_catalog::Entry;
+use metier_journal::Trigger;
+use metier_policy::{ActiveSkill, Allowlist, Denylist, Places};
+use metier_skill::{AllowedTools, Captured, Digest, Manifest, Origin, Rules, Tier, body_of, read};
+
+use crate::content::{self, Around};
+use crate::error::SessionError;
+
+/// A skill that a session uses, as it was when it first did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// Its id in the catalog.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// How far it is trusted.
+    pub tier: Tier,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// The bytes of its `SKILL.md`.
+    pub skill_md: Arc<[u8]>,
+    /// Of the bytes of its `SKILL.md`.
+    pub skill_md_digest: Digest,
+    /// Of the whole skill.
+    pub tree_digest: Digest,
+    /// What it consists of.
+    pub manifest: Manifest,
+    /// Whether its body was handed out and its rules apply.
+    pub is_active: bool,
+    /// Other skills that it needs.
+    pub needs: Vec<String>,
+    /// The rules of its `allowed-tools` and `disallowed-tools`, where it has such lists.
+    pub(crate) allowed: Option<Vec<String>>,
+    pub(crate) disallowed: Option<Vec<String>>,
+}
+
+/// A skill that was read just now, and whether that is what the catalog has.
+pub(crate) struct Fresh {
+    pub(crate) held: Held,
+    pub(crate) is_changed: bool,
+}
+
+impl Held {
+    /// The skill of an entry, from what was read of it.
+    pub(crate) fn new(
+        entry: &Entry,
+        captured: Captured,
+        rules: &Rules,
+        trigger: Trigger,
+    ) -> Result<Fresh, SessionError> {
+        let Captured { manifest, skill_md, .. } = captured;
+        let skill_md_digest = Digest::of(&skill_md);
+        let is_changed = skill_md_digest != entry.facts.skill_md_digest;
+        let texts = |rules: &[Box<str>]| rules.iter().map(|rule| rule.to_string()).collect::<Vec<_>>();
+        let mut allowed = entry.facts.allowed_tools.as_deref().map(texts);
+        let mut disallowed = None;
+        // What the scan read need not be read again, but for a field that it does not keep.
+        if is_changed || has_word(&skill_md, b"disallowed") {
+            let skill = read_again(entry, &skill_md, rules, is_changed)?;
+            if is_changed && trigger != Trigger::User && skill.is_hidden_from_models() {
+                return Err(SessionError::NotForModels { name: entry.name().to_owned() });
+            }
+            let texts = |tools: AllowedTools| tools.rules().iter().map(ToString::to_string).collect();
+            disallowed = skill.disallowed_tools().map(texts);
+            allowed = skill.allowed_tools.map(texts);
+        }
+        let held = Self {
+            id: entry.id.to_string(),
+            name: entry.name().to_owned(),
+            tier: entry.tier(),
+            directory: entry.path().to_owned(),
+            skill_md: skill_md.into(),
+            skill_md_digest,
+            tree_digest: manifest.digest(),
+            manifest,
+            is_active: false,
+            needs: Vec::new(),
+            allowed,
+            disallowed,
+        };
+        Ok(Fresh { held, is_changed })
+    }
+
+    /// The text of its `SKILL.md`; what is not UTF-8 is replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.skill_md)
+    }
+
+    /// The body in its wrapper, as it was handed out.
+    pub fn content(&self, most_listed: usize) -> String {
+        let around = Around {
+            name: &self.name,
+            directory: &self.directory,
+            tier: self.tier,
+            manifest: &self.manifest,
+            needs: &self.needs,
+            most_listed,
+        };
+        content::render(body_of(&self.text()), &around)
+    }
+
+    /// The skill with what it says about tools.
+    pub(crate) fn as_active(&self, places: &Places) -> ActiveSkill {
+        let places = places.clone().with_skill(&self.directory);
+        let mut active = ActiveSkill::new(&self.name, self.tier);
+        let list = |rules: &Vec<String>| AllowedTools::from_rules(rules);
+        active.allowed = self.allowed.as_ref().map(|rules| Allowlist::new(&list(rules), &places));
+        active.denied = self.disallowed.as_ref().map(|rules| Denylist::new(&list(rules), &places));
+        active
+    }
+
+    /// Whether it says anything about tools.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.allowed.is_some() || self.disallowed.is_some()
+    }
+}
+
+fn has_word(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|window| window == word)
+}
+
+/// What a `SKILL.md` says now. One that has changed must still be a skill, and the same.
+fn read_again(
+    entry: &Entry,
+    bytes: &[u8],
+    rules: &Rules,
+    is_changed: bool,
+) -> Result<metier_skill::Skill, SessionError> {
+    let directory = entry.path().file_name().map(std::ffi::OsStr::to_string_lossy);
+    let origin = Origin { file: "SKILL.md", directory: directory.as_deref() };
+    let reading = read(bytes, origin, rules);
+    let invalid = |reason: String| SessionError::Invalid { name: entry.name().to_owned(), reason };
+    if is_changed && let Some(error) = reading.diagnostics.iter().find(|found| found.is_error()) {
+        return Err(invalid(format!("it has changed since it was found, and now {}", error.message)));
+    }
+    let skill = reading.skill.ok_or_else(|| invalid("there is nothing to read".to_owned()))?;
+    if skill.id.as_str() != entry.name() {
+        return Err(invalid(format!("it has changed since it was found, and is now called `{}`", skill.id)));
+    }
+    Ok(skill)
+}

@@ -1,0 +1,207 @@
+//! Whether what a journal says could have happened: every skill that it names is still known, to the byte.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use metier_journal::{ByteRange, Content, Event, JournalError, Query, Reader, Row, ScriptExecuted};
+use metier_skill::{Digest, Manifest, SKILL_FILES};
+use metier_store::{Store, StoreError};
+use serde::Serialize;
+
+/// What a replay found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Replayed {
+    /// Records that were looked at.
+    pub records: u64,
+    /// Activations that could have happened as recorded.
+    pub activations: u64,
+    /// Reads of resources.
+    pub reads: u64,
+    /// Runs of scripts, also those that were refused.
+    pub scripts: u64,
+    /// Skills that these were of, by their whole content.
+    pub skills: u64,
+    /// The first record that could not.
+    pub divergence: Option<Divergence>,
+}
+
+/// A record that cannot be true, or cannot be proven any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Divergence {
+    /// The record.
+    pub sequence: u64,
+    /// Its id.
+    pub id: String,
+    /// Its time.
+    pub time: String,
+    /// Its session.
+    pub session: Option<String>,
+    /// Its kind.
+    pub kind: String,
+    /// The skill.
+    pub skill: String,
+    /// Why, as a stable code.
+    pub code: &'static str,
+    /// Why, for a person.
+    pub reason: String,
+}
+
+/// Walks a journal, and proves of each activation, read and script that it could have happened as recorded: the skill of that
+/// digest is in the store, and its bytes are those that were handed out or run. Stops at the first that could not.
+pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<Replayed, JournalError> {
+    let mut replay =
+        Replay { store, trees: BTreeMap::new(), proven: BTreeSet::new(), found: Replayed::default() };
+    journal.each_row_matching(query, |row| {
+        replay.found.records += 1;
+        let Some(event) = row.to_event() else { return ControlFlow::Continue(()) };
+        match replay.check(&event) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(wrong) => {
+                replay.found.divergence = Some(wrong.at(row, &event));
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    replay.found.skills = replay.trees.len() as u64;
+    Ok(replay.found)
+}
+
+struct Replay<'a> {
+    store: &'a Store,
+    trees: BTreeMap<Digest, Manifest>,
+    /// Files that were looked at already.
+    proven: BTreeSet<Digest>,
+    found: Replayed,
+}
+
+/// What is wrong with a record.
+struct Wrong {
+    code: &'static str,
+    reason: String,
+}
+
+impl Wrong {
+    fn new(code: &'static str, reason: impl Into<String>) -> Self {
+        Self { code, reason: reason.into() }
+    }
+
+    fn at(self, row: &Row<'_>, event: &Event) -> Divergence {
+        Divergence {
+            sequence: row.sequence,
+            id: row.id.to_owned(),
+            time: row.time.to_owned(),
+            session: row.session.map(str::to_owned),
+            kind: row.kind(),
+            skill: event.skill().unwrap_or_default().to_owned(),
+            code: self.code,
+            reason: self.reason,
+        }
+    }
+}
+
+impl From<StoreError> for Wrong {
+    fn from(error: StoreError) -> Self {
+        let reason = match &error {
+            StoreError::Io { source, .. } => format!("{error}: {source}"),
+            _ => error.to_string(),
+        };
+        Self { code: error.code(), reason }
+    }
+}
+
+impl Replay<'_> {
+    fn check(&mut self, event: &Event) -> Result<(), Wrong> {
+        match event {
+            Event::SkillActivated { tree_digest, skill_md_digest, .. } => {
+                self.activation(tree_digest, skill_md_digest)?;
+                self.found.activations += 1;
+            }
+            Event::SkillResourceRead { tree_digest, path, content, range, .. } => {
+                self.read(tree_digest, path, content, *range)?;
+                self.found.reads += 1;
+            }
+            Event::SkillScriptExecuted(run) => {
+                self.script(run)?;
+                self.found.scripts += 1;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn activation(&mut self, tree: &Digest, skill_md: &Digest) -> Result<(), Wrong> {
+        let manifest = self.tree(tree)?;
+        let file = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)));
+        match file {
+            Some(file) if file.digest == *skill_md => Ok(()),
+            _ => Err(Wrong::new(
+                "replay-skill-md",
+                format!("the skill {tree} has no `SKILL.md` with {skill_md}"),
+            )),
+        }
+    }
+
+    fn read(
+        &mut self,
+        tree: &Digest,
+        path: &str,
+        content: &Content,
+        range: Option<ByteRange>,
+    ) -> Result<(), Wrong> {
+        let digest = self.file(tree, path)?;
+        let bytes = self.store.read(&digest)?;
+        let part = match range {
+            None => Some(&*bytes),
+            Some(ByteRange { offset, length }) => {
+                let end = offset.checked_add(length).and_then(|end| usize::try_from(end).ok());
+                let start = usize::try_from(offset).ok();
+                start.zip(end).and_then(|(start, end)| bytes.get(start..end))
+            }
+        };
+        let is_same = |part: &[u8]| part.len() as u64 == content.bytes && Digest::of(part) == content.digest;
+        if part.is_some_and(is_same) {
+            return Ok(());
+        }
+        Err(Wrong::new(
+            "replay-content",
+            format!("what was handed out is not that part of `{path}` of {tree}"),
+        ))
+    }
+
+    fn script(&mut self, run: &ScriptExecuted) -> Result<(), Wrong> {
+        let digest = self.file(&run.tree_digest, &run.script)?;
+        if digest == run.script_digest {
+            return Ok(());
+        }
+        let reason =
+            format!("`{}` of {} is {digest}, and not {}", run.script, run.tree_digest, run.script_digest);
+        Err(Wrong::new("replay-script", reason))
+    }
+
+    /// The digest of a file of a skill.
+    fn file(&mut self, tree: &Digest, path: &str) -> Result<Digest, Wrong> {
+        let manifest = self.tree(tree)?;
+        // As it was recorded: what is not UTF-8 is replaced.
+        let file = manifest.files().iter().find(|file| file.path.to_string_lossy() == path);
+        let missing = || Wrong::new("replay-file", format!("the skill {tree} has no file `{path}`"));
+        file.map(|file| file.digest).ok_or_else(missing)
+    }
+
+    /// A skill, of which every byte was looked at once.
+    fn tree(&mut self, digest: &Digest) -> Result<&Manifest, Wrong> {
+        if !self.trees.contains_key(digest) {
+            let manifest = self.store.manifest(digest)?;
+            for file in manifest.files() {
+                if !self.proven.contains(&file.digest) {
+                    self.store.read(&file.digest)?;
+                    self.proven.insert(file.digest);
+                }
+            }
+            self.trees.insert(*digest, manifest);
+        }
+        self.trees.get(digest).ok_or_else(|| Wrong::new("replay-skill", "it is not there"))
+    }
+}

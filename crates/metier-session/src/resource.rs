@@ -1,0 +1,360 @@
+//! Handing out a skill's other files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use metier_journal::{ByteRange, Event};
+use metier_policy::{Action, Request};
+use metier_skill::{Digest, ManifestFile, SkillError, tokens};
+
+use crate::error::{PathProblem, SessionError};
+use crate::held::Held;
+use crate::session::Session;
+use crate::source::Source;
+
+/// No system opens a longer path.
+const LONGEST_PATH: usize = 4_096;
+
+/// A part of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Lines, counted from 1, the last one included.
+    Lines {
+        /// The first.
+        first: u64,
+        /// The last; without it, all that follow.
+        last: Option<u64>,
+    },
+    /// Bytes.
+    Bytes {
+        /// Where they begin.
+        offset: u64,
+        /// At most so many; without it, all that follow.
+        length: Option<u64>,
+    },
+}
+
+/// A file of a skill, or a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resource {
+    /// The skill's id in the catalog.
+    pub skill_id: String,
+    /// Its path in the skill.
+    pub path: String,
+    /// What kind of file it is, by its name.
+    pub mime_type: &'static str,
+    /// What was read.
+    pub bytes: Vec<u8>,
+    /// Whether that is text.
+    pub is_text: bool,
+    /// Of these bytes.
+    pub digest: Digest,
+    /// Of the whole skill.
+    pub tree_digest: Digest,
+    /// Which bytes of the file they are.
+    pub range: ByteRange,
+    /// How many the file has.
+    pub total_bytes: u64,
+    /// What it costs.
+    pub tokens: u64,
+}
+
+impl Resource {
+    /// The text, or the bytes in base64.
+    pub fn encoded(&self) -> String {
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) if self.is_text => text.to_owned(),
+            _ => STANDARD.encode(&self.bytes),
+        }
+    }
+
+    /// Where to go on, where not everything was handed out.
+    pub fn next_offset(&self) -> Option<u64> {
+        let end = self.range.offset + self.range.length;
+        (end < self.total_bytes).then_some(end)
+    }
+}
+
+impl Session {
+    /// Hands out a file of a skill, or a part of it; at most as much as the options say.
+    pub fn read_resource(
+        &mut self,
+        name: &str,
+        path: &str,
+        part: Option<Part>,
+    ) -> Result<Resource, SessionError> {
+        self.check_budget()?;
+        let start = self.options.clock.now();
+        let (entry, held) = self.hold(name)?;
+        let source = Source::open(&self.catalog, &entry)?;
+        let file = self.file_of(&held, &source, path)?;
+        let path = file.path.to_string_lossy().into_owned();
+        self.settle(&Request::new(held.tier, &held.name, held.tree_digest, Action::Read { path: &path }))?;
+        let bytes = read_as_held(&held, &source, &file, self.options.rules.limits.skill_bytes)?;
+        let resource = cut(&held, path, bytes, part, self.options.resource_bytes)?;
+        let is_whole = resource.range.length == resource.total_bytes;
+        self.record(&Event::SkillResourceRead {
+            name: held.name.clone(),
+            tree_digest: held.tree_digest,
+            path: resource.path.clone(),
+            content: self.options.privacy.content(&resource.bytes),
+            range: (!is_whole).then_some(resource.range),
+            tokens: resource.tokens,
+            duration_us: self.since(start),
+        })?;
+        Ok(resource)
+    }
+
+    /// The file of a skill that a path means, or why it means none.
+    pub(crate) fn file_of(
+        &self,
+        held: &Held,
+        source: &Source,
+        path: &str,
+    ) -> Result<ManifestFile, SessionError> {
+        let problem =
+            |problem| SessionError::Path { skill: held.name.clone(), path: path.to_owned(), problem };
+        let plain = plain_path(path).map_err(problem)?;
+        if !self.options.nested_resources && plain.components().count() > 1 {
+            return Err(problem(PathProblem::Nested));
+        }
+        if let Some(file) = held.manifest.get(&plain) {
+            return Ok(file.clone());
+        }
+        match source.read(&plain, 0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(problem(PathProblem::NotFound(nearest(held, &plain))))
+            }
+            Err(error) if is_link(&error, source, &plain) => Err(problem(PathProblem::Link)),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory) =>
+            {
+                Err(problem(PathProblem::NotAFile))
+            }
+            Ok(_) | Err(_) => {
+                let what = format!("`{}` is new", plain.display());
+                Err(SessionError::Changed { name: held.name.clone(), what })
+            }
+        }
+    }
+}
+
+/// A path that can only mean a file of the skill, without parts that mean nothing.
+fn plain_path(path: &str) -> Result<PathBuf, PathProblem> {
+    if path.len() > LONGEST_PATH {
+        return Err(PathProblem::TooLong);
+    }
+    if path.contains(|c: char| c.is_control() || c == '\\') {
+        return Err(PathProblem::Odd);
+    }
+    if path.starts_with('/') {
+        return Err(PathProblem::Absolute);
+    }
+    if path.split('/').any(|part| part == "..") {
+        return Err(PathProblem::LeadsUp);
+    }
+    let plain: PathBuf = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if plain.as_os_str().is_empty() { Err(PathProblem::NotAFile) } else { Ok(plain) }
+}
+
+/// Whether opening failed because of a link; one that is asked to be a directory is said to be none.
+fn is_link(error: &io::Error, source: &Source, path: &Path) -> bool {
+    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        return true;
+    }
+    let Source::Folder(folder) = source else { return false };
+    let above = path.ancestors().skip(1).map(|above| folder.path().join(above));
+    error.kind() == io::ErrorKind::NotADirectory && above.into_iter().any(|above| above.is_symlink())
+}
+
+/// The bytes of a file, if they are those that the session knows the skill by.
+pub(crate) fn read_as_held(
+    held: &Held,
+    source: &Source,
+    file: &ManifestFile,
+    most: u64,
+) -> Result<Vec<u8>, SessionError> {
+    let changed = |what: &str| {
+        let what = format!("`{}` {what}", file.path.display());
+        SessionError::Changed { name: held.name.clone(), what }
+    };
+    let bytes = source.read(&file.path, most).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => changed("is gone"),
+        io::ErrorKind::PermissionDenied => {
+            SessionError::Skill(SkillError::Io { path: held.directory.join(&file.path), source: error })
+        }
+        _ => changed("is something else"),
+    })?;
+    if Digest::of(&bytes) == file.digest { Ok(bytes) } else { Err(changed("is another")) }
+}
+
+/// The part of a file that was asked for, as much of it as may be handed out.
+fn cut(
+    held: &Held,
+    path: String,
+    mut bytes: Vec<u8>,
+    part: Option<Part>,
+    most: u64,
+) -> Result<Resource, SessionError> {
+    let total = bytes.len() as u64;
+    let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
+    let (mut start, mut end) = match part {
+        None => (0, total),
+        Some(Part::Bytes { offset, length }) => {
+            (offset, length.map_or(total, |length| offset.saturating_add(length).min(total)))
+        }
+        Some(Part::Lines { first, last }) => lines(&bytes, first, last)?,
+    };
+    if start > total {
+        let reason = format!("`{path}` has {total} bytes, and none from {start} on");
+        return Err(SessionError::Range { reason });
+    }
+    end = end.min(start.saturating_add(most));
+    if is_text {
+        (start, end) = between_characters(&bytes, start, end);
+    }
+    let range = ByteRange { offset: start, length: end - start };
+    bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+    bytes.drain(..usize::try_from(start).unwrap_or(usize::MAX));
+    let cost = if is_text { tokens(bytes.len()) } else { tokens(bytes.len().div_ceil(3) * 4) };
+    Ok(Resource {
+        skill_id: held.id.clone(),
+        mime_type: mime_type(&path, is_text),
+        path,
+        digest: Digest::of(&bytes),
+        tree_digest: held.tree_digest,
+        bytes,
+        is_text,
+        range,
+        total_bytes: total,
+        tokens: cost as u64,
+    })
+}
+
+/// Where lines begin and end.
+fn lines(bytes: &[u8], first: u64, last: Option<u64>) -> Result<(u64, u64), SessionError> {
+    if first == 0 || last.is_some_and(|last| last < first) {
+        let reason = "lines are counted from 1, and the last one is not before the first".to_owned();
+        return Err(SessionError::Range { reason });
+    }
+    let mut ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
+    let total = bytes.len() as u64;
+    let skipped = usize::try_from(first - 1).unwrap_or(usize::MAX);
+    let start = if skipped == 0 { Some(0) } else { ends.by_ref().nth(skipped - 1) };
+    let Some(start) = start.filter(|start| *start < total || *start == 0) else {
+        let count =
+            bytes.iter().filter(|byte| **byte == b'\n').count() + usize::from(bytes.last() != Some(&b'\n'));
+        return Err(SessionError::Range {
+            reason: format!("there are {count} lines, and none from {first} on"),
+        });
+    };
+    let more = last.map(|last| usize::try_from(last - first).unwrap_or(usize::MAX));
+    let end = more.and_then(|more| ends.nth(more)).unwrap_or(total);
+    Ok((start, end))
+}
+
+/// The same without characters that are cut in two.
+fn between_characters(bytes: &[u8], start: u64, end: u64) -> (u64, u64) {
+    let is_inside = |at: u64| {
+        let byte = usize::try_from(at).ok().and_then(|at| bytes.get(at));
+        byte.is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
+    };
+    let start = (start..).find(|at| !is_inside(*at)).unwrap_or(start);
+    let end = (0..=end).rev().find(|at| !is_inside(*at)).unwrap_or(end);
+    (start, end.max(start))
+}
+
+/// The path of the skill that somebody probably meant.
+fn nearest(held: &Held, path: &Path) -> Option<String> {
+    let wanted = path.to_string_lossy().to_lowercase();
+    let last = path.file_name()?.to_string_lossy().to_lowercase();
+    let distance = |file: &&ManifestFile| {
+        let other = file.path.to_string_lossy().to_lowercase();
+        let has_name =
+            file.path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase() == last);
+        let distance = strsim::levenshtein(&wanted, &other);
+        if has_name { distance.min(1) } else { distance }
+    };
+    // Long ones are nobody's slips.
+    let files = held.manifest.files().iter().filter(|_| wanted.len() <= 200);
+    let found = files.min_by_key(distance).filter(|file| distance(file) <= 3);
+    found.map(|file| file.path.to_string_lossy().into_owned())
+}
+
+/// What files with these endings are.
+const MIME_TYPES: &[(&str, &str)] = &[
+    ("bash", "application/x-sh"),
+    ("bmp", "image/bmp"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("html", "text/html"),
+    ("ico", "image/x-icon"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("md", "text/markdown"),
+    ("mjs", "text/javascript"),
+    ("otf", "font/otf"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ("py", "text/x-python"),
+    ("sh", "application/x-sh"),
+    ("svg", "image/svg+xml"),
+    ("tar", "application/x-tar"),
+    ("toml", "application/toml"),
+    ("tsv", "text/tab-separated-values"),
+    ("ttf", "font/ttf"),
+    ("txt", "text/plain"),
+    ("wasm", "application/wasm"),
+    ("webp", "image/webp"),
+    ("woff", "font/woff"),
+    ("woff2", "font/woff2"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("xml", "application/xml"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("zip", "application/zip"),
+];
+
+fn mime_type(path: &str, is_text: bool) -> &'static str {
+    let ending = Path::new(path).extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    let known = MIME_TYPES.iter().find(|(known, _)| ending.as_deref() == Some(known));
+    known.map_or(if is_text { "text/plain" } else { "application/octet-stream" }, |(_, mime)| mime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found() {
+        let text = b"one\ntwo\nthree";
+        assert_eq!(lines(text, 1, None).unwrap(), (0, 13));
+        assert_eq!(lines(text, 2, Some(2)).unwrap(), (4, 8));
+        assert_eq!(lines(text, 3, Some(9)).unwrap(), (8, 13));
+        assert_eq!(lines(b"", 1, None).unwrap(), (0, 0));
+        assert!(
+            lines(text, 4, None).is_err()
+                && lines(text, 0, None).is_err()
+                && lines(text, 3, Some(2)).is_err()
+        );
+        assert!(lines(b"one\n", 2, None).is_err(), "what ends a line begins none");
+    }
+
+    #[test]
+    fn characters_stay_whole() {
+        let text = "aéz".as_bytes();
+        assert_eq!(between_characters(text, 2, 4), (3, 4));
+        assert_eq!(between_characters(text, 0, 2), (0, 1));
+        assert_eq!(between_characters(text, 2, 2), (3, 3));
+    }
+}

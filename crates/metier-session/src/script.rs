@@ -1,0 +1,376 @@
+//! Running a skill's scripts: decided, recorded, from a private copy of the very bytes that were approved.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use metier_journal::{Answer, Event, ScriptExecuted, ScriptOutcome, Time};
+use metier_policy::{Action, Decision, Request};
+use metier_sandbox::{
+    Cancel, Ending, Executor, Job, Limits, Network, Outcome, Place, Profile, SandboxError, Script, Sink,
+    Strictness,
+};
+use metier_skill::{Digest, ManifestFile};
+use serde_json::json;
+
+use crate::error::SessionError;
+use crate::held::Held;
+use crate::session::{Recording, Session};
+use crate::source::Source;
+
+/// The tool that a script is run by, as decisions about it are recorded.
+const TOOL: &str = "run_skill_script";
+
+/// A script to run, and what it is to have.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ScriptCall {
+    /// The skill's name or id.
+    pub skill: String,
+    /// The script's path in the skill.
+    pub script: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What it reads.
+    pub input: Vec<u8>,
+    /// The directory that it may change.
+    pub work: PathBuf,
+    /// Whether it starts in the skill's directory rather than in the work directory.
+    pub starts_in_skill: bool,
+    /// How long it may take, if that is less than the limits say.
+    pub timeout: Option<Duration>,
+    /// Its bounds.
+    pub limits: Limits,
+    /// What of the network it reaches.
+    pub network: Network,
+    /// Whether it is said to do what cannot be undone.
+    pub is_destructive: bool,
+    /// Variables that it gets.
+    pub variables: BTreeMap<String, String>,
+    /// Whether a person does with Landlock and the system call filter where there are no namespaces.
+    pub allows_weaker: bool,
+    /// What ends it early.
+    pub cancel: Cancel,
+}
+
+impl ScriptCall {
+    /// A script without arguments, with the usual bounds, and with no network.
+    pub fn new(skill: impl Into<String>, script: impl Into<String>, work: impl Into<PathBuf>) -> Self {
+        Self {
+            skill: skill.into(),
+            script: script.into(),
+            arguments: Vec::new(),
+            input: Vec::new(),
+            work: work.into(),
+            starts_in_skill: false,
+            timeout: None,
+            limits: Limits::default(),
+            network: Network::default(),
+            is_destructive: false,
+            variables: BTreeMap::new(),
+            allows_weaker: false,
+            cancel: Cancel::never(),
+        }
+    }
+}
+
+/// A script that may run now. A host that has others waiting for the session runs it without the session.
+pub struct PreparedScript {
+    job: Job,
+    executor: Arc<dyn Executor + Send + Sync>,
+    record: ScriptExecuted,
+    skill_id: String,
+    start: Time,
+    /// What runs: gone with this.
+    _copy: tempfile::TempDir,
+}
+
+/// A script that has run, or could not be started.
+pub struct FinishedScript {
+    outcome: Result<Outcome, SandboxError>,
+    record: ScriptExecuted,
+    skill_id: String,
+    start: Time,
+}
+
+/// What became of a script.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ScriptReport {
+    /// The skill's id in the catalog.
+    pub skill_id: String,
+    /// The script's path in the skill.
+    pub script: String,
+    /// Of the bytes that ran.
+    pub script_digest: Digest,
+    /// Of the whole skill.
+    pub tree_digest: Digest,
+    /// How it ended, what it printed, what protected it.
+    pub outcome: Outcome,
+}
+
+impl PreparedScript {
+    /// What is about to run.
+    pub const fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Runs it to its end.
+    pub fn run(self, sink: &mut dyn Sink) -> FinishedScript {
+        let Self { job, executor, record, skill_id, start, _copy } = self;
+        FinishedScript { outcome: executor.run(&job, sink), record, skill_id, start }
+    }
+}
+
+impl Session {
+    /// Runs a script of a skill: asked of the policy, contained, recorded.
+    pub fn run_script(
+        &mut self,
+        call: ScriptCall,
+        sink: &mut dyn Sink,
+    ) -> Result<ScriptReport, SessionError> {
+        let finished = self.prepare_script(call)?.run(sink);
+        self.finish_script(finished)
+    }
+
+    /// Everything that comes before a script runs. A refusal is recorded.
+    pub fn prepare_script(&mut self, call: ScriptCall) -> Result<PreparedScript, SessionError> {
+        self.check_budget()?;
+        let start = self.options.clock.now();
+        let (entry, held) = self.hold(&call.skill)?;
+        let source = Source::open(&self.catalog, &entry)?;
+        let file = self.file_of(&held, &source, &call.script)?;
+        let record = self.record_of(&held, &file, &call);
+        let prepared = self.try_prepare(call, &held, &source, &file);
+        let (job, copy) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let is_denied = matches!(error, SessionError::Denied { .. });
+                let outcome = if is_denied { ScriptOutcome::Denied } else { ScriptOutcome::Failed };
+                let code = match &error {
+                    SessionError::Denied { decision } => decision.code.as_str(),
+                    other => other.code(),
+                };
+                let duration_us = self.since(start);
+                let record = ScriptExecuted { outcome, code: Some(code.to_owned()), duration_us, ..record };
+                self.record(&Event::SkillScriptExecuted(Box::new(record)))?;
+                return Err(error);
+            }
+        };
+        let executor = Arc::clone(&self.options.executor);
+        Ok(PreparedScript { job, executor, record, skill_id: held.id, start, _copy: copy })
+    }
+
+    /// Records what became of a script.
+    pub fn finish_script(&mut self, finished: FinishedScript) -> Result<ScriptReport, SessionError> {
+        let FinishedScript { outcome, record, skill_id, start } = finished;
+        let mut record = ScriptExecuted { duration_us: self.since(start), ..record };
+        match &outcome {
+            Ok(outcome) => self.describe(outcome, &mut record),
+            Err(error) => {
+                (record.outcome, record.code) = (ScriptOutcome::Failed, Some(error.code().to_owned()))
+            }
+        }
+        let (script, script_digest, tree_digest) =
+            (record.script.clone(), record.script_digest, record.tree_digest);
+        let recorded = self.record(&Event::SkillScriptExecuted(Box::new(record)));
+        let outcome = outcome?;
+        recorded.map_err(|error| match error {
+            SessionError::Journal(source) => SessionError::Unrecorded { source },
+            other => other,
+        })?;
+        Ok(ScriptReport { skill_id, script, script_digest, tree_digest, outcome })
+    }
+
+    fn try_prepare(
+        &mut self,
+        call: ScriptCall,
+        held: &Held,
+        source: &Source,
+        file: &ManifestFile,
+    ) -> Result<(Job, tempfile::TempDir), SessionError> {
+        let script = file.path.to_string_lossy().into_owned();
+        let mut request =
+            Request::new(held.tier, &held.name, held.tree_digest, Action::Run { script: &script });
+        request.network = reaches_out(&call.network);
+        request.destructive = call.is_destructive;
+        let decision = self.settle(&request)?;
+        let strictness = self.strictness(&call, held)?;
+        let copy = self.copy_of(held, source)?;
+        let place = Place::pin(copy.path().join(&held.name))?;
+        let profile = self.profile(&call, held, place.clone(), strictness)?;
+        let found = Script::find(&place, &file.path)?;
+        found.check_dependencies(&*self.options.executor, &profile)?;
+        let arguments = call.arguments.iter().map(OsString::from).collect();
+        let mut job = found.job(profile, arguments);
+        self.announce(&call, held, &script, &decision)?;
+        (job.input, job.cancel) = (call.input, call.cancel);
+        Ok((job, copy))
+    }
+
+    /// Records that a script is about to run, so that one whose end nobody sees is in the journal too.
+    fn announce(
+        &mut self,
+        call: &ScriptCall,
+        held: &Held,
+        script: &str,
+        decision: &Decision,
+    ) -> Result<(), SessionError> {
+        let arguments = json!({ "skill_name": held.id, "script_name": script, "args": call.arguments });
+        self.record_decision(TOOL, &arguments.to_string(), decision)?;
+        match &self.options.recording {
+            Recording::Journal(journal) => Ok(journal.ready()?),
+            Recording::Nowhere => Ok(()),
+        }
+    }
+
+    /// A private copy of the skill, the very bytes that were approved: what runs cannot be changed after it was looked at.
+    fn copy_of(&self, held: &Held, source: &Source) -> Result<tempfile::TempDir, SessionError> {
+        let limits = &self.options.rules.limits;
+        let make = || {
+            let copy = tempfile::Builder::new().prefix("metier-skill-").tempdir()?;
+            // Started by root, a script runs as another user, who needs a way in but no list.
+            fs::set_permissions(copy.path(), Permissions::from_mode(0o711))?;
+            fs::create_dir(copy.path().join(&held.name))?;
+            fs::set_permissions(copy.path().join(&held.name), Permissions::from_mode(0o755))?;
+            Ok(copy)
+        };
+        let path = PathBuf::from("the directory for temporary files");
+        let copy = make().map_err(|source| SessionError::Copy { path, source })?;
+        let manifest = source.copy_to(&copy.path().join(&held.name), limits)?;
+        if manifest == held.manifest {
+            return Ok(copy);
+        }
+        let what = difference(&held.manifest, &manifest);
+        Err(SessionError::Changed { name: held.name.clone(), what })
+    }
+
+    /// Which protections the script does not start without.
+    fn strictness(&mut self, call: &ScriptCall, held: &Held) -> Result<Strictness, SessionError> {
+        let usual = Strictness::of_tier(held.tier);
+        if !call.allows_weaker || usual == Strictness::Core {
+            return Ok(usual);
+        }
+        let floor = Strictness::floor_of_tier(held.tier);
+        if floor < usual {
+            // What a person gave up is in the journal like any other answer.
+            self.record(&Event::SkillApproval {
+                name: held.name.clone(),
+                tree_digest: held.tree_digest,
+                script: Some(call.script.clone()),
+                access: "weaker_sandbox".to_owned(),
+                answer: Answer::Granted,
+                lifetime: "once".to_owned(),
+            })?;
+        }
+        Ok(floor)
+    }
+
+    fn profile(
+        &self,
+        call: &ScriptCall,
+        held: &Held,
+        skill: Place,
+        strictness: Strictness,
+    ) -> Result<Profile, SessionError> {
+        let work = Place::pin(&call.work)?;
+        let mut profile = Profile::new(held.tier, work);
+        profile.strictness = strictness;
+        profile.limits = call.limits.clone();
+        profile.limits.wall = self.time_left(call);
+        profile.network = call.network.clone();
+        if call.starts_in_skill {
+            profile.directory = skill.path().to_owned();
+        }
+        let shown = if held.directory.is_absolute() { skill.also_at(&held.directory) } else { skill };
+        profile.add_skill(shown);
+        let variables = call.variables.iter().map(|(name, value)| (name.into(), value.into()));
+        profile.environment.extend(variables);
+        self.protect(&mut profile)?;
+        Ok(profile)
+    }
+
+    /// Keeps protected documents as they are, wherever the script may write.
+    fn protect(&self, profile: &mut Profile) -> Result<(), SessionError> {
+        let writable: Vec<PathBuf> = profile.writable.iter().map(|place| place.path().to_owned()).collect();
+        for protected in &self.options.protected {
+            let protected = fs::canonicalize(protected).unwrap_or_else(|_| protected.clone());
+            for directory in &writable {
+                if directory.starts_with(&protected) {
+                    let reason = "it is protected, and changes only through the gateway";
+                    return Err(SandboxError::TooWide { path: directory.clone(), reason }.into());
+                }
+                if let Ok(below) = protected.strip_prefix(directory) {
+                    profile.protected.push(below.to_owned());
+                    // Only with namespaces can it be kept as it is.
+                    profile.strictness = Strictness::Every;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How long a script may take: what its limits and its caller say, and what is left of the session.
+    fn time_left(&self, call: &ScriptCall) -> Duration {
+        let wall = call.timeout.map_or(call.limits.wall, |timeout| timeout.min(call.limits.wall));
+        let Some(deadline) = self.options.budget.deadline else { return wall };
+        let left = deadline.as_micros().saturating_sub(self.options.clock.now().as_micros());
+        wall.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)).max(Duration::from_millis(1)))
+    }
+
+    /// What is recorded of a run, as far as that is known before.
+    fn record_of(&self, held: &Held, file: &ManifestFile, call: &ScriptCall) -> ScriptExecuted {
+        let privacy = &self.options.privacy;
+        let variables = call.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        ScriptExecuted {
+            name: held.name.clone(),
+            tree_digest: held.tree_digest,
+            script: file.path.to_string_lossy().into_owned(),
+            script_digest: file.digest,
+            arguments: privacy.arguments(&call.arguments),
+            input: (!call.input.is_empty()).then(|| privacy.content(&call.input)),
+            variables: privacy.variables(variables),
+            outcome: ScriptOutcome::Failed,
+            exit: None,
+            code: None,
+            duration_us: 0,
+            protections: Vec::new(),
+            stdout: None,
+            stderr: None,
+        }
+    }
+
+    fn describe(&self, outcome: &Outcome, record: &mut ScriptExecuted) {
+        (record.outcome, record.exit, record.code) = match outcome.ending {
+            Ending::Exited(code) => (ScriptOutcome::Exited, Some(i64::from(code)), None),
+            Ending::Killed(signal) => (ScriptOutcome::Killed, None, Some(format!("signal-{signal}"))),
+            Ending::Limit(limit) => (ScriptOutcome::Limited, None, Some(limit.as_str().to_owned())),
+            _ => (ScriptOutcome::Cancelled, None, None),
+        };
+        let active = outcome.protections.iter().filter(|found| found.active);
+        record.protections = active.map(|found| found.protection.as_str().to_owned()).collect();
+        record.stdout = Some(self.options.privacy.content(&outcome.output.bytes));
+        record.stderr = Some(self.options.privacy.content(&outcome.errors.bytes));
+    }
+}
+
+/// Whether that is more than a script's own loopback.
+const fn reaches_out(network: &Network) -> bool {
+    !matches!(network, Network::None | Network::Loopback)
+}
+
+/// The first file that is different.
+fn difference(old: &metier_skill::Manifest, new: &metier_skill::Manifest) -> String {
+    let shown = |path: &Path| format!("`{}`", path.display());
+    let changed = old.files().iter().find(|file| new.get(&file.path) != Some(*file));
+    match changed.or_else(|| new.files().iter().find(|file| old.get(&file.path).is_none())) {
+        Some(file) if old.get(&file.path).is_none() => format!("{} is new", shown(&file.path)),
+        Some(file) if new.get(&file.path).is_none() => format!("{} is gone", shown(&file.path)),
+        Some(file) => format!("{} is another", shown(&file.path)),
+        None => "its files".to_owned(),
+    }
+}

@@ -1,0 +1,338 @@
+//! One agent conversation: what it was given, what it has used, and how what happens is told.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use metier_catalog::{Catalog, Entry, Machine};
+use metier_journal::{Context, Event, Journal, Privacy, SkillStats, Source as Clock, Trigger};
+use metier_policy::{Approvals, Approver, Guard, Nobody, Places, Policy};
+use metier_sandbox::{Executor, Local};
+use metier_skill::Rules;
+use metier_store::Store;
+
+use crate::approvals::ApprovalStore;
+use crate::budget::{Breach, Budget, Spent, Usage};
+use crate::bus::{Bus, Emitted, Handled, HandlerFailure};
+use crate::error::SessionError;
+use crate::held::Held;
+use crate::mutation::MutationGateway;
+
+/// Where what happens is recorded.
+#[derive(Debug, Clone)]
+pub enum Recording {
+    /// In a journal. What cannot be recorded is not done.
+    Journal(Arc<Journal>),
+    /// Nowhere, and so nothing can be proven later.
+    Nowhere,
+}
+
+/// What a session works with.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// The skills that there are.
+    pub catalog: Catalog,
+    /// What skills are held to that have changed since they were scanned.
+    pub rules: Rules,
+    /// Who may do what.
+    pub policy: Policy,
+    /// What rules about tools are relative to.
+    pub places: Places,
+    /// Where what happens is recorded.
+    pub recording: Recording,
+    /// What of other people's data is recorded.
+    pub privacy: Privacy,
+    /// Where times and ids come from.
+    pub clock: Arc<dyn Clock>,
+    /// Where every skill that is used is kept, so that what happened can be replayed.
+    pub store: Option<Store>,
+    /// Where people's answers are kept beyond the session.
+    pub approvals: Option<ApprovalStore>,
+    /// What runs scripts.
+    pub executor: Arc<dyn Executor + Send + Sync>,
+    /// What changes protected documents; without it nobody does.
+    pub gateway: Option<Arc<dyn MutationGateway>>,
+    /// Documents that scripts cannot change, wherever they may write.
+    pub protected: Vec<PathBuf>,
+    /// What this machine has, to tell whether it is enough for a skill.
+    pub machine: Option<Arc<dyn Machine + Send + Sync>>,
+    /// Whether a skill that needs what this machine lacks is refused.
+    pub require_compatible: bool,
+    /// What may be spent.
+    pub budget: Budget,
+    /// What runs the session, as `claude-code`.
+    pub agent: Option<String>,
+    /// Who acts: a person, an agent, a program.
+    pub actor: Option<String>,
+    /// Who reads and runs: the model, unless a person does.
+    pub trigger: Trigger,
+    /// The most bytes of a resource that are handed out at once.
+    pub resource_bytes: u64,
+    /// The most resources that an activation lists.
+    pub resources_listed: usize,
+    /// Whether resources in directories of the skill are handed out.
+    pub nested_resources: bool,
+}
+
+impl SessionOptions {
+    /// The usual: tiers decide, nobody is asked, scripts run in the local sandbox, nothing is kept but records.
+    pub fn new(catalog: Catalog, places: Places, recording: Recording, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            catalog,
+            rules: Rules::standard(),
+            policy: Policy::default(),
+            places,
+            recording,
+            privacy: Privacy::default(),
+            clock,
+            store: None,
+            approvals: None,
+            executor: Arc::new(Local::new()),
+            gateway: None,
+            protected: Vec::new(),
+            machine: None,
+            require_compatible: false,
+            budget: Budget::default(),
+            agent: None,
+            actor: None,
+            trigger: Trigger::Model,
+            resource_bytes: 1 << 20,
+            resources_listed: 100,
+            nested_resources: true,
+        }
+    }
+}
+
+/// One agent conversation.
+///
+/// What is done through it is allowed by the policy, recorded before it is answered, and told to every handler.
+pub struct Session {
+    pub(crate) options: Arc<SessionOptions>,
+    pub(crate) catalog: Catalog,
+    pub(crate) context: Context,
+    /// What was used so far, by id.
+    pub(crate) held: BTreeMap<String, Held>,
+    pub(crate) stats: BTreeMap<String, SkillStats>,
+    pub(crate) spent: Spent,
+    /// Answers that hold as long as the session.
+    pub(crate) answers: Approvals,
+    pub(crate) approver: Box<dyn Approver + Send>,
+    pub(crate) bus: Bus,
+    /// Made when it is needed, for the skills that are active.
+    pub(crate) guard: Option<Guard>,
+}
+
+impl Session {
+    /// Begins a session. Without an id it gets a new one.
+    pub fn start(options: SessionOptions, id: Option<&str>) -> Result<Self, SessionError> {
+        let id = id.map_or_else(|| options.clock.id().to_string(), str::to_owned);
+        let mut session = Self::new(options, id);
+        let agent = session.options.agent.clone();
+        session.record(&Event::SessionStarted { agent })?;
+        Ok(session)
+    }
+
+    pub(crate) fn new(options: SessionOptions, id: String) -> Self {
+        let context = Context { session: Some(id), task: None, actor: options.actor.clone() };
+        Self {
+            catalog: options.catalog.clone(),
+            options: Arc::new(options),
+            context,
+            held: BTreeMap::new(),
+            stats: BTreeMap::new(),
+            spent: Spent::default(),
+            answers: Approvals::default(),
+            approver: Box::new(Nobody),
+            bus: Bus::default(),
+            guard: None,
+        }
+    }
+
+    /// Ends it, and waits until everything is recorded.
+    pub fn end(mut self) -> Result<(), SessionError> {
+        self.record(&Event::SessionEnded {})?;
+        match &self.options.recording {
+            Recording::Journal(journal) => Ok(journal.flush()?),
+            Recording::Nowhere => Ok(()),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        self.context.session.as_deref().unwrap_or_default()
+    }
+
+    /// The task that is worked on from now on.
+    pub fn set_task(&mut self, task: Option<String>) {
+        self.context.task = task;
+    }
+
+    /// Who is asked where the policy wants a person to decide; nobody by default.
+    pub fn set_approver(&mut self, approver: Box<dyn Approver + Send>) {
+        self.approver = approver;
+    }
+
+    /// Tells a handler of everything that happens from now on, after those that came before it.
+    pub fn subscribe(&mut self, name: &str, handler: impl FnMut(&Emitted<'_>) -> Handled + Send + 'static) {
+        self.bus.subscribe(name, Box::new(handler));
+    }
+
+    /// Handlers that failed, and at what.
+    pub fn handler_failures(&self) -> &[HandlerFailure] {
+        &self.bus.failures
+    }
+
+    /// The skills that there are.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Goes on with a newer catalog. What was used so far stays what it was.
+    pub fn set_catalog(&mut self, catalog: Catalog) -> Result<(), SessionError> {
+        let changes = catalog.changes_since(&self.catalog);
+        let names =
+            |ids: &[metier_catalog::SkillId]| ids.iter().map(|id| id.name().to_owned()).collect::<Vec<_>>();
+        let (mut added, mut changed, mut removed) =
+            (names(&changes.added), names(&changes.changed), names(&changes.removed));
+        // One record has room for some thousand names.
+        const MOST: usize = 1_000;
+        while !(added.is_empty() && changed.is_empty() && removed.is_empty()) {
+            let mut some = |names: &mut Vec<String>| names.drain(..names.len().min(MOST)).collect();
+            let event = Event::SkillsChanged {
+                added: some(&mut added),
+                changed: some(&mut changed),
+                removed: some(&mut removed),
+            };
+            self.record(&event)?;
+        }
+        self.catalog = catalog;
+        Ok(())
+    }
+
+    /// Says that a model was shown skills by name and description, each with what that cost in tokens.
+    pub fn disclosed<'a>(
+        &mut self,
+        shown: impl IntoIterator<Item = (&'a Entry, u64)>,
+    ) -> Result<(), SessionError> {
+        for (entry, tokens) in shown {
+            let (skill_id, name, tier) = (entry.id.to_string(), entry.name().to_owned(), entry.tier());
+            self.record(&Event::SkillDiscovered { skill_id, name, tier, tokens })?;
+        }
+        Ok(())
+    }
+
+    /// What an evaluation of a model has used so far. An error says that the session is over its budget.
+    pub fn record_usage(&mut self, evaluation: &str, so_far: Usage) -> Result<(), Breach> {
+        self.spent.record(evaluation, so_far);
+        self.check_budget()
+    }
+
+    /// Whether the session is within its budget.
+    pub fn check_budget(&self) -> Result<(), Breach> {
+        let now = self.options.clock.now();
+        self.options.budget.check(self.spent.total(), now)
+    }
+
+    /// What was used so far, of all evaluations together.
+    pub fn usage(&self) -> Usage {
+        self.spent.total()
+    }
+
+    /// How each skill was used, by name.
+    pub fn stats(&self) -> &BTreeMap<String, SkillStats> {
+        &self.stats
+    }
+
+    /// The skills that are active, in the order of their ids.
+    pub fn active(&self) -> impl Iterator<Item = &Held> {
+        self.held.values().filter(|held| held.is_active)
+    }
+
+    /// The skill that somebody means: one that this session uses, else that of the catalog.
+    pub(crate) fn find(&self, name: &str) -> Result<Entry, SessionError> {
+        let held = self.held.values().find(|held| held.is_active && (held.name == name || held.id == name));
+        let held = held.and_then(|held| self.catalog.get(&held.id));
+        let found = held.or_else(|| self.catalog.find(name)).or_else(|| self.catalog.get(name));
+        let Some(entry) = found else { return Err(self.not_found(name)) };
+        if entry.is_enabled() {
+            Ok(entry.clone())
+        } else {
+            Err(SessionError::Disabled { name: entry.name().to_owned() })
+        }
+    }
+
+    fn not_found(&self, name: &str) -> SessionError {
+        let broken = self.catalog.unusable().iter().find(|skill| &*skill.facts.name == name);
+        if let Some(broken) = broken {
+            return SessionError::Invalid { name: name.to_owned(), reason: broken.problem.message.clone() };
+        }
+        let mut near: Vec<(usize, &str)> = Vec::new();
+        if name.len() <= 64 {
+            let names = self.catalog.skills().map(Entry::name);
+            near = names
+                .map(|other| (strsim::levenshtein(name, other), other))
+                .filter(|(far, _)| *far <= 2)
+                .collect();
+            near.sort_unstable();
+        }
+        let nearest = near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect();
+        SessionError::NotFound { name: shortened(name), nearest }
+    }
+
+    /// Records something, counts it, and tells the handlers. An error means that it must not be done.
+    pub(crate) fn record(&mut self, event: &Event) -> Result<(), SessionError> {
+        let clock = &*self.options.clock;
+        let (id, time) = match &self.options.recording {
+            Recording::Journal(journal) => {
+                let entry = metier_journal::Entry::new(clock, &self.context, event)?;
+                let known = (entry.id(), entry.time());
+                journal.append(entry)?;
+                known
+            }
+            Recording::Nowhere => (clock.id(), clock.now()),
+        };
+        if let Some(name) = event.skill() {
+            // Most skills are used more than once.
+            match self.stats.get_mut(name) {
+                Some(stats) => stats.add(event),
+                None => self.stats.entry(name.to_owned()).or_default().add(event),
+            }
+        }
+        self.bus.emit(&Emitted { id, time, context: &self.context, event });
+        Ok(())
+    }
+
+    /// Microseconds since a moment of this session.
+    pub(crate) fn since(&self, start: metier_journal::Time) -> u64 {
+        let now = self.options.clock.now().as_micros();
+        u64::try_from(now.saturating_sub(start.as_micros())).unwrap_or(0)
+    }
+
+    /// Whether somebody of this trigger may activate a skill in this state.
+    pub(crate) fn check_state(entry: &Entry, trigger: Trigger) -> Result<(), SessionError> {
+        if trigger == Trigger::User || entry.state.is_for_models() {
+            return Ok(());
+        }
+        Err(SessionError::NotForModels { name: entry.name().to_owned() })
+    }
+}
+
+/// A name that somebody made up, no longer than names are.
+pub(crate) fn shortened(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let active: Vec<&str> = self.active().map(|held| held.id.as_str()).collect();
+        f.debug_struct("Session").field("id", &self.id()).field("active", &active).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SessionOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionOptions").field("recording", &self.recording).finish_non_exhaustive()
+    }
+}

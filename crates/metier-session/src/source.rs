@@ -1,0 +1,137 @@
+//! Where a skill's files are, and the one way to read them: beneath a handle, or from inside the binary.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use metier_catalog::{Builtin, Catalog, Entry};
+use metier_skill::{Captured, Digest, Folder, Limits, Manifest, ManifestFile, SkillError};
+use metier_store::{Store, StoreError};
+
+/// How often a skill that changes while it is read is read again.
+const TRIES: usize = 3;
+
+/// Where a skill's files are.
+pub(crate) enum Source {
+    Folder(Folder),
+    Builtin(&'static Builtin),
+}
+
+impl Source {
+    /// Opens the skill of an entry: below its root no part of the way is a link, but for one in the root itself that was
+    /// followed when it was scanned.
+    pub(crate) fn open(catalog: &Catalog, entry: &Entry) -> Result<Self, SkillError> {
+        if let Some(builtin) = entry.builtin() {
+            return Ok(Self::Builtin(builtin));
+        }
+        let target = entry.places().first().and_then(|place| place.target.as_deref());
+        let roots = catalog.roots().iter().map(|report| report.root.path.as_path());
+        let above = |path: &Path| {
+            roots.filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
+        };
+        let (path, root) = match target {
+            Some(target) => (target, Some(Path::new("/"))),
+            None => (entry.path(), above(entry.path())),
+        };
+        let folder = match root.and_then(|root| Some((root, path.strip_prefix(root).ok()?))) {
+            Some((root, below)) => Folder::open_below(root, below)?,
+            None => Folder::open(path)?,
+        };
+        Ok(Self::Folder(folder))
+    }
+
+    /// The whole skill as it is now, read once.
+    pub(crate) fn capture(
+        &self,
+        limits: &Limits,
+        mut take: impl FnMut(&ManifestFile, &[u8]) -> io::Result<()>,
+    ) -> Result<Captured, SkillError> {
+        match self {
+            Self::Folder(folder) => folder.capture(limits, take),
+            Self::Builtin(builtin) => {
+                let path = || PathBuf::from(format!("builtin:{}", builtin.name()));
+                let files = builtin.files().iter().map(|(path, content)| {
+                    let file = ManifestFile::new(*path, false, Digest::of(content.as_bytes()));
+                    take(&file, content.as_bytes()).map(|()| file)
+                });
+                let files = files.collect::<io::Result<_>>();
+                let files = files.map_err(|source| SkillError::Io { path: path(), source })?;
+                Ok(Captured::new(Manifest::new(files), builtin.skill_md().as_bytes().to_vec()))
+            }
+        }
+    }
+
+    /// The same, again and again where somebody changes it meanwhile, but not for ever.
+    pub(crate) fn capture_settled(&self, limits: &Limits) -> Result<Captured, SkillError> {
+        let mut result = self.capture(limits, |_, _| Ok(()));
+        for _ in 1..TRIES {
+            if !matches!(result, Err(SkillError::Changing { .. })) {
+                break;
+            }
+            result = self.capture(limits, |_, _| Ok(()));
+        }
+        result
+    }
+
+    /// The bytes of a file.
+    pub(crate) fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Folder(folder) => folder.read(path, most),
+            Self::Builtin(builtin) => {
+                let found = builtin.files().iter().find(|(name, _)| Path::new(name) == path);
+                found
+                    .map(|(_, content)| content.as_bytes().to_vec())
+                    .ok_or_else(|| io::ErrorKind::NotFound.into())
+            }
+        }
+    }
+
+    /// Keeps every file of a skill that was captured, and then what they make up: what is there is there whole.
+    pub(crate) fn keep(&self, captured: &Captured, limits: &Limits, store: &Store) -> Result<(), KeepError> {
+        let whole = captured.manifest.to_bytes();
+        let digest = Digest::of(&whole);
+        if store.has(&digest) {
+            return Ok(());
+        }
+        for file in captured.manifest.files() {
+            if store.has(&file.digest) {
+                continue;
+            }
+            let changing = || KeepError::Skill(SkillError::Changing { path: file.path.clone() });
+            let bytes = self.read(&file.path, limits.skill_bytes).map_err(|_| changing())?;
+            if Digest::of(&bytes) != file.digest {
+                return Err(changing());
+            }
+            store.keep_as(&file.digest, &bytes)?;
+        }
+        Ok(store.keep_as(&digest, &whole)?)
+    }
+
+    /// Writes a copy of the skill below a directory, which the copy is then the content of, and says what it consists of.
+    pub(crate) fn copy_to(&self, directory: &Path, limits: &Limits) -> Result<Manifest, SkillError> {
+        let write = |file: &ManifestFile, bytes: &[u8]| {
+            let path = directory.join(&file.path);
+            if let Some(above) = path.parent() {
+                DirBuilder::new().recursive(true).mode(0o755).create(above)?;
+            }
+            let mode = if file.executable { 0o555 } else { 0o444 };
+            OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?.write_all(bytes)?;
+            // Whatever the umask says: the script's user is another one where root starts it.
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode))
+        };
+        self.capture(limits, write).map(|captured| captured.manifest)
+    }
+}
+
+/// Why a skill could not be kept.
+pub(crate) enum KeepError {
+    Skill(SkillError),
+    Store(StoreError),
+}
+
+impl From<StoreError> for KeepError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}

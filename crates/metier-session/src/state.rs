@@ -1,0 +1,153 @@
+//! A session that is put aside and taken up again, or goes on twice.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use metier_journal::{Event, SkillStats};
+use metier_policy::{Approval, Approvals, Nobody};
+use metier_skill::{Digest, Manifest, Tier};
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Spent;
+use crate::bus::Bus;
+use crate::error::SessionError;
+use crate::held::Held;
+use crate::session::{Session, SessionOptions};
+
+/// The format of what is saved.
+const FORMAT: u64 = 1;
+
+/// A session as it is saved.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct State {
+    format: u64,
+    id: String,
+    task: Option<String>,
+    skills: Vec<SavedSkill>,
+    stats: BTreeMap<String, SkillStats>,
+    spent: Spent,
+    answers: Vec<Approval>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedSkill {
+    id: String,
+    name: String,
+    tier: Tier,
+    directory: String,
+    /// In base64, as is the manifest: neither need be text.
+    skill_md: String,
+    skill_md_digest: Digest,
+    manifest: String,
+    tree_digest: Digest,
+    is_active: bool,
+    needs: Vec<String>,
+    allowed: Option<Vec<String>>,
+    disallowed: Option<Vec<String>>,
+}
+
+impl Session {
+    /// The session as text, to be taken up again by [`Session::restore`]. What was handed out is in it, so that it survives
+    /// whatever becomes of the skills.
+    pub fn save(&self) -> String {
+        let state = State {
+            format: FORMAT,
+            id: self.id().to_owned(),
+            task: self.context.task.clone(),
+            skills: self.held.values().map(SavedSkill::of).collect(),
+            stats: self.stats.clone(),
+            spent: self.spent.clone(),
+            answers: self.answers.list().to_vec(),
+        };
+        // Plain data with text for keys is always JSON.
+        serde_json::to_string(&state).unwrap_or_default()
+    }
+
+    /// Takes up a session that was saved. What it says of skills is believed only where digests agree.
+    pub fn restore(options: SessionOptions, saved: &str) -> Result<Self, SessionError> {
+        let wrong = |reason: String| SessionError::State { reason };
+        let state: State = serde_json::from_str(saved).map_err(|error| wrong(error.to_string()))?;
+        if state.format != FORMAT {
+            return Err(wrong(format!("it has format {}, and this metier knows {FORMAT}", state.format)));
+        }
+        let mut session = Self::new(options, state.id);
+        session.context.task = state.task;
+        for skill in state.skills {
+            let name = skill.name.clone();
+            let held =
+                skill.into_held().ok_or_else(|| wrong(format!("what it says of `{name}` was changed")))?;
+            session.held.insert(held.id.clone(), held);
+        }
+        (session.stats, session.spent) = (state.stats, state.spent);
+        session.answers = Approvals::new(state.answers);
+        Ok(session)
+    }
+
+    /// A second session that begins where this one is, and goes its own way: what happens in one is not in the other. It has
+    /// nobody to ask and no handlers of its own yet.
+    pub fn fork(&self, id: Option<&str>) -> Result<Self, SessionError> {
+        let id = id.map_or_else(|| self.options.clock.id().to_string(), str::to_owned);
+        let mut fork = Self {
+            options: Arc::clone(&self.options),
+            catalog: self.catalog.clone(),
+            context: metier_journal::Context { session: Some(id), ..self.context.clone() },
+            held: self.held.clone(),
+            stats: self.stats.clone(),
+            spent: self.spent.clone(),
+            answers: self.answers.clone(),
+            approver: Box::new(Nobody),
+            bus: Bus::default(),
+            guard: None,
+        };
+        let agent = fork.options.agent.clone();
+        fork.record(&Event::SessionStarted { agent })?;
+        Ok(fork)
+    }
+}
+
+impl SavedSkill {
+    fn of(held: &Held) -> Self {
+        Self {
+            id: held.id.clone(),
+            name: held.name.clone(),
+            tier: held.tier,
+            directory: held.directory.to_string_lossy().into_owned(),
+            skill_md: STANDARD.encode(&held.skill_md),
+            skill_md_digest: held.skill_md_digest,
+            manifest: STANDARD.encode(held.manifest.to_bytes()),
+            tree_digest: held.tree_digest,
+            is_active: held.is_active,
+            needs: held.needs.clone(),
+            allowed: held.allowed.clone(),
+            disallowed: held.disallowed.clone(),
+        }
+    }
+
+    /// The skill, if its bytes have the digests that it is known by.
+    fn into_held(self) -> Option<Held> {
+        let (skill_md, manifest) =
+            (STANDARD.decode(&self.skill_md).ok()?, STANDARD.decode(&self.manifest).ok()?);
+        let is_same =
+            Digest::of(&skill_md) == self.skill_md_digest && Digest::of(&manifest) == self.tree_digest;
+        let manifest = Manifest::parse(&manifest).filter(|_| is_same)?;
+        Some(Held {
+            id: self.id,
+            name: self.name,
+            tier: self.tier,
+            directory: PathBuf::from(self.directory),
+            skill_md: skill_md.into(),
+            skill_md_digest: self.skill_md_digest,
+            tree_digest: self.tree_digest,
+            manifest,
+            is_active: self.is_active,
+            needs: self.needs,
+            allowed: self.allowed,
+            disallowed: self.disallowed,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Objects on disk: one file each, named by its digest, written once and never changed.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use metier_skill::{Digest, Manifest};
+
+use crate::error::StoreError;
+
+/// The largest object that is read back: more than the largest file of a skill.
+const MOST: u64 = 1 << 30;
+
+/// Where objects are kept.
+///
+/// Any number of processes can keep things in one store at once: an object is written beside and renamed, and two that
+/// have one digest are one.
+///
+/// ```
+/// # fn main() -> Result<(), metier_store::StoreError> {
+/// # let place = tempfile::tempdir().unwrap();
+/// let store = metier_store::Store::new(place.path());
+/// let digest = store.keep(b"a file of a skill")?;
+/// assert_eq!(store.read(&digest)?, b"a file of a skill");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+    is_durable: bool,
+}
+
+impl Store {
+    /// The store in a directory, which need not be there before something is kept.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), is_durable: true }
+    }
+
+    /// The same, but what is kept may be lost if the machine stops within the next moments, and is faster to keep.
+    #[must_use]
+    pub fn batched(self) -> Self {
+        Self { is_durable: false, ..self }
+    }
+
+    /// Its directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Keeps bytes under their digest.
+    pub fn keep(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
+        let digest = Digest::of(bytes);
+        self.keep_as(&digest, bytes)?;
+        Ok(digest)
+    }
+
+    /// The same where the digest of these bytes is known already.
+    pub fn keep_as(&self, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.path(digest);
+        // One of another length is what a machine that stopped left of it.
+        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() == bytes.len() as u64) {
+            return Ok(());
+        }
+        let directory = path.parent().unwrap_or(&self.root);
+        let write = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            let mut file = tempfile::NamedTempFile::new_in(directory)?;
+            file.write_all(bytes)?;
+            file.as_file().set_permissions(Permissions::from_mode(0o400))?;
+            if self.is_durable {
+                file.as_file().sync_data()?;
+            }
+            file.persist(&path).map_err(|error| error.error)?;
+            if self.is_durable { File::open(directory)?.sync_all() } else { Ok(()) }
+        };
+        write().map_err(io_error("write to", directory))
+    }
+
+    /// Whether there is something under a digest; whether it is what it should be shows when it is read.
+    pub fn has(&self, digest: &Digest) -> bool {
+        fs::symlink_metadata(self.path(digest)).is_ok_and(|meta| meta.is_file())
+    }
+
+    /// What was kept under a digest, and still is that.
+    pub fn read(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        let path = self.path(digest);
+        let open = || {
+            let mut bytes = Vec::new();
+            // Nothing here is a link or a pipe; what somebody put there is not followed or waited for.
+            let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+            let flags = i32::try_from(flags.bits()).unwrap_or_default();
+            let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
+            file.take(MOST).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = match open() {
+            Ok(bytes) => bytes,
+            Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => {
+                return Err(StoreError::Missing { store: self.root.clone(), digest: *digest });
+            }
+            Err(error) => return Err(io_error("read", &path)(error)),
+        };
+        if Digest::of(&bytes) == *digest {
+            Ok(bytes)
+        } else {
+            Err(StoreError::Changed { path, digest: *digest })
+        }
+    }
+
+    /// The skill with a tree digest, if all of it was kept: what it consists of.
+    pub fn manifest(&self, tree_digest: &Digest) -> Result<Manifest, StoreError> {
+        let bytes = self.read(tree_digest)?;
+        Manifest::parse(&bytes).ok_or(StoreError::NotASkill { digest: *tree_digest })
+    }
+
+    /// Where an object is.
+    pub fn path(&self, digest: &Digest) -> PathBuf {
+        let hex = digest.hex();
+        let (first, rest) = hex.split_at(2);
+        self.root.join("objects").join(first).join(rest)
+    }
+}
+
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use metier_skill::ManifestFile;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_what_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::new(place.path().join("deep/store"));
+        let digest = store.keep(b"one").unwrap();
+        assert_eq!(store.keep(b"one").unwrap(), digest, "twice is once");
+        assert_eq!(store.read(&digest).unwrap(), b"one");
+        let missing = store.read(&Digest::of(b"two")).unwrap_err();
+        assert_eq!(missing.code(), "store-missing");
+        assert!(store.has(&digest) && !store.has(&Digest::of(b"two")));
+    }
+
+    #[test]
+    fn a_changed_byte_is_an_error_and_a_torn_file_is_written_again() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::new(place.path()).batched();
+        let digest = store.keep(b"one").unwrap();
+        let path = store.path(&digest);
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, b"onE").unwrap();
+        assert_eq!(store.read(&digest).unwrap_err().code(), "store-changed");
+        fs::write(&path, b"").unwrap();
+        store.keep(b"one").unwrap();
+        assert_eq!(store.read(&digest).unwrap(), b"one");
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
+        assert_eq!(store.read(&digest).unwrap_err().code(), "store-io");
+    }
+
+    #[test]
+    fn a_skill_is_kept_by_its_manifest() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::new(place.path()).batched();
+        let manifest = Manifest::new(vec![ManifestFile::new("SKILL.md", false, Digest::of(b"text"))]);
+        store.keep(&manifest.to_bytes()).unwrap();
+        assert_eq!(store.manifest(&manifest.digest()).unwrap(), manifest);
+        let other = store.keep(b"text").unwrap();
+        assert_eq!(store.manifest(&other).unwrap_err().code(), "store-not-a-skill");
+    }
+}
