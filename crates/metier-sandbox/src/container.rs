@@ -20,6 +20,7 @@ use crate::executor::{Ending, Executor, Job, Limit, Outcome, Sink, Usage};
 use crate::profile::{Network, Place, Profile};
 use crate::protection::{Protection, Protections};
 use crate::stopwatch::Stopwatch;
+use crate::width;
 
 /// Runs jobs in containers of an image that has the programs they need.
 #[derive(Debug, Clone)]
@@ -62,6 +63,7 @@ impl Container {
     fn arguments(&self, job: &Job, name: &str) -> Result<Vec<OsString>, SandboxError> {
         let profile = &job.profile;
         let limits = &profile.limits;
+        width::check_aliases(profile)?;
         let mut words: Vec<OsString> = vec!["run".into(), "--rm".into(), format!("--name={name}").into()];
         if !job.input.is_empty() {
             words.push("--interactive".into());
@@ -98,10 +100,11 @@ impl Container {
             .map(OsString::from),
         );
         for place in &profile.readable {
-            words.push(self.mount(place.path(), true)?);
+            words.push(self.mount(place.path(), place.path(), true)?);
+            words.extend(self.show_elsewhere(profile, place)?);
         }
         for place in &profile.writable {
-            words.push(self.mount(place.path(), false)?);
+            words.push(self.mount(place.path(), place.path(), false)?);
             words.extend(self.protect(profile, place)?);
         }
         for (name, value) in &profile.environment {
@@ -123,13 +126,33 @@ impl Container {
         Ok(words)
     }
 
-    fn mount(&self, path: &Path, read_only: bool) -> Result<OsString, SandboxError> {
+    fn mount(&self, source: &Path, target: &Path, read_only: bool) -> Result<OsString, SandboxError> {
         // The engines take a list with commas, and none of them has a way to write one in a path.
-        let shown = path.to_str().filter(|path| !path.contains([',', '"', '\n']));
-        let path =
-            shown.ok_or_else(|| self.error(format!("`{}` cannot be written as a mount", path.display())))?;
+        let written = |path: &Path| {
+            let text = path.to_str().filter(|path| !path.contains([',', '"', '\n'])).map(str::to_owned);
+            text.ok_or_else(|| self.error(format!("`{}` cannot be written as a mount", path.display())))
+        };
+        let (source, target) = (written(source)?, written(target)?);
         let end = if read_only { ",readonly" } else { "" };
-        Ok(format!("--mount=type=bind,source={path},target={path}{end}").into())
+        Ok(format!("--mount=type=bind,source={source},target={target}{end}").into())
+    }
+
+    /// The other paths of a place. In what is shown of the outside, engines would make a directory where there is none, and
+    /// follow links.
+    fn show_elsewhere(&self, profile: &Profile, place: &Place) -> Result<Vec<OsString>, SandboxError> {
+        let mut words = Vec::new();
+        for path in place.aliases() {
+            let mut places = profile.readable.iter().chain(&profile.writable);
+            if places.any(|other| path.starts_with(other.path())) {
+                match path.canonicalize() {
+                    Ok(real) if real == *path => {}
+                    Err(_) if path.symlink_metadata().is_err() => continue,
+                    _ => return Err(SandboxError::Swapped { path: path.clone() }),
+                }
+            }
+            words.push(self.mount(place.path(), path, true)?);
+        }
+        Ok(words)
     }
 
     /// The protected paths that there are, read-only.
@@ -138,7 +161,7 @@ impl Container {
         for path in profile.protected.iter().map(|path| place.path().join(path)) {
             match path.symlink_metadata() {
                 Ok(found) if found.is_symlink() => return Err(SandboxError::ProtectedLink { path }),
-                Ok(_) => words.push(self.mount(&path, true)?),
+                Ok(_) => words.push(self.mount(&path, &path, true)?),
                 Err(_) => {}
             }
         }

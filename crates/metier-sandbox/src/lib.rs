@@ -16,6 +16,7 @@ mod profile;
 mod protection;
 mod script;
 mod stopwatch;
+mod width;
 
 #[cfg(target_os = "linux")]
 mod control;

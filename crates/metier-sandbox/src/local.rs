@@ -23,7 +23,7 @@ use crate::plan::{Bind, Bounds, Kind, Mode, Net, Plan};
 use crate::profile::{Network, Place, Profile};
 use crate::protection::{Protection, Strictness};
 use crate::seccomp::{self, Needs};
-use crate::{SandboxError, sys};
+use crate::{SandboxError, sys, width};
 
 use self::cgroup::Group;
 use self::planted::Protected;
@@ -105,7 +105,7 @@ impl Local {
 
 impl Executor for Local {
     fn run(&self, job: &Job, sink: &mut dyn Sink) -> Result<Outcome, SandboxError> {
-        check(&job.profile)?;
+        width::check(&job.profile)?;
         let strictness = job.profile.strictness;
         if strictness == Strictness::Unprotected {
             return self.attempt(job, Mode::Unprotected, sink).map_err(Failed::into_error);
@@ -143,68 +143,6 @@ fn unavailable() -> Vec<Missing> {
         missing.push(Missing::new(Protection::Seccomp, "the kernel takes no filters"));
     }
     missing
-}
-
-/// Directories that are everybody's: to give one to a script is to give it the machine.
-const SHARED: &[&str] = &[
-    "/bin", "/boot", "/dev", "/dev/shm", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt",
-    "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp",
-];
-
-/// Below these nothing is ever a place to work.
-const SYSTEM: &[&str] = &[
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/gnu/store",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix/store",
-    "/proc",
-    "/run",
-    "/sbin",
-    "/sys",
-    "/usr",
-];
-
-fn check(profile: &Profile) -> Result<(), SandboxError> {
-    for place in &profile.readable {
-        let path = place.path();
-        let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
-        if path == Path::new("/")
-            || path.starts_with("/proc")
-            || path.starts_with("/dev")
-            || path.starts_with("/sys")
-        {
-            return Err(wide("it is more than files"));
-        }
-        if profile.writable.iter().any(|other| other.path() == path) {
-            return Err(wide("it is to be kept as it is and to be written to"));
-        }
-    }
-    for place in &profile.writable {
-        let path = place.path();
-        let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
-        if path == Path::new("/") {
-            return Err(wide("it is the whole machine"));
-        }
-        if SHARED.iter().any(|shared| path == Path::new(shared)) {
-            return Err(wide("it is shared by all programs"));
-        }
-        if SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
-            return Err(wide("it is part of the system"));
-        }
-        if !path.is_dir() {
-            return Err(SandboxError::Path {
-                path: path.to_owned(),
-                source: io::ErrorKind::NotADirectory.into(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// The first version of Landlock that keeps a script from ending processes of others.
@@ -258,6 +196,7 @@ fn plan(
         identity: Some(place.identity()),
         kind,
         owner: identity.from_root.then_some(place.owner()),
+        aliases: place.aliases().iter().map(|path| path.as_path().into()).collect(),
     };
     tree.binds.extend(profile.readable.iter().map(|place| own(place, Kind::Read)));
     tree.binds.extend(profile.writable.iter().map(|place| own(place, Kind::Write)));

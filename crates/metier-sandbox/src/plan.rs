@@ -57,7 +57,7 @@ pub(crate) enum Mode {
     Unprotected,
 }
 
-/// Something of the outside that is shown inside, at the same path.
+/// Something of the outside that is shown inside, at the same path, and perhaps at others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Bind {
     pub(crate) path: Raw,
@@ -66,6 +66,8 @@ pub(crate) struct Bind {
     pub(crate) kind: Kind,
     /// The user and group outside whose files are shown as the script's own.
     pub(crate) owner: Option<(u32, u32)>,
+    /// Where else it is shown, read-only.
+    pub(crate) aliases: Vec<Raw>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

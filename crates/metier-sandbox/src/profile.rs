@@ -30,6 +30,8 @@ pub struct Place {
     device: u64,
     inode: u64,
     owner: (u32, u32),
+    /// Where else it is shown.
+    aliases: Vec<PathBuf>,
 }
 
 impl Place {
@@ -40,12 +42,38 @@ impl Place {
         let resolved = path.canonicalize().map_err(error)?;
         let metadata = resolved.symlink_metadata().map_err(error)?;
         let owner = (metadata.uid(), metadata.gid());
-        Ok(Self { path: resolved, device: metadata.dev(), inode: metadata.ino(), owner })
+        let (device, inode) = (metadata.dev(), metadata.ino());
+        Ok(Self { path: resolved, device, inode, owner, aliases: Vec::new() })
+    }
+
+    /// The same, also shown at another path inside, read-only there as well: a private copy of a skill, at the path that
+    /// whoever wrote the script knows. Only for what is in [`Profile::readable`]; can be said several times.
+    ///
+    /// There it covers what is there, such as the skill itself in the work directory. Where that is inside another place of
+    /// the profile and nothing is there, it is left out: a directory to put it on would have to be made outside. Without
+    /// namespaces there is no such path, so that [`path`](Self::path) is what to rely on.
+    ///
+    /// A path that would cover the system, or another place or its parent, is refused with
+    /// [`TooWide`](SandboxError::TooWide) when it is run. What lies in the system's directories
+    /// ([`system_paths`](crate::system_paths)) needs no alias: it is there.
+    #[must_use]
+    pub fn also_at(mut self, path: impl Into<PathBuf>) -> Self {
+        // In the one way to write it, without a slash at its end.
+        let path: PathBuf = path.into().components().collect();
+        if path != self.path && !self.aliases.contains(&path) {
+            self.aliases.push(path);
+        }
+        self
     }
 
     /// Where it is, inside as outside.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where else it is shown, where there are namespaces.
+    pub fn aliases(&self) -> &[PathBuf] {
+        &self.aliases
     }
 
     /// Whether what was opened is this very one.

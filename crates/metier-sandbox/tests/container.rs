@@ -110,6 +110,48 @@ fn it_runs_with_what_the_profile_gives_and_no_more() {
 }
 
 #[test]
+fn a_place_is_shown_elsewhere_too() {
+    let Some(container) = container() else { return };
+    let (work, skill) = (work(), tempfile::tempdir().unwrap());
+    std::fs::set_permissions(skill.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(skill.path().join("data"), "the copy\n").unwrap();
+    let there = work.path().join("skills/x");
+    std::fs::create_dir_all(&there).unwrap();
+    std::fs::write(there.join("data"), "somebody else's\n").unwrap();
+    let missing = work.path().join("missing");
+    let script = "cat /nowhere/x/data skills/x/data; echo evil > skills/x/data || echo refused; ls missing || echo none";
+    let place = Place::pin(skill.path()).unwrap().also_at("/nowhere/x").also_at(&there).also_at(&missing);
+    let outcome = sh(&container, work.path(), script, |job| job.profile.add_skill(place));
+    let text = String::from_utf8(outcome.output.bytes).unwrap();
+    assert_eq!(
+        text,
+        "the copy\nthe copy\nrefused\nnone\n",
+        "{}",
+        String::from_utf8_lossy(&outcome.errors.bytes)
+    );
+    assert!(!missing.exists());
+    assert_eq!(std::fs::read(there.join("data")).unwrap(), b"somebody else's\n");
+}
+
+#[test]
+fn what_is_shown_elsewhere_covers_nothing_that_is_needed() {
+    let work = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/", work.path().join("link")).unwrap();
+    let skill = tempfile::tempdir().unwrap();
+    for (alias, code) in [
+        (Path::new("/usr/bin"), "sandbox_path_too_wide"),
+        (work.path(), "sandbox_path_too_wide"),
+        (&work.path().join("link"), "sandbox_path_swapped"),
+    ] {
+        let mut profile = Profile::new(Tier::ThirdParty, Place::pin(work.path()).unwrap());
+        profile.add_skill(Place::pin(skill.path()).unwrap().also_at(alias));
+        let job = Job::new(profile, "true", Vec::new());
+        let error = Container::new("/nowhere/engine", IMAGE).run(&job, &mut ()).unwrap_err();
+        assert_eq!(error.code(), code, "{}", alias.display());
+    }
+}
+
+#[test]
 fn limits_and_cancellation_end_it() {
     let Some(container) = container() else { return };
     let work = work();

@@ -7,13 +7,13 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::fs::{FileType, Mode as FileMode, OFlags};
+use rustix::fs::{Mode as FileMode, OFlags};
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::sock_filter;
 
 use super::endings::tasks_of;
-use super::root::{UNREADABLE, find};
+use super::root::{UNREADABLE, find, is_directory};
 use super::{During, Failure, ROOM};
 use crate::plan::{Kind, Mode, Net, Plan, Step};
 use crate::sys;
@@ -129,10 +129,6 @@ fn restrict(
         rules = rules.add_rule(PathBeneath::new(place.as_fd(), access))?;
     }
     Ok(rules.restrict_self()?.ruleset == RulesetStatus::FullyEnforced)
-}
-
-fn is_directory(place: &OwnedFd) -> bool {
-    rustix::fs::fstat(place).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir())
 }
 
 /// Lets the kernel check every system call.

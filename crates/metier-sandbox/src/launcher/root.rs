@@ -156,11 +156,16 @@ pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
         let at = |error| Failure::at(step, "mounting", bind.path.path(), error);
         move_onto(tree, &make_target(&target, tree).map_err(at)?).map_err(at)?;
     }
+    let aliases = show_elsewhere(plan, &trees)?;
     for bind in plan.binds.iter().filter(|bind| bind.kind == Kind::Write) {
         protect(bind.path.path(), plan)?;
-        for kept in plan.binds.iter().filter(|other| other.kind == Kind::Read) {
-            hold(bind.path.path(), kept.path.path())?;
+        let read = plan.binds.iter().filter(|other| other.kind == Kind::Read).map(|other| other.path.path());
+        for kept in read.chain(aliases.iter().copied()) {
+            hold(bind.path.path(), kept)?;
         }
+    }
+    for alias in aliases {
+        hold(Path::new("/tmp"), alias)?;
     }
     // Nothing writes there any more: what is mounted in it is not concerned.
     let attr = MountAttr { set: RDONLY, ..MountAttr::default() };
@@ -327,13 +332,41 @@ fn make_target(path: &Path, tree: &OwnedFd) -> io::Result<OwnedFd> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         other => return other,
     }
-    let stat = rustix::fs::fstat(tree)?;
-    if FileType::from_raw_mode(stat.st_mode).is_dir() {
+    if is_directory(tree) {
         directory(path)?;
     } else {
         file(path, b"")?;
     }
     beneath(path)
+}
+
+/// Shows what is mounted already at other paths as well; returns those that there are.
+fn show_elsewhere<'a>(plan: &'a Plan, trees: &[(&'a Bind, OwnedFd)]) -> Result<Vec<&'a Path>, Failure> {
+    let all =
+        trees.iter().flat_map(|(bind, tree)| bind.aliases.iter().map(move |alias| (alias.path(), tree)));
+    let mut shown = Vec::new();
+    for (path, tree) in all {
+        let at = |error| Failure::at(Step::MountNamespace, "showing elsewhere", path, error);
+        let is_outsides = plan.binds.iter().any(|bind| path.starts_with(bind.path.path()));
+        let target = match beneath(&relative(path)) {
+            // What would be made there would be made outside.
+            Err(error) if is_outsides && error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if is_outsides => {
+                let is_other = matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR));
+                let step = if is_other { Step::Swapped } else { Step::Path };
+                return Err(Failure::at(step, "opening", path, error));
+            }
+            Err(_) => make_target(&relative(path), tree).map_err(at)?,
+            Ok(target) => target,
+        };
+        if is_directory(&target) != is_directory(tree) {
+            return Err(Failure::at(Step::Swapped, "comparing", path, io::ErrorKind::NotADirectory));
+        }
+        // Read-only all the way down, also what may be written to where it is: protected paths are protected there only.
+        put_copy(tree, &target, true).map_err(at)?;
+        shown.push(path);
+    }
+    Ok(shown)
 }
 
 /// Shows the protected paths of a writable directory read-only, those that there are.
@@ -356,9 +389,7 @@ fn protect(writable: &Path, plan: &Plan) -> Result<(), Failure> {
                 Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => break,
                 Err(error) => return Err(Failure::at(Step::Path, "opening", &shown(), error)),
             };
-            let is_directory =
-                rustix::fs::fstat(&place).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
-            let is_last = index + 1 == parts.len() || !is_directory;
+            let is_last = index + 1 == parts.len() || !is_directory(&place);
             let at = |error: io::Error| Failure::at(Step::MountNamespace, "protecting", &shown(), error);
             if is_last || !is_mount(&place, &path) {
                 cover(&place, is_last).map_err(at)?;
@@ -384,6 +415,10 @@ fn hold(writable: &Path, kept: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+pub(super) fn is_directory(place: &OwnedFd) -> bool {
+    rustix::fs::fstat(place).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir())
+}
+
 /// Whether something is mounted exactly there.
 fn is_mount(place: &OwnedFd, path: &Path) -> bool {
     let parent = path.parent().unwrap_or(Path::new("."));
@@ -397,12 +432,17 @@ fn is_mount(place: &OwnedFd, path: &Path) -> bool {
 
 /// Mounts something over itself, read-only if asked.
 fn cover(place: &OwnedFd, read_only: bool) -> io::Result<()> {
+    put_copy(place, place, read_only)
+}
+
+/// Mounts a copy of what is mounted here, with all below it, somewhere else.
+fn put_copy(here: &OwnedFd, there: &OwnedFd, read_only: bool) -> io::Result<()> {
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
-    let tree = rustix::mount::open_tree(place, "", flags | OpenTreeFlags::AT_RECURSIVE)?;
+    let tree = rustix::mount::open_tree(here, "", flags | OpenTreeFlags::AT_RECURSIVE)?;
     let set = NOSUID | NODEV | if read_only { RDONLY } else { 0 };
     sys::mount_setattr(tree.as_fd(), true, &MountAttr { set, ..MountAttr::default() })?;
-    move_onto(&tree, place)
+    move_onto(&tree, there)
 }
 
 /// The inside's own /tmp and /dev/shm. What is bound below them is put there afterwards.

@@ -112,7 +112,13 @@ impl Tree {
         if let Ok(target) = fs::read_link(path) {
             self.links.push((path.into(), target.into()));
         } else if path.symlink_metadata().is_ok() {
-            self.binds.push(Bind { path: path.into(), identity: None, kind, owner: None });
+            self.binds.push(Bind {
+                path: path.into(),
+                identity: None,
+                kind,
+                owner: None,
+                aliases: Vec::new(),
+            });
         }
     }
 }

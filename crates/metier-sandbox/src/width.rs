@@ -1,0 +1,120 @@
+//! What is too wide to be given to a script, or to be covered by what it is given.
+
+use std::io;
+use std::path::{Component, Path};
+
+use crate::SandboxError;
+use crate::profile::{Place, Profile};
+
+/// Directories that are everybody's: to give one to a script is to give it the machine.
+const SHARED: &[&str] = &[
+    "/bin", "/boot", "/dev", "/dev/shm", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt",
+    "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp",
+];
+
+/// Below these nothing is ever a place to work.
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/gnu/store",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/proc",
+    "/run",
+    "/sbin",
+    "/sys",
+    "/usr",
+];
+
+/// Whether a profile gives no more than a script may be given.
+#[cfg(target_os = "linux")]
+pub(crate) fn check(profile: &Profile) -> Result<(), SandboxError> {
+    for place in &profile.readable {
+        let path = place.path();
+        let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
+        if path == Path::new("/")
+            || path.starts_with("/proc")
+            || path.starts_with("/dev")
+            || path.starts_with("/sys")
+        {
+            return Err(wide("it is more than files"));
+        }
+        if profile.writable.iter().any(|other| other.path() == path) {
+            return Err(wide("it is to be kept as it is and to be written to"));
+        }
+    }
+    check_aliases(profile)?;
+    for place in &profile.writable {
+        let path = place.path();
+        let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
+        if path == Path::new("/") {
+            return Err(wide("it is the whole machine"));
+        }
+        if SHARED.iter().any(|shared| path == Path::new(shared)) {
+            return Err(wide("it is shared by all programs"));
+        }
+        if SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
+            return Err(wide("it is part of the system"));
+        }
+        if !path.is_dir() {
+            return Err(SandboxError::Path {
+                path: path.to_owned(),
+                source: io::ErrorKind::NotADirectory.into(),
+            });
+        }
+        if !place.aliases().is_empty() {
+            return Err(wide("it is to be written to, and what is shown elsewhere is not"));
+        }
+    }
+    Ok(())
+}
+
+/// The one place below these where something may be shown: an organisation's skills lie there.
+const ORGANISATION: &str = "/etc/metier";
+
+/// Whether what is shown elsewhere covers nothing that others need.
+pub(crate) fn check_aliases(profile: &Profile) -> Result<(), SandboxError> {
+    let shown =
+        profile.readable.iter().flat_map(|place| place.aliases().iter().map(move |path| (place, path)));
+    let shown: Vec<(&Place, &Path)> = shown.map(|(place, path)| (place, path.as_path())).collect();
+    for (index, (place, path)) in shown.iter().enumerate() {
+        let others =
+            shown.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, (_, path))| *path);
+        let places = profile.readable.iter().chain(&profile.writable).map(Place::path);
+        check_alias(path, place.path(), places.chain(others))?;
+    }
+    Ok(())
+}
+
+fn check_alias<'a>(
+    path: &Path,
+    itself: &Path,
+    mut others: impl Iterator<Item = &'a Path>,
+) -> Result<(), SandboxError> {
+    let wide = |reason| Err(SandboxError::TooWide { path: path.to_owned(), reason });
+    let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+    if !path.is_absolute() || !path.components().all(is_plain) {
+        let source = io::ErrorKind::InvalidInput.into();
+        return Err(SandboxError::Path { path: path.to_owned(), source });
+    }
+    if SHARED.iter().any(|shared| path == Path::new(shared)) {
+        return wide("it is shared by all programs");
+    }
+    let of_system = |system: &&str| path.starts_with(system) || Path::new(system).starts_with(path);
+    let is_organisations = path.starts_with(ORGANISATION) && path != Path::new(ORGANISATION);
+    if SYSTEM.iter().any(of_system) && !is_organisations {
+        return wide("it would cover part of the system");
+    }
+    if path.starts_with(itself) {
+        return wide("it lies in what would be shown there");
+    }
+    if others.any(|other| other.starts_with(path)) {
+        return wide("it would cover what else the script is given");
+    }
+    Ok(())
+}
