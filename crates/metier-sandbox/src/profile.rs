@@ -323,6 +323,17 @@ impl Profile {
         }
     }
 
+    /// Adds a copy of the skill that the script is of. Where namespaces allow it, and nothing else would be covered, it is also
+    /// shown where the skill itself is.
+    pub fn add_skill_copy(&mut self, copy: Place, original: &Path) {
+        let plain = copy.clone();
+        self.add_skill(copy.also_at(original));
+        if crate::width::check_aliases(self).is_err() {
+            self.readable.pop();
+            self.readable.push(plain);
+        }
+    }
+
     /// Adds the skill that the script is of: readable, and named in the environment.
     pub fn add_skill(&mut self, skill: Place) {
         for name in ["METIER_SKILL_DIR", "CLAUDE_SKILL_DIR"] {

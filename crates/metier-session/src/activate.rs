@@ -143,7 +143,7 @@ impl Session {
                 KeepError::Store(error) => SessionError::Store(error),
             })?;
         }
-        Held::new(entry, captured, &self.options.rules, trigger)
+        Held::of(entry, captured, &self.options.rules, trigger)
     }
 
     /// The skill that a session uses under a name; read now where it is the first use.

@@ -51,7 +51,7 @@ impl ApprovalStore {
             match read(&path) {
                 // What is not under its own name was put there by somebody else.
                 Some(approval) if id_of(&approval) == id => {
-                    kept.push(KeptApproval { id: id.to_owned(), approval })
+                    kept.push(KeptApproval { id: id.to_owned(), approval });
                 }
                 // Used up by another process just now.
                 _ if fs::symlink_metadata(&path).is_err() => {}

@@ -49,7 +49,7 @@ pub(crate) struct Fresh {
 
 impl Held {
     /// The skill of an entry, from what was read of it.
-    pub(crate) fn new(
+    pub(crate) fn of(
         entry: &Entry,
         captured: Captured,
         rules: &Rules,
@@ -58,7 +58,7 @@ impl Held {
         let Captured { manifest, skill_md, .. } = captured;
         let skill_md_digest = Digest::of(&skill_md);
         let is_changed = skill_md_digest != entry.facts.skill_md_digest;
-        let texts = |rules: &[Box<str>]| rules.iter().map(|rule| rule.to_string()).collect::<Vec<_>>();
+        let texts = |rules: &[Box<str>]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut allowed = entry.facts.allowed_tools.as_deref().map(texts);
         let mut disallowed = None;
         // What the scan read need not be read again, but for a field that it does not keep.

@@ -246,8 +246,7 @@ fn lines(bytes: &[u8], first: u64, last: Option<u64>) -> Result<(u64, u64), Sess
     let skipped = usize::try_from(first - 1).unwrap_or(usize::MAX);
     let start = if skipped == 0 { Some(0) } else { ends.by_ref().nth(skipped - 1) };
     let Some(start) = start.filter(|start| *start < total || *start == 0) else {
-        let count =
-            bytes.iter().filter(|byte| **byte == b'\n').count() + usize::from(bytes.last() != Some(&b'\n'));
+        let count = bytes.split_inclusive(|byte| *byte == b'\n').count();
         return Err(SessionError::Range {
             reason: format!("there are {count} lines, and none from {first} on"),
         });
@@ -263,7 +262,7 @@ fn between_characters(bytes: &[u8], start: u64, end: u64) -> (u64, u64) {
         let byte = usize::try_from(at).ok().and_then(|at| bytes.get(at));
         byte.is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
     };
-    let start = (start..).find(|at| !is_inside(*at)).unwrap_or(start);
+    let start = (start..=start + 3).find(|at| !is_inside(*at)).unwrap_or(start);
     let end = (0..=end).rev().find(|at| !is_inside(*at)).unwrap_or(end);
     (start, end.max(start))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,7 @@ pub struct PreparedScript {
 }
 
 /// A script that has run, or could not be started.
+#[derive(Debug)]
 pub struct FinishedScript {
     outcome: Result<Outcome, SandboxError>,
     record: ScriptExecuted,
@@ -111,6 +113,12 @@ pub struct ScriptReport {
     pub tree_digest: Digest,
     /// How it ended, what it printed, what protected it.
     pub outcome: Outcome,
+}
+
+impl fmt::Debug for PreparedScript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedScript").field("job", &self.job).finish_non_exhaustive()
+    }
 }
 
 impl PreparedScript {
@@ -172,7 +180,7 @@ impl Session {
         match &outcome {
             Ok(outcome) => self.describe(outcome, &mut record),
             Err(error) => {
-                (record.outcome, record.code) = (ScriptOutcome::Failed, Some(error.code().to_owned()))
+                (record.outcome, record.code) = (ScriptOutcome::Failed, Some(error.code().to_owned()));
             }
         }
         let (script, script_digest, tree_digest) =
@@ -284,10 +292,9 @@ impl Session {
         profile.limits.wall = self.time_left(call);
         profile.network = call.network.clone();
         if call.starts_in_skill {
-            profile.directory = skill.path().to_owned();
+            skill.path().clone_into(&mut profile.directory);
         }
-        let shown = if held.directory.is_absolute() { skill.also_at(&held.directory) } else { skill };
-        profile.add_skill(shown);
+        profile.add_skill_copy(skill, &held.directory);
         let variables = call.variables.iter().map(|(name, value)| (name.into(), value.into()));
         profile.environment.extend(variables);
         self.protect(&mut profile)?;

@@ -196,10 +196,8 @@ impl Session {
             |ids: &[metier_catalog::SkillId]| ids.iter().map(|id| id.name().to_owned()).collect::<Vec<_>>();
         let (mut added, mut changed, mut removed) =
             (names(&changes.added), names(&changes.changed), names(&changes.removed));
-        // One record has room for some thousand names.
-        const MOST: usize = 1_000;
         while !(added.is_empty() && changed.is_empty() && removed.is_empty()) {
-            let mut some = |names: &mut Vec<String>| names.drain(..names.len().min(MOST)).collect();
+            let some = |names: &mut Vec<String>| names.drain(..names.len().min(MOST_NAMES)).collect();
             let event = Event::SkillsChanged {
                 added: some(&mut added),
                 changed: some(&mut changed),
@@ -318,6 +316,9 @@ impl Session {
         Err(SessionError::NotForModels { name: entry.name().to_owned() })
     }
 }
+
+/// One record has room for some thousand names.
+const MOST_NAMES: usize = 1_000;
 
 /// A name that somebody made up, no longer than names are.
 pub(crate) fn shortened(name: &str) -> String {

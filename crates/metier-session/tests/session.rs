@@ -1,0 +1,12 @@
+//! What a session does, and what it never does.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "session/common.rs"]
+mod common;
+#[path = "session/operations.rs"]
+mod operations;
+#[path = "session/replays.rs"]
+mod replays;
+#[path = "session/vectors.rs"]
+mod vectors;

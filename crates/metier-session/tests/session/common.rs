@@ -1,0 +1,197 @@
+//! A place with skills, a clock that goes by itself, and short ways to begin a session.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, StateRules};
+use metier_journal::{Event, Journal, Options, Place, Query, Reader, Record, Source, Time};
+use metier_policy::{Answer, Approver, Lifetime, Places, Question};
+use metier_sandbox::Local;
+use metier_session::{Recording, ScriptCall, Session, SessionOptions};
+use metier_skill::Tier;
+use metier_store::Store;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// Each look at it is a microsecond later; ids are counted.
+#[derive(Debug, Default)]
+pub(crate) struct Ticking(AtomicU64);
+
+impl Source for Ticking {
+    fn now(&self) -> Time {
+        let ticks = self.0.fetch_add(1, Ordering::Relaxed);
+        Time::from_micros(1_800_000_000_000_000 + i64::try_from(ticks).unwrap())
+    }
+
+    fn id(&self) -> Uuid {
+        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::Relaxed)) | 7 << 76 | 2 << 62)
+    }
+}
+
+/// A directory with skills, a journal, a store and a directory to work in.
+pub(crate) struct Ground {
+    pub(crate) place: TempDir,
+    pub(crate) clock: Arc<Ticking>,
+    journal: Mutex<Option<Arc<Journal>>>,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        let place = tempfile::Builder::new().prefix("metier-test-").tempdir().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for directory in ["skills", "work"] {
+            fs::create_dir(place.path().join(directory)).unwrap();
+        }
+        Self { place, clock: Arc::default(), journal: Mutex::default() }
+    }
+
+    /// With one skill, `pdf`, that has a file of each kind.
+    pub(crate) fn with_pdf() -> Self {
+        let ground = Self::new();
+        ground.skill("pdf", "", "Fill in forms.\n");
+        ground.write("skills/pdf/references/guide.md", "# Guide\n\nLine three.\n");
+        ground.write("skills/pdf/logo.bin", "\0\u{1}\u{2}");
+        ground.write("skills/pdf/scripts/hello.sh", "echo \"hello $*\"\n");
+        ground
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.place.path().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A valid skill with some more lines of frontmatter.
+    pub(crate) fn skill(&self, name: &str, frontmatter: &str, body: &str) {
+        let text =
+            format!("---\nname: {name}\ndescription: Use when testing {name}.\n{frontmatter}---\n{body}");
+        self.write(&format!("skills/{name}/SKILL.md"), &text);
+    }
+
+    pub(crate) fn catalog(&self, tier: Tier) -> Catalog {
+        self.catalog_with(tier, StateRules::default())
+    }
+
+    pub(crate) fn catalog_with(&self, tier: Tier, states: StateRules) -> Catalog {
+        let mut options = CatalogOptions::new(vec![Root::new(self.path("skills"), tier, Scope::User)]);
+        options.states = states;
+        Scanner::new(options).scan(SystemTime::UNIX_EPOCH)
+    }
+
+    pub(crate) fn journal_place(&self) -> Place {
+        Place::file(self.path("journal.db"))
+    }
+
+    pub(crate) fn journal(&self) -> Arc<Journal> {
+        let mut journal = self.journal.lock().unwrap();
+        let open = || {
+            Arc::new(
+                Journal::open(&self.journal_place(), Options::new(Arc::clone(&self.clock) as _)).unwrap(),
+            )
+        };
+        Arc::clone(journal.get_or_insert_with(open))
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store::new(self.path("store")).batched()
+    }
+
+    /// Everything there is, recorded and kept.
+    pub(crate) fn options(&self, tier: Tier) -> SessionOptions {
+        let places = Places::new(self.path("work"), self.path("home"));
+        let recording = Recording::Journal(self.journal());
+        let mut options =
+            SessionOptions::new(self.catalog(tier), places, recording, Arc::clone(&self.clock) as _);
+        options.store = Some(self.store());
+        options.executor = Arc::new(Local::with_launcher(launcher()));
+        options
+    }
+
+    pub(crate) fn session(&self, tier: Tier) -> Session {
+        Session::start(self.options(tier), Some("s1")).unwrap()
+    }
+
+    pub(crate) fn call(&self, skill: &str, script: &str) -> ScriptCall {
+        ScriptCall::new(skill, script, self.path("work"))
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        Reader::open(&self.journal_place()).unwrap()
+    }
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.reader().query(&Query::default()).unwrap()
+    }
+
+    /// What was recorded, but for what the journal says of itself.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let events = self.records().into_iter().map(|record| serde_json::from_value(record.event).unwrap());
+        events
+            .filter(|event| !matches!(event, Event::JournalCreated { .. } | Event::JournalCheckpoint { .. }))
+            .collect()
+    }
+
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        self.records().iter().map(|record| record.event["kind"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Says the same to every question, and counts them.
+#[derive(Clone)]
+pub(crate) struct Says(pub(crate) bool, pub(crate) Lifetime, pub(crate) Arc<Mutex<Vec<String>>>);
+
+impl Says {
+    pub(crate) fn yes() -> Self {
+        Self(true, Lifetime::Once, Arc::default())
+    }
+
+    pub(crate) fn no() -> Self {
+        Self(false, Lifetime::Once, Arc::default())
+    }
+
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.2.lock().unwrap().clone()
+    }
+}
+
+impl Approver for Says {
+    fn ask(&mut self, question: &Question<'_>) -> Answer {
+        self.2.lock().unwrap().push(question.text());
+        if self.0 { Answer::Approve(self.1.clone()) } else { Answer::Refuse(self.1.clone()) }
+    }
+}
+
+/// The sandbox's launcher, built anew where its sources are newer: testing this crate alone does not build it.
+pub(crate) fn launcher() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let built = own.parent().and_then(Path::parent).unwrap().join("metier-launcher");
+    let modified = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metier-sandbox/src");
+    if modified(&built) < newest(&sources) {
+        let cargo = Command::new(env!("CARGO"))
+            .args(["build", "-p", "metier-sandbox", "--bin", "metier-launcher"])
+            .args(own.to_str().is_some_and(|own| own.contains("/release/")).then_some("--release"))
+            .status();
+        assert!(cargo.unwrap().success() && built.exists(), "{} cannot be built", built.display());
+    }
+    built
+}
+
+/// When something below a directory was last changed.
+fn newest(directory: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let times = entries.map(|entry| match entry.file_type().unwrap().is_dir() {
+        true => newest(&entry.path()),
+        false => entry.metadata().unwrap().modified().ok(),
+    });
+    times.max().flatten()
+}
