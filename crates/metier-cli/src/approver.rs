@@ -18,12 +18,25 @@ pub(crate) struct TerminalApprover<R, W> {
     lifetime: Lifetime,
 }
 
+/// Whether there is a person at this terminal.
+pub(crate) fn is_somebody_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks the person at this terminal when there is something to ask.
+pub(crate) struct AtTerminal(pub(crate) Lifetime);
+
+impl Approver for AtTerminal {
+    fn ask(&mut self, question: &Question<'_>) -> Answer {
+        person(self.0.clone()).map_or(Answer::Nobody, |mut person| person.ask(question))
+    }
+}
+
 /// The person at this terminal, if there is one.
 pub(crate) fn person(
     lifetime: Lifetime,
 ) -> Option<TerminalApprover<std::io::StdinLock<'static>, std::io::StderrLock<'static>>> {
-    let both = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    both.then(|| TerminalApprover {
+    is_somebody_there().then(|| TerminalApprover {
         input: std::io::stdin().lock(),
         output: std::io::stderr().lock(),
         lifetime,

@@ -1,5 +1,6 @@
 //! The commands, one file each. A command's file has its arguments and its `run`.
 
+mod activate;
 mod approvals;
 mod approve;
 mod audit;
@@ -7,11 +8,13 @@ mod completions;
 mod config;
 mod digest;
 mod doctor;
+mod exec;
 mod list;
 mod man;
 mod new;
 mod policy;
 mod prompt;
+mod read;
 mod reference;
 mod sandbox;
 mod search;
@@ -31,6 +34,9 @@ pub(crate) enum Command {
     Search(search::Args),
     Show(show::Args),
     Prompt(prompt::Args),
+    Activate(activate::Args),
+    Read(read::Args),
+    Exec(Box<exec::Args>),
     Validate(validate::Args),
     New(new::Args),
     Trust(trust::Args),
@@ -53,6 +59,9 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
     let exit = match command {
         Command::List(args) => list::run(&args, output),
         Command::Search(args) => search::run(&args, output),
+        Command::Activate(args) => activate::run(&args, output),
+        Command::Read(args) => read::run(&args, output),
+        Command::Exec(args) => exec::run(&args, output),
         Command::Prompt(args) => prompt::run(&args, output),
         Command::Trust(args) => trust::run(&args, output),
         Command::Approve(args) => approve::run(&args, output),

@@ -134,6 +134,7 @@ struct File {
     journal: Option<String>,
     durability: Option<Durability>,
     record_text: Option<bool>,
+    keep_skills: Option<bool>,
     telemetry: Option<TelemetryTable>,
 }
 
@@ -335,6 +336,7 @@ impl Config {
             journal: file.journal,
             durability: file.durability,
             texts: file.record_text,
+            keep_skills: file.keep_skills,
             telemetry: file.telemetry,
         };
         let is_project =

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use metier_catalog::{Places, TrustStore};
 use metier_journal::Time;
+use metier_store::Store;
 
 /// What the organisation sets up for everybody on a machine.
 const SYSTEM: &str = "/etc/metier";
@@ -66,6 +67,18 @@ impl Environment {
     /// What the person decided on this machine.
     pub(crate) fn state_directory(&self) -> Option<PathBuf> {
         self.xdg("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// Skills that are kept.
+    pub(crate) fn store(&self) -> Option<Store> {
+        Some(Store::new(self.xdg("XDG_DATA_HOME", ".local/share")?.join("store")))
+    }
+
+    /// Variables of the process whose names look like a secret's.
+    pub(crate) fn secrets() -> Vec<(String, String)> {
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        env::vars_os().filter_map(text).filter(|(name, _)| metier_journal::is_secret(name)).collect()
     }
 
     pub(crate) fn system_directory() -> &'static Path {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use metier_journal::JournalError;
 use metier_sandbox::SandboxError;
+use metier_session::{PathProblem, SessionError};
 use metier_skill::SkillError;
 
 use crate::output::Output;
@@ -70,18 +71,52 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     if error.downcast_ref::<NotFoundError>().is_some() {
         return Exit::NotFound;
     }
+    if let Some(error) = error.downcast_ref::<SessionError>() {
+        return of_session(error, output);
+    }
     if let Some(error) = error.downcast_ref::<SandboxError>() {
         return report_sandbox(error, output);
     }
-    match error.downcast_ref::<JournalError>() {
-        Some(JournalError::NotFound { .. }) => return Exit::NotFound,
-        Some(JournalError::Damaged { .. } | JournalError::Record { .. }) => return Exit::Findings,
-        Some(JournalError::Place { .. } | JournalError::Checkpoint { .. }) => return Exit::Usage,
-        _ => {}
+    if let Some(error) = error.downcast_ref::<JournalError>() {
+        return of_journal(error);
     }
-    match error.downcast_ref::<SkillError>() {
-        Some(SkillError::NotFound { .. }) => Exit::NotFound,
-        Some(SkillError::Validation { .. } | SkillError::Limit { .. }) => Exit::Findings,
+    error.downcast_ref::<SkillError>().map_or(Exit::Environment, of_skill)
+}
+
+const fn of_journal(error: &JournalError) -> Exit {
+    match error {
+        JournalError::NotFound { .. } => Exit::NotFound,
+        JournalError::Damaged { .. } | JournalError::Record { .. } => Exit::Findings,
+        JournalError::Place { .. } | JournalError::Checkpoint { .. } => Exit::Usage,
+        _ => Exit::Environment,
+    }
+}
+
+const fn of_skill(error: &SkillError) -> Exit {
+    match error {
+        SkillError::NotFound { .. } => Exit::NotFound,
+        SkillError::Validation { .. } | SkillError::Limit { .. } => Exit::Findings,
+        _ => Exit::Environment,
+    }
+}
+
+/// What a step of a session ends with that was not done.
+fn of_session(error: &SessionError, output: &mut Output) -> Exit {
+    match error {
+        SessionError::NotFound { .. }
+        | SessionError::Disabled { .. }
+        | SessionError::NotActive { .. }
+        | SessionError::Path { problem: PathProblem::NotFound(_), .. } => Exit::NotFound,
+        SessionError::Path { .. } | SessionError::Range { .. } => Exit::Usage,
+        SessionError::Denied { .. } | SessionError::NotForModels { .. } | SessionError::Budget(_) => {
+            Exit::Denied
+        }
+        SessionError::Invalid { .. } | SessionError::Changed { .. } | SessionError::State { .. } => {
+            Exit::Findings
+        }
+        SessionError::Skill(error) => of_skill(error),
+        SessionError::Sandbox(error) => report_sandbox(error, output),
+        SessionError::Journal(error) => of_journal(error),
         _ => Exit::Environment,
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! One file a command in `commands/`; how findings look is in `render/`. No rule about skills lives here.
 
-mod approvals;
 mod approver;
 mod commands;
 mod config;
@@ -13,6 +12,8 @@ mod output;
 mod policy;
 mod recording;
 mod render;
+mod running;
+mod sessions;
 mod skills;
 mod table;
 
@@ -38,6 +39,8 @@ Examples:
   metier list                       every skill that can be used here
   metier search 'fill in a form'    the skills that fit
   metier show code-review           what a skill says and what it costs
+  metier activate code-review       its instructions, as a model is given them
+  metier exec pdf scripts/fill.py   a script of a skill, contained and recorded
   metier sandbox run -- ls -la      a command in the sandbox that scripts run in
   metier audit log                  what was recorded
   metier audit verify               whether it still is what was recorded")]

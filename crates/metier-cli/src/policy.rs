@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use metier_policy::{Call, Places, Policy, PolicySettings};
+use metier_policy::{Places, Policy, PolicySettings};
 
 use crate::config::{Config, read_bounded};
 use crate::environment::Environment;

@@ -11,6 +11,7 @@ use metier_journal::{
     TelemetrySettings,
 };
 use metier_skill::Digest;
+use metier_store::Store;
 use serde::Deserialize;
 
 use crate::config::{Setting, Source};
@@ -26,6 +27,8 @@ pub(crate) struct Recording {
     pub(crate) durability: Setting<Durability>,
     /// Whether texts are recorded, or their digests only.
     pub(crate) texts: Setting<bool>,
+    /// Whether every skill that is used is kept by its digest.
+    pub(crate) keep_skills: Setting<bool>,
     pub(crate) telemetry: Setting<Option<TelemetryTable>>,
 }
 
@@ -35,6 +38,7 @@ pub(crate) struct RecordingTable {
     pub(crate) journal: Option<String>,
     pub(crate) durability: Option<Durability>,
     pub(crate) texts: Option<bool>,
+    pub(crate) keep_skills: Option<bool>,
     pub(crate) telemetry: Option<TelemetryTable>,
 }
 
@@ -50,7 +54,10 @@ pub(crate) struct TelemetryTable {
 
 impl RecordingTable {
     fn is_empty(&self) -> bool {
-        matches!(self, Self { journal: None, durability: None, texts: None, telemetry: None })
+        matches!(
+            self,
+            Self { journal: None, durability: None, texts: None, keep_skills: None, telemetry: None }
+        )
     }
 }
 
@@ -62,6 +69,7 @@ impl Recording {
             journal: Setting::default(file),
             durability: Setting::default(Durability::default()),
             texts: Setting::default(false),
+            keep_skills: Setting::default(true),
             telemetry: Setting::default(None),
         }
     }
@@ -91,6 +99,7 @@ impl Recording {
         set(&mut self.journal, journal.map(Some), &source, "journal", &mut kept);
         set(&mut self.durability, table.durability, &source, "durability", &mut kept);
         set(&mut self.texts, table.texts, &source, "record_text", &mut kept);
+        set(&mut self.keep_skills, table.keep_skills, &source, "keep_skills", &mut kept);
         set(&mut self.telemetry, table.telemetry.map(Some), &source, "telemetry", &mut kept);
         let note = |kept: Vec<&str>| {
             let (path, kept) = (path.display(), kept.join("`, `"));
@@ -145,6 +154,12 @@ impl Recording {
         self.journal.value.as_ref().ok_or_else(|| UsageError(message.to_owned()))
     }
 
+    /// Where skills that are used are kept, unless nobody wants that.
+    pub(crate) fn store(&self, environment: &Environment) -> Option<Store> {
+        let store = environment.store().filter(|_| self.keep_skills.value)?;
+        Some(if self.durability.value == Durability::Batched { store.batched() } else { store })
+    }
+
     /// Opens the journal to add to it.
     pub(crate) fn open(&self, environment: &Environment) -> anyhow::Result<Recorder> {
         let clock = Arc::new(Clock);
@@ -153,7 +168,7 @@ impl Recording {
         options.durability = self.durability.value;
         options.remember = remembered(environment, self.place()?);
         options.observer = telemetry.clone().map(|telemetry| telemetry as _);
-        let journal = Journal::open(self.place()?, options)?;
+        let journal = Arc::new(Journal::open(self.place()?, options)?);
         Ok(Recorder { journal, telemetry, clock })
     }
 }
@@ -218,7 +233,7 @@ pub(crate) fn last_checkpoint(
 
 /// A journal that is added to.
 pub(crate) struct Recorder {
-    journal: Journal,
+    pub(crate) journal: Arc<Journal>,
     telemetry: Option<Arc<Telemetry>>,
     clock: Arc<Clock>,
 }
@@ -233,7 +248,8 @@ impl Recorder {
     pub(crate) fn close(self, output: &mut Output) -> anyhow::Result<()> {
         let Self { journal, telemetry, .. } = self;
         // Every record is on the disk by now.
-        if let Err(error) = journal.close() {
+        let closed = Arc::into_inner(journal).map_or(Ok(()), Journal::close);
+        if let Err(error) = closed {
             output.note(format_args!("note: the journal's checkpoint is not remembered: {error}"))?;
         }
         if let Some(error) = telemetry.and_then(|telemetry| telemetry.close().last_error) {

@@ -66,6 +66,11 @@ impl Place {
         self
     }
 
+    /// Whether a script may be given it to change: it is a directory, and not one that everybody uses.
+    pub fn can_be_written(&self) -> bool {
+        crate::width::check_writable(self).is_ok()
+    }
+
     /// Where it is, inside as outside.
     pub fn path(&self) -> &Path {
         &self.path

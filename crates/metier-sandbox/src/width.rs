@@ -49,27 +49,30 @@ pub(crate) fn check(profile: &Profile) -> Result<(), SandboxError> {
         }
     }
     check_aliases(profile)?;
-    for place in &profile.writable {
-        let path = place.path();
-        let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
-        if path == Path::new("/") {
-            return Err(wide("it is the whole machine"));
-        }
-        if SHARED.iter().any(|shared| path == Path::new(shared)) {
-            return Err(wide("it is shared by all programs"));
-        }
-        if SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
-            return Err(wide("it is part of the system"));
-        }
-        if !path.is_dir() {
-            return Err(SandboxError::Path {
-                path: path.to_owned(),
-                source: io::ErrorKind::NotADirectory.into(),
-            });
-        }
-        if !place.aliases().is_empty() {
-            return Err(wide("it is to be written to, and what is shown elsewhere is not"));
-        }
+    profile.writable.iter().try_for_each(check_writable)
+}
+
+/// Whether a script may be given a directory to change.
+pub(crate) fn check_writable(place: &Place) -> Result<(), SandboxError> {
+    let path = place.path();
+    let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
+    if path == Path::new("/") {
+        return Err(wide("it is the whole machine"));
+    }
+    if SHARED.iter().any(|shared| path == Path::new(shared)) {
+        return Err(wide("it is shared by all programs"));
+    }
+    if SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
+        return Err(wide("it is part of the system"));
+    }
+    if !path.is_dir() {
+        return Err(SandboxError::Path {
+            path: path.to_owned(),
+            source: io::ErrorKind::NotADirectory.into(),
+        });
+    }
+    if !place.aliases().is_empty() {
+        return Err(wide("it is to be written to, and what is shown elsewhere is not"));
     }
     Ok(())
 }

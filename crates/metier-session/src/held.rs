@@ -1,7 +1,8 @@
 //! A skill as a session knows it: the bytes that it was when the session first used it.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use metier_catalog::Entry;
@@ -75,7 +76,7 @@ impl Held {
             id: entry.id.to_string(),
             name: entry.name().to_owned(),
             tier: entry.tier(),
-            directory: entry.path().to_owned(),
+            directory: plain(entry.path()),
             skill_md: skill_md.into(),
             skill_md_digest,
             tree_digest: manifest.digest(),
@@ -120,6 +121,15 @@ impl Held {
     pub(crate) fn has_rules(&self) -> bool {
         self.allowed.is_some() || self.disallowed.is_some()
     }
+}
+
+/// A directory in the one way to write it, as an agent passes it on; links are left as they are.
+fn plain(path: &Path) -> PathBuf {
+    let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+    if path.is_absolute() && path.components().all(is_plain) {
+        return path.components().collect();
+    }
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn has_word(bytes: &[u8], word: &[u8]) -> bool {

@@ -1,14 +1,15 @@
 //! `metier approvals`: what a person has approved and refused.
 
 use metier_journal::{Answer, Context};
+use metier_session::{KeptApproval, approval_event};
 use serde_json::json;
 
-use crate::approvals::{ApprovalStore, Kept};
-use crate::commands::approve::{event, until};
+use crate::commands::approve::until;
 use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
 use crate::output::Output;
+use crate::sessions;
 use crate::table::one_line;
 
 /// List what you have approved and refused, or take it back
@@ -30,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
-    let store = ApprovalStore::must(&environment)?;
+    let store = sessions::must_keep_approvals(&environment)?;
     let (mut kept, unread) = store.list()?;
     for path in &unread {
         output.note(format_args!(
@@ -48,14 +49,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let config = Config::read(&environment, &Flags::default())?;
         let recorder = config.recording.open(&environment)?;
         for revoked in kept.extract_if(.., |kept| args.revoke.contains(&kept.id)) {
-            recorder.record(&Context::default(), &event(&revoked.approval, Answer::Revoked))?;
+            recorder.record(&Context::default(), &approval_event(&revoked.approval, Answer::Revoked))?;
             store.forget(&revoked.id)?;
             output.note(format_args!("forgot {}", revoked.id))?;
         }
         recorder.close(output)?;
     }
     if args.json {
-        let row = |kept: &Kept| {
+        let row = |kept: &KeptApproval| {
             let mut row = json!(kept.approval);
             row["id"] = json!(kept.id);
             row
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// `ID  yes  NAME may run a script (PATH), until the skill changes  [digest]`
-fn row(Kept { id, approval }: &Kept) -> String {
+fn row(KeptApproval { id, approval, .. }: &KeptApproval) -> String {
     let answer = if approval.granted { "yes" } else { "no" };
     let script =
         approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();

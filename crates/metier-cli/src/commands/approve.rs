@@ -1,16 +1,17 @@
 //! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
 
 use clap::builder::NonEmptyStringValueParser;
-use metier_journal::{Context, Event};
+use metier_journal::Context;
 use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
-use serde_json::{Value, json};
+use metier_session::approval_event;
+use serde_json::json;
 
-use crate::approvals::ApprovalStore;
 use crate::approver;
 use crate::config::Flags;
 use crate::exit::{DeniedError, Exit};
 use crate::output::Output;
 use crate::policy;
+use crate::sessions;
 use crate::skills::Skills;
 use crate::table::one_line;
 
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let Some(approval) = args.answer(&question) else {
         anyhow::bail!("nothing was decided: there is nobody at a terminal, or nobody said yes or no");
     };
-    let store = ApprovalStore::must(&skills.environment)?;
+    let store = sessions::must_keep_approvals(&skills.environment)?;
     // First the record: an answer that nobody could look up later does not count.
     let recorder = skills.config.recording.open(&skills.environment)?;
     let answer =
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Lifetime::Session(id) => Context::session(id),
         _ => Context::default(),
     };
-    recorder.record(&context, &event(&approval, answer))?;
+    recorder.record(&context, &approval_event(&approval, answer))?;
     let id = store.keep(&approval)?;
     recorder.close(output)?;
     if args.json {
@@ -147,24 +148,6 @@ impl Args {
             Answer::Refuse(lifetime) => Some(Approval::answer(question, false, lifetime)),
             _ => None,
         }
-    }
-}
-
-/// The answer as it is recorded.
-pub(crate) fn event(approval: &Approval, answer: metier_journal::Answer) -> Event {
-    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
-    Event::SkillApproval {
-        name: approval.skill.clone(),
-        tree_digest: approval.digest,
-        script: approval.script.clone(),
-        access: text(json!(approval.access)),
-        answer,
-        lifetime: match &approval.lifetime {
-            Lifetime::Once => "once",
-            Lifetime::Session(_) => "session",
-            _ => "digest",
-        }
-        .to_owned(),
     }
 }
 

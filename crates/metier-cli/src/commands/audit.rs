@@ -3,6 +3,7 @@
 mod checkpoint;
 mod export;
 mod log;
+mod replay;
 mod stats;
 mod verify;
 
@@ -26,6 +27,7 @@ pub(crate) struct Args {
 enum AuditCommand {
     Log(log::Args),
     Verify(verify::Args),
+    Replay(replay::Args),
     Export(export::Args),
     Stats(stats::Args),
     Checkpoint(checkpoint::Args),
@@ -35,6 +37,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     match &args.command {
         AuditCommand::Log(args) => log::run(args, output),
         AuditCommand::Verify(args) => verify::run(args, output),
+        AuditCommand::Replay(args) => replay::run(args, output),
         AuditCommand::Export(args) => export::run(args, output),
         AuditCommand::Stats(args) => stats::run(args, output),
         AuditCommand::Checkpoint(args) => checkpoint::run(args, output),

@@ -32,6 +32,7 @@ Example of a config.toml, which says as well what is recorded where:
   journal = \"~/audit/journal.db\"        a file, or postgres://user@host/database?stream=name
   durability = \"full\"                   or \"batched\"
   record_text = false                     digests of arguments and outputs, no texts
+  keep_skills = true                      so that what happened can be replayed
 
   [telemetry]
   endpoint = \"http://localhost:4318\"    traces and metrics, over OTLP
@@ -147,6 +148,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("journal", json!(journal), recording.journal.source.to_string()),
         ("durability", json!(recording.durability.value), recording.durability.source.to_string()),
         ("record_text", json!(recording.texts.value), recording.texts.source.to_string()),
+        ("keep_skills", json!(recording.keep_skills.value), recording.keep_skills.source.to_string()),
         ("telemetry", json!(telemetry), recording.telemetry.source.to_string()),
     ];
     roots.chain(others).chain(recording).collect()

@@ -8,15 +8,16 @@ use metier_policy::{
     Action, ActiveSkill, Allowlist, Approvals, Call, Decision, Denylist, Mode, Places, PolicySettings,
     Request, Verdict,
 };
+use metier_session::follow_links;
 use metier_skill::{AllowedTools, Tier};
 use serde_json::Value;
 
-use crate::approvals::ApprovalStore;
 use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::policy;
+use crate::sessions;
 use crate::skills::Skills;
 
 /// Ask the policy what it would decide
@@ -170,7 +171,7 @@ fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Resu
         active.push(skills.opened(name)?.active(&places));
     }
     let policy = policy::read(&config, Some(&top(args)))?;
-    let call = policy::follow_links(Call::new(tool, input(&args.input)), &places);
+    let call = follow_links(Call::new(tool, input(&args.input)), &places);
     let mut guard = policy.guard(active, &places);
     for rules in &args.deny {
         guard = guard.denying("the command line", Denylist::new(&tools(rules)?, &places));
@@ -191,7 +192,7 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
     };
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
     (request.network, request.destructive) = (args.network, args.destructive);
-    let approvals = match ApprovalStore::of(&skills.environment) {
+    let approvals = match sessions::approvals(&skills.environment) {
         Some(store) => store.read()?,
         None => {
             output

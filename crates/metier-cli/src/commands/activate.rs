@@ -1,0 +1,94 @@
+//! `metier activate`: a skill's instructions, as a model is given them.
+
+use metier_journal::Trigger;
+use serde_json::json;
+
+use crate::config::Flags;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::sessions::SessionArgs;
+use crate::skills::Skills;
+
+/// Hand out a skill's instructions, as a model is given them, and record that
+///
+/// What is printed is what is on the disk now; its digest is in the journal. In a session that has the very same bytes
+/// already, a short note is printed instead.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier activate code-review
+  metier activate code-review --session work     and `read` and `exec` go on in it
+  metier activate code-review --json")]
+pub(crate) struct Args {
+    /// The skill: its name or id
+    #[arg(value_name = "SKILL")]
+    name: String,
+
+    /// Hand it out again where the session has it already
+    #[arg(long)]
+    force: bool,
+
+    /// Who asks for it: user, model or nested (another skill)
+    #[arg(long, value_name = "WHO", default_value = "user", hide_possible_values = true)]
+    trigger: Asker,
+
+    #[command(flatten)]
+    session: SessionArgs,
+
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print the text with its digests and what it costs as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Asker {
+    User,
+    Model,
+    Nested,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let mut skills = Skills::find(&args.catalog, output)?;
+    skills.save(output)?;
+    let mut conversation = args.session.open(&skills, output)?;
+    let session = &mut conversation.session;
+    let trigger = match args.trigger {
+        Asker::User => Trigger::User,
+        Asker::Model => Trigger::Model,
+        Asker::Nested => Trigger::Nested,
+    };
+    let id = session.id().to_owned();
+    let done =
+        if args.force { session.reload(&args.name, trigger) } else { session.activate(&args.name, trigger) };
+    // What was recorded stays recorded, also where it was a failure.
+    conversation.close(output)?;
+    let activation = done?;
+    for note in &activation.notes {
+        output.note(format_args!("note: {note}"))?;
+    }
+    if activation.changed_since_scan && !activation.already_active {
+        output.note(format_args!("note: `{}` changed while it was looked for", activation.name))?;
+    }
+    if args.json {
+        output.json(&json!({
+            "session": id,
+            "skill_id": activation.skill_id,
+            "name": activation.name,
+            "tier": activation.tier,
+            "skill_md_digest": activation.skill_md_digest,
+            "tree_digest": activation.tree_digest,
+            "already_active": activation.already_active,
+            "changed_since_scan": activation.changed_since_scan,
+            "needs": activation.needs,
+            "notes": activation.notes,
+            "tokens": activation.tokens,
+            "content": activation.content,
+        }))?;
+    } else {
+        output.text(&activation.content)?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,75 @@
+//! `metier audit replay`: could it have happened as recorded?
+
+use metier_journal::{Reader, verify};
+use metier_session::replay;
+
+use super::{JournalArgs, QueryArgs};
+use crate::config::{Config, Flags};
+use crate::environment::Environment;
+use crate::exit::{Exit, UsageError};
+use crate::output::Output;
+use crate::table::{counted, one_line};
+
+/// Prove that every activation, read and script of the journal could have happened as recorded, and name the first that could not
+///
+/// Every skill that is used is kept by its digest. Its bytes are digested again and compared with what was handed out and run.
+/// That the records themselves are as they were written is checked first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exits with 0 if all could have happened, with 1 if something could not.
+
+Examples:
+  metier audit replay
+  metier audit replay --session work --json")]
+pub(super) struct Args {
+    #[command(flatten)]
+    query: QueryArgs,
+
+    #[command(flatten)]
+    journal: JournalArgs,
+
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let environment = Environment::read();
+    let place = args.journal.place(&environment, output)?;
+    let config = Config::read(&environment, &Flags::default())?;
+    let message = "there is no home directory with a store; set HOME or XDG_DATA_HOME";
+    let store = environment.store().ok_or_else(|| UsageError(message.to_owned()))?;
+    if let Some(damage) = verify(&place, &[])?.damage {
+        output.error(&format!(
+            "the journal is not what was written: {}; see `metier audit verify`",
+            damage.detail
+        ));
+        return Ok(Exit::Findings);
+    }
+    let found = replay(&mut Reader::open(&place)?, &store, &args.query.query(None)?)?;
+    let exit = if found.divergence.is_some() { Exit::Findings } else { Exit::Done };
+    if args.json {
+        output.json(&found)?;
+        return Ok(exit);
+    }
+    let count = |number: u64, what: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), what);
+    if let Some(wrong) = found.divergence {
+        let (sequence, kind, skill) = (wrong.sequence, &wrong.kind, one_line(&wrong.skill));
+        output.line(format_args!(
+            "record {sequence} ({}, {kind}, {skill}) could NOT have happened, or cannot be proven: {}",
+            wrong.time, wrong.reason
+        ))?;
+        if wrong.code == "store-missing" && !config.recording.keep_skills.value {
+            output.note("note: skills are not kept here (`keep_skills = false`)")?;
+        }
+        return Ok(exit);
+    }
+    output.line(format_args!(
+        "{}, {} and {} of {} could have happened as recorded",
+        count(found.activations, "activation"),
+        count(found.reads, "read"),
+        count(found.scripts, "run"),
+        count(found.skills, "skill"),
+    ))?;
+    Ok(exit)
+}

@@ -1,0 +1,185 @@
+//! `metier exec`: a script of a skill: decided, contained, recorded.
+
+use std::path::PathBuf;
+
+use metier_policy::{Approver, DecisionCode, Lifetime, Nobody, Question};
+use metier_session::{ScriptCall, ScriptReport, SessionError};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::approver;
+use crate::config::Flags;
+use crate::exit::{DeniedError, Exit};
+use crate::output::Output;
+use crate::running::{GivenArgs, Through, as_json, cancel_by_signals, exit, writable};
+use crate::sessions::SessionArgs;
+use crate::skills::Skills;
+
+/// Run a script of a skill in the sandbox, if the policy or a person allows it, and record that
+///
+/// What runs are the very bytes that were approved: a private copy is made of the skill and digested. The script may change
+/// the work directory and nothing else; it reaches no network unless that is asked for and approved as well.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Where a person must decide, they are asked at the terminal; `--approve` answers yes beforehand.
+What your organisation forbids stays forbidden.
+
+The exit code is the script's; 124 when a limit ended it, 128 and the signal's number when a
+signal did, 130 when metier was told to end. What did not start ends with 1 to 5.
+
+Examples:
+  metier exec pdf scripts/fill.py -- form.pdf out.pdf
+  metier exec --root skills:third_party pdf scripts/fill.py --approve once -- form.pdf
+  metier exec pdf scripts/fetch.py --network proxy --allow-host example.org:443
+  metier exec pdf scripts/fill.py --session work --approve session --json")]
+pub(crate) struct Args {
+    /// The skill: its name or id
+    #[arg(value_name = "SKILL")]
+    name: String,
+
+    /// The script, as a path in the skill
+    script: String,
+
+    /// Say yes to what would be asked: for this once, or as long as the session lasts
+    #[arg(long, value_name = "HOW LONG", hide_possible_values = true)]
+    approve: Option<HowLong>,
+
+    /// The directory it works in and may change [default: this directory]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+
+    /// Start it in the skill's directory instead of in the work directory
+    #[arg(long)]
+    in_skill: bool,
+
+    /// Say that it does what cannot be undone, so that a person is asked about that too
+    #[arg(long)]
+    destructive: bool,
+
+    /// Do with Landlock and the system call filter where there are no namespaces; not for `third_party`
+    #[arg(long)]
+    weaker: bool,
+
+    #[command(flatten)]
+    given: GivenArgs,
+
+    #[command(flatten)]
+    session: SessionArgs,
+
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print how it ended, what it printed and which protections were active as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// The script's arguments
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum HowLong {
+    Once,
+    Session,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let mut skills = Skills::find(&args.catalog, output)?;
+    skills.save(output)?;
+    let (work, temporary) = args.work(&skills, output)?;
+    let mut call = args.call(work)?;
+    let mut conversation = args.session.open(&skills, output)?;
+    let session = &mut conversation.session;
+    let id = session.id().to_owned();
+    session.set_approver(args.approver(&id));
+    output.flush()?;
+    call.cancel = cancel_by_signals()?;
+    let mut through = Through::new(args.json, call.cancel.clone());
+    let done = session.run_script(call, &mut through);
+    conversation.close(output)?;
+    let report = done.map_err(|error| args.advised(error))?;
+    drop(temporary);
+    if args.json {
+        output.json(&report_json(&id, &report))?;
+    } else {
+        through.report(&report.outcome, output)?;
+    }
+    Ok(exit(report.outcome.ending))
+}
+
+impl Args {
+    /// The directory that the script may change. One that is too wide for that is none by default.
+    fn work(&self, skills: &Skills, output: &mut Output) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
+        if let Some(work) = &self.work {
+            return Ok((writable(work, &skills.environment)?.path().to_owned(), None));
+        }
+        let here =
+            skills.environment.working.as_ref().and_then(|here| writable(here, &skills.environment).ok());
+        if let Some(here) = here.filter(metier_sandbox::Place::can_be_written) {
+            return Ok((here.path().to_owned(), None));
+        }
+        let temporary = tempfile::Builder::new().prefix("metier-work-").tempdir()?;
+        output.note("note: this directory is not given to scripts; it works in an empty one, which is removed (`--work DIR`)")?;
+        Ok((temporary.path().to_owned(), Some(temporary)))
+    }
+
+    fn call(&self, work: PathBuf) -> anyhow::Result<ScriptCall> {
+        let mut call = ScriptCall::new(&self.name, &self.script, work);
+        call.arguments.clone_from(&self.arguments);
+        call.input = self.given.input()?;
+        call.starts_in_skill = self.in_skill;
+        call.limits = self.given.limits();
+        call.network = self.given.network()?;
+        call.variables = self.given.variables()?;
+        call.is_destructive = self.destructive;
+        call.allows_weaker = self.weaker;
+        Ok(call)
+    }
+
+    fn approver(&self, session: &str) -> Box<dyn Approver + Send> {
+        match self.approve {
+            Some(HowLong::Once) => Box::new(Yes(Lifetime::Once)),
+            Some(HowLong::Session) => Box::new(Yes(Lifetime::Session(session.to_owned()))),
+            None if approver::is_somebody_there() => Box::new(approver::AtTerminal(Lifetime::Once)),
+            None => Box::new(Nobody),
+        }
+    }
+
+    /// What to do where nobody could be asked.
+    fn advised(&self, error: SessionError) -> anyhow::Error {
+        let is_nobody =
+            matches!(&error, SessionError::Denied { decision } if decision.code == DecisionCode::NobodyToAsk);
+        if !is_nobody {
+            return error.into();
+        }
+        let (name, script) = (&self.name, &self.script);
+        DeniedError(format!(
+            "{error}; look at the script, then say `--approve once`, or `metier approve {name} --script {script}`"
+        ))
+        .into()
+    }
+}
+
+/// What the person has said on the command line.
+struct Yes(Lifetime);
+
+impl Approver for Yes {
+    fn ask(&mut self, _: &Question<'_>) -> metier_policy::Answer {
+        metier_policy::Answer::Approve(self.0.clone())
+    }
+}
+
+fn report_json(session: &str, report: &ScriptReport) -> serde_json::Value {
+    let mut all = json!({
+        "session": session,
+        "skill_id": report.skill_id,
+        "script": report.script,
+        "script_digest": report.script_digest,
+        "tree_digest": report.tree_digest,
+    });
+    if let (Some(all), Some(outcome)) = (all.as_object_mut(), as_json(&report.outcome).as_object_mut()) {
+        all.append(outcome);
+    }
+    all
+}

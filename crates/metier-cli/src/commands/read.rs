@@ -1,0 +1,114 @@
+//! `metier read`: a file of a skill, confined to the skill and recorded.
+
+use std::io::IsTerminal as _;
+
+use metier_session::{Part, Resource};
+use serde_json::json;
+
+use crate::config::Flags;
+use crate::exit::{Exit, UsageError};
+use crate::output::{Output, clean};
+use crate::sessions::SessionArgs;
+use crate::skills::Skills;
+
+/// Hand out a file of a skill, and record that
+///
+/// Only files of the skill can be read, by their paths in it; links are never followed. At most 1 MiB at a time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier read pdf references/forms.md
+  metier read pdf references/forms.md --lines 10-20
+  metier read pdf assets/form.pdf --offset 1048576 > rest
+  metier read pdf assets/logo.png --json            bytes that are no text in base64")]
+pub(crate) struct Args {
+    /// The skill: its name or id
+    #[arg(value_name = "SKILL")]
+    name: String,
+
+    /// The file, as a path in the skill
+    path: String,
+
+    /// These lines only, counted from 1: `10-20`, `10-` or `10`
+    #[arg(long, value_name = "FIRST[-LAST]", conflicts_with_all = ["offset", "length"])]
+    lines: Option<String>,
+
+    /// Bytes from here on
+    #[arg(long, value_name = "BYTES")]
+    offset: Option<u64>,
+
+    /// At most so many bytes
+    #[arg(long, value_name = "BYTES")]
+    length: Option<u64>,
+
+    #[command(flatten)]
+    session: SessionArgs,
+
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print the content with its type and digests as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let part = args.part()?;
+    let mut skills = Skills::find(&args.catalog, output)?;
+    skills.save(output)?;
+    let mut conversation = args.session.open(&skills, output)?;
+    let id = conversation.session.id().to_owned();
+    let done = conversation.session.read_resource(&args.name, &args.path, part);
+    conversation.close(output)?;
+    let resource = done?;
+    if args.json {
+        output.json(&as_json(&id, &resource))?;
+        return Ok(Exit::Done);
+    }
+    if std::io::stdout().is_terminal() {
+        output.text(&clean(&String::from_utf8_lossy(&resource.bytes)))?;
+    } else {
+        output.raw().write_all(&resource.bytes)?;
+    }
+    if let Some(next) = resource.next_offset().filter(|_| part.is_none()) {
+        let total = resource.total_bytes;
+        output.note(format_args!("note: these are {next} of {total} bytes; go on with --offset {next}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Args {
+    fn part(&self) -> Result<Option<Part>, UsageError> {
+        if let Some(lines) = &self.lines {
+            let wrong =
+                || UsageError(format!("`{lines}` is no range of lines; write `10-20`, `10-` or `10`"));
+            let number = |text: &str| text.parse().map_err(|_| wrong());
+            let (first, last) = match lines.split_once('-') {
+                None => (number(lines)?, Some(number(lines)?)),
+                Some((first, "")) => (number(first)?, None),
+                Some((first, last)) => (number(first)?, Some(number(last)?)),
+            };
+            return Ok(Some(Part::Lines { first, last }));
+        }
+        let is_part = self.offset.is_some() || self.length.is_some();
+        Ok(is_part.then(|| Part::Bytes { offset: self.offset.unwrap_or(0), length: self.length }))
+    }
+}
+
+fn as_json(session: &str, resource: &Resource) -> serde_json::Value {
+    json!({
+        "session": session,
+        "skill_id": resource.skill_id,
+        "path": resource.path,
+        "mime_type": resource.mime_type,
+        "encoding": if resource.is_text { "utf-8" } else { "base64" },
+        "digest": resource.digest,
+        "tree_digest": resource.tree_digest,
+        "offset": resource.range.offset,
+        "bytes": resource.range.length,
+        "total_bytes": resource.total_bytes,
+        "next_offset": resource.next_offset(),
+        "tokens": resource.tokens,
+        "content": resource.encoded(),
+    })
+}
