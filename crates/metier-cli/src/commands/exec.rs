@@ -32,6 +32,7 @@ Examples:
   metier exec --root skills:third_party pdf scripts/fill.py --approve once -- form.pdf
   metier exec pdf scripts/fetch.py --network proxy --allow-host example.org:443
   metier exec pdf scripts/fill.py --session work --approve session --json")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Args {
     /// The skill: its name or id
     #[arg(value_name = "SKILL")]

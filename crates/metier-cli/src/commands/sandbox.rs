@@ -38,7 +38,6 @@ Examples:
   metier sandbox run --skill skills/pdf --work out -- sh -c 'python3 $METIER_SKILL_DIR/scripts/fill.py'
   metier sandbox run --wall 5 --memory 256M --json -- sh -c 'sleep 60'
   metier sandbox run --network proxy --allow-host example.org:443 -- curl https://example.org")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 struct RunArgs {
     /// The tier whose profile it runs under: builtin, org, user or `third_party`
     #[arg(long, value_name = "TIER", default_value = "third_party")]
