@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use metier_policy::{Places, Policy, PolicySettings};
+use metier_policy::{Places, Policy, PolicySettings, Reach};
 
 use crate::config::{Config, read_bounded};
 use crate::environment::Environment;
@@ -17,6 +17,15 @@ const ORGANISATION_FILE: &str = "policy.toml";
 /// Where the organisation's policy is. No setting changes that.
 pub(crate) fn organisation_file() -> PathBuf {
     Environment::system_directory().join(ORGANISATION_FILE)
+}
+
+/// What of the network is meant on a command line: all of it, unless hosts are named.
+pub(crate) fn reach(network: bool, hosts: &[String]) -> Result<Option<Reach>, UsageError> {
+    match (network, hosts) {
+        (false, _) => Ok(None),
+        (true, []) => Ok(Some(Reach::WHOLE)),
+        (true, hosts) => Reach::hosts(hosts).map(Some).map_err(|error| UsageError(error.to_string())),
+    }
 }
 
 /// The policy of this machine, person and project. `top` comes after all files.

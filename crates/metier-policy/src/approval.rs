@@ -3,7 +3,8 @@
 use metier_skill::{Digest, Tier};
 use serde::{Deserialize, Serialize};
 
-use crate::request::{Access, Request};
+use crate::reach::Reach;
+use crate::request::{Access, Request, WHOLE};
 
 /// How long an answer holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,6 +32,10 @@ pub struct Approval {
     pub script: Option<String>,
     /// The kind of access.
     pub access: Access,
+    /// What of the network it is about, where it is about the network. Answers that do not say it are about the whole: before
+    /// there was a choice, that is what was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Reach>,
     /// Whether the answer was yes.
     pub granted: bool,
     /// How long it holds.
@@ -45,19 +50,42 @@ impl Approval {
             digest: question.request.digest,
             script: question.request.script(),
             access: question.access,
+            network: (question.access == Access::Network).then(|| question.request.reach().clone()),
             granted,
             lifetime,
         }
     }
 
-    /// Whether another is an answer to the same question for the same time.
-    pub fn is_same_question(&self, other: &Self) -> bool {
-        (self.digest, &self.script, self.access, &self.lifetime)
-            == (other.digest, &other.script, other.access, &other.lifetime)
+    /// What of the network it is about, where it is about the network.
+    pub fn reach(&self) -> Option<&Reach> {
+        (self.access == Access::Network).then(|| self.network.as_ref().unwrap_or(&WHOLE))
     }
 
+    /// What it is about as part of a sentence: "may it …".
+    pub fn verb(&self) -> String {
+        self.reach().map_or_else(|| self.access.verb().to_owned(), Reach::verb)
+    }
+
+    /// Whether another is an answer to the same question for the same time.
+    pub fn is_same_question(&self, other: &Self) -> bool {
+        (self.digest, &self.script, self.access, self.reach(), &self.lifetime)
+            == (other.digest, &other.script, other.access, other.reach(), &other.lifetime)
+    }
+
+    /// Whether it says anything about a request: a yes about all that is within it, a no about all that it meets.
     fn is_about(&self, request: &Request<'_>, access: Access) -> bool {
-        self.digest == request.digest && self.access == access && self.script == request.script()
+        let is_within = |own: &Reach| {
+            if self.granted { own.covers(request.reach()) } else { own.touches(request.reach()) }
+        };
+        self.digest == request.digest
+            && self.access == access
+            && self.script == request.script()
+            && self.reach().is_none_or(is_within)
+    }
+
+    /// Whether it was given about just what is reached now.
+    fn is_exact(&self, request: &Request<'_>) -> bool {
+        self.reach().is_none_or(|own| own == request.reach())
     }
 
     fn holds(&self, session: Option<&str>) -> bool {
@@ -91,7 +119,8 @@ impl Approvals {
         self.list.push(approval);
     }
 
-    /// The answer that holds for a request: of several the narrowest, and of equal ones a no.
+    /// The answer that holds for a request: of several the one for the shortest time, of those the one about just what is
+    /// reached, and of equal ones a no.
     pub fn find(&self, request: &Request<'_>, access: Access, session: Option<&str>) -> Option<&Approval> {
         let holds = |approval: &&Approval| approval.is_about(request, access) && approval.holds(session);
         self.list.iter().filter(holds).max_by_key(|approval| {
@@ -100,7 +129,7 @@ impl Approvals {
                 Lifetime::Session(_) => 1,
                 Lifetime::Once => 2,
             };
-            (narrowness, !approval.granted)
+            (narrowness, approval.is_exact(request), !approval.granted)
         })
     }
 
@@ -140,11 +169,12 @@ impl<'a> Question<'a> {
         };
         let script = self.request.script().map(|script| format!(" `{}`", plain(&script))).unwrap_or_default();
         let what = match self.access {
-            Access::Scripts => format!("run{script}"),
-            other if script.is_empty() => other.verb().to_owned(),
-            other => format!("{} in{script}", other.verb()),
+            Access::Scripts => "run".to_owned(),
+            Access::Network => self.request.reach().verb(),
+            other => other.verb().to_owned(),
         };
-        format!("May `{}`, {trust}, {what}?", plain(self.request.skill))
+        let within = if self.access == Access::Scripts || script.is_empty() { "" } else { " in" };
+        format!("May `{}`, {trust}, {what}{within}{script}?", plain(self.request.skill))
     }
 }
 

@@ -44,6 +44,20 @@ pub enum PolicyError {
         /// What is the matter with it.
         message: String,
     },
+    /// Not a host and a port.
+    #[error("`{text}` is no destination: write `example.org:443`, `*.example.org:443` or `127.0.0.1:8080`")]
+    Destination {
+        /// What was written.
+        text: String,
+    },
+    /// More hosts than a person would read.
+    #[error("{count} destinations are more than a person is asked about at once; name at most {most}")]
+    Destinations {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
 }
 
 impl PolicyError {
@@ -53,6 +67,7 @@ impl PolicyError {
             Self::Pattern { .. } => "policy-pattern",
             Self::EmptyRule { .. } | Self::ScriptToActivate { .. } => "policy-rule",
             Self::DenyRule { .. } => "policy-deny-rule",
+            Self::Destination { .. } | Self::Destinations { .. } => "policy-destination",
         }
     }
 }

@@ -292,11 +292,7 @@ fn answered(request: &Request<'_>, approval: &Approval) -> Decision {
     } else {
         (Verdict::Deny, DecisionCode::Refused, "refused")
     };
-    Decision::new(
-        verdict,
-        code,
-        format!("a person {word} that `{}` may {}", request.skill, approval.access.verb()),
-    )
+    Decision::new(verdict, code, format!("a person {word} that `{}` may {}", request.skill, approval.verb()))
 }
 
 /// What holds where nobody set anything.

@@ -5,6 +5,11 @@ use std::fmt;
 use metier_skill::{Digest, Tier};
 use serde::{Deserialize, Serialize};
 
+use crate::reach::Reach;
+
+/// The whole network, to be lent.
+pub(crate) static WHOLE: Reach = Reach::WHOLE;
+
 /// One kind of access. Each is decided and approved for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,8 +91,8 @@ pub struct Request<'a> {
     pub digest: Digest,
     /// What is to be done.
     pub action: Action<'a>,
-    /// Whether the network is wanted.
-    pub network: bool,
+    /// What of the network is wanted, if any.
+    pub network: Option<&'a Reach>,
     /// Whether it is said to do what cannot be undone.
     pub destructive: bool,
 }
@@ -95,13 +100,19 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// A request that wants neither the network nor anything destructive.
     pub const fn new(tier: Tier, skill: &'a str, digest: Digest, action: Action<'a>) -> Self {
-        Self { tier, skill, digest, action, network: false, destructive: false }
+        Self { tier, skill, digest, action, network: None, destructive: false }
     }
 
-    /// The same with the network.
+    /// The same with the whole network.
     #[must_use]
-    pub const fn with_network(mut self) -> Self {
-        self.network = true;
+    pub const fn with_network(self) -> Self {
+        self.reaching(&WHOLE)
+    }
+
+    /// The same with this of the network.
+    #[must_use]
+    pub const fn reaching(mut self, reach: &'a Reach) -> Self {
+        self.network = Some(reach);
         self
     }
 
@@ -114,7 +125,7 @@ impl<'a> Request<'a> {
 
     /// The request to load the same skill.
     pub(crate) const fn to_activate(self) -> Self {
-        Self { action: Action::Activate, network: false, destructive: false, ..self }
+        Self { action: Action::Activate, network: None, destructive: false, ..self }
     }
 
     /// The kind of access that the action itself needs.
@@ -128,9 +139,14 @@ impl<'a> Request<'a> {
 
     /// The kinds of access that must all be had, that of the action first.
     pub fn accesses(&self) -> impl Iterator<Item = Access> + use<> {
-        let network = self.network.then_some(Access::Network);
+        let network = self.network.map(|_| Access::Network);
         let destructive = self.destructive.then_some(Access::Destructive);
         [Some(self.access()), network, destructive].into_iter().flatten()
+    }
+
+    /// What of the network a question about it is about: all of it, unless it is said.
+    pub(crate) fn reach(&self) -> &'a Reach {
+        self.network.unwrap_or(&WHOLE)
     }
 
     /// The script, where one is run, in the one way to write its path.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -157,6 +158,14 @@ impl Destination {
                 }
                 None => self.host == host,
             }
+    }
+}
+
+/// `host:port`, as it is read.
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
     }
 }
 
@@ -368,6 +377,9 @@ mod tests {
         assert!(covers("[::1]:8080", "::1", 8080));
         for bad in ["", ":443", "host:", "host:0", "host:99999", "ho st", "[::1", "a/b", "*.", "user@host"] {
             assert!(Destination::parse(bad).is_err(), "{bad}");
+        }
+        for text in ["example.org:443", "*.example.org:80", "127.0.0.1:8080", "[::1]:8080"] {
+            assert_eq!(Destination::parse(text).unwrap().to_string(), text);
         }
     }
 

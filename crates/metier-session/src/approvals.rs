@@ -118,6 +118,10 @@ fn read(path: &Path) -> Option<Approval> {
 /// The same question for the same time has one answer.
 fn id_of(approval: &Approval) -> String {
     let Approval { digest, script, access, lifetime, .. } = approval;
-    let key = serde_json::json!([digest, script, access, lifetime]);
+    let key = match approval.reach() {
+        Some(reach) if !reach.is_whole() => serde_json::json!([digest, script, access, lifetime, reach]),
+        // So that an answer from before there was a choice keeps its name.
+        _ => serde_json::json!([digest, script, access, lifetime]),
+    };
     Digest::of(key.to_string().as_bytes()).hex()[..12].to_owned()
 }

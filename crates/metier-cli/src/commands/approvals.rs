@@ -80,6 +80,6 @@ fn row(KeptApproval { id, approval, .. }: &KeptApproval) -> String {
     let answer = if approval.granted { "yes" } else { "no" };
     let script =
         approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();
-    let (skill, verb, until) = (one_line(&approval.skill), approval.access.verb(), until(&approval.lifetime));
+    let (skill, verb, until) = (one_line(&approval.skill), approval.verb(), until(&approval.lifetime));
     format!("{id}  {answer:<3}  {skill} may {verb}{script}, {until}  {}", &approval.digest.hex()[..12])
 }

@@ -25,7 +25,8 @@ use crate::table::one_line;
 Examples:
   metier approve pdf --script scripts/fill.py            until the skill changes
   metier approve pdf --script scripts/fill.py --once     for the next time only
-  metier approve pdf --script scripts/get.py --network   to reach the network, apart from running
+  metier approve pdf --script scripts/get.py --network   the whole network, apart from running
+  metier approve pdf --script scripts/get.py --network --allow-host pypi.org   that host alone
   metier approve pdf --script scripts/get.py --refuse    never, until the skill changes
   metier approvals                                       what was answered")]
 pub(crate) struct Args {
@@ -36,9 +37,13 @@ pub(crate) struct Args {
     #[arg(long)]
     script: Option<String>,
 
-    /// Approve that the script reaches the network
+    /// Approve that the script reaches the network: all of it, unless hosts are named
     #[arg(long, requires = "script", conflicts_with = "destructive")]
     network: bool,
+
+    /// Only this host of the network; `*.example.org:443` for all below it. Can be repeated
+    #[arg(long, value_name = "HOST:PORT", requires = "network")]
+    allow_host: Vec<String>,
 
     /// Approve that the script does what cannot be undone
     #[arg(long, requires = "script")]
@@ -77,8 +82,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Some(script) => (Action::Run { script: opened.script(script)? }, args.access()),
         None => (Action::Activate, Access::Activate),
     };
+    let reach = policy::reach(args.network, &args.allow_host)?;
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
-    (request.network, request.destructive) = (args.network, args.destructive);
+    (request.network, request.destructive) = (reach.as_ref(), args.destructive);
     let whole = policy.decide(&request);
     if whole.verdict == Verdict::Deny && !args.refuse {
         return Err(DeniedError(format!("{}; it cannot be approved", whole.reason)).into());
@@ -106,8 +112,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let answer = if approval.granted { "approved" } else { "refused" };
         let script =
             approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();
-        let (skill, verb, until) =
-            (one_line(&approval.skill), approval.access.verb(), until(&approval.lifetime));
+        let (skill, verb, until) = (one_line(&approval.skill), approval.verb(), until(&approval.lifetime));
         output.line(format_args!("{answer}: {skill} may {verb}{script}, {until} [{id}]"))?;
         if decision.verdict == Verdict::Allow && approval.granted {
             output.note("note: the policy allows it without being asked")?;

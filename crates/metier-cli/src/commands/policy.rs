@@ -77,9 +77,13 @@ pub(crate) struct CheckArgs {
     #[arg(long, requires = "skill", conflicts_with = "tool")]
     script: Option<String>,
 
-    /// The script wants the network
+    /// The script wants the network: all of it, unless hosts are named
     #[arg(long, requires = "script")]
     network: bool,
+
+    /// Only this host of the network. Can be repeated
+    #[arg(long, value_name = "HOST:PORT", requires = "network")]
+    allow_host: Vec<String>,
 
     /// The script does what cannot be undone
     #[arg(long, requires = "script")]
@@ -190,8 +194,9 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
         Some(script) => Action::Run { script: opened.script(script)? },
         None => Action::Activate,
     };
+    let reach = policy::reach(args.network, &args.allow_host)?;
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
-    (request.network, request.destructive) = (args.network, args.destructive);
+    (request.network, request.destructive) = (reach.as_ref(), args.destructive);
     let approvals = match sessions::approvals(&skills.environment) {
         Some(store) => store.read()?,
         None => {

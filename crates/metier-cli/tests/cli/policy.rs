@@ -179,6 +179,94 @@ fn skills_of_the_catalog_bring_their_rules() {
 }
 
 #[test]
+fn an_approval_of_the_network_is_for_what_was_named() {
+    let place = with_skill();
+    let script = ["--skill", "pdf", "--script", "scripts/fill.sh", "--network"];
+    let decided = |hosts: &[&str]| {
+        let hosts: Vec<&str> = hosts.iter().flat_map(|host| ["--allow-host", host]).collect();
+        check(&place, &[&script[..], &hosts].concat())
+    };
+    let approve = |more: &[&str]| {
+        let args = ["approve", "pdf", "--script", "scripts/fill.sh", "--yes"];
+        place.at_home(&[&args, more].concat()).output().unwrap()
+    };
+    assert!(approve(&[]).status.success());
+    let said = approve(&["--network", "--allow-host", "PyPI.org", "--allow-host", "*.example.org:8443"]);
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("may reach `*.example.org:8443`, `pypi.org:443` (scripts/fill.sh)"), "{said}");
+    for hosts in [&["pypi.org:443"][..], &["a.example.org:8443", "pypi.org"]] {
+        assert_eq!(verdict(&decided(hosts)), ("allow", "approved"), "{hosts:?}");
+    }
+    for hosts in [&[][..], &["pypi.org:80"], &["example.org:8443"], &["pypi.org", "evil.org"]] {
+        assert_eq!(verdict(&decided(hosts)), ("ask", "network-asks"), "{hosts:?}");
+    }
+    let kept = place.json_at_home(&["approvals", "--json"]);
+    let networks: Vec<&Value> =
+        kept["approvals"].as_array().unwrap().iter().filter_map(|row| row.get("network")).collect();
+    assert_eq!(networks, ["*.example.org:8443,pypi.org:443"]);
+
+    // The whole network is another question, with an answer of its own.
+    assert!(approve(&["--network"]).status.success());
+    assert_eq!(verdict(&decided(&[])), ("allow", "approved"));
+    assert_eq!(place.json_at_home(&["approvals", "--json"])["approvals"].as_array().unwrap().len(), 3);
+    assert_eq!(approve(&["--network", "--allow-host", "a b"]).status.code(), Some(2));
+    assert_eq!(approve(&["--allow-host", "a.org"]).status.code(), Some(2));
+}
+
+/// An answer from before there was a choice: about the whole network, under the name that it had.
+#[test]
+fn an_old_approval_of_the_network_still_counts() {
+    let place = with_skill();
+    let args = ["approve", "pdf", "--script", "scripts/fill.sh", "--network", "--yes"];
+    assert!(place.at_home(&args).output().unwrap().status.success());
+    let directory = place.path().join("me/.local/state/metier/approvals");
+    let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let mut old: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(old.as_object_mut().unwrap().shift_remove("network"), Some(json!("host")));
+    let key = json!([old["digest"], old["script"], old["access"], old["lifetime"]]).to_string();
+    let name = metier_skill::Digest::of(key.as_bytes()).hex()[..12].to_owned();
+    assert_eq!(file.file_stem().unwrap().to_str(), Some(name.as_str()));
+    fs::write(&file, old.to_string()).unwrap();
+    assert!(place.at_home(&args[..4]).arg("--yes").output().unwrap().status.success());
+    let decided = check(&place, &["--skill", "pdf", "--script", "scripts/fill.sh", "--network"]);
+    assert_eq!(verdict(&decided), ("allow", "approved"));
+}
+
+/// What the policy takes for a host the sandbox does too, and the other way round.
+#[test]
+fn a_destination_is_the_same_to_policy_and_sandbox() {
+    for text in [
+        "a.org",
+        "A.org:80",
+        "*.a.org:1",
+        "1.2.3.4:5",
+        "[::1]:80",
+        "::1:80",
+        "a_b-c.org:0443",
+        "",
+        ":1",
+        "a:",
+        "a:0",
+        "a:65536",
+        "a b",
+        "*.",
+        "*",
+        "[::1",
+        "[::1]",
+        "[::1]80",
+        "a/b",
+        "u@a",
+        "\u{e4}.org",
+        "a,b",
+        "a:+80",
+    ] {
+        let by_policy = metier_policy::Reach::hosts([text]).map(|reach| reach.to_string());
+        let by_sandbox = metier_sandbox::Destination::parse(text).map(|destination| destination.to_string());
+        assert_eq!(by_policy.ok(), by_sandbox.ok(), "{text}");
+    }
+}
+
+#[test]
 fn what_is_approved_is_remembered_until_the_skill_changes() {
     let place = with_skill();
     let script = ["--skill", "pdf", "--script", "scripts/fill.sh"];
@@ -205,7 +293,7 @@ fn what_is_approved_is_remembered_until_the_skill_changes() {
     let kept = place.json_at_home(&["approvals", "--json"]);
     let row = &kept["approvals"][0];
     let fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(fields, ["skill", "digest", "script", "access", "granted", "lifetime", "id"]);
+    assert_eq!(fields, ["skill", "digest", "script", "access", "network", "granted", "lifetime", "id"]);
 
     place.write("me/.claude/skills/pdf/scripts/fill.sh", "#!/bin/sh\necho changed\n");
     assert_eq!(verdict(&decided(&[])), ("ask", "tier-asks"));

@@ -2,7 +2,7 @@
 
 use metier_policy::{
     Access, Action, ActiveSkill, Allowlist, Answer, Approval, Approvals, Approver, Call, Decision, Lifetime,
-    Mode, Nobody, Places, Policy, PolicyError, PolicySettings, Question, Request, Verdict,
+    Mode, Nobody, Places, Policy, PolicyError, PolicySettings, Question, Reach, Request, Verdict,
 };
 use metier_skill::{AllowedTools, Digest, Tier};
 use serde_json::{Value, json};
@@ -199,7 +199,7 @@ fn an_answer_is_about_these_bytes_this_script_and_this_access() {
     assert_eq!(
         yes.asked,
         [
-            "network May `deploy`, a third party's skill, reach the network in `go.sh`?",
+            "network May `deploy`, a third party's skill, reach the whole network in `go.sh`?",
             "destructive May `deploy`, a third party's skill, do what cannot be undone in `go.sh`?"
         ]
     );
@@ -233,6 +233,93 @@ fn a_no_outweighs_a_yes_and_what_is_once_is_used_up_only_by_what_happens() {
     approvals.record(answer(Access::Network, false, Lifetime::Digest));
     let count = approvals.list().iter().filter(|approval| approval.lifetime == Lifetime::Digest).count();
     assert_eq!(count, 1);
+}
+
+/// What becomes of a request for some hosts, after an answer about others.
+fn after(answered: &str, granted: bool, wanted: &str) -> Verdict {
+    let (answered, wanted): (Reach, Reach) = (answered.parse().unwrap(), wanted.parse().unwrap());
+    let request = run(Tier::Org).reaching(&answered);
+    let answer = Approval::answer(&Question::new(&request, Access::Network, ""), granted, Lifetime::Digest);
+    let request = run(Tier::Org).reaching(&wanted);
+    Policy::default().recall(&request, None, &Approvals::new(vec![answer])).verdict
+}
+
+#[test]
+fn an_answer_about_the_network_is_about_what_is_reached() {
+    let (asked, approved, refused) = (Verdict::Ask, Verdict::Allow, Verdict::Deny);
+    for (answered, wanted, after_yes, after_no) in [
+        ("a.org:443", "a.org:443", approved, refused),
+        ("a.org:443", "b.org:443", asked, asked),
+        ("a.org:443", "a.org:80", asked, asked),
+        ("a.org:443", "host", asked, refused),
+        // Whoever adds another host to one that was refused has not asked something else.
+        ("a.org:443", "a.org:443,b.org:443", asked, refused),
+        ("a.org:443,b.org:443", "b.org:443", approved, refused),
+        ("host", "a.org:443", approved, refused),
+        ("host", "host", approved, refused),
+    ] {
+        assert_eq!(after(answered, true, wanted), after_yes, "yes to {answered}, then {wanted}");
+        assert_eq!(after(answered, false, wanted), after_no, "no to {answered}, then {wanted}");
+    }
+}
+
+#[test]
+fn of_answers_about_the_network_the_one_about_just_that_counts() {
+    let reach = |text: &str| text.parse::<Reach>().unwrap();
+    let (one, both, whole) = (reach("a.org:443"), reach("a.org:443,b.org:443"), Reach::WHOLE);
+    let answer = |reach: &Reach, granted| {
+        let request = run(Tier::User).reaching(reach);
+        Approval::answer(&Question::new(&request, Access::Network, ""), granted, Lifetime::Digest)
+    };
+    let mut approvals = Approvals::new(vec![answer(&whole, false), answer(&one, true)]);
+    let verdict = |approvals: &Approvals, reach: &Reach| {
+        let request = run(Tier::Org).reaching(reach);
+        Policy::default().recall(&request, None, approvals).verdict
+    };
+    assert_eq!(verdict(&approvals, &one), Verdict::Allow);
+    assert_eq!(verdict(&approvals, &both), Verdict::Deny);
+    approvals.record(answer(&both, true));
+    approvals.record(answer(&one, false));
+    assert_eq!(approvals.list().len(), 3, "only the answer to the same question is replaced");
+    assert_eq!((verdict(&approvals, &one), verdict(&approvals, &both)), (Verdict::Deny, Verdict::Allow));
+    // A rule for the network is one for all of it.
+    let policy = policy(&[json!({ "rules": [{ "tier": "org", "network": "allow" }] })]);
+    let request = run(Tier::Org).reaching(&one);
+    assert_eq!(policy.decide_access(&request, Access::Network).code.as_str(), "policy-allows");
+    assert_eq!(shown(&policy.recall(&request, None, &approvals)), (Verdict::Deny, "refused"));
+}
+
+#[test]
+fn a_question_about_the_network_says_what_is_reached() {
+    let reach: Reach = "B.org:80,a.org".parse().unwrap();
+    let mut no = person(Answer::Refuse(Lifetime::Digest));
+    let mut approvals = Approvals::default();
+    let settled = Policy::default().settle(&run(Tier::Org).reaching(&reach), None, &mut approvals, &mut no);
+    assert_eq!(settled.decision.reason, "a person refused that `deploy` may reach `a.org:443`, `b.org:80`");
+    assert_eq!(
+        no.asked,
+        ["network May `deploy`, a skill of your organisation, reach `a.org:443`, `b.org:80` in `go.sh`?"]
+    );
+}
+
+#[test]
+fn an_old_answer_about_the_network_was_about_all_of_it() {
+    let request = run(Tier::Org).with_network();
+    let new = Approval::answer(&Question::new(&request, Access::Network, ""), true, Lifetime::Digest);
+    let mut text = serde_json::to_value(&new).unwrap();
+    assert_eq!(text["network"], "host");
+    text.as_object_mut().unwrap().remove("network");
+    let old: Approval = serde_json::from_value(text.clone()).unwrap();
+    assert!(old.is_same_question(&new) && old.reach() == Some(&Reach::WHOLE));
+    let recalled = Policy::default().recall(&request, None, &Approvals::new(vec![old]));
+    assert_eq!(recalled.verdict, Verdict::Allow);
+    for wrong in [json!(""), json!("a.org:443,"), json!("*"), json!(true)] {
+        text["network"] = wrong;
+        assert!(serde_json::from_value::<Approval>(text.clone()).is_err(), "{text}");
+    }
+    // What is not about the network says nothing of it.
+    let script = Approval::answer(&Question::new(&request, Access::Scripts, ""), true, Lifetime::Digest);
+    assert!(script.reach().is_none() && serde_json::to_value(&script).unwrap().get("network").is_none());
 }
 
 #[test]
