@@ -147,6 +147,9 @@ pub enum Event {
         script: Option<String>,
         /// What it is about: `activate`, `scripts`, `network`, `destructive`.
         access: String,
+        /// What of the network, if it is about that: `host` for the whole, or `host:port` with commas between.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        network: Option<String>,
         /// What they said.
         answer: Answer,
         /// How long it holds: `once`, `session`, `digest`.

@@ -250,6 +250,7 @@ pub fn approval_event(approval: &Approval, answer: Answer) -> Event {
         tree_digest: approval.digest,
         script: approval.script.clone(),
         access: approval.access.as_str().to_owned(),
+        network: approval.reach().map(ToString::to_string),
         answer,
         lifetime: match &approval.lifetime {
             Lifetime::Once => "once",

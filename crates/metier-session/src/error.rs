@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use metier_journal::JournalError;
-use metier_policy::Decision;
+use metier_policy::{Decision, PolicyError};
 use metier_sandbox::SandboxError;
 use metier_skill::SkillError;
 use metier_store::StoreError;
@@ -95,6 +95,9 @@ pub enum SessionError {
     /// The skill's files cannot be read.
     #[error(transparent)]
     Skill(#[from] SkillError),
+    /// What is to be decided about cannot be put as a question.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// The script was not started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
@@ -190,6 +193,7 @@ impl SessionError {
             Self::Range { .. } => "resource-range",
             Self::Budget(breach) => breach.code(),
             Self::Skill(error) => error.code(),
+            Self::Policy(error) => error.code(),
             Self::Sandbox(error) => error.code(),
             Self::Journal(error) => error.code(),
             Self::Unrecorded { source } => source.code(),

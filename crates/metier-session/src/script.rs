@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metier_journal::{Answer, Event, ScriptExecuted, ScriptOutcome, Time};
-use metier_policy::{Action, Decision, Request};
+use metier_policy::{Action, Decision, Reach, Request};
 use metier_sandbox::{
     Cancel, Ending, Executor, Job, Limits, Network, Outcome, Place, Profile, SandboxError, Script, Sink,
     Strictness,
@@ -204,7 +204,8 @@ impl Session {
         let script = file.path.to_string_lossy().into_owned();
         let mut request =
             Request::new(held.tier, &held.name, held.tree_digest, Action::Run { script: &script });
-        request.network = reaches_out(&call.network);
+        let reach = reach(&call.network)?;
+        request.network = reach.as_ref();
         request.destructive = call.is_destructive;
         let decision = self.settle(&request)?;
         let strictness = self.strictness(&call, held)?;
@@ -271,6 +272,7 @@ impl Session {
                 tree_digest: held.tree_digest,
                 script: Some(call.script.clone()),
                 access: "weaker_sandbox".to_owned(),
+                network: None,
                 answer: Answer::Granted,
                 lifetime: "once".to_owned(),
             })?;
@@ -365,9 +367,13 @@ impl Session {
     }
 }
 
-/// Whether that is more than a script's own loopback.
-const fn reaches_out(network: &Network) -> bool {
-    !matches!(network, Network::None | Network::Loopback)
+/// What of the network is reached, where that is more than a script's own loopback.
+fn reach(network: &Network) -> Result<Option<Reach>, SessionError> {
+    Ok(match network {
+        Network::None | Network::Loopback => None,
+        Network::Proxy(hosts) => Some(Reach::hosts(hosts.iter().map(ToString::to_string))?),
+        _ => Some(Reach::WHOLE),
+    })
 }
 
 /// The first file that is different.

@@ -204,6 +204,9 @@ fn an_approval_of_the_network_is_for_what_was_named() {
     let networks: Vec<&Value> =
         kept["approvals"].as_array().unwrap().iter().filter_map(|row| row.get("network")).collect();
     assert_eq!(networks, ["*.example.org:8443,pypi.org:443"]);
+    let log = place.at_home(&["audit", "log", "--json"]).output().unwrap();
+    let log = String::from_utf8(log.stdout).unwrap();
+    assert!(log.contains("*.example.org:8443,pypi.org:443"), "{log}");
 
     // The whole network is another question, with an answer of its own.
     assert!(approve(&["--network"]).status.success());

@@ -197,7 +197,7 @@ fn script_run(script: &ScriptExecuted) -> Shape {
 fn point(event: &Event) -> Attributes {
     let attributes = Attributes::default();
     match event {
-        Event::SkillApproval { name, tree_digest, script, access, answer, lifetime } => attributes
+        Event::SkillApproval { name, tree_digest, script, access, answer, lifetime, .. } => attributes
             .text(names::SKILL_NAME, name)
             .digest(names::SKILL_DIGEST, tree_digest)
             .optional_text(names::SCRIPT_PATH, script.as_deref())

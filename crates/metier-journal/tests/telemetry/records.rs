@@ -96,6 +96,7 @@ fn skill_events() -> Vec<Event> {
             tree_digest,
             script: Some("scripts/fill.py".to_owned()),
             access: "network".to_owned(),
+            network: Some("host".to_owned()),
             answer: Answer::Granted,
             lifetime: "once".to_owned(),
         },
