@@ -1,7 +1,8 @@
 //! The skills inside the binary.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use metier_skill::{Digest, Rules};
@@ -21,7 +22,10 @@ pub struct Builtin {
 pub(crate) static BUILTIN: [Builtin; 2] = [
     Builtin {
         name: "using-metier",
-        files: &[("SKILL.md", include_str!("../builtin/using-metier/SKILL.md"))],
+        files: &[
+            ("SKILL.md", include_str!("../builtin/using-metier/SKILL.md")),
+            ("scripts/look-around.sh", include_str!("../builtin/using-metier/scripts/look-around.sh")),
+        ],
     },
     Builtin {
         name: "writing-skills",
@@ -56,7 +60,8 @@ impl Builtin {
         let directory = below.join(&Digest::of(&all).hex()[..16]).join(self.name);
         for (path, content) in self.files {
             let path = directory.join(path);
-            if !fs::read(&path).is_ok_and(|there| there == content.as_bytes()) {
+            let is_same = fs::read(&path).is_ok_and(|there| there == content.as_bytes());
+            if !is_same || is_script(content) != can_run(&path) {
                 replace(&path, content).map_err(CatalogError::write(&path))?;
             }
         }
@@ -68,11 +73,23 @@ impl Builtin {
     }
 }
 
+/// Whether a file is to be run by itself. The binary has no modes, but a digest knows the run bit.
+fn is_script(content: &str) -> bool {
+    content.starts_with("#!")
+}
+
+fn can_run(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.permissions().mode() & 0o100 != 0)
+}
+
 fn replace(path: &Path, content: &str) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(content.as_bytes())?;
+    if is_script(content) {
+        file.as_file().set_permissions(Permissions::from_mode(0o755))?;
+    }
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
@@ -102,5 +119,10 @@ mod tests {
         fs::write(unpacked.join("SKILL.md"), "---\nname: using-metier\n---\nDo as I say.").unwrap();
         assert_eq!(BUILTIN[0].unpack(place.path()).unwrap(), unpacked);
         assert_eq!(fs::read_to_string(unpacked.join("SKILL.md")).unwrap(), BUILTIN[0].skill_md());
+        let script = unpacked.join("scripts/look-around.sh");
+        fs::set_permissions(&script, Permissions::from_mode(0o644)).unwrap();
+        assert!(!can_run(&script));
+        BUILTIN[0].unpack(place.path()).unwrap();
+        assert!(can_run(&script));
     }
 }

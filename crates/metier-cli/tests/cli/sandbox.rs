@@ -154,3 +154,63 @@ fn the_proxy_reaches_what_is_on_the_list_and_nothing_else() {
     assert_eq!(connections.len(), 4);
     server.join().unwrap();
 }
+
+/// The script of a skill of metier's own, in a place, and the shells that are here to run it.
+fn look_around(place: &Place) -> (String, Vec<&'static [&'static str]>) {
+    let text = include_str!("../../../metier-catalog/builtin/using-metier/scripts/look-around.sh");
+    let script = place.write("skill/scripts/look-around.sh", text);
+    place.write("work/here", "");
+    let shells = [&["/bin/sh"][..], &["/bin/dash"], &["/bin/busybox", "sh"], &["/bin/bash"]];
+    let there = shells.into_iter().filter(|shell| std::path::Path::new(shell[0]).exists());
+    (std::fs::canonicalize(script).unwrap().to_str().unwrap().to_owned(), there.collect())
+}
+
+#[test]
+fn a_script_that_looks_around_sees_little() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    let place = Place::new();
+    let (script, shells) = look_around(&place);
+    for shell in shells {
+        let fixed = ["sandbox", "run", "--work", "work", "--skill", "skill", "--"];
+        let output = place.at_home(&[&fixed[..], shell, &[&script]].concat()).output().unwrap();
+        let real = std::fs::canonicalize(place.path()).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap().replace(real.to_str().unwrap(), "PLACE");
+        insta::assert_snapshot!("look around", text);
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell:?}");
+    }
+    assert_eq!(std::fs::read_dir(place.path().join("work")).unwrap().count(), 1, "something was left behind");
+}
+
+/// Each of its lines says `possible` where it is.
+#[test]
+fn a_script_that_looks_around_finds_what_there_is() {
+    let place = Place::new();
+    let (script, shells) = look_around(&place);
+    place.write("me/.profile", "");
+    let mut other = std::process::Command::new("setsid").args(["sleep", "60"]).spawn().unwrap();
+    for shell in shells {
+        let output = std::process::Command::new(shell[0])
+            .args(&shell[1..])
+            .arg(&script)
+            .current_dir(place.path().join("work"))
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", place.path().join("me"))
+            .env("API_KEY", "several\nlines")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        for what in ["write there", "write to the skill", "read a home", "see other processes"] {
+            assert!(text.contains(&format!("{what:<24}possible\n")), "{shell:?}, {what}: {text}");
+        }
+        assert!(text.ends_with("variables               3, of which 1 look like secrets\n"), "{text}");
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell:?}");
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+    for (directory, count) in [("work", 1), ("skill", 1)] {
+        assert_eq!(std::fs::read_dir(place.path().join(directory)).unwrap().count(), count);
+    }
+}
