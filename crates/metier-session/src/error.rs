@@ -104,8 +104,8 @@ pub enum SessionError {
     /// It cannot be recorded, and so was not done.
     #[error("it cannot be recorded, and so was not done")]
     Journal(#[from] JournalError),
-    /// A script ran, and that could not be recorded.
-    #[error("the script ran, but what became of it could not be recorded")]
+    /// It was done, and what became of it could not be recorded.
+    #[error("it was done, but what became of it could not be recorded")]
     Unrecorded {
         /// Why.
         source: JournalError,

@@ -17,6 +17,7 @@ mod content;
 mod error;
 mod held;
 mod mutation;
+mod propose;
 mod replay;
 mod resource;
 mod script;
@@ -31,6 +32,11 @@ pub use budget::{Breach, Budget, Usage};
 pub use bus::{Emitted, Handled, HandlerFailure};
 pub use error::{PathProblem, SessionError};
 pub use held::Held;
+pub use mutation::{
+    Change, Envelope, Failure, FailureReason, FileGateway, Limits as MutationLimits, MutationError, MutationGateway,
+    MutationOutcome, NoGateway, Precondition, RejectCode, Version,
+};
+pub use propose::Proposal;
 pub use replay::{Divergence, Replayed, replay};
 pub use resource::{Part, Resource};
 pub use script::{FinishedScript, PreparedScript, ScriptCall, ScriptReport};

@@ -1,0 +1,54 @@
+//! Proposing a change to a protected document: the only way to make one.
+
+use metier_journal::Event;
+
+use crate::error::SessionError;
+use crate::mutation::{Change, Envelope, MutationGateway as _, MutationOutcome, NoGateway, Precondition};
+use crate::session::{Session, shortened};
+
+/// A change that somebody proposes.
+#[derive(Debug, Clone, Default)]
+pub struct Proposal {
+    /// The same id is applied once, however often it is proposed.
+    pub request_id: String,
+    /// What for.
+    pub intent: String,
+    /// What is to change; all of it, or nothing.
+    pub changes: Vec<Change>,
+    /// What must be as it was.
+    pub preconditions: Vec<Precondition>,
+    /// Whether it is only to be said what would happen.
+    pub dry_run: bool,
+}
+
+impl Session {
+    /// Proposes a change to protected documents. Without a gateway nobody changes them. That it was proposed is recorded before,
+    /// and what became of it after.
+    pub fn propose(&mut self, proposal: Proposal) -> Result<MutationOutcome, SessionError> {
+        let Proposal { request_id, intent, changes, preconditions, dry_run } = proposal;
+        let actor = self.options.actor.clone().or_else(|| self.options.agent.clone()).unwrap_or_default();
+        let skills = self.tool_context().skills;
+        let envelope = Envelope { request_id, actor, intent, skills, changes, preconditions, dry_run };
+        let request_id = shortened(&envelope.request_id);
+        let targets: Vec<&str> = envelope.changes.iter().map(|change| change.target.as_str()).collect();
+        // Plain data is always JSON.
+        let payload = serde_json::to_vec(&envelope.changes).unwrap_or_default();
+        self.record(&Event::MutationProposed {
+            request_id: request_id.clone(),
+            target: shortened(&targets.join(", ")),
+            payload: self.options.privacy.content(&payload),
+            skills: envelope.skills.clone(),
+        })?;
+        let outcome = match &self.options.gateway {
+            Some(gateway) => gateway.submit(&envelope),
+            None => NoGateway.submit(&envelope),
+        };
+        let (word, code) = (outcome.as_str().to_owned(), outcome.code().to_owned());
+        let decided = self.record(&Event::MutationDecided { request_id, outcome: word, code });
+        decided.map_err(|error| match error {
+            SessionError::Journal(source) => SessionError::Unrecorded { source },
+            other => other,
+        })?;
+        Ok(outcome)
+    }
+}
