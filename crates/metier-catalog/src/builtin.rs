@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Digest, Rules};
+use metier_skill::{Digest, Manifest, ManifestFile, Rules};
 
 use crate::CatalogError;
 use crate::record::Outcome;
@@ -45,6 +45,15 @@ impl Builtin {
     /// Path and content of each file, `SKILL.md` first.
     pub fn files(&self) -> &'static [(&'static str, &'static str)] {
         self.files
+    }
+
+    /// What it consists of.
+    pub fn manifest(&self) -> Manifest {
+        let files = self.files.iter();
+        let file = |(path, content): &(&str, &str)| {
+            ManifestFile::new(*path, is_script(content), Digest::of(content.as_bytes()))
+        };
+        Manifest::new(files.map(file).collect())
     }
 
     /// `SKILL.md`.
@@ -108,6 +117,7 @@ mod tests {
             let digest = |path: &Path| {
                 metier_skill::Location::find(path).unwrap().tree_digest(&Rules::strict().limits).unwrap()
             };
+            assert_eq!(digest(&unpacked), builtin.manifest().digest());
             assert_eq!(digest(&unpacked), digest(&source), "a file of {} is not listed", builtin.name);
         }
     }

@@ -19,6 +19,7 @@ mod reference;
 mod sandbox;
 mod search;
 mod show;
+mod tour;
 mod trust;
 mod validate;
 
@@ -30,6 +31,7 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Tour(tour::Args),
     List(list::Args),
     Search(search::Args),
     Show(show::Args),
@@ -57,6 +59,7 @@ pub(crate) enum Command {
 /// Runs a command and makes sure that all it printed is out.
 pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit> {
     let exit = match command {
+        Command::Tour(args) => tour::run(&args, output),
         Command::List(args) => list::run(&args, output),
         Command::Search(args) => search::run(&args, output),
         Command::Activate(args) => activate::run(&args, output),

@@ -67,12 +67,19 @@ pub(crate) const RUNNERS: &[&str] = &[
     "linux32", "linux64", "i386", "x86_64", "logsave", "perf", "caffeinate", "xcrun", "gtime", "chpst",
     "envdir", "softlimit", "setuidgid", "groff", "troff", "m4", "gnuplot", "lftp", "ftp", "pry", "erb",
     "just", "rails", "mix", "rake", "ctest", "composer", "gxargs", "schroot", "systemd-nspawn",
-    "systemd-inhibit", "dc", "metier", "history", "gosu", "cross-env", "lerna", "nx",
+    "systemd-inhibit", "dc", "history", "gosu", "cross-env", "lerna", "nx",
 ];
 
 /// The same for some subcommands.
 #[rustfmt::skip]
 pub(crate) const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
+    (
+        "metier",
+        &[
+            "sandbox", "exec", "approve", "approvals", "trust", "run", "serve", "gateway", "install", "update", "remove",
+            "mount", "link",
+        ],
+    ),
     ("npm", &["c", "edit", "pkg", "exec", "x", "config", "set", "explore", "init", "create", "innit"]),
     ("pnpm", &["exec", "dlx", "config", "set", "create"]),
     ("yarn", &["exec", "dlx", "node", "config", "create"]),

@@ -33,8 +33,8 @@ pub use bus::{Emitted, Handled, HandlerFailure};
 pub use error::{PathProblem, SessionError};
 pub use held::Held;
 pub use mutation::{
-    Change, Envelope, Failure, FailureReason, FileGateway, Limits as MutationLimits, MutationError, MutationGateway,
-    MutationOutcome, NoGateway, Precondition, RejectCode, Version,
+    Change, Envelope, Failure, FailureReason, FileGateway, Limits as MutationLimits, MutationError,
+    MutationGateway, MutationOutcome, NoGateway, Precondition, RejectCode, Version,
 };
 pub use propose::Proposal;
 pub use replay::{Divergence, Replayed, replay};

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use metier_catalog::{Builtin, Catalog, Entry};
 use metier_skill::{Captured, Digest, Folder, Limits, Manifest, ManifestFile, SkillError};
@@ -50,14 +50,13 @@ impl Source {
         match self {
             Self::Folder(folder) => folder.capture(limits, take),
             Self::Builtin(builtin) => {
-                let path = || PathBuf::from(format!("builtin:{}", builtin.name()));
-                let files = builtin.files().iter().map(|(path, content)| {
-                    let file = ManifestFile::new(*path, false, Digest::of(content.as_bytes()));
-                    take(&file, content.as_bytes()).map(|()| file)
-                });
-                let files = files.collect::<io::Result<_>>();
-                let files = files.map_err(|source| SkillError::Io { path: path(), source })?;
-                Ok(Captured::new(Manifest::new(files), builtin.skill_md().as_bytes().to_vec()))
+                let manifest = builtin.manifest();
+                for file in manifest.files() {
+                    let error = |source| SkillError::Io { path: file.path.clone(), source };
+                    let bytes = self.read(&file.path, limits.skill_bytes).map_err(error)?;
+                    take(file, &bytes).map_err(error)?;
+                }
+                Ok(Captured::new(manifest, builtin.skill_md().as_bytes().to_vec()))
             }
         }
     }

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use metier_session::{
-    Change, Envelope, Failure, FailureReason, FileGateway, Limits, MutationGateway, MutationOutcome,
-    NoGateway, Precondition, Version,
+    Change, Envelope, Failure, FailureReason, FileGateway, MutationGateway, MutationLimits as Limits,
+    MutationOutcome, NoGateway, Precondition, Version,
 };
 use metier_skill::Digest;
 
