@@ -18,6 +18,7 @@ const LIFE: &[&str] = &[
     "metier-store",
     "metier-session",
     "metier-prompt",
+    "metier",
     "metier-cli",
     "metier-bench",
     "metier-fuzz",

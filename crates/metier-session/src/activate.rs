@@ -104,7 +104,7 @@ impl Session {
         let known = self.held.get(&held.id).filter(|known| known.is_active);
         let is_same = known.is_some_and(|known| known.tree_digest == held.tree_digest);
         if is_same && !force {
-            return Ok(already(held, is_changed, notes));
+            return Ok(already(&held, is_changed, notes));
         }
         if held.has_rules() {
             notes.extend(rule_notes(&held, self));
@@ -126,7 +126,7 @@ impl Session {
             tokens: cost,
             duration_us: self.since(start),
         })?;
-        let activation = Activation { content, tokens: cost, ..already(held.clone(), is_changed, notes) };
+        let activation = Activation { content, tokens: cost, ..already(&held, is_changed, notes) };
         self.held.insert(held.id.clone(), held);
         self.guard = None;
         Ok(Activation { already_active: false, ..activation })
@@ -215,22 +215,22 @@ impl Session {
 }
 
 /// What there is to say of a skill that the model has.
-fn already(held: Held, changed_since_scan: bool, notes: Vec<String>) -> Activation {
+fn already(held: &Held, changed_since_scan: bool, notes: Vec<String>) -> Activation {
     let content = format!(
         "The skill `{}` is active already, and has not changed. Go on with what you have.\n",
         held.name
     );
     Activation {
         tokens: tokens(content.len()) as u64,
-        skill_id: held.id,
-        name: held.name,
+        skill_id: held.id.clone(),
+        name: held.name.clone(),
         tier: held.tier,
         content,
         skill_md_digest: held.skill_md_digest,
         tree_digest: held.tree_digest,
         already_active: true,
         changed_since_scan,
-        needs: held.needs,
+        needs: held.needs.clone(),
         notes,
     }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use metier_catalog::Entry;
 use metier_journal::Trigger;
 use metier_policy::{ActiveSkill, Allowlist, Denylist, Places};
-use metier_skill::{AllowedTools, Captured, Digest, Manifest, Origin, Rules, Tier, body_of, read};
+use metier_skill::{
+    AllowedTools, Captured, Digest, Manifest, Origin, Rules, SKILL_FILES, Tier, body_of, read,
+};
 
 use crate::content::{self, Around};
 use crate::error::SessionError;
@@ -57,13 +59,14 @@ impl Held {
         trigger: Trigger,
     ) -> Result<Fresh, SessionError> {
         let Captured { manifest, skill_md, .. } = captured;
-        let skill_md_digest = Digest::of(&skill_md);
+        let known = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)));
+        let skill_md_digest = known.map_or_else(|| Digest::of(&skill_md), |file| file.digest);
         let is_changed = skill_md_digest != entry.facts.skill_md_digest;
         let texts = |rules: &[Box<str>]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut allowed = entry.facts.allowed_tools.as_deref().map(texts);
         let mut disallowed = None;
         // What the scan read need not be read again, but for a field that it does not keep.
-        if is_changed || has_word(&skill_md, b"disallowed") {
+        if is_changed || memchr::memmem::find(&skill_md, b"disallowed").is_some() {
             let skill = read_again(entry, &skill_md, rules, is_changed)?;
             if is_changed && trigger != Trigger::User && skill.is_hidden_from_models() {
                 return Err(SessionError::NotForModels { name: entry.name().to_owned() });
@@ -130,10 +133,6 @@ fn plain(path: &Path) -> PathBuf {
         return path.components().collect();
     }
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-fn has_word(bytes: &[u8], word: &[u8]) -> bool {
-    bytes.windows(word.len()).any(|window| window == word)
 }
 
 /// What a `SKILL.md` says now. One that has changed must still be a skill, and the same.

@@ -1,18 +1,18 @@
 //! A skill's directory, held open: what is read through it is beneath it, whatever its path means by now.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use crate::error::SkillError;
 use crate::location::SKILL_FILES;
 use crate::manifest::{Manifest, ManifestFile};
-use crate::tree::{Skipped, Tree, open_directory};
-use crate::{Digest, Limits, SymlinkPolicy};
+use crate::tree::{Skipped, Tree, open_directory, read_all};
+use crate::{Digest, Limits};
 
 /// A skill's directory, held open.
 #[derive(Debug)]
@@ -49,8 +49,12 @@ impl Folder {
 
     /// A directory at or below another one, the way there without links.
     pub fn open_below(root: &Path, relative: &Path) -> Result<Self, SkillError> {
-        let above = open_directory(CWD, root).map_err(SkillError::io(root))?;
+        // Most have none at all on the whole way, which one call can tell.
         let path = root.join(relative);
+        if let Some(handle) = is_plain(relative).then(|| open_without_links(&path)).flatten() {
+            return Ok(Self { handle, path });
+        }
+        let above = open_directory(CWD, root).map_err(SkillError::io(root))?;
         if relative.as_os_str().is_empty() {
             return Ok(Self { handle: above, path });
         }
@@ -65,26 +69,14 @@ impl Folder {
 
     /// Reads a regular file of the skill: through no link, waiting for nobody, and no more than `most` bytes.
     pub fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        let (mut file, stat) = self.open_file(path)?;
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
-        if size > most {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        // One more, so that a file which has grown is not taken for one that ends here.
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(1));
-        file.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
-    }
-
-    fn open_file(&self, path: &Path) -> io::Result<(File, Stat)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = open_beneath(self.handle.as_fd(), path, flags)?;
         let stat = fstat(&file)?;
-        if FileType::from_raw_mode(stat.st_mode).is_file() {
-            Ok((File::from(file), stat))
-        } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+        if !FileType::from_raw_mode(stat.st_mode).is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size > most { Err(io::ErrorKind::FileTooLarge.into()) } else { read_all(File::from(file), size) }
     }
 
     /// Reads the whole skill, each file once, and hands out each with its bytes. The digest of the manifest is that of
@@ -96,51 +88,48 @@ impl Folder {
     ) -> Result<Captured, SkillError> {
         let listed = openat(&self.handle, ".", DIRECTORY, Mode::empty()).map_err(io::Error::from);
         let listed = listed.map_err(SkillError::io(&self.path))?;
-        let tree = Tree::below(listed, &self.path, None, limits, SymlinkPolicy::Skip)?;
+        let (mut files, mut skill_mds) = (Vec::new(), [None, None]);
+        let tree = Tree::read_below(listed, &self.path, limits, &mut |file, bytes| {
+            let found = ManifestFile::new(&file.path, file.executable, Digest::of(&bytes));
+            take(&found, &bytes)?;
+            if let Some(at) = SKILL_FILES.iter().position(|name| found.path == Path::new(name)) {
+                skill_mds[at] = Some(bytes);
+            }
+            files.push(found);
+            Ok(())
+        })?;
         tree.within(limits)?;
         tree.readable()?;
-        let skill_file =
-            SKILL_FILES.into_iter().find(|name| tree.files.iter().any(|file| file.path == Path::new(name)));
-        let skill_file =
-            skill_file.ok_or_else(|| SkillError::NotFound { path: self.path.join(SKILL_FILES[0]) })?;
-        let (mut files, mut skill_md, mut rest) =
-            (Vec::with_capacity(tree.files.len()), Vec::new(), limits.skill_bytes);
-        for file in &tree.files {
-            let bytes =
-                self.read(&file.path, rest).map_err(|error| self.changing(&file.path, error, limits))?;
-            rest = rest.saturating_sub(bytes.len() as u64);
-            let found = ManifestFile::new(&file.path, file.executable, Digest::of(&bytes));
-            take(&found, &bytes)
-                .map_err(|source| SkillError::Io { path: self.path.join(&file.path), source })?;
-            files.push(found);
-            if file.path == Path::new(skill_file) {
-                skill_md = bytes;
-            }
-        }
+        let skill_md = skill_mds.into_iter().flatten().next();
+        let skill_md =
+            skill_md.ok_or_else(|| SkillError::NotFound { path: self.path.join(SKILL_FILES[0]) })?;
         Ok(Captured { manifest: Manifest::new(files), skill_md, skipped: tree.skipped })
-    }
-
-    /// Why a file that was just listed cannot be read.
-    fn changing(&self, path: &Path, error: io::Error, limits: &Limits) -> SkillError {
-        let path = self.path.join(path);
-        match error.kind() {
-            io::ErrorKind::PermissionDenied => SkillError::Io { path, source: error },
-            io::ErrorKind::FileTooLarge => SkillError::Limit {
-                path: self.path.clone(),
-                what: format!("more than {} bytes", limits.skill_bytes),
-            },
-            _ => SkillError::Changing { path },
-        }
     }
 }
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
+/// Whether a path neither leads up nor begins elsewhere.
+fn is_plain(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// A directory that no link is on the way to, where the system can tell.
+#[cfg(target_os = "linux")]
+fn open_without_links(path: &Path) -> Option<OwnedFd> {
+    let resolve = rustix::fs::ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(CWD, path, DIRECTORY, Mode::empty(), resolve).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn open_without_links(_: &Path) -> Option<OwnedFd> {
+    None
+}
+
 /// Opens what is beneath a directory, no part of the way a link. Parts that lead up or begin elsewhere are refused.
 fn open_beneath(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    if !is_plain || path.as_os_str().is_empty() {
+    if !is_plain(path) || path.as_os_str().is_empty() {
         return Err(Errno::LOOP.into());
     }
     let mut parts = path.components().peekable();

@@ -1,7 +1,7 @@
 //! Where one skill is on disk, and its way from there: found, read, validated, digested.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -230,7 +230,7 @@ const LINK: &str =
 
 /// Reads an open file, but no more than the limit allows.
 fn read_open(
-    (mut opened, stat): (File, Stat),
+    (opened, stat): (File, Stat),
     path: &Path,
     origin: Origin<'_>,
     rules: &Rules,
@@ -240,16 +240,7 @@ fn read_open(
         let message = read::too_large(size, rules);
         return Ok(Reading::nothing(rules, origin.file, Code::SkillMdTooLarge, message));
     }
-    // As large as it was when it was opened; what is appended meanwhile is for the next reading.
-    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match opened.read(rest).map_err(SkillError::io(path))? {
-            0 => break,
-            count => filled += count,
-        }
-    }
-    bytes.truncate(filled);
+    let bytes = tree::read_all(opened, size).map_err(SkillError::io(path))?;
     let mut reading = read::read(bytes, origin, rules);
     reading.diagnostics.extend(lint::text(&reading, origin.file, rules));
     reading.diagnostics.sort_by_key(|found| found.span);

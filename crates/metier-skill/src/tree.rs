@@ -2,9 +2,10 @@
 //! instead of followed.
 
 use std::borrow::Cow;
+use std::ffi::CStr;
 use std::fs::{self, File};
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -98,14 +99,24 @@ impl Tree {
         limits: &Limits,
         symlinks: SymlinkPolicy,
     ) -> Result<Self, SkillError> {
-        let tree =
-            Self { root: root.to_owned(), files: Vec::new(), skipped: Vec::new(), exceeded: Vec::new() };
-        let mut walk = Walk { tree, known, limits, symlinks, real_root: None, entries: 0, bytes: 0 };
+        let mut walk = Walk { known, ..Walk::new(root, limits, symlinks) };
         walk.directory(directory, Path::new(""), 0).map_err(SkillError::io(root))?;
-        let mut tree = walk.tree;
-        tree.files.sort_by(|a, b| a.path_bytes().cmp(b.path_bytes()));
-        tree.skipped.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
-        Ok(tree)
+        Ok(walk.finish())
+    }
+
+    /// The same without links, and with the content of each file as it was found on the way.
+    pub(crate) fn read_below(
+        directory: OwnedFd,
+        root: &Path,
+        limits: &Limits,
+        take: &mut Take<'_>,
+    ) -> Result<Self, SkillError> {
+        let mut walk = Walk { take: Some(take), ..Walk::new(root, limits, SymlinkPolicy::Skip) };
+        walk.directory(directory, Path::new(""), 0).map_err(SkillError::io(root))?;
+        match walk.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(walk.finish()),
+        }
     }
 
     /// A markdown file that stands for a directory with just a `SKILL.md`.
@@ -173,6 +184,9 @@ impl TreeFile {
     }
 }
 
+/// Gets a file with its content.
+type Take<'a> = dyn FnMut(&TreeFile, Vec<u8>) -> io::Result<()> + 'a;
+
 struct Walk<'a> {
     tree: Tree,
     /// A file directly below the root that need not be asked for again.
@@ -182,9 +196,36 @@ struct Walk<'a> {
     real_root: Option<PathBuf>,
     entries: usize,
     bytes: u64,
+    /// Gets the content of every file, where that is wanted.
+    take: Option<&'a mut Take<'a>>,
+    /// What went wrong with that.
+    failed: Option<SkillError>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(root: &Path, limits: &'a Limits, symlinks: SymlinkPolicy) -> Self {
+        let tree =
+            Tree { root: root.to_owned(), files: Vec::new(), skipped: Vec::new(), exceeded: Vec::new() };
+        Self {
+            tree,
+            known: None,
+            limits,
+            symlinks,
+            real_root: None,
+            entries: 0,
+            bytes: 0,
+            take: None,
+            failed: None,
+        }
+    }
+
+    fn finish(self) -> Tree {
+        let mut tree = self.tree;
+        tree.files.sort_by(|a, b| a.path_bytes().cmp(b.path_bytes()));
+        tree.skipped.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+        tree
+    }
+
     fn directory(&mut self, directory: OwnedFd, relative: &Path, depth: usize) -> io::Result<()> {
         let mut directory = Dir::new(directory)?;
         while let Some(entry) = directory.read() {
@@ -215,6 +256,7 @@ impl Walk<'_> {
             kind => kind,
         };
         match kind {
+            FileType::RegularFile if self.take.is_some() => self.read(fd, name, path),
             FileType::RegularFile => match self
                 .known
                 .filter(|(known, _)| path.as_os_str() == *known)
@@ -237,6 +279,36 @@ impl Walk<'_> {
             _ => self.skip(path, SkipReason::Special),
         }
         Ok(())
+    }
+
+    /// Reads a file that was just listed, once, and hands it on.
+    fn read(&mut self, directory: BorrowedFd<'_>, name: &CStr, path: PathBuf) {
+        if self.failed.is_some() || self.bytes > self.limits.skill_bytes {
+            return;
+        }
+        let most = self.limits.skill_bytes.saturating_sub(self.bytes);
+        let read = open_regular(directory, name).and_then(|(file, stat)| {
+            let size = u64::try_from(stat.st_size).unwrap_or(0);
+            // What is too much is counted, and not read.
+            Ok((stat, if size > most { Vec::new() } else { read_all(file, size)? }))
+        });
+        match read {
+            Ok((stat, bytes)) => {
+                let is_read = u64::try_from(stat.st_size).unwrap_or(0) <= most;
+                let file = TreeFile::new(path, &stat, None);
+                if let Some(take) = self.take.as_mut().filter(|_| is_read)
+                    && let Err(source) = take(&file, bytes)
+                {
+                    self.failed = Some(SkillError::Io { path: self.tree.root.join(&file.path), source });
+                }
+                self.file(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.skip(path, SkipReason::Unreadable);
+            }
+            // It was a file a moment ago.
+            Err(_) => self.failed = Some(SkillError::Changing { path: self.tree.root.join(path) }),
+        }
     }
 
     fn file(&mut self, file: TreeFile) {
@@ -305,6 +377,22 @@ pub(crate) fn open_regular(at: impl AsFd, path: impl Arg) -> io::Result<(File, S
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
+}
+
+/// The bytes of a file, as many as it had when it was opened; what is appended meanwhile is for the next reading.
+pub(crate) fn read_all(mut file: File, size: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 /// Whether opening failed because the path is a symbolic link.

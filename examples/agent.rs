@@ -1,0 +1,80 @@
+//! An agent's skill support in under 80 lines: a model is shown which skills there are, and gets tools to load them, to read
+//! their files and to run their scripts. Here the model is a list of calls; everything else is real.
+
+#![expect(clippy::print_stdout, reason = "the conversation is what it shows")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a program of its own may look at the clock and at its directory"
+)]
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use metier::catalog::{CatalogOptions, Root, Scanner};
+use metier::journal::{Journal, Options, Place, Source, Time, Trigger};
+use metier::policy::Places;
+use metier::prompt::{Catalogue, Listed};
+use metier::session::{Recording, ScriptCall, Session, SessionOptions};
+use metier::store::Store;
+use serde_json::Value;
+
+struct Clock;
+
+impl Source for Clock {
+    fn now(&self) -> Time {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Time::from_micros(since.as_micros().try_into().unwrap_or(i64::MAX))
+    }
+
+    fn id(&self) -> uuid::Uuid {
+        uuid::Uuid::now_v7()
+    }
+}
+
+/// What becomes of a call that the model makes.
+fn call(session: &mut Session, tool: &str, with: &Value) -> Result<String, Box<dyn Error>> {
+    let text = |name: &str| with[name].as_str().unwrap_or_default();
+    match tool {
+        "load_skill" => Ok(session.activate(text("skill_name"), Trigger::Model)?.content),
+        "read_skill_resource" => {
+            Ok(session.read_resource(text("skill_name"), text("resource_name"), None)?.encoded())
+        }
+        "run_skill_script" => {
+            let work = std::env::current_dir()?;
+            let script = ScriptCall::new(text("skill_name"), text("script_name"), work);
+            let report = session.run_script(script, &mut ())?;
+            Ok(String::from_utf8_lossy(&report.outcome.output.bytes).into_owned())
+        }
+        // The agent's other tools, as far as the skills that are active allow them.
+        _ => Ok(session.call_tool(tool, with, |_| format!("{tool} was called"))?),
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    metier::sandbox::launch_if_asked();
+    let mut arguments = std::env::args().skip(1);
+    let (skills, state) = (arguments.next().ok_or("SKILLS STATE")?, arguments.next().ok_or("SKILLS STATE")?);
+    let mut options = CatalogOptions::new(vec![Root::parse(&skills)?]);
+    options.builtin = true;
+    let catalog = Scanner::new(options).scan(SystemTime::now());
+    let shown: Vec<Listed<'_>> = catalog
+        .skills()
+        .map(|skill| Listed { name: skill.name(), description: Some(skill.description()), location: None })
+        .collect();
+    println!("system: {}", Catalogue::new(&shown).render().text);
+
+    let journal = Journal::open(&Place::file(format!("{state}/journal.db")), Options::new(Arc::new(Clock)))?;
+    let (here, recording) = (std::env::current_dir()?, Recording::Journal(Arc::new(journal)));
+    let mut options =
+        SessionOptions::new(catalog.clone(), Places::new(&here, &here), recording, Arc::new(Clock));
+    options.store = Some(Store::new(format!("{state}/store")));
+    let mut session = Session::start(options, None)?;
+    for line in std::io::stdin().lines() {
+        let (tool, with): (String, Value) = serde_json::from_str(&line?)?;
+        let answer = call(&mut session, &tool, &with).unwrap_or_else(|error| format!("error: {error}"));
+        println!("model: {tool} {with}\n{answer}");
+    }
+    session.end()?;
+    Ok(())
+}
