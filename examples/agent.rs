@@ -54,7 +54,8 @@ fn call(session: &mut Session, tool: &str, with: &Value) -> Result<String, Box<d
 fn main() -> Result<(), Box<dyn Error>> {
     metier::sandbox::launch_if_asked();
     let mut arguments = std::env::args().skip(1);
-    let (skills, state) = (arguments.next().ok_or("SKILLS STATE")?, arguments.next().ok_or("SKILLS STATE")?);
+    let mut next = || arguments.next().ok_or("wants SKILLS STATE");
+    let (skills, state, here) = (next()?, next()?, std::env::current_dir()?);
     let mut options = CatalogOptions::new(vec![Root::parse(&skills)?]);
     options.builtin = true;
     let catalog = Scanner::new(options).scan(SystemTime::now());
@@ -65,9 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("system: {}", Catalogue::new(&shown).render().text);
 
     let journal = Journal::open(&Place::file(format!("{state}/journal.db")), Options::new(Arc::new(Clock)))?;
-    let (here, recording) = (std::env::current_dir()?, Recording::Journal(Arc::new(journal)));
-    let mut options =
-        SessionOptions::new(catalog.clone(), Places::new(&here, &here), recording, Arc::new(Clock));
+    let (recording, places) = (Recording::Journal(Arc::new(journal)), Places::new(&here, &here));
+    let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
     options.store = Some(Store::new(format!("{state}/store")));
     let mut session = Session::start(options, None)?;
     for line in std::io::stdin().lines() {
@@ -75,6 +75,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         let answer = call(&mut session, &tool, &with).unwrap_or_else(|error| format!("error: {error}"));
         println!("model: {tool} {with}\n{answer}");
     }
-    session.end()?;
-    Ok(())
+    Ok(session.end()?)
 }

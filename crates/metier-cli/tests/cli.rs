@@ -22,6 +22,8 @@ mod reference;
 mod sandbox;
 #[path = "cli/search.rs"]
 mod search;
+#[path = "cli/session.rs"]
+mod session;
 #[path = "cli/show.rs"]
 mod show;
 #[path = "cli/support.rs"]

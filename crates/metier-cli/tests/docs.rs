@@ -53,6 +53,7 @@ fn every_example_prints_what_the_document_says() {
         "docs/policy.md",
         "docs/sandbox.md",
         "docs/journal.md",
+        "docs/session.md",
     ] {
         // The examples of a document run one after the other, in a place with what they speak of.
         let place = tempfile::tempdir().unwrap();
@@ -64,7 +65,7 @@ fn every_example_prints_what_the_document_says() {
         }
         for Example { command, output } in examples(&fs::read_to_string(top().join(document)).unwrap()) {
             count += 1;
-            if command.contains("metier sandbox")
+            if ["metier sandbox", "metier exec", "metier tour"].iter().any(|runs| command.contains(runs))
                 && std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES")
             {
                 continue;
@@ -113,6 +114,7 @@ fn run(command: &str, place: &Path) -> String {
         .env_clear()
         .env("PATH", path)
         .env("XDG_STATE_HOME", place.join("state"))
+        .env("XDG_DATA_HOME", place.join("data"))
         .output()
         .unwrap();
     let place = fs::canonicalize(place).unwrap();

@@ -107,7 +107,7 @@ impl Held {
             needs: &self.needs,
             most_listed,
         };
-        content::render(body_of(&self.text()), &around)
+        content::render(body_of(&self.text()).trim_start_matches(['\n', '\r']), &around)
     }
 
     /// The skill with what it says about tools.

@@ -189,9 +189,12 @@ pub(crate) fn launcher() -> PathBuf {
 /// When something below a directory was last changed.
 fn newest(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
-    let times = entries.map(|entry| match entry.file_type().unwrap().is_dir() {
-        true => newest(&entry.path()),
-        false => entry.metadata().unwrap().modified().ok(),
+    let times = entries.map(|entry| {
+        if entry.file_type().unwrap().is_dir() {
+            newest(&entry.path())
+        } else {
+            entry.metadata().unwrap().modified().ok()
+        }
     });
     times.max().flatten()
 }

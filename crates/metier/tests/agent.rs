@@ -1,0 +1,42 @@
+//! The agent of `examples/agent.rs`, run as its documentation says.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const CALLS: &str = r#"["load_skill", {"skill_name": "commit-message"}]
+["read_skill_resource", {"skill_name": "commit-message", "resource_name": "references/examples.md"}]
+["read_skill_resource", {"skill_name": "commit-message", "resource_name": "../release-notes/SKILL.md"}]
+["run_skill_script", {"skill_name": "release-notes", "script_name": "scripts/collect.sh"}]
+["Bash", {"command": "git diff --staged"}]
+["Bash", {"command": "git push"}]
+"#;
+
+#[test]
+fn the_example_agent_loads_reads_and_is_held_to_the_rules() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    assert!(std::fs::read_to_string(top.join("examples/agent.rs")).unwrap().lines().count() < 80);
+    let agent = std::env::current_exe().unwrap().parent().unwrap().join("../examples/agent");
+    let state = tempfile::tempdir().unwrap();
+    let mut child = Command::new(agent)
+        .args([top.join("examples/skills").as_os_str(), state.path().as_os_str()])
+        .current_dir(state.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(CALLS.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<&str> = text.split("model: ").collect();
+    assert!(answers[0].contains("<name>commit-message</name>"), "{text}");
+    assert!(answers[1].contains("<skill_content name=\"commit-message\""), "{text}");
+    assert!(answers[2].contains("# Messages before and after"), "{text}");
+    assert!(answers[3].contains("error: `../release-notes/SKILL.md`"), "{text}");
+    assert!(answers[4].contains("nobody to ask"), "{text}");
+    assert!(answers[5].ends_with("Bash was called\n"), "{text}");
+    assert!(answers[6].contains("error: `commit-message`: no rule allows `git push`"), "{text}");
+}
