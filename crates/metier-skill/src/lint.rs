@@ -147,6 +147,9 @@ fn skipped(tree: &Tree, rules: &Rules, list: &mut Vec<Diagnostic>) {
             ),
             SkipReason::Special => (Code::FileSkipped, "this is no regular file and is left out; remove it"),
             SkipReason::Unreadable => (Code::Unreadable, "this cannot be read; check its permissions"),
+            SkipReason::Changing => {
+                (Code::Unreadable, "this was replaced while it was being read; check it again")
+            }
             SkipReason::VersionControl => continue,
         };
         let mut findings = Findings::new(rules, &path);

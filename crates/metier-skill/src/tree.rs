@@ -70,6 +70,19 @@ pub enum SkipReason {
     VersionControl,
     /// A file or directory that cannot be read.
     Unreadable,
+    /// A file or directory that was removed or replaced after it was listed.
+    Changing,
+}
+
+impl SkipReason {
+    /// Why what was just listed cannot be had.
+    fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Changing,
+            _ if is_link_error(error) => Self::Changing,
+            _ => Self::Unreadable,
+        }
+    }
 }
 
 /// A limit that a skill passes.
@@ -145,13 +158,20 @@ impl Tree {
         Err(SkillError::Limit { path: self.root.clone(), what })
     }
 
-    /// An error if something of the skill cannot be read, so that nothing whole can be said of it.
+    /// An error if something of the skill cannot be read, or not now, so that nothing whole can be said of it.
     pub(crate) fn readable(&self) -> Result<(), SkillError> {
-        let unreadable = self.skipped.iter().find(|skipped| skipped.reason == SkipReason::Unreadable);
-        unreadable.map_or(Ok(()), |skipped| {
-            let source = io::ErrorKind::PermissionDenied.into();
-            Err(SkillError::Io { path: self.root.join(&skipped.path), source })
-        })
+        for skipped in &self.skipped {
+            let path = || self.root.join(&skipped.path);
+            match skipped.reason {
+                SkipReason::Unreadable => {
+                    let source = io::ErrorKind::PermissionDenied.into();
+                    return Err(SkillError::Io { path: path(), source });
+                }
+                SkipReason::Changing => return Err(SkillError::Changing { path: path() }),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Where a file's content is.
@@ -169,8 +189,7 @@ impl Tree {
 impl TreeFile {
     fn new(path: PathBuf, stat: &Stat, source: Option<PathBuf>) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
-        let executable = Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR);
-        Self { path, size, executable, source }
+        Self { path, size, executable: is_executable(stat), source }
     }
 
     /// The path as bytes, with `/` between its parts.
@@ -263,7 +282,7 @@ impl<'a> Walk<'a> {
                 .map_or_else(stat, |(_, stat)| Ok(stat))
             {
                 Ok(stat) => self.file(TreeFile::new(path, &stat, None)),
-                Err(_) => self.skip(path, SkipReason::Unreadable),
+                Err(error) => self.skip(path, SkipReason::of(&error.into())),
             },
             FileType::Symlink => self.link(path),
             FileType::Directory if VCS_DIRECTORIES.iter().any(|vcs| name.to_bytes() == vcs.as_bytes()) => {
@@ -272,8 +291,8 @@ impl<'a> Walk<'a> {
             FileType::Directory if depth >= self.limits.depth => self.exceed(Exceeded::Depth),
             FileType::Directory => {
                 let inner = open_inner(fd, name).and_then(|inner| self.directory(inner, &path, depth + 1));
-                if inner.is_err() {
-                    self.skip(path, SkipReason::Unreadable);
+                if let Err(error) = inner {
+                    self.skip(path, SkipReason::of(&error));
                 }
             }
             _ => self.skip(path, SkipReason::Special),
@@ -352,6 +371,11 @@ impl<'a> Walk<'a> {
             self.tree.exceeded.push(limit);
         }
     }
+}
+
+/// Whether a file's owner may run it.
+pub(crate) fn is_executable(stat: &Stat) -> bool {
+    Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR)
 }
 
 /// Opens a directory to list it and to open what is in it.
