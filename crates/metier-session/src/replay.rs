@@ -184,8 +184,8 @@ impl Replay<'_> {
     /// The digest of a file of a skill.
     fn file(&mut self, tree: &Digest, path: &str) -> Result<Digest, Wrong> {
         let manifest = self.tree(tree)?;
-        // As it was recorded: what is not UTF-8 is replaced.
-        let file = manifest.files().iter().find(|file| file.path.to_string_lossy() == path);
+        // Only what is UTF-8 can be asked for; another name that reads the same with its bytes replaced is another file.
+        let file = manifest.get(Path::new(path));
         let missing = || Wrong::new("replay-file", format!("the skill {tree} has no file `{path}`"));
         file.map(|file| file.digest).ok_or_else(missing)
     }
