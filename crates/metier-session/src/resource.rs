@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use metier_journal::{ByteRange, Event};
 use metier_policy::{Action, Request};
-use metier_skill::{Digest, ManifestFile, SkillError, tokens};
+use metier_skill::{Digest, ManifestFile, SkillError, VCS_DIRECTORIES, tokens};
+use rustix::io::Errno;
 
 use crate::error::{PathProblem, SessionError};
 use crate::held::Held;
@@ -125,16 +126,16 @@ impl Session {
         if let Some(file) = held.manifest.get(&plain) {
             return Ok(file.clone());
         }
+        let missing = || problem(PathProblem::NotFound(nearest(held, &plain)));
+        // It may well be there, but is no part of the skill, and will not be when that is activated again.
+        if is_in_version_control(&plain) {
+            return Err(missing());
+        }
         match source.read(&plain, 0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(problem(PathProblem::NotFound(nearest(held, &plain))))
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
             Err(error) if is_link(&error, source, &plain) => Err(problem(PathProblem::Link)),
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory) =>
-            {
-                Err(problem(PathProblem::NotAFile))
-            }
+            Err(error) if is_special(&error) => Err(problem(PathProblem::NotAFile)),
+            Err(error) if is(&error, Errno::NAMETOOLONG) => Err(problem(PathProblem::TooLong)),
             Ok(_) | Err(_) => {
                 let what = format!("`{}` is new", plain.display());
                 Err(SessionError::Changed { name: held.name.clone(), what })
@@ -161,9 +162,25 @@ fn plain_path(path: &str) -> Result<PathBuf, PathProblem> {
     if plain.as_os_str().is_empty() { Err(PathProblem::NotAFile) } else { Ok(plain) }
 }
 
+fn is_in_version_control(path: &Path) -> bool {
+    let mut above = path.parent().into_iter().flat_map(Path::iter);
+    above.any(|part| VCS_DIRECTORIES.iter().any(|directory| part == *directory))
+}
+
+fn is(error: &io::Error, number: Errno) -> bool {
+    error.raw_os_error() == Some(number.raw_os_error())
+}
+
+/// Whether opening failed because of what is there: a directory or a pipe, or a socket or a device without a driver.
+fn is_special(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory)
+        || is(error, Errno::NXIO)
+        || is(error, Errno::NODEV)
+}
+
 /// Whether opening failed because of a link; one that is asked to be a directory is said to be none.
 fn is_link(error: &io::Error, source: &Source, path: &Path) -> bool {
-    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+    if is(error, Errno::LOOP) {
         return true;
     }
     let Source::Folder(folder) = source else { return false };
