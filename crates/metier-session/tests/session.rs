@@ -2,10 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "session/between.rs"]
+mod between;
 #[path = "session/common.rs"]
 mod common;
 #[path = "session/operations.rs"]
 mod operations;
+#[path = "session/paths.rs"]
+mod paths;
+#[path = "session/planted.rs"]
+mod planted;
+#[path = "session/races.rs"]
+mod races;
 #[path = "session/replays.rs"]
 mod replays;
 #[path = "session/vectors.rs"]

@@ -374,7 +374,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Whether a file's owner may run it.
-pub(crate) fn is_executable(stat: &Stat) -> bool {
+fn is_executable(stat: &Stat) -> bool {
     Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR)
 }
 

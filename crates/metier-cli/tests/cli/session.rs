@@ -143,12 +143,15 @@ fn running() {
     assert_eq!(code, 3, "once is once");
     let report = place.json_at_home(&with_root(&[&yes[..], &["--json"]].concat()));
     assert_eq!((&report["skill_id"], &report["ending"]["exited"]), (&"user/pdf".into(), &0.into()));
-    assert_eq!(report["stdout"]["text"], "hello 
+    assert_eq!(
+        report["stdout"]["text"],
+        "hello 
 SKILL.md
 logo.bin
 references
 scripts
-");
+"
+    );
     let script = fs::read(place.path().join("skills/pdf/scripts/hello.sh")).unwrap();
     assert_eq!(report["script_digest"], metier_skill::Digest::of(&script).to_string());
     assert!(report["protections"].as_array().unwrap().len() > 10 && report["session"].is_string());

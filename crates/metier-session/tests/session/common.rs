@@ -107,8 +107,12 @@ impl Ground {
 
     /// Everything there is, recorded and kept.
     pub(crate) fn options(&self, tier: Tier) -> SessionOptions {
+        self.options_with(tier, Recording::Journal(self.journal()))
+    }
+
+    /// The same, recorded elsewhere.
+    pub(crate) fn options_with(&self, tier: Tier, recording: Recording) -> SessionOptions {
         let places = Places::new(self.path("work"), self.path("home"));
-        let recording = Recording::Journal(self.journal());
         let mut options =
             SessionOptions::new(self.catalog(tier), places, recording, Arc::clone(&self.clock) as _);
         options.store = Some(self.store());
@@ -168,6 +172,17 @@ impl Approver for Says {
         self.2.lock().unwrap().push(question.text());
         if self.0 { Answer::Approve(self.1.clone()) } else { Answer::Refuse(self.1.clone()) }
     }
+}
+
+/// What a test that starts itself again asks for, or a person who wants more of it.
+#[expect(clippy::disallowed_methods, reason = "a test asks itself by a variable")]
+pub(crate) fn asked(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Whether the tests are run by root.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// The sandbox's launcher, built anew where its sources are newer: testing this crate alone does not build it.
