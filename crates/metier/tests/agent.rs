@@ -1,7 +1,5 @@
 //! The agent of `examples/agent.rs`, run as its documentation says.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};

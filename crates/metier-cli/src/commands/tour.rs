@@ -126,8 +126,8 @@ impl Tour {
         let whole: usize = self
             .catalog
             .skills()
-            .filter_map(|skill| skill.builtin())
-            .flat_map(|builtin| builtin.files())
+            .filter_map(metier_catalog::Entry::builtin)
+            .flat_map(metier_catalog::Builtin::files)
             .map(|(_, content)| tokens(content.len()))
             .sum();
         let (shown, count) = (rendered.tokens, counted(skills.len(), "skill"));
