@@ -211,10 +211,8 @@ fn replaying() {
         .unwrap();
     fs::set_permissions(&guide, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&guide, "one\ntwo\nthreE\n").unwrap();
-    let (code, out, _) = {
-        let output = place.at_home(&["audit", "replay"]).output().unwrap();
-        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), ())
-    };
+    let output = place.at_home(&["audit", "replay"]).output().unwrap();
+    let (code, out) = (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap());
     assert!(code == 1 && out.starts_with("record 2 (") && out.contains("skill.activated, pdf"), "{out}");
     let found = place.json_at_home(&["audit", "replay", "--json"]);
     assert_eq!(

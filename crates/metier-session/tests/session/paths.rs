@@ -206,7 +206,7 @@ tricks! {
     absolute_with_two_slashes: "//etc/passwd" => Refused(Absolute);
     absolute_and_up: "/../etc/passwd" => Refused(Absolute);
     the_root: "/" => Refused(Absolute);
-    proc_root: "/proc/self/root/{top}/secret.txt" => Refused(Absolute);
+    proc_root: "/proc/self/root{top}/secret.txt" => Refused(Absolute);
     proc_cwd: "/proc/self/cwd/secret.txt" => Refused(Absolute);
     dev_fd: "/dev/fd/0" => Refused(Absolute);
     dev_stdin: "/dev/stdin" => Refused(Absolute);
