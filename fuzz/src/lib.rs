@@ -5,7 +5,10 @@
 
 use metier_journal::verify_export;
 use metier_policy::{ActiveSkill, Allowlist, Call, Denylist, Guard, Mode, Places, Verdict};
-use metier_skill::{AllowedTools, Diagnostic, Origin, Profile, Reading, Rules, Tier, apply_fixes, read};
+use metier_skill::{
+    AllowedTools, Diagnostic, Manifest, ManifestFile, Origin, Profile, Reading, Rules, Tier, apply_fixes,
+    body_of, read,
+};
 use serde_json::Value;
 
 /// Reads the bytes in every profile and checks what must hold. Says what does not.
@@ -23,6 +26,11 @@ pub fn check_read(bytes: &[u8]) -> Result<(), String> {
 }
 
 fn check_reading(reading: &Reading, rules: &Rules) -> Result<(), String> {
+    if let Some(skill) = &reading.skill
+        && skill.body != *body_of(&reading.text)
+    {
+        return Err("the body alone is another than that of the whole".to_owned());
+    }
     let has_error = reading.diagnostics.iter().any(Diagnostic::is_error);
     if reading.is_valid() == has_error {
         return Err(format!("valid is {}, but an error is {has_error}", reading.is_valid()));
@@ -112,4 +120,18 @@ pub fn check_export(bytes: &[u8]) -> Result<(), String> {
         return Err(format!("{records} records are called whole, and alone they are not: {again:?}"));
     }
     Ok(())
+}
+
+/// Reads what a skill consists of, as a store has it: what is taken for that is written again as the very same bytes.
+pub fn check_manifest(bytes: &[u8]) -> Result<(), String> {
+    let Some(manifest) = Manifest::parse(bytes) else { return Ok(()) };
+    if manifest.to_bytes() != bytes {
+        return Err("a manifest has two texts".to_owned());
+    }
+    let is_found = |file: &ManifestFile| manifest.get(&file.path) == Some(file);
+    if manifest.files().iter().all(is_found) {
+        Ok(())
+    } else {
+        Err("a file of a manifest is not found".to_owned())
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use metier_fuzz::{check_export, check_policy, check_read};
+use metier_fuzz::{check_export, check_manifest, check_policy, check_read};
 use metier_journal::{Context, Durability, Entry, Journal, Options, Place, Reader, Source, Time};
 use serde_json::Value;
 
@@ -48,6 +48,38 @@ pub(crate) const TARGETS: &[Target] = &[
         end: "}\n",
         corpus: exports,
     },
+    Target {
+        name: "manifest",
+        check: check_manifest,
+        pieces: MANIFESTS,
+        begin: "metier-tree-1\0",
+        end: "\0",
+        corpus: manifests,
+    },
+];
+
+/// What skills of some files consist of.
+fn manifests() -> Vec<Vec<u8>> {
+    let file = |number: usize| {
+        let digest = metier_skill::Digest::of(&number.to_le_bytes());
+        metier_skill::ManifestFile::new(format!("scripts/{number}.sh"), number.is_multiple_of(2), digest)
+    };
+    (0..110).map(|count| metier_skill::Manifest::new((0..count).map(file).collect()).to_bytes()).collect()
+}
+
+const MANIFESTS: &[&str] = &[
+    "metier-tree-1\0",
+    "\0",
+    " - ",
+    " x ",
+    "SKILL.md",
+    "scripts/a.sh",
+    "..",
+    "/",
+    "sha256:",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "ABCDEF",
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 ];
 
 /// The cases of a file of vectors.

@@ -188,9 +188,12 @@ impl Session {
         if !settled.decision.is_allowed() {
             return Err(SessionError::Denied { decision: Box::new(settled.decision) });
         }
-        // Whoever takes the file away has used it; of two who try, the other is too late.
-        if let Some(store) = &self.options.approvals {
-            settled.used.iter().try_for_each(|used| store.use_up(used))?;
+        for used in &settled.used {
+            // Whoever takes it away has used it; of two who try, the other begins anew, without it.
+            let store = self.options.approvals.as_ref();
+            if !store.map_or(Ok(true), |store| store.use_up(used))? {
+                return self.settle(request);
+            }
         }
         Ok(settled.decision)
     }

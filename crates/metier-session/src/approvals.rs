@@ -95,9 +95,13 @@ impl ApprovalStore {
             .map_err(|error| SessionError::Approvals { reason: format!("cannot remove ({error})"), path })
     }
 
-    /// Uses up an answer that held once.
-    pub(crate) fn use_up(&self, approval: &Approval) -> Result<(), SessionError> {
-        self.forget(&id_of(approval))
+    /// Uses up an answer that held once; whether nobody else was faster.
+    pub(crate) fn use_up(&self, approval: &Approval) -> Result<bool, SessionError> {
+        match fs::remove_file(self.directory.join(format!("{}.json", id_of(approval)))) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.error("cannot remove from", &error)),
+        }
     }
 
     fn error(&self, doing: &str, error: &io::Error) -> SessionError {

@@ -312,3 +312,11 @@ fn what_a_skill_needs_is_said() {
     assert_eq!(activation.needs, ["pdf"]);
     assert!(activation.content.contains("to be activated as well: pdf."), "{}", activation.content);
 }
+
+#[test]
+fn a_session_can_go_to_another_thread() {
+    fn can_go<T: Send + 'static>() {}
+    can_go::<Session>();
+    can_go::<metier_session::PreparedScript>();
+    can_go::<metier_session::FinishedScript>();
+}
