@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use metier_bench::{Random, generate, skill_md};
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
 use metier_journal::{Durability, Journal, Options, Place, Source, Time, Trigger};
 use metier_policy::Places;
@@ -45,10 +46,15 @@ fn main() -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     println!("| | time | against reading and digesting the same files |\n|---|---|---|");
     let alone = place.path().join("alone");
-    metier_bench::catalog::Catalog::new(7).write(&alone, SKILLS)?;
-    measure("of `SKILL.md` alone", &alone, place.path())?;
+    let mut random = Random::new(7);
+    for number in 0..SKILLS {
+        let name = format!("skill-{number}");
+        fs::create_dir_all(alone.join(&name))?;
+        fs::write(alone.join(&name).join("SKILL.md"), skill_md(&name, &[], &mut random))?;
+    }
+    measure("of a `SKILL.md` alone", &alone, place.path())?;
     let whole = place.path().join("whole");
-    metier_bench::generate(&whole, SKILLS, 7)?;
+    generate(&whole, SKILLS, 7)?;
     measure("half of them with references and scripts", &whole, place.path())
 }
 
