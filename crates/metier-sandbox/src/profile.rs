@@ -338,13 +338,21 @@ impl Profile {
     }
 
     /// Adds a copy of the skill that the script is of. Where namespaces allow it, and nothing else would be covered, it is also
-    /// shown where the skill itself is.
+    /// shown where the skill itself is; `original` may lead there through links.
     pub fn add_skill_copy(&mut self, copy: Place, original: &Path) {
-        let plain = copy.clone();
-        self.add_skill(copy.also_at(original));
-        if crate::width::check_aliases(self).is_err() {
-            self.readable.pop();
-            self.readable.push(plain);
+        self.add_skill(copy);
+        let real = original.canonicalize().unwrap_or_else(|_| original.to_owned());
+        let mut given = self.readable.iter().chain(&self.writable);
+        let is_given = given.any(|place| original.starts_with(place.path()));
+        // A link in the work directory is there inside too, and leads to where the copy is shown.
+        let by_links = (original != real && !is_given).then(|| original.to_owned());
+        for path in [Some(real), by_links].into_iter().flatten() {
+            let Some(copy) = self.readable.pop() else { return };
+            self.readable.push(copy.clone().also_at(path));
+            if crate::width::check_aliases(self).is_err() {
+                self.readable.pop();
+                self.readable.push(copy);
+            }
         }
     }
 

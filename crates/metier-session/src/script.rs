@@ -288,6 +288,11 @@ impl Session {
         strictness: Strictness,
     ) -> Result<Profile, SessionError> {
         let work = Place::pin(&call.work)?;
+        let original = fs::canonicalize(&held.directory);
+        if original.is_ok_and(|original| work.path().starts_with(original)) {
+            let reason = "it is in the skill itself, which its scripts do not change";
+            return Err(SandboxError::TooWide { path: work.path().to_owned(), reason }.into());
+        }
         let mut profile = Profile::new(held.tier, work);
         profile.strictness = strictness;
         profile.limits = call.limits.clone();

@@ -18,3 +18,5 @@ mod races;
 mod replays;
 #[path = "session/vectors.rs"]
 mod vectors;
+#[path = "session/work.rs"]
+mod work;

@@ -1,0 +1,56 @@
+//! Skills and work directories that lie in each other, or are found through links.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::SystemTime;
+
+use metier_catalog::{CatalogOptions, Root, Scanner, Scope};
+use metier_session::{ScriptCall, Session};
+use metier_skill::Tier;
+
+use crate::common::Ground;
+
+/// A script that tries to change the skill it is of, and says whether it is where it thinks.
+fn changes_itself(ground: &Ground) {
+    let skill = ground.path("skills/pdf");
+    let skill = skill.display();
+    let text = format!(
+        "cat '{skill}/SKILL.md' > /dev/null && echo there\n(echo evil >> '{skill}/SKILL.md') 2> /dev/null && echo changed\n\
+         (echo evil >> work/skills/pdf/SKILL.md) 2> /dev/null && echo changed\ntrue\n"
+    );
+    ground.write("skills/pdf/scripts/change.sh", &text);
+}
+
+#[test]
+fn a_skill_in_the_work_directory_stays_as_it_is_by_whatever_links_it_is_found() {
+    let ground = Ground::with_pdf();
+    changes_itself(&ground);
+    let before = fs::read(ground.path("skills/pdf/SKILL.md")).unwrap();
+    fs::create_dir(ground.path("linked")).unwrap();
+    symlink("skills", ground.path("elsewhere")).unwrap();
+    symlink("../skills/pdf", ground.path("linked/pdf")).unwrap();
+    for root in ["skills", "elsewhere", "linked"] {
+        let mut options = ground.options(Tier::Org);
+        let roots = vec![Root::new(ground.path(root), Tier::Org, Scope::User)];
+        options.catalog = Scanner::new(CatalogOptions::new(roots)).scan(SystemTime::UNIX_EPOCH);
+        for work in ["", "work"] {
+            let mut session = Session::start(options.clone(), None).unwrap();
+            let call = ScriptCall::new("pdf", "scripts/change.sh", ground.path(work));
+            let report = session.run_script(call, &mut ()).unwrap();
+            let said = String::from_utf8_lossy(&report.outcome.output.bytes);
+            assert_eq!(said, "there\n", "{root} {work}");
+            assert_eq!(fs::read(ground.path("skills/pdf/SKILL.md")).unwrap(), before, "{root} {work}");
+        }
+    }
+}
+
+#[test]
+fn a_skill_is_no_work_directory_of_its_own_scripts() {
+    let ground = Ground::with_pdf();
+    symlink("skills", ground.path("elsewhere")).unwrap();
+    for work in ["skills/pdf", "skills/pdf/scripts", "elsewhere/pdf"] {
+        let call = ScriptCall::new("pdf", "scripts/hello.sh", ground.path(work));
+        let error = ground.session(Tier::Org).run_script(call, &mut ()).unwrap_err();
+        assert_eq!(error.code(), "sandbox_path_too_wide", "{work}: {error}");
+    }
+}
