@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use metier_journal::{ByteRange, Event};
 use metier_policy::{Action, Request};
-use metier_skill::{Digest, ManifestFile, SkillError, VCS_DIRECTORIES, tokens};
+use metier_skill::{Digest, ManifestFile, SKILL_FILES, SkillError, VCS_DIRECTORIES, tokens};
 use rustix::io::Errno;
 
 use crate::error::{PathProblem, SessionError};
@@ -94,7 +94,12 @@ impl Session {
         let source = Source::open(&self.catalog, &entry)?;
         let file = self.file_of(&held, &source, path)?;
         let path = file.path.to_string_lossy().into_owned();
-        self.settle(&Request::new(held.tier, &held.name, held.tree_digest, Action::Read { path: &path }))?;
+        let request = |action| Request::new(held.tier, &held.name, held.tree_digest, action);
+        // Its instructions are what activating it would hand out, and are asked for like that.
+        if !held.is_active && SKILL_FILES.contains(&path.as_str()) {
+            self.settle(&request(Action::Activate))?;
+        }
+        self.settle(&request(Action::Read { path: &path }))?;
         let bytes = read_as_held(&held, &source, &file, self.options.rules.limits.skill_bytes)?;
         let resource = cut(&held, path, bytes, part, self.options.resource_bytes)?;
         let is_whole = resource.range.length == resource.total_bytes;

@@ -10,7 +10,7 @@ use metier_policy::{Answer, Approver, Lifetime, Policy, PolicySettings, Question
 use metier_session::{Session, SessionError, replay};
 use metier_skill::{Digest, Tier};
 
-use crate::common::Ground;
+use crate::common::{Ground, Says};
 use crate::paths::SECRET;
 
 /// A skill that was found, and then changed.
@@ -188,4 +188,21 @@ fn scripts_run_whatever_the_umask_says() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn instructions_are_not_read_past_a_question_about_activation() {
+    let ground = Ground::with_pdf();
+    let settings: PolicySettings = toml::from_str("[[rules]]\nactivate = \"ask\"\n").unwrap();
+    let mut options = ground.options(Tier::ThirdParty);
+    options.policy = Policy::new(None, &[("config.toml", &settings)]).unwrap();
+    let mut session = Session::start(options, None).unwrap();
+    for path in ["SKILL.md", "./SKILL.md", ".//SKILL.md"] {
+        let error = session.read_resource("pdf", path, None).unwrap_err();
+        assert!(matches!(error, SessionError::Denied { .. }), "{path}: {error}");
+    }
+    session.set_approver(Box::new(Says::yes()));
+    session.activate("pdf", Trigger::Model).unwrap();
+    session.set_approver(Box::new(metier_policy::Nobody));
+    session.read_resource("pdf", "SKILL.md", None).unwrap();
 }
