@@ -60,6 +60,10 @@ impl SessionArgs {
                 .with_context(|| format!("cannot go on with session `{id}` of {}", saved.path.display()))?,
             None => Session::start(options, Some(id))?,
         };
+        if session.id() != id {
+            let (path, other) = (saved.path.display(), session.id());
+            anyhow::bail!("{path} should be session `{id}`, and is `{other}`; remove it to begin anew");
+        }
         Ok(Conversation { session, saved: Some(saved), recorder })
     }
 }

@@ -9,7 +9,7 @@ use metier_catalog::Entry;
 use metier_journal::Trigger;
 use metier_policy::{ActiveSkill, Allowlist, Denylist, Places};
 use metier_skill::{
-    AllowedTools, Captured, Digest, Manifest, Origin, Rules, SKILL_FILES, Tier, body_of, read,
+    AllowedTools, Captured, Digest, Manifest, Origin, Rules, SKILL_FILES, Skill, Tier, body_of, read,
 };
 
 use crate::content::{self, Around};
@@ -71,9 +71,7 @@ impl Held {
             if is_changed && trigger != Trigger::User && skill.is_hidden_from_models() {
                 return Err(SessionError::NotForModels { name: entry.name().to_owned() });
             }
-            let texts = |tools: AllowedTools| tools.rules().iter().map(ToString::to_string).collect();
-            disallowed = skill.disallowed_tools().map(texts);
-            allowed = skill.allowed_tools.map(texts);
+            (allowed, disallowed) = rules_of(skill);
         }
         let held = Self {
             id: entry.id.to_string(),
@@ -128,6 +126,21 @@ impl Held {
     }
 }
 
+/// The rules of a list about tools, where there is one.
+type ToolRules = Option<Vec<String>>;
+
+/// What a `SKILL.md` allows and disallows of tools; nothing where it cannot be read.
+pub(crate) fn tool_rules(skill_md: &[u8], rules: &Rules) -> Option<(ToolRules, ToolRules)> {
+    let origin = Origin { file: SKILL_FILES[0], directory: None };
+    read(skill_md, origin, rules).skill.map(rules_of)
+}
+
+fn rules_of(skill: Skill) -> (ToolRules, ToolRules) {
+    let texts = |tools: AllowedTools| tools.rules().iter().map(ToString::to_string).collect();
+    let disallowed = skill.disallowed_tools().map(texts);
+    (skill.allowed_tools.map(texts), disallowed)
+}
+
 /// A directory in the one way to write it, as an agent passes it on; links are left as they are.
 fn plain(path: &Path) -> PathBuf {
     let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
@@ -143,7 +156,7 @@ fn read_again(
     bytes: &[u8],
     rules: &Rules,
     is_changed: bool,
-) -> Result<metier_skill::Skill, SessionError> {
+) -> Result<Skill, SessionError> {
     let directory = entry.path().file_name().map(std::ffi::OsStr::to_string_lossy);
     let origin = Origin { file: "SKILL.md", directory: directory.as_deref() };
     let reading = read(bytes, origin, rules);

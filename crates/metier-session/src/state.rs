@@ -1,20 +1,20 @@
 //! A session that is put aside and taken up again, or goes on twice.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use metier_journal::{Event, SkillStats};
 use metier_policy::{Approval, Approvals, Nobody};
-use metier_skill::{Digest, Manifest, Tier};
+use metier_skill::{Digest, Manifest, Rules, SKILL_FILES, Tier};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Spent;
 use crate::bus::Bus;
 use crate::error::SessionError;
-use crate::held::Held;
+use crate::held::{self, Held};
 use crate::session::{Session, SessionOptions};
 
 /// The format of what is saved.
@@ -47,8 +47,6 @@ struct SavedSkill {
     tree_digest: Digest,
     is_active: bool,
     needs: Vec<String>,
-    allowed: Option<Vec<String>>,
-    disallowed: Option<Vec<String>>,
 }
 
 impl Session {
@@ -68,19 +66,21 @@ impl Session {
         serde_json::to_string(&state).unwrap_or_default()
     }
 
-    /// Takes up a session that was saved. What it says of skills is believed only where digests agree.
+    /// Takes up a session that was saved. What it says of skills is believed only where digests agree; their rules about tools
+    /// are read again from their bytes.
     pub fn restore(options: SessionOptions, saved: &str) -> Result<Self, SessionError> {
         let wrong = |reason: String| SessionError::State { reason };
         let state: State = serde_json::from_str(saved).map_err(|error| wrong(error.to_string()))?;
         if state.format != FORMAT {
             return Err(wrong(format!("it has format {}, and this metier knows {FORMAT}", state.format)));
         }
+        let rules = options.rules.clone();
         let mut session = Self::new(options, state.id);
         session.context.task = state.task;
         for skill in state.skills {
             let name = skill.name.clone();
             let held =
-                skill.into_held().ok_or_else(|| wrong(format!("what it says of `{name}` was changed")))?;
+                skill.into_held(&rules).ok_or_else(|| wrong(format!("what it says of `{name}` was changed")))?;
             session.held.insert(held.id.clone(), held);
         }
         (session.stats, session.spent) = (state.stats, state.spent);
@@ -123,18 +123,24 @@ impl SavedSkill {
             tree_digest: held.tree_digest,
             is_active: held.is_active,
             needs: held.needs.clone(),
-            allowed: held.allowed.clone(),
-            disallowed: held.disallowed.clone(),
         }
     }
 
-    /// The skill, if its bytes have the digests that it is known by.
-    fn into_held(self) -> Option<Held> {
+    /// The skill, if its bytes have the digests that it is known by, and its id says what it is.
+    fn into_held(self, rules: &Rules) -> Option<Held> {
         let (skill_md, manifest) =
             (STANDARD.decode(&self.skill_md).ok()?, STANDARD.decode(&self.manifest).ok()?);
-        let is_same =
-            Digest::of(&skill_md) == self.skill_md_digest && Digest::of(&manifest) == self.tree_digest;
-        let manifest = Manifest::parse(&manifest).filter(|_| is_same)?;
+        let is_tree = Digest::of(&manifest) == self.tree_digest;
+        let manifest = Manifest::parse(&manifest).filter(|_| is_tree)?;
+        let file = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)))?;
+        let is_file = Digest::of(&skill_md) == self.skill_md_digest && file.digest == self.skill_md_digest;
+        let id = format!("{}/{}", self.tier, self.name);
+        // A second skill of that tier and name has a number behind it.
+        let is_id = self.id.strip_prefix(&id).is_some_and(|rest| rest.is_empty() || rest.starts_with('~'));
+        if !is_file || !is_id {
+            return None;
+        }
+        let (allowed, disallowed) = held::tool_rules(&skill_md, rules)?;
         Some(Held {
             id: self.id,
             name: self.name,
@@ -146,8 +152,8 @@ impl SavedSkill {
             manifest,
             is_active: self.is_active,
             needs: self.needs,
-            allowed: self.allowed,
-            disallowed: self.disallowed,
+            allowed,
+            disallowed,
         })
     }
 }

@@ -249,6 +249,17 @@ fn saved_and_taken_up_again() {
         let error = Session::restore(ground.options(Tier::User), &saved.replacen(from, to, 1)).unwrap_err();
         assert_eq!(error.code(), "session-state", "{from}");
     }
+    // Nor is another tier, with or without its id, or a rule about tools that is not in the bytes.
+    for (from, to) in [
+        ("\"tier\":\"user\"", "\"tier\":\"builtin\""),
+        ("\"id\":\"user/pdf\"", "\"id\":\"builtin/pdf\""),
+        ("\"id\":\"user/pdf\"", "\"id\":\"user/reader\""),
+        ("\"needs\":[]", "\"needs\":[],\"allowed\":[\"Bash\"]"),
+    ] {
+        assert!(saved.contains(from), "{from}");
+        let error = Session::restore(ground.options(Tier::User), &saved.replacen(from, to, 1)).unwrap_err();
+        assert_eq!(error.code(), "session-state", "{to}");
+    }
     // Another body under the same digest is not believed.
     let at = saved.find("\"skill_md\":\"").unwrap() + 20;
     let mut forged = saved.clone().into_bytes();
