@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::error::SessionError;
 use crate::held::Held;
 use crate::session::{Recording, Session};
 use crate::source::Source;
+use crate::tool_call::leads_to;
 
 /// The tool that a script is run by, as decisions about it are recorded.
 const TOOL: &str = "run_skill_script";
@@ -312,7 +314,11 @@ impl Session {
     fn protect(&self, profile: &mut Profile) -> Result<(), SessionError> {
         let writable: Vec<PathBuf> = profile.writable.iter().map(|place| place.path().to_owned()).collect();
         for protected in &self.options.protected {
-            let protected = fs::canonicalize(protected).unwrap_or_else(|_| protected.clone());
+            let unclear = |source| SandboxError::Path { path: protected.clone(), source };
+            let absolute = std::path::absolute(protected).map_err(unclear)?;
+            // Also one that is not there yet.
+            let protected =
+                leads_to(&absolute).ok_or_else(|| unclear(io::ErrorKind::InvalidFilename.into()))?;
             for directory in &writable {
                 if directory.starts_with(&protected) {
                     let reason = "it is protected, and changes only through the gateway";

@@ -104,7 +104,7 @@ pub fn follow_links(call: Call, places: &Places) -> Call {
 
 /// Where a path leads, part by part as the system goes: links are followed before a `..` after them. What is not there
 /// yet is where it would be. `None` where that cannot be told.
-fn leads_to(path: &Path) -> Option<PathBuf> {
+pub(crate) fn leads_to(path: &Path) -> Option<PathBuf> {
     const MOST_LINKS: usize = 40;
     let mut links = 0;
     let mut open: Vec<PathBuf> =

@@ -54,3 +54,20 @@ fn a_skill_is_no_work_directory_of_its_own_scripts() {
         assert_eq!(error.code(), "sandbox_path_too_wide", "{work}: {error}");
     }
 }
+
+#[test]
+fn protected_documents_are_protected_by_whatever_way_they_are_named() {
+    let ground = Ground::with_pdf();
+    ground.write("skills/pdf/scripts/write.sh", "echo mine > doc.md; mkdir -p deep; echo mine > deep/new.md; ls\n");
+    symlink("work", ground.path("alias")).unwrap();
+    let names = ["alias/doc.md", "alias/deep/new.md", "work/deep/new.md", "skills/../work/doc.md", "alias/../work/deep/../doc.md"];
+    for name in names {
+        let _ = fs::remove_dir_all(ground.path("work"));
+        fs::create_dir_all(ground.path("work")).unwrap();
+        let mut options = ground.options(Tier::Org);
+        options.protected = vec![ground.path(name)];
+        let mut session = Session::start(options, None).unwrap();
+        let report = session.run_script(ground.call("pdf", "scripts/write.sh"), &mut ()).unwrap();
+        assert!(!ground.path(name).exists(), "{name} was made: {:?}", report.outcome);
+    }
+}
