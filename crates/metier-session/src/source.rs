@@ -1,8 +1,8 @@
 //! Where a skill's files are, and the one way to read them: beneath a handle, or from inside the binary.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use metier_catalog::{Builtin, Catalog, Entry};
@@ -111,16 +111,27 @@ impl Source {
     pub(crate) fn copy_to(&self, directory: &Path, limits: &Limits) -> Result<Manifest, SkillError> {
         let write = |file: &ManifestFile, bytes: &[u8]| {
             let path = directory.join(&file.path);
-            if let Some(above) = path.parent() {
-                DirBuilder::new().recursive(true).mode(0o755).create(above)?;
-            }
+            make_directories(directory, &file.path)?;
             let mode = if file.executable { 0o555 } else { 0o444 };
             OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?.write_all(bytes)?;
             // Whatever the umask says: the script's user is another one where root starts it.
-            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode))
+            fs::set_permissions(&path, Permissions::from_mode(mode))
         };
         self.capture(limits, write).map(|captured| captured.manifest)
     }
+}
+
+/// Makes the directories on the way to a file, so that everybody can go there, whatever the umask says.
+fn make_directories(directory: &Path, file: &Path) -> io::Result<()> {
+    let above: Vec<&Path> = file.ancestors().skip(1).filter(|above| *above != Path::new("")).collect();
+    for above in above.into_iter().rev().map(|above| directory.join(above)) {
+        match fs::create_dir(&above) {
+            Ok(()) => fs::set_permissions(&above, Permissions::from_mode(0o755))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Why a skill could not be kept.
