@@ -9,7 +9,7 @@ use metier_catalog::{Catalog, Entry, Machine};
 use metier_journal::{Context, Event, Journal, Privacy, SkillStats, Source as Clock, Trigger};
 use metier_policy::{Approvals, Approver, Guard, Nobody, Places, Policy};
 use metier_sandbox::{Executor, Local};
-use metier_skill::{Rules, Tier};
+use metier_skill::Rules;
 use metier_store::Store;
 
 use crate::approvals::ApprovalStore;
@@ -251,9 +251,8 @@ impl Session {
     /// The skill that somebody means: one that this session uses, else that of the catalog.
     pub(crate) fn find(&self, name: &str) -> Result<Entry, SessionError> {
         // A name means the active skill of that name, whichever tier wins by now.
-        let mut ids = Tier::ALL.iter().map(|tier| format!("{tier}/{name}")).filter(|_| !self.held.is_empty());
-        let held = ids.find(|id| self.held.get(id).is_some_and(|held| held.is_active));
-        let held = held.and_then(|id| self.catalog.get(&id));
+        let held = self.active().filter(|held| held.name == name).min_by_key(|held| (held.tier, &held.id));
+        let held = held.and_then(|held| self.catalog.get(&held.id));
         let found = held.or_else(|| self.catalog.find(name)).or_else(|| self.catalog.get(name));
         let Some(entry) = found else { return Err(self.not_found(name)) };
         if entry.is_enabled() {

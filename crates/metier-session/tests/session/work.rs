@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::time::SystemTime;
 
 use metier_catalog::{CatalogOptions, Root, Scanner, Scope};
+use metier_journal::Trigger;
 use metier_session::{ScriptCall, Session};
 use metier_skill::Tier;
 
@@ -70,4 +71,19 @@ fn protected_documents_are_protected_by_whatever_way_they_are_named() {
         let report = session.run_script(ground.call("pdf", "scripts/write.sh"), &mut ()).unwrap();
         assert!(!ground.path(name).exists(), "{name} was made: {:?}", report.outcome);
     }
+}
+
+#[test]
+fn a_name_means_the_active_skill_also_where_it_is_a_second_one_of_its_tier() {
+    let ground = Ground::with_pdf();
+    ground.write("more/pdf/SKILL.md", "---\nname: pdf\ndescription: Use when testing more.\n---\nMore.\n");
+    let mut options = ground.options(Tier::User);
+    let root = |path: &str| Root::new(ground.path(path), Tier::User, Scope::User);
+    options.catalog = Scanner::new(CatalogOptions::new(vec![root("skills"), root("more")])).scan(SystemTime::UNIX_EPOCH);
+    let mut session = Session::start(options, None).unwrap();
+    let second = session.activate("user/pdf~2", Trigger::Model).unwrap();
+    assert!(second.content.contains("More."), "{}", second.content);
+    let read = session.read_resource("pdf", "SKILL.md", None).unwrap();
+    assert_eq!(read.skill_id, "user/pdf~2");
+    assert!(session.activate("pdf", Trigger::Model).unwrap().already_active);
 }
