@@ -90,7 +90,7 @@ impl Source {
     pub(crate) fn keep(&self, captured: &Captured, limits: &Limits, store: &Store) -> Result<(), KeepError> {
         let whole = captured.manifest.to_bytes();
         let digest = Digest::of(&whole);
-        if store.has(&digest) {
+        if store.has(&digest) && captured.manifest.files().iter().all(|file| store.has(&file.digest)) {
             return Ok(());
         }
         for file in captured.manifest.files() {

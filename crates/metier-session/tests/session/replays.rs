@@ -129,3 +129,13 @@ fn records_that_cannot_be_true_are_found() {
         assert_eq!(replayed(&ground).divergence.unwrap().code, code);
     }
 }
+
+#[test]
+fn a_file_that_is_gone_from_the_store_is_kept_again_by_the_next_use() {
+    let ground = Ground::with_pdf();
+    let activation = ground.session(Tier::Org).activate("pdf", Trigger::Model).unwrap();
+    fs::remove_file(ground.store().path(&activation.skill_md_digest)).unwrap();
+    assert_eq!(replayed(&ground).divergence.unwrap().code, "store-missing");
+    ground.session(Tier::Org).activate("pdf", Trigger::Model).unwrap();
+    assert_eq!(replayed(&ground).divergence, None);
+}
