@@ -1,11 +1,13 @@
 //! `metier activate`: a skill's instructions, as a model is given them.
 
+use std::io::IsTerminal as _;
+
 use metier_journal::Trigger;
 use serde_json::json;
 
 use crate::config::Flags;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, clean};
 use crate::sessions::SessionArgs;
 use crate::skills::Skills;
 
@@ -87,6 +89,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             "tokens": activation.tokens,
             "content": activation.content,
         }))?;
+    } else if std::io::stdout().is_terminal() {
+        output.text(&clean(&activation.content))?;
     } else {
         output.text(&activation.content)?;
     }
