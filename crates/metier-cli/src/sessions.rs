@@ -10,10 +10,11 @@ use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
 use metier_catalog::ThisMachine;
 use metier_journal::{Privacy, Trigger};
-use metier_policy::Places;
+use metier_policy::{Lifetime, Places};
 use metier_session::{ApprovalStore, Recording, Session, SessionOptions};
 use metier_skill::Digest;
 
+use crate::approver::AtTerminal;
 use crate::environment::{Clock, Environment};
 use crate::exit::UsageError;
 use crate::output::Output;
@@ -52,7 +53,8 @@ impl SessionArgs {
         let recorder = skills.config.recording.open(environment)?;
         let options = options(skills, &recorder)?;
         let Some(id) = &self.session else {
-            return Ok(Conversation { session: Session::start(options, None)?, saved: None, recorder });
+            let session = Session::start(options, None)?;
+            return Ok(Conversation { session: asking(session), saved: None, recorder });
         };
         let saved = Saved::lock(environment, id, output)?;
         let session = match saved.read()? {
@@ -64,8 +66,14 @@ impl SessionArgs {
             let (path, other) = (saved.path.display(), session.id());
             anyhow::bail!("{path} should be session `{id}`, and is `{other}`; remove it to begin anew");
         }
-        Ok(Conversation { session, saved: Some(saved), recorder })
+        Ok(Conversation { session: asking(session), saved: Some(saved), recorder })
     }
+}
+
+/// The same, with the person at the terminal to ask, if there is one.
+fn asking(mut session: Session) -> Session {
+    session.set_approver(Box::new(AtTerminal(Lifetime::Once)));
+    session
 }
 
 impl Conversation {
@@ -73,7 +81,13 @@ impl Conversation {
     pub(crate) fn close(self, output: &mut Output) -> anyhow::Result<()> {
         let Self { session, saved, recorder } = self;
         match saved {
-            Some(saved) => saved.write(&session.save())?,
+            Some(saved) => {
+                let text = session.save();
+                drop(session);
+                // What is not recorded did not happen.
+                recorder.journal.flush()?;
+                saved.write(&text)?;
+            }
             None => session.end()?,
         }
         recorder.close(output)

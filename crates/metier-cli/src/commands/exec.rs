@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use metier_policy::{Approver, DecisionCode, Lifetime, Nobody, Question};
+use metier_policy::{Approver, DecisionCode, Lifetime, Question};
 use metier_session::{ScriptCall, ScriptReport, SessionError};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::approver;
 use crate::config::Flags;
 use crate::exit::{DeniedError, Exit};
 use crate::output::Output;
@@ -93,7 +92,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut conversation = args.session.open(&skills, output)?;
     let session = &mut conversation.session;
     let id = session.id().to_owned();
-    session.set_approver(args.approver(&id));
+    if let Some(how_long) = args.approve {
+        session.set_approver(Box::new(Yes(match how_long {
+            HowLong::Once => Lifetime::Once,
+            HowLong::Session => Lifetime::Session(id.clone()),
+        })));
+    }
     output.flush()?;
     call.cancel = cancel_by_signals()?;
     let mut through = Through::new(args.json, call.cancel.clone());
@@ -136,15 +140,6 @@ impl Args {
         call.is_destructive = self.destructive;
         call.allows_weaker = self.weaker;
         Ok(call)
-    }
-
-    fn approver(&self, session: &str) -> Box<dyn Approver + Send> {
-        match self.approve {
-            Some(HowLong::Once) => Box::new(Yes(Lifetime::Once)),
-            Some(HowLong::Session) => Box::new(Yes(Lifetime::Session(session.to_owned()))),
-            None if approver::is_somebody_there() => Box::new(approver::AtTerminal(Lifetime::Once)),
-            None => Box::new(Nobody),
-        }
     }
 
     /// What to do where nobody could be asked.
