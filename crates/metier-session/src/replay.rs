@@ -49,6 +49,9 @@ pub struct Divergence {
     pub reason: String,
 }
 
+/// The kinds of records that can be proven.
+const PROVEN: [&str; 3] = ["skill.activated", "skill.resource_read", "skill.script_executed"];
+
 /// Walks a journal, and proves of each activation, read and script that it could have happened as recorded: the skill of that
 /// digest is in the store, and its bytes are those that were handed out or run. Stops at the first that could not.
 pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<Replayed, JournalError> {
@@ -56,11 +59,19 @@ pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<Repl
         Replay { store, trees: BTreeMap::new(), proven: BTreeSet::new(), found: Replayed::default() };
     journal.each_row_matching(query, |row| {
         replay.found.records += 1;
-        let Some(event) = row.to_event() else { return ControlFlow::Continue(()) };
-        match replay.check(&event) {
+        let event = row.to_event();
+        let checked = match &event {
+            Some(event) => replay.check(event),
+            None if PROVEN.contains(&row.kind().as_str()) => {
+                Err(Wrong::new("replay-record", "the record does not say what one of its kind says"))
+            }
+            None => Ok(()),
+        };
+        match checked {
             Ok(()) => ControlFlow::Continue(()),
             Err(wrong) => {
-                replay.found.divergence = Some(wrong.at(row, &event));
+                let skill = event.as_ref().and_then(Event::skill).unwrap_or_default();
+                replay.found.divergence = Some(wrong.at(row, skill));
                 ControlFlow::Break(())
             }
         }
@@ -88,14 +99,14 @@ impl Wrong {
         Self { code, reason: reason.into() }
     }
 
-    fn at(self, row: &Row<'_>, event: &Event) -> Divergence {
+    fn at(self, row: &Row<'_>, skill: &str) -> Divergence {
         Divergence {
             sequence: row.sequence,
             id: row.id.to_owned(),
             time: row.time.to_owned(),
             session: row.session.map(str::to_owned),
             kind: row.kind(),
-            skill: event.skill().unwrap_or_default().to_owned(),
+            skill: skill.to_owned(),
             code: self.code,
             reason: self.reason,
         }

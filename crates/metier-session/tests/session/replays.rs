@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use metier_journal::{Query, Trigger};
+use metier_journal::{Context, Entry, Query, Trigger};
 use metier_session::{Part, Replayed, replay};
 use metier_skill::Tier;
 use serde_json::json;
@@ -138,4 +138,16 @@ fn a_file_that_is_gone_from_the_store_is_kept_again_by_the_next_use() {
     assert_eq!(replayed(&ground).divergence.unwrap().code, "store-missing");
     ground.session(Tier::Org).activate("pdf", Trigger::Model).unwrap();
     assert_eq!(replayed(&ground).divergence, None);
+}
+
+#[test]
+fn a_record_that_does_not_say_what_its_kind_says_is_no_proof() {
+    let ground = Ground::with_pdf();
+    let context = Context::default();
+    for (kind, is_proven) in [("host.event", true), ("skill.script_executed", false)] {
+        let entry = Entry::of_value(&*ground.clock, &context, json!({ "kind": kind, "name": "pdf" })).unwrap();
+        ground.journal().append(entry).unwrap();
+        let found = replayed(&ground).divergence.map(|wrong| (wrong.code, wrong.kind));
+        assert_eq!(found, (!is_proven).then(|| ("replay-record", kind.to_owned())));
+    }
 }
