@@ -9,11 +9,15 @@ use metier_journal::{ByteRange, Event};
 use metier_policy::{Action, Request};
 use metier_skill::{Digest, ManifestFile, SKILL_FILES, SkillError, VCS_DIRECTORIES, tokens};
 use rustix::io::Errno;
+use serde_json::json;
 
 use crate::error::{PathProblem, SessionError};
 use crate::held::Held;
 use crate::session::Session;
 use crate::source::Source;
+
+/// The tool that a file is read by, as a no to it is recorded.
+const TOOL: &str = "read_skill_resource";
 
 /// No system opens a longer path.
 const LONGEST_PATH: usize = 4_096;
@@ -94,12 +98,7 @@ impl Session {
         let source = Source::open(&self.catalog, &entry)?;
         let file = self.file_of(&held, &source, path)?;
         let path = file.path.to_string_lossy().into_owned();
-        let request = |action| Request::new(held.tier, &held.name, held.tree_digest, action);
-        // Its instructions are what activating it would hand out, and are asked for like that.
-        if !held.is_active && SKILL_FILES.contains(&path.as_str()) {
-            self.settle(&request(Action::Activate))?;
-        }
-        self.settle(&request(Action::Read { path: &path }))?;
+        self.may_read(&held, &path)?;
         let bytes = read_as_held(&held, &source, &file, self.options.rules.limits.skill_bytes)?;
         let resource = cut(&held, path, bytes, part, self.options.resource_bytes)?;
         let is_whole = resource.range.length == resource.total_bytes;
@@ -113,6 +112,20 @@ impl Session {
             duration_us: self.since(start),
         })?;
         Ok(resource)
+    }
+
+    /// Whether a file may be handed out. A no is recorded.
+    fn may_read(&mut self, held: &Held, path: &str) -> Result<(), SessionError> {
+        let request = |action| Request::new(held.tier, &held.name, held.tree_digest, action);
+        // Its instructions are what activating it would hand out, and are asked for like that.
+        let is_activation = !held.is_active && SKILL_FILES.contains(&path);
+        let settled = is_activation.then(|| self.settle(&request(Action::Activate))).transpose();
+        let settled = settled.and_then(|_| self.settle(&request(Action::Read { path })));
+        if let Err(SessionError::Denied { decision }) = &settled {
+            let arguments = json!({ "skill_name": held.id, "path": path });
+            self.record_decision(TOOL, &arguments.to_string(), decision)?;
+        }
+        settled.map(drop)
     }
 
     /// The file of a skill that a path means, or why it means none.
@@ -278,15 +291,17 @@ fn lines(bytes: &[u8], first: u64, last: Option<u64>) -> Result<(u64, u64), Sess
     Ok((start, end))
 }
 
-/// The same without characters that are cut in two.
+/// The same without characters that are cut in two; at least one of them where there is one, so that whoever goes on from the end
+/// gets on.
 fn between_characters(bytes: &[u8], start: u64, end: u64) -> (u64, u64) {
     let is_inside = |at: u64| {
         let byte = usize::try_from(at).ok().and_then(|at| bytes.get(at));
         byte.is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
     };
-    let start = (start..=start + 3).find(|at| !is_inside(*at)).unwrap_or(start);
-    let end = (0..=end).rev().find(|at| !is_inside(*at)).unwrap_or(end);
-    (start, end.max(start))
+    let next = |from: u64| (from..=from + 3).find(|at| !is_inside(*at)).unwrap_or(from);
+    let (first, last) = (next(start), (0..=end).rev().find(|at| !is_inside(*at)).unwrap_or(end));
+    let is_empty = last <= first && start < end && first < bytes.len() as u64;
+    (first, if is_empty { next(first + 1) } else { last.max(first) })
 }
 
 /// The path of the skill that somebody probably meant.
@@ -377,5 +392,8 @@ mod tests {
         assert_eq!(between_characters(text, 2, 4), (3, 4));
         assert_eq!(between_characters(text, 0, 2), (0, 1));
         assert_eq!(between_characters(text, 2, 2), (3, 3));
+        assert_eq!(between_characters(text, 1, 2), (1, 3), "whoever goes on gets on");
+        assert_eq!(between_characters(text, 2, 3), (3, 4));
+        assert_eq!(between_characters("é".as_bytes(), 1, 2), (2, 2));
     }
 }

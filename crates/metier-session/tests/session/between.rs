@@ -200,6 +200,10 @@ fn instructions_are_not_read_past_a_question_about_activation() {
     for path in ["SKILL.md", "./SKILL.md", ".//SKILL.md"] {
         let error = session.read_resource("pdf", path, None).unwrap_err();
         assert!(matches!(error, SessionError::Denied { .. }), "{path}: {error}");
+        let Some(Event::SkillToolCallDecided { decision, tool, .. }) = ground.events().pop() else {
+            panic!("a no is recorded");
+        };
+        assert_eq!((decision.as_str(), tool.as_str()), ("deny", "read_skill_resource"));
     }
     session.set_approver(Box::new(Says::yes()));
     session.activate("pdf", Trigger::Model).unwrap();
