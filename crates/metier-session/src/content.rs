@@ -185,7 +185,13 @@ mod tests {
 
     #[test]
     fn what_only_begins_alike_stays() {
-        for text in ["<skill>", "<skills_content>", "a < b, skill content", "<技能技能技能技能技能技能技能>", "<skill_con"] {
+        for text in [
+            "<skill>",
+            "<skills_content>",
+            "a < b, skill content",
+            "<技能技能技能技能技能技能技能>",
+            "<skill_con",
+        ] {
             assert!(rendered(text, &["SKILL.md"], 9).contains(text), "{text}");
         }
     }

@@ -151,12 +151,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// What a `SKILL.md` says now. One that has changed must still be a skill, and the same.
-fn read_again(
-    entry: &Entry,
-    bytes: &[u8],
-    rules: &Rules,
-    is_changed: bool,
-) -> Result<Skill, SessionError> {
+fn read_again(entry: &Entry, bytes: &[u8], rules: &Rules, is_changed: bool) -> Result<Skill, SessionError> {
     let directory = entry.path().file_name().map(std::ffi::OsStr::to_string_lossy);
     let origin = Origin { file: "SKILL.md", directory: directory.as_deref() };
     let reading = read(bytes, origin, rules);

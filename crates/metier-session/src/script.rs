@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use metier_journal::{Answer, Event, ScriptExecuted, ScriptOutcome, Time};
+use metier_journal::{Answer, Event, JournalError, Privacy, ScriptExecuted, ScriptOutcome, Time};
 use metier_policy::{Action, Decision, Reach, Request};
 use metier_sandbox::{
-    Cancel, Ending, Executor, Job, Limits, Network, Outcome, Place, Profile, SandboxError, Script, Sink,
-    Strictness,
+    Cancel, Ending, Executor, Job, Limits, Network, Outcome, Place, Profile, Protection, SandboxError,
+    Script, Sink, Strictness,
 };
 use metier_skill::{Digest, ManifestFile};
 use serde_json::json;
@@ -155,6 +155,7 @@ impl Session {
         let source = Source::open(&self.catalog, &entry)?;
         let file = self.file_of(&held, &source, &call.script)?;
         let record = self.record_of(&held, &file, &call);
+        self.check_record(&record)?;
         let prepared = self.try_prepare(call, &held, &source, &file);
         let (job, copy) = match prepared {
             Ok(prepared) => prepared,
@@ -187,7 +188,7 @@ impl Session {
         }
         let (script, script_digest, tree_digest) =
             (record.script.clone(), record.script_digest, record.tree_digest);
-        let recorded = self.record(&Event::SkillScriptExecuted(Box::new(record)));
+        let recorded = self.record_end(record);
         let outcome = outcome?;
         recorded.map_err(|error| match error {
             SessionError::Journal(source) => SessionError::Unrecorded { source },
@@ -362,6 +363,34 @@ impl Session {
             stdout: None,
             stderr: None,
         }
+    }
+
+    /// Whether what will be recorded of a run has room in a record, whatever becomes of it: after it ran is too late.
+    fn check_record(&self, record: &ScriptExecuted) -> Result<(), SessionError> {
+        let Recording::Journal(_) = &self.options.recording else { return Ok(()) };
+        let nothing = Privacy::default().content(b"");
+        let longest = ScriptExecuted {
+            code: Some(" ".repeat(100)),
+            exit: Some(i64::from(i32::MIN)),
+            duration_us: u64::from(u32::MAX),
+            protections: Protection::ALL.iter().map(|one| one.as_str().to_owned()).collect(),
+            stdout: Some(nothing.clone()),
+            stderr: Some(nothing),
+            ..record.clone()
+        };
+        let event = Event::SkillScriptExecuted(Box::new(longest));
+        metier_journal::Entry::new(&*self.options.clock, &self.context, &event)?;
+        Ok(())
+    }
+
+    /// Records how a script ended: without what it printed, where that has no room.
+    fn record_end(&mut self, mut record: ScriptExecuted) -> Result<(), SessionError> {
+        let done = self.record(&Event::SkillScriptExecuted(Box::new(record.clone())));
+        let Err(SessionError::Journal(JournalError::Event { .. })) = done else { return done };
+        for printed in [&mut record.stdout, &mut record.stderr].into_iter().flatten() {
+            printed.text = None;
+        }
+        self.record(&Event::SkillScriptExecuted(Box::new(record)))
     }
 
     fn describe(&self, outcome: &Outcome, record: &mut ScriptExecuted) {

@@ -79,8 +79,9 @@ impl Session {
         session.context.task = state.task;
         for skill in state.skills {
             let name = skill.name.clone();
-            let held =
-                skill.into_held(&rules).ok_or_else(|| wrong(format!("what it says of `{name}` was changed")))?;
+            let held = skill
+                .into_held(&rules)
+                .ok_or_else(|| wrong(format!("what it says of `{name}` was changed")))?;
             session.held.insert(held.id.clone(), held);
         }
         (session.stats, session.spent) = (state.stats, state.spent);

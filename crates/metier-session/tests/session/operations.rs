@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use metier_journal::{Event, Trigger};
+use metier_journal::{Event, Privacy, Trigger};
 use metier_policy::Lifetime;
 use metier_session::{ApprovalStore, Budget, Part, Recording, Session, Usage};
 use metier_skill::{Digest, Tier};
@@ -330,4 +330,26 @@ fn a_session_can_go_to_another_thread() {
     can_go::<Session>();
     can_go::<metier_session::PreparedScript>();
     can_go::<metier_session::FinishedScript>();
+}
+
+#[test]
+fn what_could_not_be_recorded_does_not_run_and_what_is_printed_is_never_too_much_for_a_record() {
+    let ground = Ground::with_pdf();
+    ground.write(
+        "skills/pdf/scripts/ran.sh",
+        "touch ran; for i in 1 2; do head -c 20000 /dev/zero >&$i; done\n",
+    );
+    let mut options = ground.options(Tier::Org);
+    options.privacy = Privacy::default().with_text();
+    let mut session = Session::start(options, None).unwrap();
+    let mut call = ground.call("pdf", "scripts/ran.sh");
+    call.variables = (0..4_000).map(|number| (format!("NAME_{number}"), "x".repeat(100))).collect();
+    let error = session.run_script(call.clone(), &mut ()).unwrap_err();
+    assert!(error.to_string().contains("was not done"), "{error}");
+    assert!(!ground.path("work/ran").exists());
+    call.variables.clear();
+    call.input = vec![0; 20_000];
+    session.run_script(call, &mut ()).unwrap();
+    let Some(Event::SkillScriptExecuted(run)) = ground.events().pop() else { panic!("no record") };
+    assert_eq!(run.stdout.unwrap().bytes, 20_000);
 }

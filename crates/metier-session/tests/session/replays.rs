@@ -145,7 +145,8 @@ fn a_record_that_does_not_say_what_its_kind_says_is_no_proof() {
     let ground = Ground::with_pdf();
     let context = Context::default();
     for (kind, is_proven) in [("host.event", true), ("skill.script_executed", false)] {
-        let entry = Entry::of_value(&*ground.clock, &context, json!({ "kind": kind, "name": "pdf" })).unwrap();
+        let entry =
+            Entry::of_value(&*ground.clock, &context, json!({ "kind": kind, "name": "pdf" })).unwrap();
         ground.journal().append(entry).unwrap();
         let found = replayed(&ground).divergence.map(|wrong| (wrong.code, wrong.kind));
         assert_eq!(found, (!is_proven).then(|| ("replay-record", kind.to_owned())));

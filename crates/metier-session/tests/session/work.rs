@@ -59,9 +59,18 @@ fn a_skill_is_no_work_directory_of_its_own_scripts() {
 #[test]
 fn protected_documents_are_protected_by_whatever_way_they_are_named() {
     let ground = Ground::with_pdf();
-    ground.write("skills/pdf/scripts/write.sh", "echo mine > doc.md; mkdir -p deep; echo mine > deep/new.md; ls\n");
+    ground.write(
+        "skills/pdf/scripts/write.sh",
+        "echo mine > doc.md; mkdir -p deep; echo mine > deep/new.md; ls\n",
+    );
     symlink("work", ground.path("alias")).unwrap();
-    let names = ["alias/doc.md", "alias/deep/new.md", "work/deep/new.md", "skills/../work/doc.md", "alias/../work/deep/../doc.md"];
+    let names = [
+        "alias/doc.md",
+        "alias/deep/new.md",
+        "work/deep/new.md",
+        "skills/../work/doc.md",
+        "alias/../work/deep/../doc.md",
+    ];
     for name in names {
         let _ = fs::remove_dir_all(ground.path("work"));
         fs::create_dir_all(ground.path("work")).unwrap();
@@ -79,7 +88,8 @@ fn a_name_means_the_active_skill_also_where_it_is_a_second_one_of_its_tier() {
     ground.write("more/pdf/SKILL.md", "---\nname: pdf\ndescription: Use when testing more.\n---\nMore.\n");
     let mut options = ground.options(Tier::User);
     let root = |path: &str| Root::new(ground.path(path), Tier::User, Scope::User);
-    options.catalog = Scanner::new(CatalogOptions::new(vec![root("skills"), root("more")])).scan(SystemTime::UNIX_EPOCH);
+    options.catalog =
+        Scanner::new(CatalogOptions::new(vec![root("skills"), root("more")])).scan(SystemTime::UNIX_EPOCH);
     let mut session = Session::start(options, None).unwrap();
     let second = session.activate("user/pdf~2", Trigger::Model).unwrap();
     assert!(second.content.contains("More."), "{}", second.content);
