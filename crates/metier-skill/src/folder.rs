@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, SeekFrom, fstat, openat, seek};
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
 
 use crate::error::SkillError;
 use crate::location::SKILL_FILES;
@@ -86,12 +86,9 @@ impl Folder {
         limits: &Limits,
         mut take: impl FnMut(&ManifestFile, &[u8]) -> io::Result<()>,
     ) -> Result<Captured, SkillError> {
-        // From the beginning, also where it was listed before.
-        let listed = fcntl_dupfd_cloexec(&self.handle, 0).and_then(|listed| {
-            seek(&listed, SeekFrom::Start(0))?;
-            Ok(listed)
-        });
-        let listed = listed.map_err(io::Error::from).map_err(SkillError::io(&self.path))?;
+        // Opened again, not duplicated: where two list it at once, each must come to all of it.
+        let listed = openat(&self.handle, ".", DIRECTORY, Mode::empty()).map_err(io::Error::from);
+        let listed = listed.map_err(SkillError::io(&self.path))?;
         let (mut files, mut skill_mds) = (Vec::new(), [None, None]);
         let tree = Tree::read_below(listed, &self.path, limits, &mut |file, bytes| {
             let found = ManifestFile::new(&file.path, file.executable, Digest::of(&bytes));
