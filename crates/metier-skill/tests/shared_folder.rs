@@ -1,7 +1,5 @@
 //! One open directory, read by several at once.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
 use std::fs;
 use std::thread;
 
