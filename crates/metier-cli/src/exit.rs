@@ -103,8 +103,11 @@ const fn of_skill(error: &SkillError) -> Exit {
 /// What a step of a session ends with that was not done.
 fn of_session(error: &SessionError, output: &mut Output) -> Exit {
     match error {
-        SessionError::NotFound { .. }
-        | SessionError::Disabled { .. }
+        SessionError::NotFound { .. } => {
+            output.complaint("see `metier list --all`, or `metier search`");
+            Exit::NotFound
+        }
+        SessionError::Disabled { .. }
         | SessionError::NotActive { .. }
         | SessionError::Path { problem: PathProblem::NotFound(_), .. } => Exit::NotFound,
         SessionError::Path { .. } | SessionError::Range { .. } => Exit::Usage,

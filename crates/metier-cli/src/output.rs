@@ -27,6 +27,8 @@ pub(crate) struct Output {
 }
 
 const BOLD: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 impl Output {
@@ -79,6 +81,12 @@ impl Output {
     /// A text in bold, where there may be colour.
     pub(crate) fn bold(&self, text: &str) -> String {
         if self.is_styled { format!("{BOLD}{text}{BOLD:#}") } else { text.to_owned() }
+    }
+
+    /// A text in the colour of what went well, or of what did not, where there may be colour.
+    pub(crate) fn colored(&self, text: &str, is_good: bool) -> String {
+        let style = if is_good { GOOD } else { BAD };
+        if self.is_styled { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// One row of a table of two columns; a value of several lines stays in its column.

@@ -159,20 +159,17 @@ fn size(text: &str) -> Result<u64, String> {
 
 /// Ended by a signal, metier still ends the command first, and looks at what it has left. By a second one it ends at once,
 /// and the launcher ends the command.
-pub(crate) fn cancel_by_signals() -> anyhow::Result<Cancel> {
-    let cancel = Cancel::new().context("preparing to be ended")?;
+pub(crate) fn cancel_by_signals(cancel: &Cancel) -> io::Result<()> {
     let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
         flag::register(signal, Arc::clone(&again))?;
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("preparing to be ended")?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let trigger = cancel.clone();
     let waiting = std::thread::Builder::new().name("signals".into());
-    waiting
-        .spawn(move || signals.forever().for_each(|_| trigger.cancel()))
-        .context("preparing to be ended")?;
-    Ok(cancel)
+    waiting.spawn(move || signals.forever().for_each(|_| trigger.cancel()))?;
+    Ok(())
 }
 
 /// A directory that a command may change: not a home, whose files decide what everything else does.
@@ -266,7 +263,7 @@ impl Sink for Through {
 }
 
 fn says_something(outcome: &Outcome) -> bool {
-    matches!(outcome.ending, Ending::Limit(_))
+    matches!(outcome.ending, Ending::Limit(_) | Ending::Cancelled)
         || !outcome.planted.is_empty()
         || outcome.protections.missing().next().is_some()
 }
@@ -274,6 +271,9 @@ fn says_something(outcome: &Outcome) -> bool {
 fn report(outcome: &Outcome, output: &mut Output) -> io::Result<()> {
     if let Ending::Limit(limit) = outcome.ending {
         output.complaint(&format!("ended at a limit: {}", explain(limit)));
+    }
+    if outcome.ending == Ending::Cancelled {
+        output.complaint("ended, since metier was told to end");
     }
     for planted in &outcome.planted {
         let path = planted.path.display();

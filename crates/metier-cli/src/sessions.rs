@@ -58,8 +58,9 @@ impl SessionArgs {
         };
         let saved = Saved::lock(environment, id, output)?;
         let session = match saved.read()? {
-            Some(text) => Session::restore(options, &text)
-                .with_context(|| format!("cannot go on with session `{id}` of {}", saved.path.display()))?,
+            Some(text) => Session::restore(options, &text).with_context(|| {
+                format!("cannot go on with session `{id}`; remove {} to begin it anew", saved.path.display())
+            })?,
             None => Session::start(options, Some(id))?,
         };
         if session.id() != id {

@@ -66,6 +66,12 @@ These skills are instructions for special tasks. When a task fits a skill's desc
 location before you begin, and follow it. Paths in it are relative to the directory that the file is in.
 ";
 
+/// The same where there are no locations, because a tool loads skills.
+const INTRODUCTION_BY_NAME: &str = "\
+These skills are instructions for special tasks. When a task fits a skill's description, load that skill by its name
+before you begin, and follow it.
+";
+
 impl<'a> Catalogue<'a> {
     /// All of these skills, the most relevant first.
     pub const fn new(skills: &'a [Listed<'a>]) -> Self {
@@ -147,6 +153,8 @@ impl<'a> Catalogue<'a> {
     }
 
     fn around(&self, omitted: usize) -> (String, String) {
+        let has_places = self.skills.iter().any(|skill| skill.location.is_some());
+        let introduction = if has_places { INTRODUCTION } else { INTRODUCTION_BY_NAME };
         let notice = match omitted {
             0 => String::new(),
             1 => "1 more skill is left out to save room; find it with `metier search`.".to_owned(),
@@ -155,11 +163,11 @@ impl<'a> Catalogue<'a> {
         match self.format {
             Format::Xml => {
                 let notice = if omitted == 0 { notice } else { notice + "\n" };
-                (format!("{INTRODUCTION}\n<available_skills>\n"), format!("</available_skills>\n{notice}"))
+                (format!("{introduction}\n<available_skills>\n"), format!("</available_skills>\n{notice}"))
             }
             Format::Markdown => {
                 let notice = if omitted == 0 { notice } else { format!("\n{notice}\n") };
-                (format!("{INTRODUCTION}\n"), notice)
+                (format!("{introduction}\n"), notice)
             }
             Format::Json => {
                 let notice = if omitted == 0 {
@@ -167,7 +175,7 @@ impl<'a> Catalogue<'a> {
                 } else {
                     format!(",\"omitted\":{omitted},\"notice\":{}", json(&notice))
                 };
-                let introduction = json(&INTRODUCTION.trim().replace('\n', " "));
+                let introduction = json(&introduction.trim().replace('\n', " "));
                 (
                     format!("{{\"instructions\":{introduction},\"available_skills\":[\n"),
                     format!("\n]{notice}}}\n"),

@@ -19,6 +19,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
@@ -78,10 +79,14 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
 ///
 /// A program that runs scripts with [`Local`](crate::Local) calls this first in `main`, before it starts threads.
 pub fn launch_if_asked() {
+    IS_CALLED.store(true, Ordering::Relaxed);
     if std::env::args_os().next().as_deref() == Some(OsStr::new(NAME)) {
         launch();
     }
 }
+
+/// Whether this program can be its own launcher.
+pub(crate) static IS_CALLED: AtomicBool = AtomicBool::new(false);
 
 fn launch() -> ! {
     // Whoever starts this by hand has no socket there; that is all they find out.

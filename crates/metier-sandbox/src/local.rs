@@ -12,13 +12,14 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::error::Missing;
 use crate::executor::{Executor, Job, Outcome, Sink};
-use crate::launcher::{NAME, pack};
+use crate::launcher::{IS_CALLED, NAME, pack};
 use crate::plan::{Bind, Bounds, Kind, Mode, Net, Plan};
 use crate::profile::{Network, Place, Profile};
 use crate::protection::{Protection, Strictness};
@@ -50,6 +51,9 @@ pub struct Local {
     launcher: PathBuf,
 }
 
+/// This very program.
+const OWN: &str = "/proc/self/exe";
+
 impl Default for Local {
     fn default() -> Self {
         Self::new()
@@ -59,7 +63,7 @@ impl Default for Local {
 impl Local {
     /// One whose launcher is this very program, which calls [`launch_if_asked`](crate::launch_if_asked).
     pub fn new() -> Self {
-        Self { launcher: "/proc/self/exe".into() }
+        Self { launcher: OWN.into() }
     }
 
     /// One whose launcher is another program that calls [`launch_if_asked`](crate::launch_if_asked).
@@ -70,8 +74,11 @@ impl Local {
     /// One try in one mode.
     pub(crate) fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let profile = &job.profile;
-        if std::env::args_os().next().as_deref() == Some(OsStr::new(NAME)) {
-            let reason = "the program does not call `launch_if_asked` first in `main`";
+        let is_launcher = std::env::args_os().next().as_deref() == Some(OsStr::new(NAME));
+        // Otherwise all that its `main` does would be done a second time.
+        let cannot_launch = self.launcher == Path::new(OWN) && !IS_CALLED.load(Ordering::Relaxed);
+        if is_launcher || cannot_launch {
+            let reason = "the program must call `metier_sandbox::launch_if_asked` first in `main`";
             return Err(launch(reason, io::ErrorKind::Unsupported).into());
         }
         if mode == Mode::Core {

@@ -96,8 +96,6 @@ impl Session {
         Self::check_state(&entry, trigger)?;
         let Fresh { mut held, is_changed } = self.read_skill(&entry, trigger)?;
         let mut notes = self.compatibility_notes(&entry)?;
-        let request = Request::new(held.tier, &held.name, held.tree_digest, Action::Activate);
-        self.settle(&request)?;
         if entry.facts.requires().is_some() {
             held.needs = self.catalog.needs(entry.name()).into_iter().map(str::to_owned).collect();
         }
@@ -106,6 +104,7 @@ impl Session {
         if is_same && !force {
             return Ok(already(&held, is_changed, notes));
         }
+        self.settle(&Request::new(held.tier, &held.name, held.tree_digest, Action::Activate))?;
         if held.has_rules() {
             notes.extend(rule_notes(&held, self));
         }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use metier_journal::{ByteRange, Content, Event, JournalError, Query, Reader, Row, ScriptExecuted};
+use metier_journal::{
+    ByteRange, Content, Event, JournalError, Query, Reader, Row, ScriptExecuted, ScriptOutcome,
+};
 use metier_skill::{Digest, Manifest, SKILL_FILES};
 use metier_store::{Store, StoreError};
 use serde::Serialize;
@@ -19,10 +21,14 @@ pub struct Replayed {
     pub activations: u64,
     /// Reads of resources.
     pub reads: u64,
-    /// Runs of scripts, also those that were refused.
+    /// Runs of scripts.
     pub scripts: u64,
-    /// Skills that these were of, by their whole content.
+    /// Scripts that were asked for and never started.
+    pub refused: u64,
+    /// Skills that these were of.
     pub skills: u64,
+    /// The same by their whole content.
+    pub versions: u64,
     /// The first record that could not.
     pub divergence: Option<Divergence>,
 }
@@ -55,8 +61,13 @@ const PROVEN: [&str; 3] = ["skill.activated", "skill.resource_read", "skill.scri
 /// Walks a journal, and proves of each activation, read and script that it could have happened as recorded: the skill of that
 /// digest is in the store, and its bytes are those that were handed out or run. Stops at the first that could not.
 pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<Replayed, JournalError> {
-    let mut replay =
-        Replay { store, trees: BTreeMap::new(), proven: BTreeSet::new(), found: Replayed::default() };
+    let mut replay = Replay {
+        store,
+        trees: BTreeMap::new(),
+        names: BTreeSet::new(),
+        proven: BTreeSet::new(),
+        found: Replayed::default(),
+    };
     journal.each_row_matching(query, |row| {
         replay.found.records += 1;
         let event = row.to_event();
@@ -76,13 +87,15 @@ pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<Repl
             }
         }
     })?;
-    replay.found.skills = replay.trees.len() as u64;
+    replay.found.skills = replay.names.len() as u64;
+    replay.found.versions = replay.trees.len() as u64;
     Ok(replay.found)
 }
 
 struct Replay<'a> {
     store: &'a Store,
     trees: BTreeMap<Digest, Manifest>,
+    names: BTreeSet<String>,
     /// Files that were looked at already.
     proven: BTreeSet<Digest>,
     found: Replayed,
@@ -136,10 +149,14 @@ impl Replay<'_> {
             }
             Event::SkillScriptExecuted(run) => {
                 self.script(run)?;
-                self.found.scripts += 1;
+                match run.outcome {
+                    ScriptOutcome::Denied | ScriptOutcome::Failed => self.found.refused += 1,
+                    _ => self.found.scripts += 1,
+                }
             }
-            _ => {}
+            _ => return Ok(()),
         }
+        self.names.extend(event.skill().map(str::to_owned));
         Ok(())
     }
 

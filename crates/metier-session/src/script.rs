@@ -129,6 +129,13 @@ impl PreparedScript {
         &self.job
     }
 
+    /// Does not run it, since the host cannot.
+    pub fn give_up(self, source: io::Error) -> FinishedScript {
+        let Self { record, skill_id, start, .. } = self;
+        let error = SandboxError::Launch { step: "preparing to be ended".to_owned(), source };
+        FinishedScript { outcome: Err(error), record, skill_id, start }
+    }
+
     /// Runs it to its end.
     pub fn run(self, sink: &mut dyn Sink) -> FinishedScript {
         let Self { job, executor, record, skill_id, start, _copy } = self;
@@ -314,6 +321,16 @@ impl Session {
     /// Keeps protected documents as they are, wherever the script may write.
     fn protect(&self, profile: &mut Profile) -> Result<(), SessionError> {
         let writable: Vec<PathBuf> = profile.writable.iter().map(|place| place.path().to_owned()).collect();
+        let roots = self.catalog.roots().iter().filter_map(|report| fs::canonicalize(&report.root.path).ok());
+        for root in roots {
+            for directory in &writable {
+                if directory.starts_with(&root) {
+                    let reason = "skills are kept there, which agents obey";
+                    return Err(SandboxError::TooWide { path: directory.clone(), reason }.into());
+                }
+                profile.protected.extend(root.strip_prefix(directory).ok().map(Path::to_owned));
+            }
+        }
         for protected in &self.options.protected {
             let unclear = |source| SandboxError::Path { path: protected.clone(), source };
             let absolute = std::path::absolute(protected).map_err(unclear)?;

@@ -4,14 +4,6 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const CALLS: &str = r#"["load_skill", {"skill_name": "commit-message"}]
-["read_skill_resource", {"skill_name": "commit-message", "resource_name": "references/examples.md"}]
-["read_skill_resource", {"skill_name": "commit-message", "resource_name": "../release-notes/SKILL.md"}]
-["run_skill_script", {"skill_name": "release-notes", "script_name": "scripts/collect.sh"}]
-["Bash", {"command": "git diff --staged"}]
-["Bash", {"command": "git push"}]
-"#;
-
 #[test]
 fn the_example_agent_loads_reads_and_is_held_to_the_rules() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -25,7 +17,7 @@ fn the_example_agent_loads_reads_and_is_held_to_the_rules() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(CALLS.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(&std::fs::read(top.join("examples/calls.jsonl")).unwrap()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();

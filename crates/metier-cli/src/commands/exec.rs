@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use metier_policy::{Approver, DecisionCode, Lifetime, Question};
+use metier_sandbox::{Cancel, Place};
 use metier_session::{ScriptCall, ScriptReport, SessionError};
 use serde_json::json;
 use tempfile::TempDir;
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     script: String,
 
     /// Say yes to what would be asked: for this once, or as long as the session lasts
-    #[arg(long, value_name = "HOW LONG", hide_possible_values = true)]
+    #[arg(long, value_name = "once|session", hide_possible_values = true)]
     approve: Option<HowLong>,
 
     /// The directory it works in and may change [default: this directory]
@@ -61,9 +62,6 @@ pub(crate) struct Args {
     weaker: bool,
 
     #[command(flatten)]
-    given: GivenArgs,
-
-    #[command(flatten)]
     session: SessionArgs,
 
     #[command(flatten)]
@@ -76,6 +74,10 @@ pub(crate) struct Args {
     /// The script's arguments
     #[arg(last = true)]
     arguments: Vec<String>,
+
+    // Last, since what follows it would stand below its headings.
+    #[command(flatten)]
+    given: GivenArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -99,11 +101,19 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         })));
     }
     output.flush()?;
-    call.cancel = cancel_by_signals()?;
+    call.cancel = Cancel::new()?;
     let mut through = Through::new(args.json, call.cancel.clone());
-    let done = session.run_script(call, &mut through);
+    let cancel = call.cancel.clone();
+    // Whoever is asked can still end metier at once; from then on the script is ended first.
+    let done = session.prepare_script(call).and_then(|prepared| {
+        let finished = match cancel_by_signals(&cancel) {
+            Ok(()) => prepared.run(&mut through),
+            Err(source) => prepared.give_up(source),
+        };
+        session.finish_script(finished)
+    });
     conversation.close(output)?;
-    let report = done.map_err(|error| args.advised(error))?;
+    let report = done.map_err(advised)?;
     drop(temporary);
     if args.json {
         output.json(&report_json(&id, &report))?;
@@ -119,9 +129,13 @@ impl Args {
         if let Some(work) = &self.work {
             return Ok((writable(work, &skills.environment)?.path().to_owned(), None));
         }
-        let here =
-            skills.environment.working.as_ref().and_then(|here| writable(here, &skills.environment).ok());
-        if let Some(here) = here.filter(metier_sandbox::Place::can_be_written) {
+        let here = skills.environment.working.as_ref();
+        let here = here.and_then(|here| writable(here, &skills.environment).ok());
+        // Nor one with skills in it, which agents obey.
+        let roots = skills.catalog.roots().iter().filter_map(|report| report.root.path.canonicalize().ok());
+        let roots: Vec<PathBuf> = roots.collect();
+        let is_free = |here: &Place| !roots.iter().any(|root| here.path().starts_with(root));
+        if let Some(here) = here.filter(Place::can_be_written).filter(is_free) {
             return Ok((here.path().to_owned(), None));
         }
         let temporary = tempfile::Builder::new().prefix("metier-work-").tempdir()?;
@@ -141,20 +155,19 @@ impl Args {
         call.allows_weaker = self.weaker;
         Ok(call)
     }
+}
 
-    /// What to do where nobody could be asked.
-    fn advised(&self, error: SessionError) -> anyhow::Error {
-        let is_nobody =
-            matches!(&error, SessionError::Denied { decision } if decision.code == DecisionCode::NobodyToAsk);
-        if !is_nobody {
-            return error.into();
-        }
-        let (name, script) = (&self.name, &self.script);
-        DeniedError(format!(
-            "{error}; look at the script, then say `--approve once`, or `metier approve {name} --script {script}`"
-        ))
-        .into()
+/// What to do where nobody could be asked.
+fn advised(error: SessionError) -> anyhow::Error {
+    let is_nobody =
+        matches!(&error, SessionError::Denied { decision } if decision.code == DecisionCode::NobodyToAsk);
+    if !is_nobody {
+        return error.into();
     }
+    DeniedError(format!(
+        "{error}; look at the script, then say `--approve once`, or `metier approve` for longer than that"
+    ))
+    .into()
 }
 
 /// What the person has said on the command line.

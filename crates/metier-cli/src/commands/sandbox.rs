@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use metier_sandbox::{Executor as _, Job, Local, Place, Profile, Strictness};
+use metier_sandbox::{Cancel, Executor as _, Job, Local, Place, Profile, Strictness};
 use metier_skill::Tier;
 
 use crate::environment::Environment;
@@ -92,7 +92,8 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     let mut job = Job::new(profile, words.next().unwrap_or_default(), words.collect());
     job.input = args.given.input()?;
     output.flush()?;
-    job.cancel = cancel_by_signals()?;
+    job.cancel = Cancel::new()?;
+    cancel_by_signals(&job.cancel)?;
     let mut through = Through::new(args.json, job.cancel.clone());
     let outcome = Local::new().run(&job, &mut through)?;
     if args.json {

@@ -245,8 +245,8 @@ fn the_tour() {
         "read /etc/shadow        refused",
         "   allow  metier list --json",
         "   deny   metier list; rm -rf ~",
-        "and whole; what ran and was handed out is kept, and replays.",
-        "does not have the hash of its content",
+        ": whole. What was handed out and run is kept, and replays.",
+        "made `allow` in a copy of it: found: record ",
     ] {
         assert!(text.contains(line), "{line}:\n{text}");
     }

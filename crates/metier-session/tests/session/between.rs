@@ -171,7 +171,7 @@ fn a_run_that_was_refused_for_a_change_is_recorded_and_replays() {
     ground.write("skills/pdf/scripts/hello.sh", "echo changed\n");
     session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     let found = replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap();
-    assert_eq!((found.divergence, found.scripts), (None, 1));
+    assert_eq!((found.divergence, found.refused), (None, 1));
 }
 
 /// Who starts metier may want nobody else to read what it writes; a script that another user runs still needs its copy.

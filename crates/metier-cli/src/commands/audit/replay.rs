@@ -55,8 +55,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let count = |number: u64, what: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), what);
     if let Some(wrong) = found.divergence {
         let (sequence, kind, skill) = (wrong.sequence, &wrong.kind, one_line(&wrong.skill));
+        let what = match wrong.code {
+            "store-missing" => "cannot be proven any more",
+            _ => "could NOT have happened as recorded",
+        };
         output.line(format_args!(
-            "record {sequence} ({}, {kind}, {skill}) could NOT have happened, or cannot be proven: {}",
+            "record {sequence} ({}, {kind}, {skill}) {what}: {}",
             wrong.time, wrong.reason
         ))?;
         if wrong.code == "store-missing" && !config.recording.keep_skills.value {
@@ -64,8 +68,13 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
         return Ok(exit);
     }
+    let versions = if found.versions > found.skills {
+        format!(" in {}", count(found.versions, "version"))
+    } else {
+        String::new()
+    };
     output.line(format_args!(
-        "{}, {} and {} of {} could have happened as recorded",
+        "{}, {} and {} of {}{versions} could have happened as recorded",
         count(found.activations, "activation"),
         count(found.reads, "read"),
         count(found.scripts, "run"),
