@@ -71,11 +71,13 @@ fn list_resources(around: &Around<'_>, text: &mut String) {
 /// Adds a body in which nothing passes for the wrapper: the `<` of such a tag is written `&lt;`.
 fn neutralise(body: &str, text: &mut String) {
     let mut rest = body;
-    while let Some(at) = rest.find(['<', '\u{ff1c}', '\u{fe64}']) {
+    // Bodies are long, and most have few of them; the wide brackets begin with the second of these bytes.
+    while let Some(at) = memchr::memchr2(b'<', 0xef, rest.as_bytes()) {
         let (before, from) = rest.split_at(at);
-        let (bracket, after) = from.split_at(from.chars().next().map_or(0, char::len_utf8));
+        let (first, after) = from.split_at(from.chars().next().map_or(1, char::len_utf8));
+        let is_bracket = matches!(first, "<" | "\u{ff1c}" | "\u{fe64}");
         text.push_str(before);
-        text.push_str(if is_wrapper(after) { "&lt;" } else { bracket });
+        text.push_str(if is_bracket && is_wrapper(after) { "&lt;" } else { first });
         rest = after;
     }
     text.push_str(rest);

@@ -90,7 +90,7 @@ impl Source {
     pub(crate) fn keep(&self, captured: &Captured, limits: &Limits, store: &Store) -> Result<(), KeepError> {
         let whole = captured.manifest.to_bytes();
         let digest = Digest::of(&whole);
-        if store.has(&digest) && captured.manifest.files().iter().all(|file| store.has(&file.digest)) {
+        if store.is_whole(&digest) {
             return Ok(());
         }
         for file in captured.manifest.files() {
@@ -104,7 +104,9 @@ impl Source {
             }
             store.keep_as(&file.digest, &bytes)?;
         }
-        Ok(store.keep_as(&digest, &whole)?)
+        store.keep_as(&digest, &whole)?;
+        store.set_whole(digest);
+        Ok(())
     }
 
     /// Writes a copy of the skill below a directory, which the copy is then the content of, and says what it consists of.

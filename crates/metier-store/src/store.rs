@@ -1,9 +1,11 @@
 //! Objects on disk: one file each, named by its digest, written once and never changed.
 
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use metier_skill::{Digest, Manifest};
 
@@ -30,12 +32,17 @@ const MOST: u64 = 1 << 30;
 pub struct Store {
     root: PathBuf,
     is_durable: bool,
+    /// Skills that were found to be here whole, by this process.
+    whole: Arc<Mutex<HashSet<Digest>>>,
 }
+
+/// More than this many are not remembered.
+const MOST_REMEMBERED: usize = 100_000;
 
 impl Store {
     /// The store in a directory, which need not be there before something is kept.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), is_durable: true }
+        Self { root: root.into(), is_durable: true, whole: Arc::default() }
     }
 
     /// The same, but what is kept may be lost if the machine stops within the next moments, and is faster to keep.
@@ -81,6 +88,19 @@ impl Store {
     /// Whether there is something under a digest; whether it is what it should be shows when it is read.
     pub fn has(&self, digest: &Digest) -> bool {
         fs::symlink_metadata(self.path(digest)).is_ok_and(|meta| meta.is_file())
+    }
+
+    /// Whether this process knows a skill to be here whole; it need not look again.
+    pub fn is_whole(&self, tree_digest: &Digest) -> bool {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner).contains(tree_digest)
+    }
+
+    /// Remembers that a skill is here whole: every file, and then its manifest.
+    pub fn set_whole(&self, tree_digest: Digest) {
+        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        if whole.len() < MOST_REMEMBERED {
+            whole.insert(tree_digest);
+        }
     }
 
     /// What was kept under a digest, and still is that.
