@@ -41,10 +41,13 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Received>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8), ScmCredentials(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
+    let mut is_reset = false;
     let length = loop {
         match recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags) {
             Ok(message) => break message.bytes,
             Err(rustix::io::Errno::INTR) => {}
+            // That the other side left with something unread is told once, and before what it had sent until then.
+            Err(rustix::io::Errno::CONNRESET) if !is_reset => is_reset = true,
             Err(rustix::io::Errno::CONNRESET) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
@@ -68,5 +71,23 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Received>> {
 pub(crate) fn reply(socket: impl AsFd, reply: &Reply, descriptors: &[BorrowedFd<'_>]) {
     if let Ok(bytes) = postcard::to_stdvec(reply) {
         let _ = send(socket, &bytes, descriptors);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn what_was_sent_arrives_though_the_sender_left_something_unread() {
+        let (here, there) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        send(&here, b"end", &[]).unwrap();
+        send(&there, b"ended", &[]).unwrap();
+        drop(there);
+        assert_eq!(receive(&here).unwrap().unwrap().bytes, b"ended");
+        assert!(receive(&here).unwrap().is_none());
     }
 }
