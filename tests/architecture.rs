@@ -12,12 +12,12 @@ use serde_json::Value;
 const LIFE: &[&str] = &[
     "metier-skill",
     "metier-catalog",
+    "metier-prompt",
     "metier-policy",
     "metier-sandbox",
     "metier-journal",
     "metier-store",
     "metier-session",
-    "metier-prompt",
     "metier",
     "metier-cli",
     "metier-bench",
