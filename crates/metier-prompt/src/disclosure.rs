@@ -1,0 +1,250 @@
+//! Opening and reading sections that are shown as summaries: what the model is told, and what comes of its calls.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use metier_skill::tokens;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::PromptError;
+use crate::node::{Content, Node};
+use crate::path::SectionPath;
+use crate::render::{Rendering, Walk};
+use crate::resolve::Unlocks;
+use crate::tool::Tool;
+use crate::view::{SessionView, Visibility};
+
+/// The names of the two tools that a prompt has of its own.
+pub(crate) const TOOLS: [&str; 2] = [OPEN, READ];
+const OPEN: &str = "open_sections";
+const READ: &str = "read_section";
+
+/// What `open_sections` is called with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpenSections {
+    /// The keys of the sections to open, as they are given in the summaries.
+    pub section_keys: Vec<String>,
+    /// Why their content is needed.
+    pub reason: String,
+}
+
+/// What `read_section` is called with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadSection {
+    /// The key of the section to read, as it is given in its summary.
+    pub section_key: String,
+}
+
+/// Sections are to be opened: the session is told, and the prompt rendered again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExpansionRequired {
+    /// What the session is to show from now on.
+    pub overrides: BTreeMap<SectionPath, Visibility>,
+    /// Why, in the model's words.
+    pub reason: String,
+    /// What it asked for, in its words.
+    pub section_keys: Vec<String>,
+    /// The skills among what is opened.
+    pub skills: Vec<ExpandedSkill>,
+}
+
+impl fmt::Display for ExpansionRequired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths: Vec<&str> = self.overrides.keys().map(SectionPath::as_str).collect();
+        write!(f, "Sections expanded: {}. Reason: {}", paths.join(", "), self.reason)
+    }
+}
+
+/// A skill whose section is opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ExpandedSkill {
+    /// Its section.
+    pub section: SectionPath,
+    /// Its name.
+    pub name: String,
+    /// What its text costs.
+    pub tokens: usize,
+}
+
+/// Why no section was opened or read. The words are for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DisclosureError {
+    /// The list is empty.
+    #[error("At least one section key is required")]
+    NoKeys,
+    /// There is no such section.
+    #[error("Section `{0}` does not exist")]
+    Unknown(String),
+    /// It is not part of the prompt now.
+    #[error("Section `{0}` is disabled")]
+    Disabled(SectionPath),
+    /// It is a skill in the agent's home.
+    #[error("Section `{0}` is installed as a skill of its own; use that skill")]
+    Installed(SectionPath),
+    /// It is open.
+    #[error("Section `{0}` is already expanded")]
+    AlreadyExpanded(SectionPath),
+    /// They all are.
+    #[error("All requested sections are already expanded")]
+    AllExpanded,
+    /// There is no more of it than is shown.
+    #[error("Section `{0}` is not summarized")]
+    NotSummarized(SectionPath),
+    /// Reading it would not bring the tools and skills that it is about.
+    #[error("Section `{0}` brings tools or skills; open it with `open_sections` instead")]
+    MustBeOpened(SectionPath),
+    /// It cannot be rendered.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+}
+
+impl DisclosureError {
+    /// A name that does not change.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoKeys => "section-no-keys",
+            Self::Unknown(_) => "section-unknown",
+            Self::Disabled(_) => "section-disabled",
+            Self::Installed(_) => "section-installed",
+            Self::AlreadyExpanded(_) | Self::AllExpanded => "section-expanded",
+            Self::NotSummarized(_) => "section-not-summarized",
+            Self::MustBeOpened(_) => "section-must-be-opened",
+            Self::Prompt(error) => error.code(),
+        }
+    }
+}
+
+/// The prompt's own tools, as far as there is something to open or to read.
+pub(crate) fn tools(opens: bool, reads: bool) -> impl Iterator<Item = Tool> {
+    let open = || {
+        Tool::declared::<OpenSections>(
+            OPEN,
+            "Expands summarized sections: their full content, tools and skills are there in the next turn.",
+        )
+    };
+    let read = || {
+        Tool::declared::<ReadSection>(
+            READ,
+            "Returns the full content of a summarized section, without expanding it in the prompt.",
+        )
+    };
+    let own = [opens.then(open), reads.then(read)];
+    own.into_iter().flatten().map(|tool| tool.accepts_overrides(false))
+}
+
+/// The line that tells how to open a section.
+pub(crate) fn suffix(node: &Node, unlocks: &Unlocks, children: &[&str]) -> String {
+    let (tool, path) = (if unlocks.is_any() { OPEN } else { READ }, &node.path);
+    let line = if node.is_skill() && !matches!(node.content, Content::Discovered(_)) {
+        let tools = match unlocks.tools.as_slice() {
+            [] => String::new(),
+            tools => format!(" and access tools: {}", tools.join(", ")),
+        };
+        format!("This skill is summarized. Call `{tool}` with key \"{path}\" to view full workflow{tools}.")
+    } else if children.is_empty() {
+        format!("This section is summarized. To view full content, call `{tool}` with key \"{path}\".")
+    } else {
+        let children = children.join(", ");
+        format!(
+            "This section is summarized. Call `{tool}` with key \"{path}\" to view full content including \
+             subsections: {children}."
+        )
+    };
+    format!("\n\n---\n[{line}]")
+}
+
+/// How a section is found by what it is called.
+struct Sought<'a> {
+    node: &'a Node,
+    /// Everything that hides it: what is above it and summarised, then itself if it is.
+    hidden_by: Vec<&'a Node>,
+}
+
+impl Rendering {
+    /// What has to change for these sections to be open: they, and whatever above hides them. Sections that are open already are
+    /// passed over, as long as there is another.
+    pub fn open_sections(
+        &self,
+        session: &SessionView,
+        call: &OpenSections,
+    ) -> Result<ExpansionRequired, DisclosureError> {
+        let walk = Walk::new(self, session)?;
+        let mut overrides = BTreeMap::new();
+        let mut skills = Vec::new();
+        let mut expanded = Vec::new();
+        for key in &call.section_keys {
+            let Sought { node, hidden_by } = self.seek(&walk, key)?;
+            if hidden_by.is_empty() {
+                expanded.push(node.path.clone());
+            }
+            for node in hidden_by {
+                if overrides.insert(node.path.clone(), Visibility::Full).is_none()
+                    && let Some(name) = node.skill_name()
+                {
+                    let (section, name) = (node.path.clone(), name.to_owned());
+                    let tokens = tokens(self.text_of(session, node)?.len());
+                    skills.push(ExpandedSkill { section, name, tokens });
+                }
+            }
+        }
+        if overrides.is_empty() {
+            return Err(match expanded.as_slice() {
+                [] => DisclosureError::NoKeys,
+                [one] => DisclosureError::AlreadyExpanded(one.clone()),
+                _ => DisclosureError::AllExpanded,
+            });
+        }
+        let (reason, section_keys) = (call.reason.clone(), call.section_keys.clone());
+        Ok(ExpansionRequired { overrides, reason, section_keys, skills })
+    }
+
+    /// The whole text of a section that is not shown, with what is below it as it would be shown. Nothing is opened by that.
+    pub fn read_section(&self, session: &SessionView, call: &ReadSection) -> Result<String, DisclosureError> {
+        let walk = Walk::new(self, session)?;
+        let Sought { node, hidden_by } = self.seek(&walk, &call.section_key)?;
+        if hidden_by.is_empty() {
+            return Err(DisclosureError::NotSummarized(node.path.clone()));
+        }
+        if walk.resolver.unlocks(node)?.is_any() {
+            return Err(DisclosureError::MustBeOpened(node.path.clone()));
+        }
+        let text = self.text_of(session, node)?;
+        Ok(format!("Content of section '{}':\n\n{text}", node.path))
+    }
+
+    /// A section as it is when it is open.
+    fn text_of<'a>(&'a self, session: &'a SessionView, node: &'a Node) -> Result<String, PromptError> {
+        let mut walk = Walk::new(self, session)?;
+        walk.node(node, Some(Visibility::Full), &[])?;
+        Ok(walk.finish().text)
+    }
+
+    fn seek<'a>(&'a self, walk: &Walk<'a>, key: &str) -> Result<Sought<'a>, DisclosureError> {
+        let way = SectionPath::new(key).ok().and_then(|path| self.prompt.way_to(&path));
+        let shown = || key.chars().filter(|c| !c.is_control()).take(200).collect();
+        let way = way.ok_or_else(|| DisclosureError::Unknown(shown()))?;
+        let mut hidden_by = Vec::new();
+        let mut above = None;
+        let mut last = None;
+        for node in way {
+            let is_chosen = |parent| walk.resolver.is_chosen(parent, node);
+            if !walk.resolver.is_enabled(node)? || !above.map_or(Ok(true), is_chosen)? {
+                return Err(DisclosureError::Disabled(node.path.clone()));
+            }
+            if walk.resolver.is_native(node)? {
+                return Err(DisclosureError::Installed(node.path.clone()));
+            }
+            if walk.resolver.visibility(node)? == Visibility::Summary {
+                hidden_by.push(node);
+            }
+            (above, last) = (Some(node), Some(node));
+        }
+        last.map(|node| Sought { node, hidden_by }).ok_or_else(|| DisclosureError::Unknown(shown()))
+    }
+}

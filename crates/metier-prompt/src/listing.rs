@@ -1,0 +1,58 @@
+//! The list of skills that were found, as a part of a prompt.
+
+use std::fmt::Write as _;
+
+use crate::catalogue::{Catalogue, Listed, Rendered};
+use crate::node::{Found, FoundSkill};
+
+/// The list, with what best fits the task first where not all of it can be shown.
+pub(crate) fn full(found: &Found, task: Option<&str>) -> Rendered {
+    let listed: Vec<Listed<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
+    Catalogue::new(&listed).format(found.format).budget(found.budget).render()
+}
+
+/// Only the names, within the budget.
+pub(crate) fn names(found: &Found) -> String {
+    let most = found.budget.map_or(usize::MAX, |tokens| tokens.saturating_mul(4));
+    let mut text = String::from("Skills:");
+    for (place, skill) in found.skills.iter().enumerate() {
+        let rest = found.skills.len() - place;
+        // Room for the words that say how many are missing.
+        if text.len() + skill.name.len() + 40 > most {
+            let _ = write!(text, " and {rest} more");
+            return text;
+        }
+        text.push(' ');
+        text.push_str(&skill.name);
+        if rest > 1 {
+            text.push(',');
+        }
+    }
+    text
+}
+
+fn ordered<'a>(found: &'a Found, task: Option<&str>) -> Vec<&'a FoundSkill> {
+    let (Some(ranking), Some(task), Some(_)) = (&found.ranking, task, found.budget) else {
+        return found.skills.iter().collect();
+    };
+    let mut is_taken = vec![false; found.skills.len()];
+    let mut order = Vec::with_capacity(found.skills.len());
+    for name in (ranking.0)(task) {
+        if let Some(place) = found.places.get(name.as_str()).copied()
+            && !std::mem::replace(&mut is_taken[place], true)
+        {
+            order.push(&found.skills[place]);
+        }
+    }
+    let rest = found.skills.iter().zip(&is_taken).filter(|(_, is_taken)| !**is_taken);
+    order.extend(rest.map(|(skill, _)| skill));
+    order
+}
+
+fn as_listed(skill: &FoundSkill) -> Listed<'_> {
+    Listed {
+        name: &skill.name,
+        description: skill.description.as_deref(),
+        location: skill.location.as_deref(),
+    }
+}

@@ -1,0 +1,409 @@
+//! A section that was checked: its templates read, its place known, its skills told apart.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use metier_skill::{Origin, Rules, Skill, SkillName, read};
+
+use crate::catalogue::Format;
+use crate::error::PromptError;
+use crate::mount::{ReadSkill, RenderedSkill, SkillKind, SkillMount, SkillReader};
+use crate::params::{Binding, ParamsType};
+use crate::path::{SectionKey, SectionPath};
+use crate::section::{self, Draft, Predicate, Ranking, Role, SkillRef, VisibilityRule};
+use crate::template::Template;
+use crate::tool::{Tool, ToolPolicy};
+use crate::view::Visibility;
+
+/// A section in its place.
+pub(crate) struct Node {
+    pub(crate) key: SectionKey,
+    pub(crate) path: SectionPath,
+    pub(crate) title: String,
+    /// The line above it, with its number and path. The number is that of its place, whoever else is there.
+    pub(crate) heading: String,
+    pub(crate) body: Template,
+    pub(crate) summary: Option<Template>,
+    pub(crate) params: Option<ParamsType>,
+    pub(crate) default: Option<Binding>,
+    pub(crate) enabled: Option<Predicate>,
+    pub(crate) visibility: VisibilityRule,
+    pub(crate) tools: Vec<Tool>,
+    /// What is attached and on.
+    pub(crate) skills: Vec<RenderedSkill>,
+    pub(crate) policies: Vec<Arc<dyn ToolPolicy>>,
+    pub(crate) accepts_overrides: bool,
+    pub(crate) children: Vec<Node>,
+    pub(crate) content: Content,
+}
+
+/// What a section has beside its text.
+pub(crate) enum Content {
+    /// Nothing.
+    Plain,
+    /// Skills.
+    Skills,
+    /// It is a skill itself.
+    Inline { name: String, description: String },
+    /// It is a skill that is somewhere else.
+    Reference(Reference),
+    /// A list of skills that were found.
+    Discovered(Found),
+}
+
+/// A skill that is somewhere else, once it was read.
+pub(crate) struct Reference {
+    pub(crate) skill: SkillRef,
+    read: OnceLock<(ReadSkill, Template, Template)>,
+}
+
+/// Skills that were found, without those that are not wanted.
+pub(crate) struct Found {
+    pub(crate) skills: Vec<FoundSkill>,
+    pub(crate) is_mounted: bool,
+    pub(crate) format: Format,
+    pub(crate) budget: Option<usize>,
+    pub(crate) activation_tool: Option<String>,
+    pub(crate) ranking: Option<Ranking>,
+    /// The places of skills by name, for a ranking.
+    pub(crate) places: HashMap<Arc<str>, usize>,
+}
+
+pub(crate) struct FoundSkill {
+    pub(crate) name: Arc<str>,
+    pub(crate) description: Option<String>,
+    pub(crate) location: Option<String>,
+    pub(crate) wanted: RenderedSkill,
+}
+
+/// Where a section is to be put.
+pub(crate) struct Spot<'a> {
+    pub(crate) parent: Option<&'a SectionPath>,
+    /// The number of the parent, as `2.1.`.
+    pub(crate) number: &'a str,
+    pub(crate) depth: usize,
+    pub(crate) reader: Option<&'a dyn SkillReader>,
+}
+
+impl Node {
+    pub(crate) fn new(draft: Draft, place: usize, spot: &Spot<'_>) -> Result<Self, PromptError> {
+        let key = SectionKey::new(&draft.key)?;
+        let path = SectionPath::below(spot.parent, &key);
+        let title = draft.title.trim().to_owned();
+        if title.is_empty() {
+            return Err(PromptError::Title { path });
+        }
+        let number = format!("{}{}.", spot.number, place + 1);
+        let heading = format!("{} {number} {title} ({path})", "#".repeat(spot.depth + 2));
+        let (body, summary) = templates(&draft, &path)?;
+        check_params(draft.params.as_ref(), &body, summary.as_ref(), &path)?;
+        let content = content(&draft, &path, spot.reader)?;
+        let is_summary = matches!(draft.visibility, VisibilityRule::Always(Visibility::Summary));
+        if is_summary && summary.is_none() && !content.has_summary() {
+            return Err(PromptError::MissingSummary { path });
+        }
+        for tool in &draft.tools {
+            check_tool(tool, &path)?;
+        }
+        let skills = attached(draft.skills, &path)?;
+        let below = Spot { parent: Some(&path), number: &number, depth: spot.depth + 1, reader: spot.reader };
+        let children = nodes(draft.children, &below)?;
+        Ok(Self {
+            key,
+            title,
+            heading,
+            body,
+            summary,
+            params: draft.params,
+            default: draft.default,
+            enabled: draft.enabled,
+            visibility: draft.visibility,
+            tools: draft.tools,
+            skills,
+            policies: draft.policies,
+            accepts_overrides: draft.accepts_overrides,
+            children,
+            content,
+            path,
+        })
+    }
+
+    /// The section itself and everything below it, from the top.
+    pub(crate) fn all(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        all.extend(self.children.iter().flat_map(Self::all));
+        all
+    }
+
+    /// Whether it is a skill, or a list of them: opening it is more than reading it.
+    pub(crate) fn is_skill(&self) -> bool {
+        matches!(self.content, Content::Inline { .. } | Content::Reference(_) | Content::Discovered(_))
+    }
+
+    /// The skill's name, where it is one and that is known.
+    pub(crate) fn skill_name(&self) -> Option<&str> {
+        match &self.content {
+            Content::Inline { name, .. } => Some(name),
+            Content::Reference(reference) => reference.known().map(|skill| skill.name.as_str()),
+            _ => None,
+        }
+    }
+
+    /// Every skill that it brings itself, by name, with the directory of the workspace that it goes into.
+    pub(crate) fn skill_names(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        let attached = self.skills.iter().map(|skill| (None, &*skill.name));
+        let own = self.skill_name().map(|name| (None, name));
+        let found = match &self.content {
+            Content::Discovered(found) if found.is_mounted => found.skills.as_slice(),
+            _ => &[],
+        };
+        let found = found.iter().map(|skill| (skill.wanted.mount_path.as_deref(), &*skill.name));
+        attached.chain(own).chain(found)
+    }
+}
+
+/// Sections in one place. No two of them are called the same.
+pub(crate) fn nodes(drafts: Vec<Draft>, spot: &Spot<'_>) -> Result<Vec<Node>, PromptError> {
+    let mut nodes: Vec<Node> = Vec::with_capacity(drafts.len());
+    for (place, draft) in drafts.into_iter().enumerate() {
+        let node = Node::new(draft, place, spot)?;
+        if nodes.iter().any(|other| other.key == node.key) {
+            return Err(PromptError::DuplicateKey { path: node.path });
+        }
+        nodes.push(node);
+    }
+    Ok(nodes)
+}
+
+impl Content {
+    /// Whether there is something to show in the place of a summary.
+    pub(crate) fn has_summary(&self) -> bool {
+        !matches!(self, Self::Plain | Self::Skills)
+    }
+}
+
+impl Reference {
+    /// The skill, if it was read by now.
+    pub(crate) fn known(&self) -> Option<&ReadSkill> {
+        self.read.get().map(|(skill, _, _)| skill)
+    }
+
+    /// The skill with its instructions and its summary. It is read once.
+    pub(crate) fn get(
+        &self,
+        reader: Option<&dyn SkillReader>,
+        path: &SectionPath,
+    ) -> Result<&(ReadSkill, Template, Template), PromptError> {
+        if let Some(known) = self.read.get() {
+            return Ok(known);
+        }
+        let reader = reader.ok_or_else(|| PromptError::NoReader { path: path.clone() })?;
+        let skill = reader.read(&self.skill.path())?;
+        let body = Template::verbatim(&skill.body);
+        let summary = Template::verbatim(&summary_of(&skill.name, &skill.description));
+        Ok(self.read.get_or_init(|| (skill, body, summary)))
+    }
+}
+
+/// What stands for a skill until it is opened.
+pub(crate) fn summary_of(name: &str, description: &str) -> String {
+    format!("[Skill: {name}] {description}")
+}
+
+fn templates(draft: &Draft, path: &SectionPath) -> Result<(Template, Option<Template>), PromptError> {
+    let template = |part, text: &str| {
+        Template::new(text).map_err(|reason| PromptError::Template { path: path.clone(), part, reason })
+    };
+    let body = template("body", &draft.body)?;
+    let summary = match (&draft.summary, &draft.role) {
+        (Some(summary), _) => Some(template("summary", summary)?),
+        // No template: a description may well speak of money.
+        (None, Role::Inline { name, description }) => {
+            Some(Template::verbatim(&summary_of(name, description)))
+        }
+        (None, _) => None,
+    };
+    Ok((body, summary))
+}
+
+fn check_params(
+    params: Option<&ParamsType>,
+    body: &Template,
+    summary: Option<&Template>,
+    path: &SectionPath,
+) -> Result<(), PromptError> {
+    if let Some(params) = params.filter(|params| params.fields.is_none()) {
+        return Err(PromptError::ParamsShape { path: path.clone(), params: params.short_name() });
+    }
+    let mut missing = check_names(params, "body", body);
+    if let (None, Some(summary)) = (&missing, summary) {
+        missing = check_names(params, "summary", summary);
+    }
+    match missing {
+        None => Ok(()),
+        Some((part, name)) => {
+            let params = params.map(ParamsType::short_name);
+            Err(PromptError::Placeholder { path: path.clone(), part, name, params })
+        }
+    }
+}
+
+/// The first name in a template that the params have no field for.
+pub(crate) fn check_names(
+    params: Option<&ParamsType>,
+    part: &'static str,
+    template: &Template,
+) -> Option<(&'static str, String)> {
+    let fields = params.and_then(|params| params.fields.as_ref());
+    let is_missing = |name: &&str| fields.is_none_or(|fields| !fields.contains(*name));
+    template.names().into_iter().find(is_missing).map(|name| (part, name.to_owned()))
+}
+
+fn check_tool(tool: &Tool, path: &SectionPath) -> Result<(), PromptError> {
+    let is_name = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-' || c == b'_';
+    let (name, description) = (&tool.name, &tool.description);
+    if !(1..=64).contains(&name.len()) || !name.bytes().all(is_name) {
+        return Err(PromptError::ToolName { path: path.clone(), name: name.clone() });
+    }
+    if !(1..=200).contains(&description.len()) || !description.is_ascii() || description.trim().is_empty() {
+        return Err(PromptError::ToolDescription { path: path.clone(), name: name.clone() });
+    }
+    Ok(())
+}
+
+fn attached(mounts: Vec<SkillMount>, path: &SectionPath) -> Result<Vec<RenderedSkill>, PromptError> {
+    let on = mounts.into_iter().filter(SkillMount::is_enabled);
+    let mount = |mount: SkillMount| {
+        let name = mount.effective_name().unwrap_or_default();
+        let checked = SkillName::new(name.as_str());
+        checked.map_err(|error| invalid(path, &name, &error.to_string()))?;
+        let (section, name) = (path.clone(), name.into());
+        let mount = Arc::new(mount);
+        Ok(RenderedSkill { name, section, kind: SkillKind::Attached, mount, mount_path: None })
+    };
+    on.map(mount).collect()
+}
+
+fn invalid(path: &SectionPath, name: &str, reason: &str) -> PromptError {
+    PromptError::InvalidSkill { path: path.clone(), name: name.to_owned(), reason: reason.to_owned() }
+}
+
+fn content(
+    draft: &Draft,
+    path: &SectionPath,
+    reader: Option<&dyn SkillReader>,
+) -> Result<Content, PromptError> {
+    Ok(match &draft.role {
+        Role::Plain => Content::Plain,
+        Role::Skills => Content::Skills,
+        Role::Inline { name, description } => {
+            if draft.body.trim().is_empty() {
+                return Err(invalid(path, name, "it has no instructions"));
+            }
+            skill_md(name, description, "x").map_err(|reason| invalid(path, name, &reason))?;
+            Content::Inline { name: name.clone(), description: description.clone() }
+        }
+        Role::Reference(skill) => {
+            let reference = Reference { skill: skill.clone(), read: OnceLock::new() };
+            if skill.is_enabled() {
+                reference.get(reader, path)?;
+            }
+            Content::Reference(reference)
+        }
+        Role::Discovered => Content::Discovered(found(&draft.discovered, path)?),
+    })
+}
+
+/// The text of a `SKILL.md`, if that is a valid skill.
+pub(crate) fn skill_md(name: &str, description: &str, body: &str) -> Result<String, String> {
+    let checked = SkillName::new(name).map_err(|error| error.to_string())?;
+    let mut skill = Skill::new(checked, description);
+    skill.body = format!("\n{body}\n").into();
+    let text = skill.to_skill_md();
+    let reading =
+        read(text.as_bytes(), Origin { file: "SKILL.md", directory: Some(name) }, &Rules::standard());
+    match reading.diagnostics.iter().find(|found| found.is_error()) {
+        Some(error) => Err(error.message.clone()),
+        None => Ok(text),
+    }
+}
+
+fn found(discovered: &section::Discovered, path: &SectionPath) -> Result<Found, PromptError> {
+    let (allow, deny) = (globs(&discovered.allow, path)?, globs(&discovered.deny, path)?);
+    let mount_path = match &discovered.mount_path {
+        Some(mount) => Some(workspace_path(mount, path)?),
+        None => None,
+    };
+    // What is mounted becomes a directory of that name.
+    let mounted = discovered.skills.iter().filter(|_| mount_path.is_some());
+    for skill in mounted {
+        SkillName::new(skill.name.as_str())
+            .map_err(|error| invalid(path, &skill.name, &error.to_string()))?;
+    }
+    let is_wanted =
+        |name: &str| (discovered.allow.is_empty() || allow.is_match(name)) && !deny.is_match(name);
+    let skills: Vec<FoundSkill> = discovered
+        .skills
+        .iter()
+        .filter(|skill| is_wanted(&skill.name))
+        .map(|skill| {
+            let name: Arc<str> = skill.name.as_str().into();
+            let location = match (&discovered.activation_tool, &mount_path) {
+                (Some(_), _) => None,
+                (None, Some(mount)) => Some(format!("{mount}/{name}/SKILL.md")),
+                (None, None) => Some(skill.skill_md.to_string_lossy().into_owned()),
+            };
+            let wanted = RenderedSkill {
+                name: Arc::clone(&name),
+                section: path.clone(),
+                kind: SkillKind::Discovered,
+                mount: Arc::new(SkillMount::new(&skill.skill_md).named(&*name)),
+                mount_path: mount_path.clone(),
+            };
+            FoundSkill { name, description: skill.description.clone(), location, wanted }
+        })
+        .collect();
+    Ok(Found {
+        places: skills.iter().enumerate().map(|(place, skill)| (Arc::clone(&skill.name), place)).collect(),
+        skills,
+        is_mounted: mount_path.is_some(),
+        format: discovered.format,
+        budget: discovered.budget,
+        activation_tool: discovered.activation_tool.clone(),
+        ranking: discovered.ranking.clone(),
+    })
+}
+
+fn globs(patterns: &[String], path: &SectionPath) -> Result<GlobSet, PromptError> {
+    let mut set = GlobSetBuilder::new();
+    let wrong = |pattern: &str, error: &globset::Error| PromptError::Pattern {
+        path: path.clone(),
+        pattern: pattern.to_owned(),
+        reason: error.kind().to_string(),
+    };
+    for pattern in patterns {
+        set.add(Glob::new(pattern).map_err(|error| wrong(pattern, &error))?);
+    }
+    set.build().map_err(|error| wrong(&patterns.join(" "), &error))
+}
+
+/// A path inside the workspace, in the one way to write it.
+fn workspace_path(mount: &str, path: &SectionPath) -> Result<Arc<str>, PromptError> {
+    let mut parts = Vec::new();
+    for part in mount.split('/') {
+        match part {
+            "." => {}
+            "" if !parts.is_empty() => {}
+            "" | ".." => return Err(PromptError::MountPath { path: path.clone(), mount: mount.to_owned() }),
+            part if part.contains(['\\', '\0']) => {
+                return Err(PromptError::MountPath { path: path.clone(), mount: mount.to_owned() });
+            }
+            part => parts.push(part),
+        }
+    }
+    if parts.is_empty() {
+        return Err(PromptError::MountPath { path: path.clone(), mount: mount.to_owned() });
+    }
+    Ok(parts.join("/").into())
+}

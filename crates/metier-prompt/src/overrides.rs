@@ -1,0 +1,193 @@
+//! Stored changes to a prompt: another text for a section, other words for a tool. They hold as long as what they were made for does.
+
+use std::collections::{BTreeMap, HashMap};
+
+use metier_skill::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::PromptError;
+use crate::node::{Content, Node, check_names};
+use crate::path::SectionPath;
+use crate::prompt::Prompt;
+use crate::render::RenderWarning;
+use crate::template::Template;
+use crate::tool::Tool;
+use crate::view::Visibility;
+
+/// What can be overridden in a prompt, and what an override of it is bound to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PromptDescriptor {
+    /// The prompt's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub key: String,
+    /// Each section with the digest of its template.
+    pub sections: BTreeMap<SectionPath, Digest>,
+    /// Each tool with the digest of what it says, takes and gives.
+    pub tools: BTreeMap<String, Digest>,
+}
+
+/// Changes to one prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PromptOverrides {
+    /// By section.
+    pub sections: BTreeMap<SectionPath, SectionOverride>,
+    /// By tool.
+    pub tools: BTreeMap<String, ToolOverride>,
+}
+
+/// Changes to a section. What is `None` stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SectionOverride {
+    /// The digest of the template that it was made for.
+    pub expected: Digest,
+    /// Another body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Another summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// How much is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
+}
+
+/// Changes to how a tool is described. What it takes and does stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolOverride {
+    /// The digest of the tool that it was made for.
+    pub expected: Digest,
+    /// Another description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Other descriptions of its parameters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+}
+
+impl Prompt {
+    /// What can be overridden in it.
+    pub fn descriptor(&self) -> PromptDescriptor {
+        let open = || self.nodes().iter().flat_map(Node::all).filter(|node| node.accepts_overrides);
+        let tools = self.nodes().iter().flat_map(Node::all).flat_map(|node| &node.tools);
+        let tools = tools.filter(|tool| tool.accepts_overrides);
+        PromptDescriptor {
+            namespace: self.namespace().to_owned(),
+            key: self.key().to_owned(),
+            sections: open().map(|node| (node.path.clone(), node.body.digest())).collect(),
+            tools: tools.map(|tool| (tool.name().to_owned(), tool.contract())).collect(),
+        }
+    }
+
+    /// Whether all of these overrides would count. What does not fit must not be stored.
+    pub fn check_overrides(&self, overrides: &PromptOverrides) -> Result<(), PromptError> {
+        match Applied::new(self, overrides).warnings.into_iter().next() {
+            None => Ok(()),
+            Some(RenderWarning { target, message, .. }) => {
+                Err(PromptError::Override { target, reason: message })
+            }
+        }
+    }
+}
+
+/// The overrides that count.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    pub(crate) sections: HashMap<SectionPath, AppliedSection>,
+    pub(crate) tools: HashMap<String, Tool>,
+    /// Those that do not.
+    pub(crate) warnings: Vec<RenderWarning>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct AppliedSection {
+    pub(crate) body: Option<Template>,
+    pub(crate) summary: Option<Template>,
+    pub(crate) visibility: Option<Visibility>,
+}
+
+impl Applied {
+    pub(crate) fn new(prompt: &Prompt, overrides: &PromptOverrides) -> Self {
+        let mut applied = Self::default();
+        let warning = |target: &str, message| {
+            let target = target.to_owned();
+            RenderWarning { code: "override-ignored", target, message }
+        };
+        for (path, change) in &overrides.sections {
+            match section(prompt, path, change) {
+                Ok(section) => {
+                    applied.sections.insert(path.clone(), section);
+                }
+                Err(message) => applied.warnings.push(warning(path.as_str(), message)),
+            }
+        }
+        for (name, change) in &overrides.tools {
+            match tool(prompt, name, change) {
+                Ok(tool) => {
+                    applied.tools.insert(name.clone(), tool);
+                }
+                Err(message) => applied.warnings.push(warning(name, message)),
+            }
+        }
+        applied
+    }
+}
+
+fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Result<AppliedSection, String> {
+    let node = prompt.way_to(path).and_then(|way| way.last().copied()).ok_or("there is no such section")?;
+    if !node.accepts_overrides {
+        return Err("the section accepts no overrides".to_owned());
+    }
+    if node.body.digest() != change.expected {
+        return Err("the section has changed since the override was made".to_owned());
+    }
+    let template = |part, text: &Option<String>| -> Result<Option<Template>, String> {
+        let Some(text) = text else { return Ok(None) };
+        let template = Template::new(text)?;
+        match check_names(node.params.as_ref(), part, &template) {
+            None => Ok(Some(template)),
+            Some((part, name)) => {
+                Err(format!("its {part} has a place for `{name}`, and there is no such field"))
+            }
+        }
+    };
+    let (body, summary) = (template("body", &change.body)?, template("summary", &change.summary)?);
+    let has_summary = summary.is_some() || node.summary.is_some() || node.content.has_summary();
+    if change.visibility == Some(Visibility::Summary) && !has_summary {
+        return Err("the section has no summary to show".to_owned());
+    }
+    if matches!(&node.content, Content::Inline { .. }) && body.as_ref().is_some_and(Template::is_empty) {
+        return Err("a skill without instructions is none".to_owned());
+    }
+    Ok(AppliedSection { body, summary, visibility: change.visibility })
+}
+
+fn tool(prompt: &Prompt, name: &str, change: &ToolOverride) -> Result<Tool, String> {
+    let mut tools = prompt.nodes().iter().flat_map(Node::all).flat_map(|node| &node.tools);
+    let tool = tools.find(|tool| tool.name() == name).ok_or("there is no such tool")?;
+    if !tool.accepts_overrides {
+        return Err("the tool accepts no overrides".to_owned());
+    }
+    if tool.contract() != change.expected {
+        return Err("the tool has changed since the override was made".to_owned());
+    }
+    let mut tool = tool.clone();
+    if let Some(description) = &change.description {
+        if description.trim().is_empty() || description.len() > 200 || !description.is_ascii() {
+            return Err("its description must be 1 to 200 ASCII characters".to_owned());
+        }
+        tool.description.clone_from(description);
+    }
+    for (parameter, description) in &change.parameters {
+        let schema = tool.parameters.pointer_mut("/properties").and_then(|all| all.get_mut(parameter));
+        let schema = schema.and_then(Value::as_object_mut);
+        let schema = schema.ok_or_else(|| format!("the tool has no parameter `{parameter}`"))?;
+        schema.insert("description".to_owned(), description.clone().into());
+    }
+    Ok(tool)
+}

@@ -1,0 +1,188 @@
+//! A prompt: sections that fit together, ready to be rendered again and again.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::disclosure;
+use crate::error::PromptError;
+use crate::mount::SkillReader;
+use crate::node::{Node, Spot, nodes};
+use crate::params::{Binding, Params};
+use crate::path::{SectionKey, SectionPath};
+use crate::render::Rendering;
+use crate::section::{AnySection, Draft};
+
+/// A prompt whose sections were checked: keys, placeholders, names of tools and skills, summaries.
+///
+/// ```
+/// use metier_prompt::{Prompt, PromptError, Section, SessionView};
+///
+/// let prompt = Prompt::builder("demo", "hello")
+///     .section(Section::new("task", "Task").body("Say hello."))
+///     .section(Section::new("notes", "Notes").body("Be brief.").child(Section::new("tone", "Tone").body("Be kind.")))
+///     .build()?;
+/// let text = prompt.render(&SessionView::default())?.text;
+/// assert!(text.ends_with("## 2. Notes (notes)\n\nBe brief.\n\n### 2.1. Tone (notes.tone)\n\nBe kind."));
+///
+/// let twice = Prompt::builder("demo", "twice").section(Section::new("a", "A")).section(Section::new("a", "B"));
+/// assert!(matches!(twice.build(), Err(PromptError::DuplicateKey { .. })));
+/// # Ok::<(), PromptError>(())
+/// ```
+#[derive(Clone)]
+pub struct Prompt(Arc<Built>);
+
+struct Built {
+    namespace: SectionKey,
+    key: SectionKey,
+    nodes: Vec<Node>,
+    /// The first default of each type of params; `None` where no section has one.
+    params: HashMap<TypeId, Option<Binding>>,
+    reader: Option<Arc<dyn SkillReader>>,
+}
+
+/// Sections that become a prompt.
+pub struct PromptBuilder {
+    namespace: String,
+    key: String,
+    drafts: Vec<Draft>,
+    reader: Option<Arc<dyn SkillReader>>,
+}
+
+impl PromptBuilder {
+    /// One more section, after the others.
+    #[must_use]
+    pub fn section(mut self, section: impl Into<AnySection>) -> Self {
+        self.drafts.push(section.into().0);
+        self
+    }
+
+    /// What reads the skills that sections refer to.
+    #[must_use]
+    pub fn skill_reader(mut self, reader: impl SkillReader + 'static) -> Self {
+        self.reader = Some(Arc::new(reader));
+        self
+    }
+
+    /// The prompt, if everything that can be known about it by now fits together.
+    pub fn build(self) -> Result<Prompt, PromptError> {
+        let (namespace, key) = (SectionKey::new(&self.namespace)?, SectionKey::new(&self.key)?);
+        let top = Spot { parent: None, number: "", depth: 0, reader: self.reader.as_deref() };
+        let nodes = nodes(self.drafts, &top)?;
+        check_tools(&nodes)?;
+        check_skills(&nodes)?;
+        let mut params: HashMap<TypeId, Option<Binding>> = HashMap::new();
+        for node in nodes.iter().flat_map(Node::all) {
+            if let Some(kind) = &node.params {
+                let first = params.entry(kind.id).or_default();
+                *first = first.take().or_else(|| node.default.clone());
+            }
+        }
+        Ok(Prompt(Arc::new(Built { namespace, key, nodes, params, reader: self.reader })))
+    }
+}
+
+impl fmt::Debug for PromptBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromptBuilder").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl Prompt {
+    /// A prompt of that name, in a namespace; both are keys, as those of sections.
+    pub fn builder(namespace: &str, key: &str) -> PromptBuilder {
+        let (namespace, key) = (namespace.to_owned(), key.to_owned());
+        PromptBuilder { namespace, key, drafts: Vec::new(), reader: None }
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> &str {
+        self.0.namespace.as_str()
+    }
+
+    /// The name in it.
+    pub fn key(&self) -> &str {
+        self.0.key.as_str()
+    }
+
+    /// Rendering it with this value for every section that takes one of its type.
+    pub fn with<P: Params>(&self, params: P) -> Rendering {
+        self.rendering().bind(params)
+    }
+
+    /// Rendering it, with what else there is to say about that.
+    pub fn rendering(&self) -> Rendering {
+        Rendering::new(self.clone())
+    }
+
+    /// The paths of all sections, from the top.
+    pub fn paths(&self) -> impl Iterator<Item = &SectionPath> {
+        self.nodes().iter().flat_map(Node::all).map(|node| &node.path)
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.0.nodes
+    }
+
+    pub(crate) fn reader(&self) -> Option<&dyn SkillReader> {
+        self.0.reader.as_deref()
+    }
+
+    /// Whether some section takes params of this type, and the first default.
+    pub(crate) fn default_of(&self, id: TypeId) -> Option<&Option<Binding>> {
+        self.0.params.get(&id)
+    }
+
+    /// The sections on the way to a path, from the top.
+    pub(crate) fn way_to(&self, path: &SectionPath) -> Option<Vec<&Node>> {
+        let mut level = self.nodes();
+        let mut way = Vec::new();
+        for key in path.keys() {
+            let node = level.iter().find(|node| node.key.as_str() == key)?;
+            level = &node.children;
+            way.push(node);
+        }
+        Some(way)
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prompt({}/{})", self.namespace(), self.key())
+    }
+}
+
+fn check_tools(nodes: &[Node]) -> Result<(), PromptError> {
+    let mut seen: HashMap<&str, &SectionPath> = HashMap::new();
+    for node in nodes.iter().flat_map(Node::all) {
+        for tool in &node.tools {
+            let first = seen.insert(&tool.name, &node.path);
+            let other = match first {
+                Some(first) => format!("section `{first}`"),
+                None if disclosure::TOOLS.contains(&tool.name.as_str()) => "every prompt".to_owned(),
+                None => continue,
+            };
+            return Err(PromptError::DuplicateTool {
+                path: node.path.clone(),
+                name: tool.name.clone(),
+                other,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Skills that an agent finds side by side must be called differently. Several lists of skills each have a directory of their own.
+pub(crate) fn check_skills(nodes: &[Node]) -> Result<(), PromptError> {
+    let mut seen: HashMap<(Option<&str>, &str), &SectionPath> = HashMap::new();
+    for node in nodes.iter().flat_map(Node::all) {
+        for (directory, name) in node.skill_names() {
+            if let Some(other) = seen.insert((directory, name), &node.path) {
+                let (path, other) = (node.path.clone(), other.clone());
+                return Err(PromptError::DuplicateSkill { path, name: name.to_owned(), other });
+            }
+        }
+    }
+    Ok(())
+}

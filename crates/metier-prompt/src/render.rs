@@ -1,0 +1,384 @@
+//! From a prompt to the text, tools and skills that a model and its agent get.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use metier_skill::tokens;
+use serde_json::Value;
+
+use crate::disclosure;
+use crate::error::PromptError;
+use crate::listing;
+use crate::mount::{RenderedSkill, SkillKind, SkillMount};
+use crate::node::{Content, Node, skill_md};
+use crate::overrides::PromptOverrides;
+use crate::params::{Binding, Bindings, Params};
+use crate::path::SectionPath;
+use crate::prompt::{Prompt, check_skills};
+use crate::resolve::Resolver;
+use crate::tool::{Tool, ToolPolicy, ToolText};
+use crate::view::{SessionState, SessionView, Visibility};
+
+/// How a prompt is to be rendered: with which values, and with what shown.
+#[derive(Debug, Clone)]
+pub struct Rendering {
+    pub(crate) prompt: Prompt,
+    pub(crate) bindings: Bindings,
+    pub(crate) explicit: BTreeMap<SectionPath, Visibility>,
+    pub(crate) installs_skills: bool,
+    pub(crate) overrides: Option<Arc<PromptOverrides>>,
+}
+
+/// What became of a prompt.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RenderedPrompt {
+    /// What the model reads.
+    pub text: String,
+    /// What it can call, in the order of the sections; the prompt's own tools come last.
+    pub tools: Vec<RenderedTool>,
+    /// The skills that its agent is to find, in the order of the sections.
+    pub skills: Vec<RenderedSkill>,
+    /// What was shown, in the order of the text.
+    pub sections: Vec<RenderedSection>,
+    /// What a person should know.
+    pub warnings: Vec<RenderWarning>,
+}
+
+impl RenderedPrompt {
+    /// The tool of that name.
+    pub fn tool(&self, name: &str) -> Option<&RenderedTool> {
+        self.tools.iter().find(|tool| tool.tool.name() == name)
+    }
+
+    /// About how many tokens the text is.
+    pub fn tokens(&self) -> usize {
+        tokens(self.text.len())
+    }
+}
+
+/// A section that was shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RenderedSection {
+    /// Which.
+    pub path: SectionPath,
+    /// How much of it.
+    pub visibility: Visibility,
+    /// About how many tokens its own text is, without that of the sections below it.
+    pub tokens: usize,
+    /// The skill that it is, where it is one.
+    pub skill: Option<String>,
+    /// Of a list of skills, how many descriptions were shortened to keep the budget.
+    pub shortened: usize,
+    /// Of a list of skills, how many were left out to keep the budget.
+    pub omitted: usize,
+}
+
+/// A tool that the model has.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RenderedTool {
+    /// The tool, as it is described here.
+    pub tool: Tool,
+    /// The section that it belongs to; `None` for the prompt's own.
+    pub section: Option<SectionPath>,
+    policies: Vec<Arc<dyn ToolPolicy>>,
+}
+
+impl RenderedTool {
+    /// Whether its sections let it be called with that.
+    pub fn check(&self, arguments: &Value, state: &SessionState) -> Result<(), String> {
+        self.policies.iter().try_for_each(|policy| policy.check(self.tool.name(), arguments, state))
+    }
+
+    /// Tells its sections what came of a call that succeeded.
+    pub fn tell(&self, arguments: &Value, answer: &ToolText, state: &mut SessionState) {
+        for policy in &self.policies {
+            policy.on_result(self.tool.name(), arguments, answer, state);
+        }
+    }
+
+    /// Whether it is one of the two that open and read sections.
+    pub fn is_disclosure(&self) -> bool {
+        self.section.is_none()
+    }
+}
+
+impl fmt::Debug for RenderedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RenderedTool").field(&self.tool.name()).finish()
+    }
+}
+
+/// Something that was not done as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RenderWarning {
+    /// A name that does not change.
+    pub code: &'static str,
+    /// The section, or the tool.
+    pub target: String,
+    /// What a person should know.
+    pub message: String,
+}
+
+impl Rendering {
+    pub(crate) fn new(prompt: Prompt) -> Self {
+        let (bindings, explicit) = (Bindings::default(), BTreeMap::new());
+        Self { prompt, bindings, explicit, installs_skills: false, overrides: None }
+    }
+
+    /// This value for every section that takes one of its type.
+    #[must_use]
+    pub fn bind<P: Params>(mut self, params: P) -> Self {
+        self.bindings.bind(Binding::new(params));
+        self
+    }
+
+    /// These values, in the place of all that were bound so far.
+    #[must_use]
+    pub fn bindings(self, bindings: Bindings) -> Self {
+        Self { bindings, ..self }
+    }
+
+    /// A section is shown like this, whatever the session and the section say.
+    #[must_use]
+    pub fn visibility(mut self, path: SectionPath, visibility: Visibility) -> Self {
+        self.explicit.insert(path, visibility);
+        self
+    }
+
+    /// Skills are written into the home of the agent, where it finds them itself, and so need not be in the text. It is for whoever
+    /// says so to do it, with the skills that are rendered. Otherwise all of them stay in the text, as summaries.
+    #[must_use]
+    pub fn install_skills(self, installs_skills: bool) -> Self {
+        Self { installs_skills, ..self }
+    }
+
+    /// What somebody has stored to be shown instead.
+    #[must_use]
+    pub fn overrides(self, overrides: impl Into<Arc<PromptOverrides>>) -> Self {
+        Self { overrides: Some(overrides.into()), ..self }
+    }
+
+    /// The prompt.
+    pub fn prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    /// Renders the prompt for a session as it is now.
+    pub fn render(&self, session: &SessionView) -> Result<RenderedPrompt, PromptError> {
+        let mut walk = Walk::new(self, session)?;
+        for node in self.prompt.nodes() {
+            if walk.resolver.is_enabled(node)? {
+                walk.node(node, None, &[])?;
+            }
+        }
+        // Only now is every skill read that somebody has switched on since the prompt was built.
+        check_skills(self.prompt.nodes())?;
+        Ok(walk.finish())
+    }
+}
+
+impl Prompt {
+    /// Renders it for a session as it is now, with nothing bound.
+    pub fn render(&self, session: &SessionView) -> Result<RenderedPrompt, PromptError> {
+        self.rendering().render(session)
+    }
+}
+
+/// One way through the sections.
+pub(crate) struct Walk<'a> {
+    pub(crate) resolver: Resolver<'a>,
+    out: RenderedPrompt,
+    has_to_open: bool,
+    has_to_read: bool,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(rendering: &'a Rendering, session: &'a SessionView) -> Result<Self, PromptError> {
+        let resolver = Resolver::new(rendering, session)?;
+        Ok(Self { resolver, out: RenderedPrompt::default(), has_to_open: false, has_to_read: false })
+    }
+
+    /// Renders a section that is enabled, with the policies of those above it.
+    pub(crate) fn node(
+        &mut self,
+        node: &'a Node,
+        forced: Option<Visibility>,
+        above: &[Arc<dyn ToolPolicy>],
+    ) -> Result<(), PromptError> {
+        if forced.is_none() && self.resolver.is_native(node)? {
+            return self.native(node);
+        }
+        let visibility = match forced {
+            Some(visibility) => visibility,
+            None => self.resolver.visibility(node)?,
+        };
+        let begin = self.out.text.len();
+        let place = self.out.sections.len();
+        self.out.sections.push(RenderedSection {
+            path: node.path.clone(),
+            visibility,
+            tokens: 0,
+            skill: node.skill_name().map(str::to_owned),
+            shortened: 0,
+            omitted: 0,
+        });
+        let text = match visibility {
+            Visibility::Full => self.full(node, place)?,
+            Visibility::Summary => self.summary(node)?,
+        };
+        self.block(&node.heading);
+        if !text.is_empty() {
+            self.block(&text);
+        }
+        let own = self.out.text.len();
+        if visibility == Visibility::Full {
+            let policies: Vec<_> = above.iter().chain(&node.policies).cloned().collect();
+            self.collect(node, &policies);
+            for child in self.resolver.children(node)? {
+                self.node(child, None, &policies)?;
+            }
+        }
+        if text.is_empty() && self.out.text.len() == own {
+            // A heading above nothing tells nobody anything.
+            self.out.text.truncate(begin);
+        } else {
+            self.out.sections[place].tokens = tokens(own - begin);
+        }
+        Ok(())
+    }
+
+    /// Adds a block, after an empty line where there is something already.
+    fn block(&mut self, text: &str) {
+        if !self.out.text.is_empty() {
+            self.out.text.push_str("\n\n");
+        }
+        self.out.text.push_str(text);
+    }
+
+    fn full(&mut self, node: &'a Node, place: usize) -> Result<String, PromptError> {
+        let body = match &node.content {
+            Content::Reference(reference) => {
+                let (_, body, _) = reference.get(self.resolver.reader(), &node.path)?;
+                return Ok(body.render(None).into_owned());
+            }
+            _ => self.resolver.body(node)?.into_owned(),
+        };
+        let Content::Discovered(found) = &node.content else { return Ok(body) };
+        let listed = listing::full(found, self.resolver.session.task.as_deref());
+        let section = &mut self.out.sections[place];
+        (section.shortened, section.omitted) = (listed.shortened, listed.omitted);
+        let list = listed.text.trim_end();
+        Ok(match (body.is_empty(), list.is_empty()) {
+            // Without skills there is nothing to explain.
+            (_, true) => String::new(),
+            (true, false) => list.to_owned(),
+            (false, false) => format!("{body}\n\n{list}"),
+        })
+    }
+
+    fn summary(&mut self, node: &'a Node) -> Result<String, PromptError> {
+        let text = match &node.content {
+            Content::Discovered(found) if found.skills.is_empty() => return Ok(String::new()),
+            Content::Discovered(found) if node.summary.is_none() => listing::names(found),
+            Content::Reference(reference) => {
+                let (_, _, summary) = reference.get(self.resolver.reader(), &node.path)?;
+                summary.render(None).into_owned()
+            }
+            _ => self.resolver.summary(node)?.into_owned(),
+        };
+        let unlocks = self.resolver.unlocks(node)?;
+        let keys: Vec<&str> = self.resolver.children(node)?.iter().map(|child| child.key.as_str()).collect();
+        let is_opened = unlocks.is_any();
+        self.has_to_open |= is_opened;
+        self.has_to_read |= !is_opened;
+        Ok(text + &disclosure::suffix(node, &unlocks, &keys))
+    }
+
+    /// Takes a section's tools and skills along.
+    fn collect(&mut self, node: &Node, policies: &[Arc<dyn ToolPolicy>]) {
+        for tool in &node.tools {
+            let tool = self.resolver.tool(tool);
+            let (section, policies) = (Some(node.path.clone()), policies.to_vec());
+            self.out.tools.push(RenderedTool { tool, section, policies });
+        }
+        self.out.skills.extend(node.skills.iter().cloned());
+        if !node.skills.is_empty() && !self.resolver.rendering.installs_skills {
+            self.warn_not_installed(node);
+        }
+        match &node.content {
+            Content::Discovered(found) if found.is_mounted => {
+                self.out.skills.extend(found.skills.iter().map(|skill| skill.wanted.clone()));
+            }
+            Content::Skills if !node.children.is_empty() && !self.resolver.rendering.installs_skills => {
+                self.warn_not_installed(node);
+            }
+            _ => {}
+        }
+    }
+
+    fn warn_not_installed(&mut self, node: &Node) {
+        self.out.warnings.push(RenderWarning {
+            code: "skills-not-installed",
+            target: node.path.to_string(),
+            message: format!(
+                "the skills of section `{}` are not installed, because the agent has no home of its own",
+                node.path
+            ),
+        });
+    }
+
+    /// A skill that the agent finds in its home, and that is not in the text.
+    fn native(&mut self, node: &'a Node) -> Result<(), PromptError> {
+        let (kind, mount) = match &node.content {
+            Content::Reference(reference) => {
+                let (skill, _, _) = reference.get(self.resolver.reader(), &node.path)?;
+                (SkillKind::Referenced, SkillMount::new(&skill.directory).named(&skill.name))
+            }
+            Content::Inline { name, description } => {
+                let mut body = String::new();
+                self.instructions(node, 1, &mut body)?;
+                let wrong = |reason| PromptError::InvalidSkill {
+                    path: node.path.clone(),
+                    name: name.clone(),
+                    reason,
+                };
+                let text = skill_md(name, description, &body).map_err(wrong)?;
+                (SkillKind::Inline, SkillMount::from_text(name, text))
+            }
+            _ => return Ok(()),
+        };
+        let name = node.skill_name().unwrap_or_default().into();
+        let (section, mount) = (node.path.clone(), Arc::new(mount));
+        self.out.skills.push(RenderedSkill { name, section, kind, mount, mount_path: None });
+        for below in self.resolver.enabled_below(node)? {
+            self.out.skills.extend(below.skills.iter().cloned());
+        }
+        Ok(())
+    }
+
+    /// The whole text of a skill, with what is below it as further headings.
+    fn instructions(&mut self, node: &'a Node, level: usize, out: &mut String) -> Result<(), PromptError> {
+        let body = self.resolver.body(node)?;
+        if !out.is_empty() && !body.is_empty() {
+            out.push_str("\n\n");
+        }
+        out.push_str(&body);
+        for child in self.resolver.children(node)? {
+            let _ = write!(out, "\n\n{} {}", "#".repeat(level + 1), child.title);
+            self.instructions(child, level + 1, out)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> RenderedPrompt {
+        self.out.warnings.splice(0..0, self.resolver.take_warnings());
+        let own = disclosure::tools(self.has_to_open, self.has_to_read);
+        self.out.tools.extend(own.map(|tool| RenderedTool { tool, section: None, policies: Vec::new() }));
+        self.out
+    }
+}

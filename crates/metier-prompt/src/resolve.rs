@@ -1,0 +1,200 @@
+//! What holds for a section in one rendering: its values, whether it is there, how much of it is shown.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use serde_json::{Map, Value};
+
+use crate::error::PromptError;
+use crate::mount::SkillReader;
+use crate::node::{Content, Node};
+use crate::overrides::Applied;
+use crate::params::{Binding, Erased, NoParams};
+use crate::render::{RenderWarning, Rendering};
+use crate::section::{EnabledSkills, VisibilityRule};
+use crate::template::Template;
+use crate::tool::Tool;
+use crate::view::{SessionView, Visibility};
+
+/// Answers about sections, for one rendering of one session.
+pub(crate) struct Resolver<'a> {
+    pub(crate) rendering: &'a Rendering,
+    pub(crate) session: &'a SessionView,
+    applied: Applied,
+    /// The fields of values that templates were filled with; many sections share few values.
+    fields: RefCell<HashMap<usize, Map<String, Value>>>,
+}
+
+/// What opening a section brings beside its text.
+#[derive(Debug, Default)]
+pub(crate) struct Unlocks {
+    pub(crate) tools: Vec<String>,
+    pub(crate) has_skills: bool,
+}
+
+impl Unlocks {
+    pub(crate) fn is_any(&self) -> bool {
+        self.has_skills || !self.tools.is_empty()
+    }
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(rendering: &'a Rendering, session: &'a SessionView) -> Result<Self, PromptError> {
+        for bound in rendering.bindings.iter() {
+            if rendering.prompt.default_of(bound.id()).is_none() {
+                return Err(PromptError::UnexpectedParams { params: bound.short_name() });
+            }
+        }
+        let applied = match &rendering.overrides {
+            Some(overrides) => Applied::new(&rendering.prompt, overrides),
+            None => Applied::default(),
+        };
+        Ok(Self { rendering, session, applied, fields: RefCell::default() })
+    }
+
+    pub(crate) fn reader(&self) -> Option<&'a dyn SkillReader> {
+        self.rendering.prompt.reader()
+    }
+
+    pub(crate) fn take_warnings(&mut self) -> Vec<RenderWarning> {
+        std::mem::take(&mut self.applied.warnings)
+    }
+
+    /// The tool as it is described here.
+    pub(crate) fn tool(&self, tool: &Tool) -> Tool {
+        self.applied.tools.get(tool.name()).unwrap_or(tool).clone()
+    }
+
+    /// The value that a section's predicates and templates take.
+    fn params(&self, node: &'a Node) -> Result<Option<&'a Binding>, PromptError> {
+        let Some(kind) = &node.params else { return Ok(None) };
+        let bound = self.rendering.bindings.get(kind.id).or(node.default.as_ref());
+        let first = || self.rendering.prompt.default_of(kind.id).and_then(Option::as_ref);
+        let missing = || PromptError::MissingParams { path: node.path.clone(), params: kind.short_name() };
+        bound.or_else(first).ok_or_else(missing).map(Some)
+    }
+
+    fn with_params<T>(&self, node: &'a Node, ask: impl FnOnce(&Erased) -> T) -> Result<T, PromptError> {
+        Ok(match self.params(node)? {
+            Some(bound) => ask(bound.value()),
+            None => ask(&NoParams {}),
+        })
+    }
+
+    /// Whether a section is there, by itself: the one above it may still not be.
+    pub(crate) fn is_enabled(&self, node: &'a Node) -> Result<bool, PromptError> {
+        if matches!(&node.content, Content::Reference(reference) if !reference.skill.is_enabled()) {
+            return Ok(false);
+        }
+        let Some(predicate) = &node.enabled else { return Ok(true) };
+        let answer = self.with_params(node, |params| predicate(params, self.session))?;
+        answer.map_err(|reason| PromptError::Predicate { path: node.path.clone(), reason })
+    }
+
+    /// The sections right below one that are there.
+    pub(crate) fn children(&self, node: &'a Node) -> Result<Vec<&'a Node>, PromptError> {
+        let mut children = Vec::with_capacity(node.children.len());
+        for child in &node.children {
+            if self.is_enabled(child)? && self.is_chosen(node, child)? {
+                children.push(child);
+            }
+        }
+        Ok(children)
+    }
+
+    /// Whether a container of skills has this one among those that are wanted.
+    pub(crate) fn is_chosen(&self, parent: &'a Node, child: &'a Node) -> Result<bool, PromptError> {
+        if !matches!(parent.content, Content::Skills) {
+            return Ok(true);
+        }
+        let name = match &child.content {
+            Content::Reference(reference) => &reference.get(self.reader(), &child.path)?.0.name,
+            Content::Inline { name, .. } => name,
+            _ => return Ok(true),
+        };
+        self.with_params(parent, |params| {
+            params.downcast_ref::<EnabledSkills>().is_none_or(|enabled| enabled.has(name))
+        })
+    }
+
+    /// Everything below a section that is there.
+    pub(crate) fn enabled_below(&self, node: &'a Node) -> Result<Vec<&'a Node>, PromptError> {
+        let mut below = Vec::new();
+        for child in self.children(node)? {
+            below.push(child);
+            below.extend(self.enabled_below(child)?);
+        }
+        Ok(below)
+    }
+
+    /// How much of a section is shown: as was said for this rendering, by the session, by an override, by itself.
+    pub(crate) fn visibility(&self, node: &'a Node) -> Result<Visibility, PromptError> {
+        let explicit = self.rendering.explicit.get(&node.path).copied();
+        let said = explicit.or_else(|| self.session.state.visibility(&node.path));
+        let applied = || self.applied.sections.get(&node.path).and_then(|section| section.visibility);
+        match (said.or_else(applied), &node.visibility) {
+            (Some(visibility), _) => Ok(visibility),
+            (None, VisibilityRule::Always(visibility)) => Ok(*visibility),
+            (None, VisibilityRule::By(choose)) => {
+                self.with_params(node, |params| choose(params, self.session))
+            }
+        }
+    }
+
+    /// Whether a section is a skill that the agent finds in its home instead.
+    pub(crate) fn is_native(&self, node: &'a Node) -> Result<bool, PromptError> {
+        if !self.rendering.installs_skills {
+            return Ok(false);
+        }
+        Ok(match &node.content {
+            Content::Reference(_) => true,
+            // Its tools have to be called through the session, and so it stays where the session is.
+            Content::Inline { .. } => {
+                node.tools.is_empty() && self.enabled_below(node)?.iter().all(|below| below.tools.is_empty())
+            }
+            _ => false,
+        })
+    }
+
+    /// What opening a section would bring.
+    pub(crate) fn unlocks(&self, node: &'a Node) -> Result<Unlocks, PromptError> {
+        let mut unlocks = Unlocks::default();
+        let below = self.enabled_below(node)?;
+        for node in std::iter::once(node).chain(below) {
+            unlocks.tools.extend(node.tools.iter().map(|tool| tool.name().to_owned()));
+            unlocks.has_skills |= node.is_skill() || !node.skills.is_empty();
+        }
+        Ok(unlocks)
+    }
+
+    pub(crate) fn body(&self, node: &'a Node) -> Result<Cow<'_, str>, PromptError> {
+        let applied = self.applied.sections.get(&node.path).and_then(|section| section.body.as_ref());
+        self.fill(node, applied.unwrap_or(&node.body))
+    }
+
+    pub(crate) fn summary(&self, node: &'a Node) -> Result<Cow<'_, str>, PromptError> {
+        let applied = self.applied.sections.get(&node.path).and_then(|section| section.summary.as_ref());
+        match applied.or(node.summary.as_ref()) {
+            Some(summary) => self.fill(node, summary),
+            None => Err(PromptError::MissingSummary { path: node.path.clone() }),
+        }
+    }
+
+    fn fill<'t>(&self, node: &'a Node, template: &'t Template) -> Result<Cow<'t, str>, PromptError> {
+        let Some(bound) = self.params(node)?.filter(|_| template.has_names()) else {
+            return Ok(template.render(None));
+        };
+        let mut known = self.fields.borrow_mut();
+        let id = std::ptr::from_ref(bound.value()).cast::<()>().addr();
+        let fields = match known.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let wrong = |reason| PromptError::Fields { params: bound.short_name(), reason };
+                new.insert(bound.fields().map_err(wrong)?)
+            }
+        };
+        Ok(template.render(Some(fields)))
+    }
+}
