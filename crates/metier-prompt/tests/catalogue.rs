@@ -209,6 +209,22 @@ fn each_kind_of_text_in_markdown() {
 }
 
 #[test]
+fn no_markup_of_a_name_takes_the_location_in() {
+    for (name, location) in [
+        ("[x](y", "/l))z"),
+        ("<!x", "/a>b"),
+        ("<a b=\"", "/c\" d>"),
+        ("`", "/s"),
+        ("\\", "`/s"),
+        ("**", " /s "),
+        ("&#96;", "/s``"),
+    ] {
+        let text = rendered(&[Said::new(name, "`", location)], Format::Markdown, None).text;
+        assert_eq!(parse_markdown(&text), [Some(location.to_owned())], "{text}");
+    }
+}
+
+#[test]
 fn each_kind_of_text_in_json() {
     let said = [Said::new("a\"\\", "\u{202e}\u{e0041}\r\n\t\u{1}é", "/x")];
     let text = rendered(&said, Format::Json, None).text;
@@ -257,6 +273,17 @@ fn an_explanation_says_what_became_of_each() {
     assert_eq!(fates(270), [cut, Fate::NameOnly, Fate::Whole, cut, cut, cut]);
     assert_eq!(fates(230), [cut, Fate::NameOnly, Fate::Whole, cut, out, out]);
     assert_eq!(fates(3), [out; 6]);
+}
+
+#[test]
+fn a_description_is_not_cut_where_that_saves_nothing() {
+    // Blanks at the end are not written in Markdown, so that cutting them would only add a mark.
+    let blank = format!("{}{}", "word ".repeat(12), " ".repeat(100));
+    let said = [Said::new("blank", &blank, "/s"), Said::new("long", &"word ".repeat(200), "/s")];
+    let listed: Vec<Listed<'_>> = said.iter().map(Said::listed).collect();
+    let explained = Catalogue::new(&listed).format(Format::Markdown).budget(Some(110)).explain();
+    assert_eq!(explained.skills[0].fate, Fate::Whole);
+    assert!(matches!(explained.skills[1].fate, Fate::Shortened { from: 1000, to: 80..150 }), "{explained:?}");
 }
 
 proptest! {
