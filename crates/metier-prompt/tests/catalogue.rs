@@ -196,14 +196,14 @@ fn each_kind_of_text_in_xml() {
 #[test]
 fn each_kind_of_text_in_markdown() {
     let said = [
-        Said::new("a*b`c", "one\n- **two**: \u{202e}`code", "/a `b``c"),
+        Said::new("a*b`c[d]<e&\\", "one\n- **two**: \u{202e}`code", "/a `b``c"),
         Said::new("plain", "Use <tags> & `code`.", "/s/SKILL.md"),
     ];
     let text = rendered(&said, Format::Markdown, None).text;
     let (_, list) = text.split_once("\n\n").unwrap();
     assert_eq!(
         list,
-        "- **a\\*b\\`c** (```/a `b``c```): one - **two**: \\u{202E}`code\n\
+        "- **a\\*b\\`c\\[d\\]\\<e\\&\\\\** (```/a `b``c```): one - **two**: \\u{202E}`code\n\
          - **plain** (`/s/SKILL.md`): Use <tags> & `code`.\n"
     );
 }
