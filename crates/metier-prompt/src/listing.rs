@@ -2,13 +2,17 @@
 
 use std::fmt::Write as _;
 
-use crate::catalogue::{Catalogue, Listed, Rendered};
+use crate::catalogue::{Activation, Catalogue, Listed, Rendered};
 use crate::node::{Found, FoundSkill};
 
 /// The list, with what best fits the task first where not all of it can be shown.
 pub(crate) fn full(found: &Found, task: Option<&str>) -> Rendered {
     let listed: Vec<Listed<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
-    Catalogue::new(&listed).format(found.format).budget(found.budget).render()
+    let activation = found.activation_tool.as_deref().map(Activation::Tool);
+    let list = Catalogue::new(&listed).format(found.format).budget(found.budget).activation(activation);
+    // Without words of its own, those that the list has.
+    let list = found.search.as_deref().map_or(list, |words| list.search(Some(words)));
+    list.render()
 }
 
 /// Only the names, within the budget.

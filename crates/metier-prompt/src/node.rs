@@ -65,6 +65,7 @@ pub(crate) struct Found {
     pub(crate) format: Format,
     pub(crate) budget: Option<usize>,
     pub(crate) activation_tool: Option<String>,
+    pub(crate) search: Option<String>,
     pub(crate) ranking: Option<Ranking>,
     /// The places of skills by name, for a ranking.
     pub(crate) places: HashMap<Arc<str>, usize>,
@@ -371,6 +372,7 @@ fn found(discovered: &section::Discovered, path: &SectionPath) -> Result<Found, 
         format: discovered.format,
         budget: discovered.budget,
         activation_tool: discovered.activation_tool.clone(),
+        search: discovered.search.clone(),
         ranking: discovered.ranking.clone(),
     })
 }

@@ -72,6 +72,7 @@ pub(crate) struct Discovered {
     pub(crate) format: Format,
     pub(crate) budget: Option<usize>,
     pub(crate) activation_tool: Option<String>,
+    pub(crate) search: Option<String>,
     pub(crate) ranking: Option<Ranking>,
 }
 
@@ -484,6 +485,13 @@ impl<P> AgentSkillsSection<P> {
     #[must_use]
     pub fn activation_tool(mut self, tool: &str) -> Self {
         self.draft.discovered.activation_tool = Some(tool.to_owned());
+        self
+    }
+
+    /// What the model finds skills with that were left out: words after "find them with", as "the tool `search_skills`".
+    #[must_use]
+    pub fn search(mut self, words: &str) -> Self {
+        self.draft.discovered.search = Some(words.to_owned());
         self
     }
 
