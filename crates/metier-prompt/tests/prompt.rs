@@ -1,0 +1,12 @@
+//! What a prompt becomes, and what it never does.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "prompt/common.rs"]
+mod common;
+#[path = "prompt/disclosure_vectors.rs"]
+mod disclosure_vectors;
+#[path = "prompt/tool_vectors.rs"]
+mod tool_vectors;
+#[path = "prompt/vectors.rs"]
+mod vectors;

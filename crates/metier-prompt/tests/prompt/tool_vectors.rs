@@ -1,0 +1,395 @@
+//! The behaviours that were there before: tools and policies, T01 to T07; stored overrides, X01, X02 and X04. What needs a session or a
+//! disk is tested there.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use metier_prompt::{
+    Prompt, PromptOverrides, Section, SectionOverride, SessionState, Tool, ToolAnswer, ToolContext,
+    ToolError, ToolFailure, ToolOverride, ToolPolicy, ToolResult, ToolText, ToolValue, Visibility,
+};
+use metier_skill::Digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::common::{Paths, Review, build, build_one, folded, one, path, plain, prompt, session, tool};
+
+#[test]
+fn t01_names_and_descriptions_of_tools_keep_their_rules() {
+    let built = |name: &str, description: &str| {
+        build_one(plain("a").tool(Tool::declared::<Paths>(name, description))).map_err(|error| error.code())
+    };
+    for good in ["a", "0", "-", "lint_code", "a-b", &"a".repeat(64)] {
+        assert!(built(good, "Does it.").is_ok(), "{good}");
+    }
+    for bad in ["", " a", "a ", "A", "a.b", "a b", "ä", &"a".repeat(65)] {
+        assert_eq!(built(bad, "Does it.").unwrap_err(), "prompt-tool-name", "{bad}");
+    }
+    assert!(built("a", &"d".repeat(200)).is_ok());
+    for bad in ["", "  ", "Grüße", &"d".repeat(201)] {
+        assert_eq!(built("a", bad).unwrap_err(), "prompt-tool-description", "{bad}");
+    }
+}
+
+#[test]
+fn t02_two_tools_of_one_name_are_an_error_even_if_one_is_hidden() {
+    let hidden = folded("b").child(plain("c").tool(tool("lint")).enabled(|_, _| false));
+    let error = build([plain("a").tool(tool("lint")).into(), hidden.into()]).unwrap_err();
+    let words = "the tool `lint` in section `b.c` is there already, in section `a`";
+    assert_eq!((error.code(), error.to_string().as_str()), ("prompt-duplicate-tool", words));
+    assert!(build_one(plain("a").tool(tool("lint")).tool(tool("lint"))).is_err());
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Order {
+    count: u8,
+    #[serde(default)]
+    options: Options,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct Options {
+    #[serde(default)]
+    force: bool,
+}
+
+/// A tool that remembers in the session's state that it was called, and then ends like this.
+fn remembering<R: ToolValue>(end: impl Fn(Order) -> ToolResult<R> + Send + Sync + 'static) -> Tool {
+    Tool::new("order", "Orders things", move |order: Order, context: &mut ToolContext<'_>| {
+        let said = json!([order.count, order.options.force]);
+        context.state.values.insert("ordered".to_owned(), said);
+        context.state.set_visibility(path("a"), Visibility::Full);
+        end(order)
+    })
+}
+
+/// What a call comes to, and the state after it.
+fn called(tool: &Tool, arguments: &Value) -> (Result<ToolText, ToolError>, SessionState) {
+    let mut state = SessionState::default();
+    state.values.insert("before".to_owned(), json!(1));
+    let skills = BTreeMap::new();
+    let mut context = ToolContext::new("session", "call", &skills, &mut state);
+    (tool.call(arguments, &mut context), state)
+}
+
+fn untouched() -> SessionState {
+    let mut state = SessionState::default();
+    state.values.insert("before".to_owned(), json!(1));
+    state
+}
+
+#[test]
+fn t03_arguments_are_checked_strictly_and_the_handler_is_not_called() {
+    let calls = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&calls);
+    let tool = remembering(move |_| {
+        *counted.lock().unwrap() += 1;
+        Ok(ToolAnswer::message("done"))
+    });
+    for bad in [
+        json!({}),
+        json!(null),
+        json!({ "count": "5" }),
+        json!({ "count": 5.0 }),
+        json!({ "count": -1 }),
+        json!({ "count": 256 }),
+        json!({ "count": true }),
+        json!({ "count": null }),
+        json!({ "count": 5, "extra": 1 }),
+        json!({ "count": 5, "Count": 5 }),
+        json!({ "count": 5, "options": { "force": 1 } }),
+        json!({ "count": 5, "options": { "deep": 1 } }),
+        json!("5"),
+    ] {
+        let (done, state) = called(&tool, &bad);
+        let error = done.unwrap_err();
+        assert!(error.to_string().starts_with("Validation error: "), "{bad}: {error}");
+        assert_eq!((error.code(), state), ("tool-arguments", untouched()), "{bad}");
+    }
+    assert_eq!(*calls.lock().unwrap(), 0);
+    let (done, state) = called(&tool, &json!({ "count": 5, "options": { "force": true } }));
+    assert_eq!((done.unwrap().text.as_str(), &state.values["ordered"]), ("done", &json!([5, true])));
+}
+
+#[test]
+fn t03_what_is_unknown_is_named_with_its_place() {
+    let tool = remembering(|_| Ok(ToolAnswer::message("done")));
+    let (done, _) = called(&tool, &json!({ "count": 5, "wrong": 1, "options": { "deep": 1 } }));
+    assert_eq!(done.unwrap_err().to_string(), "Validation error: it takes no `wrong`, `options.deep`");
+}
+
+#[test]
+fn t03_the_schema_says_the_same() {
+    let tool = remembering(|_| Ok(ToolAnswer::message("done")));
+    let schema = tool.parameters();
+    assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(schema["$defs"]["Options"]["additionalProperties"], false);
+    assert_eq!(schema["required"], json!(["count"]));
+}
+
+#[test]
+fn t04_a_handler_that_fails_leaves_the_state_as_it_was() {
+    let tool = remembering::<()>(|_| Err(ToolFailure::new("the shop is closed")));
+    let (done, state) = called(&tool, &json!({ "count": 1 }));
+    let error = done.unwrap_err();
+    assert_eq!((error.code(), error.to_string().as_str()), ("tool-failed", "Error: the shop is closed"));
+    assert_eq!(state, untouched());
+}
+
+#[test]
+fn t04_a_handler_that_panics_leaves_the_state_as_it_was() {
+    let words: [fn(); 3] = [|| panic!("no"), || panic!("no, {}", 2 + 3), || std::panic::panic_any(5)];
+    let said = ["no", "no, 5", "nothing was said"];
+    for (panics, said) in words.into_iter().zip(said) {
+        let tool = remembering(move |_| {
+            panics();
+            Ok(ToolAnswer::message("done"))
+        });
+        let (done, state) = called(&tool, &json!({ "count": 1 }));
+        let error = done.unwrap_err();
+        assert_eq!(error.to_string(), format!("Error: the tool stopped unexpectedly: {said}"));
+        assert_eq!((error.code(), state), ("tool-panicked", untouched()));
+    }
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Receipt {
+    total: u32,
+    words: String,
+}
+
+impl ToolValue for Receipt {
+    fn render(&self) -> String {
+        self.words.clone()
+    }
+}
+
+#[test]
+fn t05_the_model_reads_the_value_or_else_the_message() {
+    let answer = |words: &'static str, is_hidden: bool| {
+        let tool = remembering(move |_| {
+            let answer = ToolAnswer::new("message", Receipt { total: 5, words: words.to_owned() });
+            Ok(if is_hidden { answer.value_hidden() } else { answer })
+        });
+        called(&tool, &json!({ "count": 1 })).0.unwrap()
+    };
+    assert_eq!(answer("value", false).text, "value");
+    assert_eq!(answer("", false).text, "message");
+    let hidden = answer("value", true);
+    assert_eq!((hidden.text.as_str(), hidden.value.unwrap()["total"].clone()), ("message", json!(5)));
+    let only_words = called(&remembering(|_| Ok(ToolAnswer::message("message"))), &json!({ "count": 1 }));
+    assert_eq!((only_words.0.unwrap().value, only_words.1.values.len()), (None, 2));
+}
+
+#[test]
+fn t05_a_text_is_cut_where_it_would_be_too_much_and_says_so() {
+    let tool = remembering(|_| Ok(ToolAnswer::message("ä".repeat(1 << 20))));
+    let text = called(&tool, &json!({ "count": 1 })).0.unwrap().text;
+    assert!(text.len() < (1 << 20) + 100);
+    assert!(text.ends_with("ä\n[cut here: this is the first MiB of 2097152 bytes]"));
+}
+
+/// Lets through what has no `stop`, and writes down what it is told.
+struct Gate {
+    name: &'static str,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl ToolPolicy for Gate {
+    fn check(&self, tool: &str, arguments: &Value, _: &SessionState) -> Result<(), String> {
+        self.log.lock().unwrap().push(format!("{} checks {tool}", self.name));
+        match arguments.get("stop").and_then(Value::as_str) {
+            Some(stop) if stop == self.name => Err(format!("{} says no", self.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_result(&self, tool: &str, _: &Value, answer: &ToolText, state: &mut SessionState) {
+        self.log.lock().unwrap().push(format!("{} hears {tool}: {}", self.name, answer.text));
+        state.values.insert("heard".to_owned(), self.name.into());
+    }
+}
+
+#[test]
+fn t06_policies_are_those_of_the_section_and_of_all_above_it() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let gate = |name| Gate { name, log: Arc::clone(&log) };
+    let inner = plain("b").tool(tool("inner")).policy(gate("b"));
+    let outer = plain("a").tool(tool("outer")).policy(gate("a")).child(inner);
+    let rendered = prompt([outer.into(), plain("c").tool(tool("other")).into()]).render(&session()).unwrap();
+    let (inner, outer) = (rendered.tool("inner").unwrap(), rendered.tool("outer").unwrap());
+    let mut state = SessionState::default();
+    assert_eq!(inner.check(&json!({}), &state), Ok(()));
+    assert_eq!(inner.check(&json!({ "stop": "a" }), &state), Err("a says no".to_owned()));
+    assert_eq!(inner.check(&json!({ "stop": "b" }), &state), Err("b says no".to_owned()));
+    assert_eq!(outer.check(&json!({ "stop": "b" }), &state), Ok(()), "what is below has no say above");
+    assert_eq!(rendered.tool("other").unwrap().check(&json!({ "stop": "a" }), &state), Ok(()));
+    let wanted = [
+        "a checks inner",
+        "b checks inner",
+        "a checks inner",
+        "a checks inner",
+        "b checks inner",
+        "a checks outer",
+    ];
+    assert_eq!(*log.lock().unwrap(), wanted, "the first no is the last word");
+    log.lock().unwrap().clear();
+    let (answer, _) = called(&inner.tool, &json!({ "paths": [] }));
+    inner.tell(&json!({}), &answer.unwrap(), &mut state);
+    assert_eq!(*log.lock().unwrap(), ["a hears inner: inner is done", "b hears inner: inner is done"]);
+    assert_eq!(state.values["heard"], "b");
+}
+
+#[test]
+fn t07_a_tool_without_handler_is_listed_and_cannot_be_called() {
+    let declared = Tool::declared::<Paths>("elsewhere", "Is handled elsewhere");
+    assert!(!declared.has_handler() && declared.result().is_null());
+    assert!(tool("here").has_handler());
+    let (done, state) = called(&declared, &json!({ "paths": [] }));
+    let error = done.unwrap_err();
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        ("tool-no-handler", "`elsewhere` has no handler here")
+    );
+    assert_eq!(state, untouched());
+    let rendered = one(plain("a").tool(declared)).render(&session()).unwrap();
+    assert!(rendered.tool("elsewhere").is_some());
+}
+
+fn section_change(expected: Digest, body: &str) -> SectionOverride {
+    SectionOverride { expected, body: Some(body.to_owned()), summary: None, visibility: None }
+}
+
+fn for_section(target: &str, change: SectionOverride) -> PromptOverrides {
+    PromptOverrides { sections: [(path(target), change)].into(), ..Default::default() }
+}
+
+fn for_tool(target: &str, change: ToolOverride) -> PromptOverrides {
+    PromptOverrides { tools: [(target.to_owned(), change)].into(), ..Default::default() }
+}
+
+/// It is ignored with a warning when read, and an error when written.
+fn is_refused(prompt: &Prompt, overrides: &PromptOverrides, words: &str) {
+    let plain = prompt.rendering().render(&session()).unwrap();
+    let rendered = prompt.rendering().overrides(overrides.clone()).render(&session()).unwrap();
+    assert_eq!(rendered.text, plain.text);
+    let described = |rendered: &metier_prompt::RenderedPrompt| -> Vec<_> {
+        let all = rendered.tools.iter().map(|tool| &tool.tool);
+        all.map(|tool| (tool.description().to_owned(), tool.parameters().clone())).collect()
+    };
+    assert_eq!(described(&rendered), described(&plain));
+    assert_eq!(rendered.warnings.len(), 1, "{:?}", rendered.warnings);
+    let warning = &rendered.warnings[0];
+    assert_eq!((warning.code, warning.message.as_str()), ("override-ignored", words));
+    let error = prompt.check_overrides(overrides).unwrap_err();
+    assert_eq!(error.code(), "prompt-override");
+    assert_eq!(error.to_string(), format!("the override of `{}` does not fit: {words}", warning.target));
+}
+
+#[test]
+fn x01_an_override_counts_only_for_the_text_that_it_was_made_for() {
+    let prompt =
+        one(Section::new("a", "A").default_params(Review::of("Rust")).body("\n    Use $language.\n"));
+    let expected = Digest::of(b"Use $language.");
+    assert_eq!(prompt.descriptor().sections[&path("a")], expected, "the text as it is, without indentation");
+    let fits = for_section("a", section_change(expected, "Write $language with $$."));
+    prompt.check_overrides(&fits).unwrap();
+    let rendered = prompt.rendering().overrides(fits).render(&session()).unwrap();
+    assert_eq!(rendered.text, "## 1. A (a)\n\nWrite Rust with $.");
+    assert!(rendered.warnings.is_empty());
+    let stale = for_section("a", section_change(Digest::of(b"Use ${language}."), "Other."));
+    is_refused(&prompt, &stale, "the section has changed since the override was made");
+    let unknown = for_section("b", section_change(expected, "Other."));
+    is_refused(&prompt, &unknown, "there is no such section");
+    let hole = for_section("a", section_change(expected, "Hello $nobody."));
+    is_refused(&prompt, &hole, "its body has a place for `nobody`, and there is no such field");
+    let shut = SectionOverride { visibility: Some(Visibility::Summary), ..section_change(expected, "x") };
+    is_refused(&prompt, &for_section("a", shut), "the section has no summary to show");
+}
+
+#[test]
+fn x01_an_override_that_does_not_count_keeps_no_other_from_counting() {
+    let prompt = prompt([plain("a").into(), plain("b").into()]);
+    let digests = prompt.descriptor().sections;
+    let stale = section_change(Digest::of(b"old"), "Other a.");
+    let sections = [(path("a"), stale), (path("b"), section_change(digests[&path("b")], "Other b."))];
+    let overrides = PromptOverrides { sections: sections.into(), ..Default::default() };
+    let rendered = prompt.rendering().overrides(overrides).render(&session()).unwrap();
+    assert_eq!(rendered.text, "## 1. a (a)\n\nBody of a.\n\n## 2. b (b)\n\nOther b.");
+    assert_eq!(rendered.warnings.len(), 1);
+}
+
+#[test]
+fn x02_what_accepts_no_overrides_is_not_described_and_not_changed() {
+    let shut = plain("shut").accepts_overrides(false).tool(tool("shut_tool").accepts_overrides(false));
+    let prompt = one(shut.child(plain("open").tool(tool("open_tool"))));
+    let descriptor = prompt.descriptor();
+    assert_eq!(
+        descriptor.sections.keys().map(metier_prompt::SectionPath::as_str).collect::<Vec<_>>(),
+        ["shut.open"]
+    );
+    assert_eq!(descriptor.tools.keys().collect::<Vec<_>>(), ["open_tool"]);
+    let change = section_change(Digest::of(b"Body of shut."), "Other.");
+    is_refused(&prompt, &for_section("shut", change), "the section accepts no overrides");
+    let change = ToolOverride {
+        expected: descriptor.tools["open_tool"],
+        description: Some("Other.".to_owned()),
+        parameters: BTreeMap::new(),
+    };
+    is_refused(&prompt, &for_tool("shut_tool", change), "the tool accepts no overrides");
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Free {
+    anything: Value,
+    /// Nested.
+    order: Order,
+}
+
+#[test]
+fn x04_an_override_of_a_tool_changes_words_and_nothing_else() {
+    let prompt = one(plain("a").tool(tool("lint")));
+    let expected = prompt.descriptor().tools["lint"];
+    let change = |parameter: &str| ToolOverride {
+        expected,
+        description: Some("Finds mistakes.".to_owned()),
+        parameters: [(parameter.to_owned(), "Where to look.".to_owned())].into(),
+    };
+    let fits = for_tool("lint", change("paths"));
+    prompt.check_overrides(&fits).unwrap();
+    let rendered = prompt.rendering().overrides(fits).render(&session()).unwrap();
+    let changed = &rendered.tool("lint").unwrap().tool;
+    assert_eq!(changed.description(), "Finds mistakes.");
+    let mut wanted = tool("lint").parameters().clone();
+    wanted["properties"]["paths"]["description"] = "Where to look.".into();
+    assert_eq!(changed.parameters(), &wanted, "only the description of that parameter is another");
+    let (answer, _) = called(changed, &json!({ "paths": [] }));
+    assert_eq!(answer.unwrap().text, "lint is done");
+    is_refused(&prompt, &for_tool("lint", change("other")), "the tool has no parameter `other`");
+    is_refused(&prompt, &for_tool("other", change("paths")), "there is no such tool");
+    let stale = ToolOverride { expected: Digest::of(b"old"), ..change("paths") };
+    is_refused(&prompt, &for_tool("lint", stale), "the tool has changed since the override was made");
+    for bad in ["", "Grüße", &"d".repeat(201)] {
+        let change = ToolOverride { description: Some(bad.to_owned()), ..change("paths") };
+        is_refused(&prompt, &for_tool("lint", change), "its description must be 1 to 200 ASCII characters");
+    }
+}
+
+#[test]
+fn x04_the_contract_is_what_a_tool_says_takes_and_gives() {
+    let digest = |tool: Tool| one(plain("a").tool(tool)).descriptor().tools.into_values().next().unwrap();
+    let first = digest(remembering(|_| Ok(ToolAnswer::message("x"))));
+    assert_eq!(digest(remembering(|_| Ok(ToolAnswer::message("another handler")))), first);
+    let gives = remembering(|_| Ok(ToolAnswer::new("x", Receipt { total: 1, words: String::new() })));
+    let takes = Tool::new("order", "Orders things", |_: Paths, _: &mut ToolContext<'_>| {
+        ToolResult::Ok(ToolAnswer::message("x"))
+    });
+    let says = Tool::new("order", "Orders more", |_: Order, _: &mut ToolContext<'_>| {
+        ToolResult::Ok(ToolAnswer::message("x"))
+    });
+    for other in [gives, takes, says] {
+        assert_ne!(digest(other), first);
+    }
+}
