@@ -310,3 +310,15 @@ fn s14_skills_are_those_of_enabled_full_sections_from_the_top() {
         rendered.skills.iter().map(|skill| (&*skill.name, skill.section.as_str())).collect();
     assert_eq!(sections["a-deep"], "a.a-one.a-deep");
 }
+
+#[test]
+fn s11_a_section_can_be_cloned_though_its_params_cannot() {
+    #[derive(Serialize, JsonSchema)]
+    struct Once {
+        word: String,
+    }
+    let section = Section::new("a", "A").params::<Once>().body("$word");
+    let prompt = prompt([section.clone().key("b").into(), section.into()]);
+    let rendered = prompt.with(Once { word: "yes".to_owned() }).render(&session()).unwrap();
+    assert_eq!(rendered.text.matches("yes").count(), 2);
+}
