@@ -322,3 +322,17 @@ fn s11_a_section_can_be_cloned_though_its_params_cannot() {
     let rendered = prompt.with(Once { word: "yes".to_owned() }).render(&session()).unwrap();
     assert_eq!(rendered.text.matches("yes").count(), 2);
 }
+
+#[test]
+fn s07_names_are_those_that_values_are_written_with() {
+    // A name that only reading knows would leave a hole in the text.
+    #[derive(Serialize, JsonSchema)]
+    struct Renamed {
+        #[serde(rename(serialize = "written", deserialize = "read"))]
+        field: String,
+    }
+    assert!(build_one(Section::new("a", "A").params::<Renamed>().body("$read")).is_err());
+    let prompt = one(Section::new("a", "A").params::<Renamed>().body("$written"));
+    let rendered = prompt.with(Renamed { field: "here".to_owned() }).render(&session()).unwrap();
+    assert_eq!(rendered.text, "## 1. A (a)\n\nhere");
+}
