@@ -100,6 +100,9 @@ fn t03_arguments_are_checked_strictly_and_the_handler_is_not_called() {
         json!({ "count": 5, "Count": 5 }),
         json!({ "count": 5, "options": { "force": 1 } }),
         json!({ "count": 5, "options": { "deep": 1 } }),
+        json!([5]),
+        json!([5, { "force": true }]),
+        json!({ "count": 5, "options": [true] }),
         json!("5"),
     ] {
         let (done, state) = called(&tool, &bad);
@@ -117,6 +120,86 @@ fn t03_what_is_unknown_is_named_with_its_place() {
     let tool = remembering(|_| Ok(ToolAnswer::message("done")));
     let (done, _) = called(&tool, &json!({ "count": 5, "wrong": 1, "options": { "deep": 1 } }));
     assert_eq!(done.unwrap_err().to_string(), "Validation error: it takes no `wrong`, `options.deep`");
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only reading it matters")]
+struct Lenient {
+    id: u8,
+    #[serde(flatten)]
+    how: How,
+    #[serde(default)]
+    where_to: Vec<Place>,
+    #[serde(default)]
+    labels: BTreeMap<String, Options>,
+    #[serde(default)]
+    free: Value,
+    maybe: Option<Options>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "how", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only reading it matters")]
+enum How {
+    Quick { speed: u8 },
+    Slow { depth: u8 },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only reading it matters")]
+enum Place {
+    Street { street: String },
+    Box { number: u8 },
+    Named(String),
+}
+
+#[test]
+fn t03_types_that_are_read_leniently_are_held_to_their_schema() {
+    let tool = Tool::new("send", "Sends things", |_: Lenient, _: &mut ToolContext<'_>| {
+        ToolResult::Ok(ToolAnswer::message("sent"))
+    });
+    let said =
+        |value: Value| called(&tool, &value).0.map(|done| done.text).map_err(|error| error.to_string());
+    for good in [
+        json!({ "id": 1, "how": "quick", "speed": 2 }),
+        json!({ "id": 1, "how": "slow", "depth": 2, "maybe": null }),
+        json!({ "id": 1, "how": "quick", "speed": 2, "where_to": ["home", { "street": "x" }, { "number": 5 }] }),
+        json!({ "id": 1, "how": "quick", "speed": 2, "labels": { "any": { "force": true } }, "free": { "any": [{}] } }),
+    ] {
+        assert_eq!(said(good.clone()).as_deref(), Ok("sent"), "{good}");
+    }
+    let no = |words: &str| Err(format!("Validation error: {words}"));
+    for (bad, words) in [
+        (json!({ "id": 1, "how": "quick", "speed": 2, "x": 3 }), "it takes no `x`"),
+        (json!({ "id": 1, "how": "quick", "speed": 2, "depth": 3 }), "it takes no `depth`"),
+        (
+            json!({ "id": 1, "how": "quick", "speed": 2, "where_to": ["a", { "number": 5, "x": 1 }] }),
+            "it takes no `where_to.1.x`",
+        ),
+        (
+            json!({ "id": 1, "how": "quick", "speed": 2, "labels": { "any": { "x": 1 } } }),
+            "it takes no `labels.any.x`",
+        ),
+        (json!({ "id": 1, "how": "quick", "speed": 2, "maybe": { "x": 1 } }), "it takes no `maybe.x`"),
+        (
+            json!({ "id": 1, "how": "quick", "speed": 2, "maybe": [true] }),
+            "it takes an object, not a list, as `maybe`",
+        ),
+    ] {
+        assert_eq!(said(bad.clone()), no(words), "{bad}");
+    }
+}
+
+#[test]
+fn t03_a_schema_of_several_parts_can_be_kept() {
+    // No part refuses what belongs to another: the whole does.
+    let schema = Tool::declared::<Lenient>("send", "Sends things").parameters().clone();
+    assert_eq!((schema.get("additionalProperties"), &schema["unevaluatedProperties"]), (None, &json!(false)));
+    for part in schema["oneOf"].as_array().unwrap() {
+        assert_eq!(part.get("additionalProperties"), None);
+    }
+    assert_eq!(schema["$defs"]["Place"]["anyOf"][0]["additionalProperties"], false);
 }
 
 #[test]
