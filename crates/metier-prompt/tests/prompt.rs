@@ -6,6 +6,8 @@
 mod common;
 #[path = "prompt/disclosure_vectors.rs"]
 mod disclosure_vectors;
+#[path = "prompt/override_vectors.rs"]
+mod override_vectors;
 #[path = "prompt/tool_vectors.rs"]
 mod tool_vectors;
 #[path = "prompt/vectors.rs"]
