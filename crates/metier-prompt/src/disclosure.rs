@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PromptError;
-use crate::node::{Content, Node};
+use crate::node::Node;
 use crate::path::SectionPath;
 use crate::render::{Rendering, Walk};
 use crate::resolve::Unlocks;
@@ -141,7 +141,7 @@ pub(crate) fn tools(opens: bool, reads: bool) -> impl Iterator<Item = Tool> {
 /// The line that tells how to open a section.
 pub(crate) fn suffix(node: &Node, unlocks: &Unlocks, children: &[&str]) -> String {
     let (tool, path) = (if unlocks.is_any() { OPEN } else { READ }, &node.path);
-    let line = if node.is_skill() && !matches!(node.content, Content::Discovered(_)) {
+    let line = if node.is_skill() {
         let tools = match unlocks.tools.as_slice() {
             [] => String::new(),
             tools => format!(" and access tools: {}", tools.join(", ")),

@@ -164,7 +164,7 @@ impl<'a> Resolver<'a> {
         let below = self.enabled_below(node)?;
         for node in std::iter::once(node).chain(below) {
             unlocks.tools.extend(node.tools.iter().map(|tool| tool.name().to_owned()));
-            unlocks.has_skills |= node.is_skill() || !node.skills.is_empty();
+            unlocks.has_skills |= node.brings_skills();
         }
         Ok(unlocks)
     }

@@ -117,7 +117,8 @@ fn d05_what_has_tools_or_skills_is_opened_and_the_rest_is_read() {
     }
     let off = || plain("c").tool(tool("lint")).skill(SkillMount::new("skills/x")).enabled(|_, _| false);
     let switched_off = folded("a").skill(SkillMount::new("skills/x").enabled(false));
-    for section in [folded("a"), deep(plain("c")), deep(off()), switched_off] {
+    let nothing_found = folded("a").child(AgentSkillsSection::new([]));
+    for section in [folded("a"), deep(plain("c")), deep(off()), switched_off, nothing_found] {
         let text = text(&one(section));
         assert!(text.contains("`read_section`") && !text.contains("`open_sections`"), "{text}");
     }
