@@ -156,7 +156,7 @@ pub(crate) fn suffix(node: &Node, unlocks: &Unlocks, children: &[&str]) -> Strin
              subsections: {children}."
         )
     };
-    format!("\n\n---\n[{line}]")
+    format!("---\n[{line}]")
 }
 
 /// How a section is found by what it is called.

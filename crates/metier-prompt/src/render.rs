@@ -296,7 +296,8 @@ impl<'a> Walk<'a> {
         let is_opened = unlocks.is_any();
         self.has_to_open |= is_opened;
         self.has_to_read |= !is_opened;
-        Ok(text + &disclosure::suffix(node, &unlocks, &keys))
+        let line = disclosure::suffix(node, &unlocks, &keys);
+        Ok(if text.is_empty() { line } else { format!("{text}\n\n{line}") })
     }
 
     /// Takes a section's tools and skills along.

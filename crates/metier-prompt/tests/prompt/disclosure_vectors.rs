@@ -446,3 +446,11 @@ fn d28_a_list_of_skills_is_names_as_a_summary_and_xml_in_full() {
     opened(&rendering, &mut session, &["agent-skills"]);
     assert_eq!(rendering.render(&session).unwrap().text, full);
 }
+
+#[test]
+fn d06_a_summary_with_nothing_in_it_leaves_one_blank_line() {
+    let section = Section::new("a", "A").default_params(Author { name: String::new() });
+    let section = section.body("Long.").summary("$name").visibility(Summary);
+    let text = text(&one(section));
+    assert!(text.starts_with("## 1. A (a)\n\n---\n[This section is summarized."), "{text}");
+}
