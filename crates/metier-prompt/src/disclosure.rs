@@ -140,7 +140,7 @@ pub(crate) fn tools(opens: bool, reads: bool) -> impl Iterator<Item = Tool> {
 
 /// The line that tells how to open a section.
 pub(crate) fn suffix(node: &Node, unlocks: &Unlocks, children: &[&str]) -> String {
-    let (tool, path) = (if unlocks.is_any() { OPEN } else { READ }, &node.path);
+    let (tool, path) = (if unlocks.has_more { OPEN } else { READ }, &node.path);
     let line = if node.is_skill() {
         let tools = match unlocks.tools.as_slice() {
             [] => String::new(),
@@ -211,7 +211,7 @@ impl Rendering {
         if hidden_by.is_empty() {
             return Err(DisclosureError::NotSummarized(node.path.clone()));
         }
-        if walk.resolver.unlocks(node)?.is_any() {
+        if walk.resolver.unlocks(node)?.has_more {
             return Err(DisclosureError::MustBeOpened(node.path.clone()));
         }
         let text = self.text_of(session, node)?;

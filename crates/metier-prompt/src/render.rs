@@ -293,7 +293,7 @@ impl<'a> Walk<'a> {
         };
         let unlocks = self.resolver.unlocks(node)?;
         let keys: Vec<&str> = self.resolver.children(node)?.iter().map(|child| child.key.as_str()).collect();
-        let is_opened = unlocks.is_any();
+        let is_opened = unlocks.has_more;
         self.has_to_open |= is_opened;
         self.has_to_read |= !is_opened;
         let line = disclosure::suffix(node, &unlocks, &keys);

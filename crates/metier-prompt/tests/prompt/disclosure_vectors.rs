@@ -405,7 +405,8 @@ fn d26_the_line_of_a_skill_names_the_tools_that_opening_it_unlocks() {
     let skill = InlineSkill::new("code-review", "Reviews code.").body("Review it.").tool(tool("lint_code"));
     let skill = skill.child(plain("tests").tool(tool("run_tests")));
     let off = plain("off").tool(tool("not_there")).enabled(|_, _| false);
-    let text = text(&one(SkillsSection::new().inline(skill.child(off))));
+    let further = folded("further").tool(tool("not_yet"));
+    let text = text(&one(SkillsSection::new().inline(skill.child(off).child(further))));
     let wanted = "[This skill is summarized. Call `open_sections` with key \"skills.code-review\" to view \
                   full workflow and access tools: lint_code, run_tests.]";
     assert!(text.ends_with(wanted), "{text}");
