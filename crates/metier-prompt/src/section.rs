@@ -382,7 +382,7 @@ impl SkillsSection {
     /// A skill that is somewhere else.
     #[must_use]
     pub fn reference(mut self, skill: SkillRef) -> Self {
-        let name = metier_skill::effective_name(&skill.path).unwrap_or_default();
+        let name = metier_skill::effective_name(&skill.path()).unwrap_or_default();
         let visibility = VisibilityRule::Always(Visibility::Summary);
         self.draft.children.push(Draft {
             visibility,
