@@ -141,10 +141,14 @@ impl Node {
         matches!(self.content, Content::Inline { .. } | Content::Reference(_))
     }
 
-    /// Whether it is a skill or a list of them, or has some attached: opening it is more than reading it.
+    /// Whether it is a skill, or a list of them.
+    pub(crate) fn is_or_lists_skills(&self) -> bool {
+        self.is_skill() || matches!(&self.content, Content::Discovered(found) if !found.skills.is_empty())
+    }
+
+    /// The same, or whether it has some attached: opening it is more than reading it.
     pub(crate) fn brings_skills(&self) -> bool {
-        let has_found = matches!(&self.content, Content::Discovered(found) if !found.skills.is_empty());
-        self.is_skill() || has_found || !self.skills.is_empty()
+        self.is_or_lists_skills() || !self.skills.is_empty()
     }
 
     /// The skill's name, where it is one and that is known.

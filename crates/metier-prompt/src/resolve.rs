@@ -141,14 +141,17 @@ impl<'a> Resolver<'a> {
 
     /// Whether a section is a skill that the agent finds in its home instead.
     pub(crate) fn is_native(&self, node: &'a Node) -> Result<bool, PromptError> {
-        if !self.rendering.installs_skills {
-            return Ok(false);
-        }
+        Ok(self.rendering.installs_skills && self.can_be_native(node)?)
+    }
+
+    /// The same, if only the agent had a home.
+    pub(crate) fn can_be_native(&self, node: &'a Node) -> Result<bool, PromptError> {
         Ok(match &node.content {
             Content::Reference(_) => true,
-            // Its tools have to be called through the session, and so it stays where the session is.
+            // Tools have to be called through the session, and skills below it be found there: so it stays where the session is.
             Content::Inline { .. } => {
-                node.tools.is_empty() && self.enabled_below(node)?.iter().all(|below| below.tools.is_empty())
+                let stays = |below: &&Node| !below.tools.is_empty() || below.is_or_lists_skills();
+                node.tools.is_empty() && !self.enabled_below(node)?.iter().any(stays)
             }
             _ => false,
         })

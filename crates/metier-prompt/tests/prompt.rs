@@ -8,6 +8,8 @@ mod common;
 mod disclosure_vectors;
 #[path = "prompt/override_vectors.rs"]
 mod override_vectors;
+#[path = "prompt/skills.rs"]
+mod skills;
 #[path = "prompt/tool_vectors.rs"]
 mod tool_vectors;
 #[path = "prompt/vectors.rs"]
