@@ -6,8 +6,12 @@
 mod common;
 #[path = "prompt/disclosure_vectors.rs"]
 mod disclosure_vectors;
+#[path = "prompt/forest.rs"]
+mod forest;
 #[path = "prompt/override_vectors.rs"]
 mod override_vectors;
+#[path = "prompt/properties.rs"]
+mod properties;
 #[path = "prompt/skills.rs"]
 mod skills;
 #[path = "prompt/tool_vectors.rs"]
