@@ -8,12 +8,16 @@ mod common;
 mod disclosure_vectors;
 #[path = "prompt/forest.rs"]
 mod forest;
+#[path = "prompt/messages.rs"]
+mod messages;
 #[path = "prompt/override_vectors.rs"]
 mod override_vectors;
 #[path = "prompt/properties.rs"]
 mod properties;
 #[path = "prompt/skills.rs"]
 mod skills;
+#[path = "prompt/snapshots.rs"]
+mod snapshots;
 #[path = "prompt/tool_vectors.rs"]
 mod tool_vectors;
 #[path = "prompt/vectors.rs"]
