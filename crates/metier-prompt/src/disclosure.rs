@@ -227,7 +227,7 @@ impl Rendering {
 
     fn seek<'a>(&'a self, walk: &Walk<'a>, key: &str) -> Result<Sought<'a>, DisclosureError> {
         let way = SectionPath::new(key).ok().and_then(|path| self.prompt.way_to(&path));
-        let shown = || key.chars().filter(|c| !c.is_control()).take(200).collect();
+        let shown = || key.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
         let way = way.ok_or_else(|| DisclosureError::Unknown(shown()))?;
         let mut hidden_by = Vec::new();
         let mut above = None;

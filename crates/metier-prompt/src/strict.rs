@@ -17,6 +17,10 @@ pub(crate) fn schema_to_read<T: JsonSchema>() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     RecursiveTransform(close).transform(&mut schema);
     RecursiveTransform(close_as_a_whole).transform(&mut schema);
+    // The tool has a name and a description of its own; those of the type are for programmers.
+    for noise in ["$schema", "title", "description"] {
+        schema.remove(noise);
+    }
     schema.to_value()
 }
 
