@@ -2,7 +2,8 @@
 
 use metier_prompt::{
     AgentSkillsSection, AnySection, DiscoveredSkill, EnabledSkills, Format, InlineSkill, MountSource, Prompt,
-    RenderedPrompt, Rendering, Section, SessionView, SkillMount, SkillRef, SkillsSection, Tool, Visibility,
+    RenderedPrompt, Rendering, Section, SectionPath, SessionView, SkillMount, SkillRef, SkillsSection, Tool,
+    Visibility,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,41 +12,43 @@ use crate::common::{Review, Shelf, one, open, opened, path, prompt, read, sessio
 
 /// A rendering with all that is in it.
 fn whole(rendered: &RenderedPrompt) -> String {
-    let mut out = format!("{}\n\n======== tools\n", rendered.text);
-    for tool in &rendered.tools {
-        let section = tool.section.as_ref().map_or("every prompt", |section| section.as_str());
-        out += &format!("{}, of {section}: {}\n", tool.tool.name(), tool.tool.description());
-    }
-    out += "======== skills\n";
-    for skill in &rendered.skills {
+    let tools = rendered.tools.iter().map(|tool| {
+        let section = tool.section.as_ref().map_or("every prompt", SectionPath::as_str);
+        format!("{}, of {section}: {}", tool.tool.name(), tool.tool.description())
+    });
+    let skills = rendered.skills.iter().map(|skill| {
         let source = match skill.mount.source() {
             MountSource::Path(path) => format!("{}", path.display()),
             MountSource::SkillMd(text) => format!("the text\n{}", indented(text)),
             other => format!("{other:?}"),
         };
         let place = skill.mount_path.as_deref().map(|place| format!(" in {place}")).unwrap_or_default();
-        out += &format!("{} ({:?}), of {}{place}, from {source}\n", skill.name, skill.kind, skill.section);
-    }
-    out += "======== sections\n";
-    for section in &rendered.sections {
-        out += &format!("{} {:?}, {} tokens", section.path, section.visibility, section.tokens);
-        if let Some(skill) = &section.skill {
-            out += &format!(", skill {skill}");
-        }
-        if section.shortened + section.omitted > 0 {
-            out += &format!(", {} shortened, {} left out", section.shortened, section.omitted);
-        }
-        out += "\n";
-    }
-    out += "======== warnings\n";
-    for warning in &rendered.warnings {
-        out += &format!("{} {}: {}\n", warning.code, warning.target, warning.message);
-    }
-    out
+        format!("{} ({:?}), of {}{place}, from {source}", skill.name, skill.kind, skill.section)
+    });
+    let sections = rendered.sections.iter().map(|section| {
+        let skill = section.skill.as_ref().map(|skill| format!(", skill {skill}")).unwrap_or_default();
+        let cut = match (section.shortened, section.omitted) {
+            (0, 0) => String::new(),
+            (shortened, omitted) => format!(", {shortened} shortened, {omitted} left out"),
+        };
+        format!("{} {:?}, {} tokens{skill}{cut}", section.path, section.visibility, section.tokens)
+    });
+    let warnings = rendered.warnings.iter();
+    let warnings =
+        warnings.map(|warning| format!("{} {}: {}", warning.code, warning.target, warning.message));
+    let mut lines = vec![format!("{}\n", rendered.text), "======== tools".to_owned()];
+    lines.extend(tools);
+    lines.push("======== skills".to_owned());
+    lines.extend(skills);
+    lines.push("======== sections".to_owned());
+    lines.extend(sections);
+    lines.push("======== warnings".to_owned());
+    lines.extend(warnings);
+    lines.join("\n")
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    | {line}\n")).collect::<String>().trim_end().to_owned()
+    text.lines().map(|line| format!("    | {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn plainly(prompt: &Prompt) -> String {
