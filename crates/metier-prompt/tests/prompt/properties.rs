@@ -200,6 +200,10 @@ proptest! {
                 apply(&mut at_once, expansion);
             }
             prop_assert_eq!(&in_order, &at_once);
+            let rendered = rendering.render(&in_order).unwrap();
+            let open_now = rendered.sections.iter().filter(|section| section.visibility == Visibility::Full);
+            let open_now: BTreeSet<_> = open_now.map(|section| section.path.as_str()).collect();
+            prop_assert!(keys.iter().all(|key| open_now.contains(key)), "what was opened is there");
         }
     }
 

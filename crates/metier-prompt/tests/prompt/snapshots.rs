@@ -184,7 +184,6 @@ struct Scope {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "only its schema is looked at")]
 enum Order {
     BestFirst,
     NewestFirst,
