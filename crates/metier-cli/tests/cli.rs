@@ -16,6 +16,8 @@ mod kill;
 mod new;
 #[path = "cli/policy.rs"]
 mod policy;
+#[path = "cli/prompt.rs"]
+mod prompt;
 #[path = "cli/reference.rs"]
 mod reference;
 #[path = "cli/sandbox.rs"]

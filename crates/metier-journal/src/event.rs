@@ -90,13 +90,32 @@ pub enum Event {
         /// The error's code.
         code: String,
     },
-    /// A section was switched from its summary to its full text.
+    /// The section of a skill was switched from its summary to its full text.
     #[serde(rename = "skill.expanded")]
     SkillExpanded {
+        /// The skill, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// The prompt, as `namespace/key`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
         /// Which.
         section: String,
         /// What the text costs.
         tokens: u64,
+    },
+    /// A tool of a prompt was called.
+    #[serde(rename = "tool.invoked")]
+    ToolInvoked(Box<ToolInvoked>),
+    /// A prompt was not rendered quite as it was asked for.
+    #[serde(rename = "prompt.warning")]
+    PromptWarning {
+        /// The prompt, as `namespace/key`.
+        prompt: String,
+        /// The section or the tool.
+        target: String,
+        /// The warning's code.
+        code: String,
     },
     /// A resource was handed out.
     #[serde(rename = "skill.resource_read")]
@@ -302,6 +321,58 @@ pub struct ScriptExecuted {
     /// What it complained of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<Content>,
+}
+
+/// A call of a tool that a prompt brought along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolInvoked {
+    /// The tool.
+    pub tool: String,
+    /// The call: what the agent calls it, else an id of its own.
+    pub call_id: String,
+    /// What it was called with.
+    pub arguments: Content,
+    /// What came of it.
+    pub outcome: ToolOutcome,
+    /// The code of the refusal or of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What the model was answered.
+    pub answer: Content,
+    /// What the tool wanted to have recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Content>,
+    /// The skills that were active.
+    pub skills: Vec<String>,
+    /// How long it took.
+    pub duration_us: u64,
+}
+
+/// What came of a call of a tool. Only where it is done has the session's state changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolOutcome {
+    /// It did what it was asked.
+    Done,
+    /// It did not, or stopped unexpectedly; the state was put back.
+    Failed,
+    /// It was never called: the arguments were not what it takes, or there is no such tool.
+    Refused,
+    /// It was never called: the policy or a section said no.
+    Denied,
+}
+
+impl ToolOutcome {
+    /// As it is recorded.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::Denied => "denied",
+        }
+    }
 }
 
 /// How a script's run ended.

@@ -28,7 +28,9 @@ mod verify;
 
 pub use checkpoint::{Checkpoint, Consistency, Inclusion};
 pub use error::JournalError;
-pub use event::{Answer, ByteRange, Event, ScriptExecuted, ScriptOutcome, Trigger, Variable};
+pub use event::{
+    Answer, ByteRange, Event, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, Trigger, Variable,
+};
 pub use journal::{Durability, Journal, Observer, Options, Receipt};
 pub use place::Place;
 pub use privacy::{Content, Privacy, is_secret};

@@ -196,8 +196,10 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool { name: "ToolSearch", kind: Kind::Plain, others: &[], fields: &[] },
 ];
 
-/// metier's own tools for skills, which no allowlist takes away.
+/// metier's own tools for skills and for sections of prompts, which no allowlist takes away.
 const OWN: &[&str] = &[
+    "open_sections",
+    "read_section",
     "list_skills",
     "load_skill",
     "read_skill_resource",

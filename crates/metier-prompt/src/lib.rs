@@ -27,7 +27,9 @@ mod template;
 mod tool;
 mod view;
 
-pub use catalogue::{Catalogue, Format, Listed, Rendered};
+pub use catalogue::{
+    Activation, Catalogue, Explained, Explanation, Fate, Format, Listed, LocationStyle, Rendered,
+};
 pub use disclosure::{DisclosureError, ExpandedSkill, ExpansionRequired, OpenSections, ReadSection};
 pub use error::{PromptError, RefReason};
 pub use mount::{MountSource, ReadSkill, RefProblem, RenderedSkill, SkillKind, SkillMount, SkillReader};

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use std::time::Duration;
+
 use metier_journal::Time;
+use metier_prompt::Allowance;
 use serde::{Deserialize, Serialize};
 
 /// The most that a session may use. What is not set has no limit; using exactly the limit is no breach.
@@ -85,7 +88,75 @@ impl Breach {
     }
 }
 
+/// What is wrong with a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BudgetError {
+    /// It limits nothing.
+    #[error("a budget needs at least one limit; leave it out for none")]
+    NoLimit,
+    /// Nothing could be done within it.
+    #[error("the limit of {0} tokens must be above 0")]
+    NoTokens(&'static str),
+    /// It would be over before anything is done.
+    #[error("the deadline {deadline} must be at least a second ahead of {now}")]
+    DeadlineTooNear {
+        /// Until when.
+        deadline: Time,
+        /// What time it is.
+        now: Time,
+    },
+}
+
+impl BudgetError {
+    /// A name that does not change.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoLimit => "budget-no-limit",
+            Self::NoTokens(_) => "budget-no-tokens",
+            Self::DeadlineTooNear { .. } => "budget-deadline-too-near",
+        }
+    }
+}
+
+/// How far ahead a deadline has to be, in microseconds.
+const SECOND: i64 = 1_000_000;
+
 impl Budget {
+    /// Whether a session can begin with it.
+    pub fn check_limits(&self, now: Time) -> Result<(), BudgetError> {
+        let tokens = [("input", self.input), ("output", self.output), ("all", self.total)];
+        if self.deadline.is_none() && tokens.iter().all(|(_, limit)| limit.is_none()) {
+            return Err(BudgetError::NoLimit);
+        }
+        if let Some((what, _)) = tokens.iter().find(|(_, limit)| *limit == Some(0)) {
+            return Err(BudgetError::NoTokens(what));
+        }
+        match self.deadline {
+            Some(deadline) if deadline.as_micros() < now.as_micros().saturating_add(SECOND) => {
+                Err(BudgetError::DeadlineTooNear { deadline, now })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Microseconds until the deadline; below zero once it is past.
+    pub fn remaining(&self, now: Time) -> Option<i64> {
+        self.deadline.map(|deadline| deadline.as_micros().saturating_sub(now.as_micros()))
+    }
+
+    /// What is left of it.
+    pub(crate) fn allowance(&self, used: Usage, now: Time) -> Allowance {
+        let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
+        let mut allowance = Allowance::default();
+        let micros = |left: i64| Duration::from_micros(u64::try_from(left).unwrap_or(0));
+        allowance.time = self.remaining(now).map(micros);
+        allowance.input = left(self.input, used.input);
+        allowance.output = left(self.output, used.output);
+        allowance.total = left(self.total, used.total());
+        allowance
+    }
+
     /// The first limit that was passed: time, input, output, total.
     pub fn check(&self, used: Usage, now: Time) -> Result<(), Breach> {
         if let Some(deadline) = self.deadline.filter(|deadline| now > *deadline) {
@@ -144,6 +215,18 @@ mod tests {
         let total = Budget { total: Some(14), ..Budget::default() };
         assert_eq!(total.check(used(10, 5), now).unwrap_err(), Breach::Total { limit: 14, used: 15 });
         assert_eq!(Budget::default().check(used(u64::MAX, 1), later), Ok(()));
+    }
+
+    #[test]
+    fn a_budget_limits_something_and_leaves_room_to_begin() {
+        let now = Time::from_micros(5_000_000);
+        let budget = |deadline, total| Budget { deadline, total, ..Budget::default() };
+        assert_eq!(budget(None, None).check_limits(now).unwrap_err().code(), "budget-no-limit");
+        assert_eq!(budget(None, Some(0)).check_limits(now).unwrap_err().code(), "budget-no-tokens");
+        let at = |micros| budget(Some(Time::from_micros(micros)), None);
+        assert_eq!(at(5_999_999).check_limits(now).unwrap_err().code(), "budget-deadline-too-near");
+        assert_eq!(at(6_000_000).check_limits(now), Ok(()));
+        assert_eq!(at(4_000_000).remaining(now), Some(-1_000_000));
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use metier_journal::JournalError;
 use metier_policy::{Decision, PolicyError};
+use metier_prompt::PromptError;
 use metier_sandbox::SandboxError;
 use metier_skill::SkillError;
 use metier_store::StoreError;
 
-use crate::budget::Breach;
+use crate::budget::{Breach, BudgetError};
 
 /// Why something was not done. Nothing was handed out or run.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +93,28 @@ pub enum SessionError {
     /// The budget is used up.
     #[error("{0}")]
     Budget(#[from] Breach),
+    /// The budget is none.
+    #[error("{0}")]
+    NoBudget(#[from] BudgetError),
+    /// The prompt cannot be rendered.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// A model opens sections, and never does anything else.
+    #[error(
+        "the model opened sections {most} times in a row and would go on; is there something that it does not find?"
+    )]
+    Expansions {
+        /// As often as it may.
+        most: usize,
+    },
+    /// Stored changes to a prompt cannot be read or kept.
+    #[error("{reason}: {}", path.display())]
+    Overrides {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The skill's files cannot be read.
     #[error(transparent)]
     Skill(#[from] SkillError),
@@ -192,6 +215,10 @@ impl SessionError {
             Self::Path { .. } => "resource-path",
             Self::Range { .. } => "resource-range",
             Self::Budget(breach) => breach.code(),
+            Self::NoBudget(error) => error.code(),
+            Self::Prompt(error) => error.code(),
+            Self::Expansions { .. } => "session-expansions",
+            Self::Overrides { .. } => "prompt-overrides",
             Self::Skill(error) => error.code(),
             Self::Policy(error) => error.code(),
             Self::Sandbox(error) => error.code(),

@@ -14,6 +14,7 @@ mod approvals;
 mod budget;
 mod bus;
 mod content;
+mod disclose;
 mod error;
 mod held;
 mod mutation;
@@ -28,8 +29,9 @@ mod tool_call;
 
 pub use activate::{Activation, approval_event};
 pub use approvals::{ApprovalStore, KeptApproval};
-pub use budget::{Breach, Budget, Usage};
+pub use budget::{Breach, Budget, BudgetError, Usage};
 pub use bus::{Emitted, Handled, HandlerFailure};
+pub use disclose::{EvaluateError, OverrideStore, SkillsOnDisk, ToolReply, Turn, discovered, scan_directory};
 pub use error::{PathProblem, SessionError};
 pub use held::Held;
 pub use mutation::{
@@ -41,4 +43,4 @@ pub use replay::{Divergence, Replayed, replay};
 pub use resource::{Part, Resource};
 pub use script::{FinishedScript, PreparedScript, ScriptCall, ScriptReport};
 pub use session::{Recording, Session, SessionOptions};
-pub use tool_call::{ToolContext, follow_links};
+pub use tool_call::follow_links;

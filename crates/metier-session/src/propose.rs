@@ -27,7 +27,7 @@ impl Session {
     pub fn propose(&mut self, proposal: Proposal) -> Result<MutationOutcome, SessionError> {
         let Proposal { request_id, intent, changes, preconditions, dry_run } = proposal;
         let actor = self.options.actor.clone().or_else(|| self.options.agent.clone()).unwrap_or_default();
-        let skills = self.tool_context().skills;
+        let skills = self.view().skills;
         let envelope = Envelope { request_id, actor, intent, skills, changes, preconditions, dry_run };
         let request_id = shortened(&envelope.request_id);
         let targets: Vec<&str> = envelope.changes.iter().map(|change| change.target.as_str()).collect();

@@ -355,7 +355,7 @@ impl Session {
     /// How long a script may take: what its limits and its caller say, and what is left of the session.
     fn time_left(&self, call: &ScriptCall) -> Duration {
         let wall = call.timeout.map_or(call.limits.wall, |timeout| timeout.min(call.limits.wall));
-        let Some(deadline) = self.options.budget.deadline else { return wall };
+        let Some(deadline) = self.options.budget.and_then(|budget| budget.deadline) else { return wall };
         let left = deadline.as_micros().saturating_sub(self.options.clock.now().as_micros());
         wall.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)).max(Duration::from_millis(1)))
     }

@@ -1,6 +1,6 @@
 //! One agent conversation: what it was given, what it has used, and how what happens is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use metier_catalog::{Catalog, Entry, Machine};
 use metier_journal::{Context, Event, Journal, Privacy, SkillStats, Source as Clock, Trigger};
 use metier_policy::{Approvals, Approver, Guard, Nobody, Places, Policy};
+use metier_prompt::SessionState;
 use metier_sandbox::{Executor, Local};
 use metier_skill::Rules;
 use metier_store::Store;
@@ -15,6 +16,7 @@ use metier_store::Store;
 use crate::approvals::ApprovalStore;
 use crate::budget::{Breach, Budget, Spent, Usage};
 use crate::bus::{Bus, Emitted, Handled, HandlerFailure};
+use crate::disclose::Calls;
 use crate::error::SessionError;
 use crate::held::Held;
 use crate::mutation::MutationGateway;
@@ -60,8 +62,8 @@ pub struct SessionOptions {
     pub machine: Option<Arc<dyn Machine + Send + Sync>>,
     /// Whether a skill that needs what this machine lacks is refused.
     pub require_compatible: bool,
-    /// What may be spent.
-    pub budget: Budget,
+    /// What may be spent; without it, anything.
+    pub budget: Option<Budget>,
     /// What runs the session, as `claude-code`.
     pub agent: Option<String>,
     /// Who acts: a person, an agent, a program.
@@ -94,7 +96,7 @@ impl SessionOptions {
             protected: Vec::new(),
             machine: None,
             require_compatible: false,
-            budget: Budget::default(),
+            budget: None,
             agent: None,
             actor: None,
             trigger: Trigger::Model,
@@ -116,6 +118,12 @@ pub struct Session {
     pub(crate) held: BTreeMap<String, Held>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
     pub(crate) spent: Spent,
+    /// What prompts depend on, and tools may change.
+    pub(crate) state: SessionState,
+    /// Calls that the agent has spoken of.
+    pub(crate) calls: Calls,
+    /// What was warned of already.
+    pub(crate) warned: BTreeSet<(String, String, &'static str)>,
     /// Answers that hold as long as the session.
     pub(crate) answers: Approvals,
     pub(crate) approver: Box<dyn Approver + Send>,
@@ -128,6 +136,9 @@ impl Session {
     /// Begins a session. Without an id it gets a new one.
     pub fn start(options: SessionOptions, id: Option<&str>) -> Result<Self, SessionError> {
         let id = id.map_or_else(|| options.clock.id().to_string(), str::to_owned);
+        if let Some(budget) = &options.budget {
+            budget.check_limits(options.clock.now())?;
+        }
         let mut session = Self::new(options, id);
         let agent = session.options.agent.clone();
         session.record(&Event::SessionStarted { agent })?;
@@ -143,6 +154,9 @@ impl Session {
             held: BTreeMap::new(),
             stats: BTreeMap::new(),
             spent: Spent::default(),
+            state: SessionState::default(),
+            calls: Calls::default(),
+            warned: BTreeSet::new(),
             answers: Approvals::default(),
             approver: Box::new(Nobody),
             bus: Bus::default(),
@@ -229,8 +243,8 @@ impl Session {
 
     /// Whether the session is within its budget.
     pub fn check_budget(&self) -> Result<(), Breach> {
-        let now = self.options.clock.now();
-        self.options.budget.check(self.spent.total(), now)
+        let Some(budget) = &self.options.budget else { return Ok(()) };
+        budget.check(self.spent.total(), self.options.clock.now())
     }
 
     /// What was used so far, of all evaluations together.

@@ -8,11 +8,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use metier_journal::{Event, SkillStats};
 use metier_policy::{Approval, Approvals, Nobody};
+use metier_prompt::SessionState;
 use metier_skill::{Digest, Manifest, Rules, SKILL_FILES, Tier};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Spent;
 use crate::bus::Bus;
+use crate::disclose::Calls;
 use crate::error::SessionError;
 use crate::held::{self, Held};
 use crate::session::{Session, SessionOptions};
@@ -31,6 +33,9 @@ struct State {
     stats: BTreeMap<String, SkillStats>,
     spent: Spent,
     answers: Vec<Approval>,
+    /// What prompts depend on; sessions that were saved before there were any have none.
+    #[serde(default)]
+    prompts: SessionState,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -61,6 +66,7 @@ impl Session {
             stats: self.stats.clone(),
             spent: self.spent.clone(),
             answers: self.answers.list().to_vec(),
+            prompts: self.state.clone(),
         };
         // Plain data with text for keys is always JSON.
         serde_json::to_string(&state).unwrap_or_default()
@@ -86,6 +92,7 @@ impl Session {
         }
         (session.stats, session.spent) = (state.stats, state.spent);
         session.answers = Approvals::new(state.answers);
+        session.state = state.prompts;
         Ok(session)
     }
 
@@ -101,6 +108,9 @@ impl Session {
             stats: self.stats.clone(),
             spent: self.spent.clone(),
             answers: self.answers.clone(),
+            state: self.state.clone(),
+            calls: Calls::default(),
+            warned: self.warned.clone(),
             approver: Box::new(Nobody),
             bus: Bus::default(),
             guard: None,

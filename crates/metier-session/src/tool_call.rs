@@ -1,31 +1,15 @@
 //! Whether a tool may be called while skills are active.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use metier_journal::Event;
 use metier_policy::{Call, Decision, Places};
-use metier_skill::Digest;
-use serde::Serialize;
+use metier_prompt::SessionView;
 
 use crate::error::SessionError;
-use crate::held::Held;
 use crate::session::{Session, shortened};
-
-/// What a tool is told of the skills on whose behalf it is called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ToolContext {
-    /// The session.
-    pub session: String,
-    /// The task, inside the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-    /// The active skills' ids with the digests of their trees.
-    pub skills: BTreeMap<String, Digest>,
-}
 
 impl Session {
     /// Decides about a call to a tool, by the rules of the skills that are active and by the policy. Links in its paths are
@@ -52,22 +36,13 @@ impl Session {
         &mut self,
         tool: &str,
         arguments: &serde_json::Value,
-        execute: impl FnOnce(&ToolContext) -> T,
+        execute: impl FnOnce(&SessionView) -> T,
     ) -> Result<T, SessionError> {
         let decision = self.check_tool_call(tool, arguments)?;
         if decision.is_allowed() {
-            return Ok(execute(&self.tool_context()));
+            return Ok(execute(&self.view()));
         }
         Err(SessionError::Denied { decision: Box::new(decision) })
-    }
-
-    /// What a tool is told of the skills on whose behalf it is called.
-    pub fn tool_context(&self) -> ToolContext {
-        ToolContext {
-            session: self.id().to_owned(),
-            task: self.context.task.clone(),
-            skills: self.active().map(|held: &Held| (held.id.clone(), held.tree_digest)).collect(),
-        }
     }
 
     pub(crate) fn record_decision(

@@ -12,6 +12,8 @@ mod operations;
 mod paths;
 #[path = "session/planted.rs"]
 mod planted;
+#[path = "session/prompts.rs"]
+mod prompts;
 #[path = "session/races.rs"]
 mod races;
 #[path = "session/replays.rs"]

@@ -13,3 +13,8 @@ pub use metier_sandbox as sandbox;
 pub use metier_session as session;
 pub use metier_skill as skill;
 pub use metier_store as store;
+
+/// The programs in the guide are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/prompt.md")]
+struct Guide;

@@ -1,17 +1,21 @@
 //! `metier prompt`: the catalogue that a model chooses skills from.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use metier_catalog::{Entry, Hit, State};
-use metier_prompt::{Catalogue, Format, Listed};
+use metier_prompt::{Activation, Catalogue, Format, Listed, LocationStyle};
 use metier_skill::SKILL_FILES;
 
 use crate::config::Flags;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::skills::Skills;
 use crate::table::counted;
+
+mod explain;
 
 /// Print the list of skills for a model's prompt
 #[derive(Debug, clap::Args)]
@@ -19,14 +23,17 @@ use crate::table::counted;
 Examples:
   metier prompt
   metier prompt --format markdown --budget 2000
-  metier prompt --budget 2000 --task 'fill in the tax form'   the skills that fit come first")]
+  metier prompt --budget 2000 --task 'fill in the tax form'   the skills that fit come first
+  metier prompt --budget 2000 --explain                       what each skill costs
+  metier prompt --location none --activation tool:load_skill --search tool:search_skills
+                                                              for an agent that has tools for it")]
 pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// How to write the list
-    #[arg(long, value_name = "FORMAT", default_value = "xml")]
-    format: FormatArg,
+    /// How to write the list; xml if not given
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatArg>,
 
     /// At most so many tokens: descriptions are shortened, then the least relevant skills left out
     #[arg(long, value_name = "TOKENS")]
@@ -36,8 +43,26 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
 
-    /// The same as `--format json`
-    #[arg(long, conflicts_with = "format")]
+    /// How to say where a skill is: the path of its SKILL.md (`relative`: from this directory on, where it is below
+    /// it), its directory, or not at all
+    #[arg(long, value_name = "HOW", default_value = "absolute")]
+    location: LocationArg,
+
+    /// What the model is told to do to use a skill: `read` what is at its location, call `tool:NAME` with its name, or
+    /// load it by its `name`. What fits `--location`, if not given
+    #[arg(long, value_name = "HOW", value_parser = activation)]
+    activation: Option<ActivationArg>,
+
+    /// What the model is told to find skills with that are left out: `command` (`metier search`), `tool:NAME` or `none`
+    #[arg(long, value_name = "HOW", default_value = "command", value_parser = search)]
+    search: SearchArg,
+
+    /// Print what each skill costs instead, and which are not there and why
+    #[arg(long)]
+    explain: bool,
+
+    /// The same as `--format json`; with `--explain`, print that as JSON
+    #[arg(long)]
     json: bool,
 }
 
@@ -58,42 +83,182 @@ impl From<FormatArg> for Format {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LocationArg {
+    Absolute,
+    Relative,
+    Directory,
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ActivationArg {
+    Read,
+    Tool(String),
+    Name,
+}
+
+fn activation(text: &str) -> Result<ActivationArg, String> {
+    match text {
+        "read" => Ok(ActivationArg::Read),
+        "name" => Ok(ActivationArg::Name),
+        _ => tool(text).map(ActivationArg::Tool).ok_or_else(|| "wants read, tool:NAME or name".to_owned()),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SearchArg {
+    Command,
+    Tool(String),
+    None,
+}
+
+fn search(text: &str) -> Result<SearchArg, String> {
+    match text {
+        "command" => Ok(SearchArg::Command),
+        "none" => Ok(SearchArg::None),
+        _ => tool(text).map(SearchArg::Tool).ok_or_else(|| "wants command, tool:NAME or none".to_owned()),
+    }
+}
+
+/// The name in `tool:NAME`. It will stand between backticks.
+fn tool(text: &str) -> Option<String> {
+    let name = text.strip_prefix("tool:")?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && c != '`');
+    is_name.then(|| name.to_owned())
+}
+
+impl Args {
+    /// The format of the list; `--json` is one only where the list itself is printed.
+    fn format(&self) -> Result<Format, UsageError> {
+        match self.format {
+            Some(_) if self.json && !self.explain => {
+                Err(UsageError("`--json` is the same as `--format json`: leave one of them out".to_owned()))
+            }
+            Some(format) => Ok(format.into()),
+            None if self.json && !self.explain => Ok(Format::Json),
+            None => Ok(Format::Xml),
+        }
+    }
+
+    fn location<'a>(&self, working: Option<&'a Path>) -> Result<LocationStyle<'a>, UsageError> {
+        match self.location {
+            LocationArg::Absolute => Ok(LocationStyle::Absolute),
+            LocationArg::Relative => working.map(LocationStyle::Relative).ok_or_else(|| {
+                UsageError(
+                    "`--location relative` needs the current directory, which is not there any more"
+                        .to_owned(),
+                )
+            }),
+            LocationArg::Directory => Ok(LocationStyle::Directory),
+            LocationArg::None => Ok(LocationStyle::Omit),
+        }
+    }
+
+    fn activation(&self, style: LocationStyle<'_>) -> Result<Activation<'_>, UsageError> {
+        match &self.activation {
+            Some(ActivationArg::Read) if style == LocationStyle::Omit => Err(UsageError(
+                "`--activation read` needs something to read: leave out `--location none`".to_owned(),
+            )),
+            Some(ActivationArg::Tool(name)) => Ok(Activation::Tool(name)),
+            Some(ActivationArg::Name) => Ok(Activation::ByName),
+            Some(ActivationArg::Read) | None => Ok(style.activation()),
+        }
+    }
+
+    fn search(&self) -> Option<Cow<'static, str>> {
+        match &self.search {
+            SearchArg::Command => Some("`metier search`".into()),
+            SearchArg::Tool(name) => Some(format!("the tool `{name}`").into()),
+            SearchArg::None => None,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let format = args.format()?;
     let skills = Skills::find(&args.catalog, output)?;
+    let style = args.location(skills.environment.working.as_deref())?;
+    let activation = args.activation(style)?;
     let entries = relevant(&skills, args.task.as_deref(), output)?;
-    let locations: Vec<Option<String>> = entries.iter().map(|entry| location(entry, &skills)).collect();
-    let listed: Vec<Listed<'_>> = entries
+    // What is to be read and cannot be is no use to a model.
+    let needs_file = style != LocationStyle::Omit;
+    let files: Vec<Option<PathBuf>> =
+        entries.iter().map(|entry| if needs_file { skill_md(entry, &skills) } else { None }).collect();
+    let (mut shown, mut homeless) = (Vec::new(), Vec::new());
+    let mut locations = Vec::new();
+    for (entry, file) in entries.into_iter().zip(&files) {
+        if needs_file && file.is_none() {
+            homeless.push(entry);
+            continue;
+        }
+        shown.push(entry);
+        locations.push(file.as_deref().and_then(|file| style.text(file)));
+    }
+    let listed: Vec<Listed<'_>> = shown
         .iter()
         .zip(&locations)
-        // What cannot be read is no use to a model.
-        .filter_map(|(entry, location)| {
+        .map(|(entry, location)| {
             let description = (entry.state == State::On).then(|| entry.description());
-            Some(Listed { name: entry.name(), description, location: Some(location.as_deref()?) })
+            Listed { name: entry.name(), description, location: location.as_deref() }
         })
         .collect();
-    let format = if args.json { Format::Json } else { args.format.into() };
-    let rendered = Catalogue::new(&listed).format(format).budget(args.budget).render();
+    let hint = args.search();
+    let catalogue = Catalogue::new(&listed)
+        .format(format)
+        .budget(args.budget)
+        .activation(Some(activation))
+        .search(hint.as_deref());
+    if args.explain {
+        let explanation = catalogue.explain();
+        let explained = explain::Explained::new(&explanation, &shown, &homeless, &skills);
+        if args.json || format == Format::Json {
+            output.json(&explained)?;
+        } else {
+            explained.print(output)?;
+        }
+        if explanation.tokens == 0 && !shown.is_empty() {
+            note_nothing(args.budget, output)?;
+        }
+    } else {
+        print(&catalogue, listed.len(), homeless.len(), args.budget, output)?;
+    }
+    skills.finish(output)?;
+    Ok(Exit::Done)
+}
+
+fn print(
+    catalogue: &Catalogue<'_>,
+    count: usize,
+    homeless: usize,
+    budget: Option<usize>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let rendered = catalogue.render();
     output.text(&rendered.text)?;
     for (count, what) in [
-        (listed.len() - rendered.omitted, "listed"),
+        (count - rendered.omitted, "listed"),
         (rendered.shortened, "with a shortened description"),
         (rendered.omitted, "left out for the budget"),
-        (entries.len() - listed.len(), "left out because there is nowhere to unpack them"),
+        (homeless, "left out because there is nowhere to unpack them"),
     ] {
         if count > 0 {
             output.note(format_args!("{} {what}", counted(count, "skill")))?;
         }
     }
-    match args.budget {
-        Some(budget) if rendered.text.is_empty() && rendered.omitted > 0 => {
-            output.note(format_args!(
-                "nothing fits into {budget} tokens; the list needs about a hundred to begin with"
-            ))?;
-        }
-        _ => output.note(format_args!("about {} tokens", rendered.tokens))?,
+    if rendered.text.is_empty() && rendered.omitted > 0 {
+        return note_nothing(budget, output);
     }
-    skills.finish(output)?;
-    Ok(Exit::Done)
+    output.note(format_args!("about {} tokens", rendered.tokens))?;
+    Ok(())
+}
+
+fn note_nothing(budget: Option<usize>, output: &mut Output) -> anyhow::Result<()> {
+    let budget = budget.unwrap_or_default();
+    output.note(format_args!(
+        "nothing fits into {budget} tokens; the list needs about a hundred to begin with"
+    ))?;
+    Ok(())
 }
 
 /// The skills that models are shown, the most relevant first: by the task, else by tier and name.
@@ -116,7 +281,7 @@ fn relevant<'a>(
 }
 
 /// Where a model finds `SKILL.md`.
-fn location(entry: &Entry, skills: &Skills) -> Option<String> {
+fn skill_md(entry: &Entry, skills: &Skills) -> Option<PathBuf> {
     let directory = match entry.builtin() {
         Some(builtin) => builtin.unpack(&skills.environment.cache_directory()?.join("builtin")).ok()?,
         None => entry.path().to_owned(),
@@ -126,5 +291,5 @@ fn location(entry: &Entry, skills: &Skills) -> Option<String> {
         None if directory.join(SKILL_FILES[1]).is_file() => SKILL_FILES[1],
         _ => SKILL_FILES[0],
     };
-    Some(directory.join(file).to_string_lossy().into_owned())
+    Some(directory.join(file))
 }

@@ -27,6 +27,7 @@ names! {
     AGENT = "gen_ai.agent.name";
     TOOL_NAME = "gen_ai.tool.name";
     TOOL_TYPE = "gen_ai.tool.type";
+    TOOL_CALL_ID = "gen_ai.tool.call.id";
     ERROR_TYPE = "error.type";
 
     // Of every record.
@@ -48,6 +49,7 @@ names! {
     BODY_DIGEST = "metier.body.digest";
     TOKENS = "metier.tokens";
     SECTION = "metier.section";
+    WARNING_CODE = "metier.warning.code";
     SKILLS_ADDED = "metier.skills.added";
     SKILLS_CHANGED = "metier.skills.changed";
     SKILLS_REMOVED = "metier.skills.removed";
@@ -70,6 +72,8 @@ names! {
 
     // Of decisions.
     TOOL_CALL_ARGUMENTS = "metier.tool_call.arguments.digest";
+    TOOL_CALL_ANSWER = "metier.tool_call.answer.digest";
+    TOOL_CALL_OUTCOME = "metier.tool_call.outcome";
     TOOL_CALL_DECISION = "metier.tool_call.decision";
     TOOL_CALL_CODE = "metier.tool_call.code";
     APPROVAL_ACCESS = "metier.approval.access";

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::attributes::{Attributes, cut};
 use super::names;
 use super::seen::{Seen, nanoseconds, outcome_word, script_error, trigger_word};
-use crate::event::{Event, ScriptExecuted, Trigger};
+use crate::event::{Event, ScriptExecuted, ToolInvoked, ToolOutcome, Trigger};
 
 /// A session that began here and has not ended.
 #[derive(Debug)]
@@ -149,6 +149,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
             Some(Shape { duration_us: *duration_us, ..shape })
         }
         Event::SkillScriptExecuted(script) => Some(script_run(script)),
+        Event::ToolInvoked(call) => Some(tool_call(call)),
         Event::SkillToolCallDecided { tool, arguments, decision, code, skills } => {
             let attributes = Attributes::default()
                 .text(names::TOOL_NAME, tool)
@@ -193,6 +194,25 @@ fn script_run(script: &ScriptExecuted) -> Shape {
     }
 }
 
+fn tool_call(call: &ToolInvoked) -> Shape {
+    let attributes = Attributes::default()
+        .text(names::OPERATION, names::EXECUTE_TOOL)
+        .text(names::TOOL_NAME, &call.tool)
+        .text(names::TOOL_TYPE, "function")
+        .text(names::TOOL_CALL_ID, &call.call_id)
+        .content(names::TOOL_CALL_ARGUMENTS, Some(&call.arguments))
+        .content(names::TOOL_CALL_ANSWER, Some(&call.answer))
+        .text(names::TOOL_CALL_OUTCOME, call.outcome.as_str())
+        .list(names::SKILLS_ACTIVE, &call.skills);
+    let is_error = matches!(call.outcome, ToolOutcome::Failed | ToolOutcome::Refused);
+    Shape {
+        name: format!("{} {}", names::EXECUTE_TOOL, call.tool),
+        duration_us: call.duration_us,
+        error: is_error.then(|| call.code.clone().unwrap_or_else(|| call.outcome.as_str().to_owned())),
+        attributes,
+    }
+}
+
 /// What is known of something that takes no time.
 fn point(event: &Event) -> Attributes {
     let attributes = Attributes::default();
@@ -205,8 +225,12 @@ fn point(event: &Event) -> Attributes {
             .text(names::APPROVAL_ANSWER, answer.as_str())
             .text(names::APPROVAL_LIFETIME, lifetime),
         Event::SkillDeactivated { name } => attributes.text(names::SKILL_NAME, name),
-        Event::SkillExpanded { section, tokens } => {
-            attributes.text(names::SECTION, section).count(names::TOKENS, *tokens)
+        Event::SkillExpanded { name, section, tokens, prompt: _ } => attributes
+            .optional_text(names::SKILL_NAME, name.as_deref())
+            .text(names::SECTION, section)
+            .count(names::TOKENS, *tokens),
+        Event::PromptWarning { target, code, prompt: _ } => {
+            attributes.text(names::SECTION, target).text(names::WARNING_CODE, code)
         }
         Event::SkillsChanged { added, changed, removed } => attributes
             .count(names::SKILLS_ADDED, added.len() as u64)

@@ -75,7 +75,9 @@ impl Totals {
                 let labels = [(names::SKILL_NAME, name.as_str()), (names::ERROR_TYPE, code)];
                 self.add(names::ACTIVATION_FAILURES, &labels, 1);
             }
-            Some(Event::SkillExpanded { tokens, .. }) => self.tokens("section", None, *tokens),
+            Some(Event::SkillExpanded { name, tokens, .. }) => {
+                self.tokens("section", name.as_deref(), *tokens);
+            }
             Some(Event::SkillResourceRead { name, tokens, .. }) => {
                 self.add(names::READS, &[(names::SKILL_NAME, name)], 1);
                 self.tokens("resource", Some(name), *tokens);

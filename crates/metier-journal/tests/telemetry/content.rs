@@ -45,6 +45,8 @@ fn a_session_is_a_trace() {
             "activate_skill pdf",
             "activate_skill pfd",
             "skill.expanded",
+            "execute_tool lint",
+            "prompt.warning",
             "read_resource pdf",
             "check_tool_call Bash",
             "skill.approval",

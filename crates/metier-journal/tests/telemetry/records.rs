@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use metier_journal::{
-    Answer, Event, Observer, Privacy, Row, ScriptExecuted, ScriptOutcome, Telemetry, Time, Trigger,
+    Answer, Event, Observer, Privacy, Row, ScriptExecuted, ScriptOutcome, Telemetry, Time, ToolInvoked,
+    ToolOutcome, Trigger,
 };
 use metier_skill::{Digest, Tier};
 use serde_json::json;
@@ -74,7 +75,28 @@ fn skill_events() -> Vec<Event> {
             duration_us: 1500,
         },
         Event::SkillActivationFailed { name: "pfd".to_owned(), trigger, code: "not-found".to_owned() },
-        Event::SkillExpanded { section: "tools".to_owned(), tokens: 70 },
+        Event::SkillExpanded {
+            name: Some(name.clone()),
+            prompt: Some("review/code".to_owned()),
+            section: "tools".to_owned(),
+            tokens: 70,
+        },
+        Event::ToolInvoked(Box::new(ToolInvoked {
+            tool: "lint".to_owned(),
+            call_id: "call-1".to_owned(),
+            arguments: privacy.content(own.as_bytes()),
+            outcome: ToolOutcome::Failed,
+            code: Some("tool-panicked".to_owned()),
+            answer: privacy.content(own.as_bytes()),
+            notes: vec![privacy.content(own.as_bytes())],
+            skills: vec![name.clone()],
+            duration_us: 40,
+        })),
+        Event::PromptWarning {
+            prompt: "review/code".to_owned(),
+            target: "skills".to_owned(),
+            code: "skills-not-installed".to_owned(),
+        },
         Event::SkillResourceRead {
             name: name.clone(),
             tree_digest,

@@ -212,7 +212,7 @@ fn a_handler_that_fails_or_panics_changes_nothing_else() {
 fn beyond_the_budget_nothing_is_done() {
     let ground = Ground::with_pdf();
     let mut options = ground.options(Tier::User);
-    options.budget = Budget { total: Some(100), ..Budget::default() };
+    options.budget = Some(Budget { total: Some(100), ..Budget::default() });
     let mut session = Session::start(options, None).unwrap();
     session.record_usage("e1", Usage { input: 60, output: 40 }).unwrap();
     assert!(session.activate("pdf", Trigger::Model).is_ok());

@@ -250,7 +250,7 @@ fn r7_tool_calls_carry_the_skills_and_are_blocked_by_their_rules() {
     let activation = session.activate("git", Trigger::Model).unwrap();
     session.set_task(Some("t2".to_owned()));
     let context = session.call_tool("mcp__github__list_issues", &json!({}), Clone::clone).unwrap();
-    assert_eq!((context.session.as_str(), context.task.as_deref()), ("s1", Some("t2")));
+    assert_eq!((context.id.as_str(), context.task.as_deref()), ("s1", Some("t2")));
     assert_eq!(context.skills["user/git"], activation.tree_digest);
     assert!(session.call_tool("mcp__jira__list", &json!({}), |_| ()).is_err());
     assert!(

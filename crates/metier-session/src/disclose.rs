@@ -1,0 +1,132 @@
+//! Prompts in a session: rendered for what it is now, their tools called, their sections opened.
+
+mod calls;
+mod on_disk;
+mod overrides;
+mod turn;
+
+use std::fmt;
+
+use metier_journal::Event;
+use metier_prompt::{ExpansionRequired, Prompt, RenderedPrompt, Rendering, SessionState, SessionView};
+
+pub(crate) use calls::Calls;
+pub use on_disk::{SkillsOnDisk, discovered, scan_directory};
+pub use overrides::OverrideStore;
+pub use turn::{ToolReply, Turn};
+
+use crate::error::SessionError;
+use crate::session::Session;
+
+/// How often in a row a model may open sections.
+const MOST_EXPANSIONS: usize = 10;
+
+/// Why a prompt was not evaluated.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum EvaluateError<E> {
+    /// The session could not go on.
+    Session(SessionError),
+    /// Whoever ran the model could not.
+    Turn(E),
+}
+
+impl<E: fmt::Display> fmt::Display for EvaluateError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(error) => error.fmt(f),
+            Self::Turn(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error> std::error::Error for EvaluateError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Session(error) => error.source(),
+            Self::Turn(error) => error.source(),
+        }
+    }
+}
+
+impl<E> From<SessionError> for EvaluateError<E> {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
+    }
+}
+
+impl Session {
+    /// What prompts and tools see of it.
+    pub fn view(&self) -> SessionView {
+        SessionView {
+            id: self.id().to_owned(),
+            task: self.context.task.clone(),
+            skills: self.active().map(|held| (held.id.clone(), held.tree_digest)).collect(),
+            state: self.state.clone(),
+        }
+    }
+
+    /// What prompts depend on, and tools may change: how much of sections is shown, and what is remembered.
+    pub const fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// The same, to be changed by the host.
+    pub const fn state_mut(&mut self) -> &mut SessionState {
+        &mut self.state
+    }
+
+    /// Renders a prompt for what the session is now. What a person should know is recorded, once.
+    pub fn render(&mut self, rendering: &Rendering) -> Result<RenderedPrompt, SessionError> {
+        let rendered = rendering.render(&self.view())?;
+        let prompt = name_of(rendering.prompt());
+        for warning in &rendered.warnings {
+            let seen = (prompt.clone(), warning.target.clone(), warning.code);
+            if self.warned.contains(&seen) {
+                continue;
+            }
+            let (target, code) = (warning.target.clone(), warning.code.to_owned());
+            self.record(&Event::PromptWarning { prompt: prompt.clone(), target, code })?;
+            self.warned.insert(seen);
+        }
+        Ok(rendered)
+    }
+
+    /// Has somebody run a model on a prompt, again for as long as it opens sections, within the same budget.
+    pub fn evaluate<T, E>(
+        &mut self,
+        rendering: &Rendering,
+        mut run: impl FnMut(&mut Turn<'_>) -> Result<T, E>,
+    ) -> Result<T, EvaluateError<E>> {
+        for _ in 0..=MOST_EXPANSIONS {
+            self.check_budget().map_err(SessionError::from)?;
+            let mut turn = Turn::new(self, rendering)?;
+            let answer = run(&mut turn).map_err(EvaluateError::Turn)?;
+            match turn.into_expansion() {
+                Some(expansion) => self.expand(rendering.prompt(), &expansion)?,
+                None => return Ok(answer),
+            }
+        }
+        Err(SessionError::Expansions { most: MOST_EXPANSIONS }.into())
+    }
+
+    /// From now on these sections are open.
+    pub fn expand(&mut self, prompt: &Prompt, expansion: &ExpansionRequired) -> Result<(), SessionError> {
+        for skill in &expansion.skills {
+            self.record(&Event::SkillExpanded {
+                name: Some(skill.name.clone()),
+                prompt: Some(name_of(prompt)),
+                section: skill.section.to_string(),
+                tokens: skill.tokens as u64,
+            })?;
+        }
+        for (path, visibility) in &expansion.overrides {
+            self.state.set_visibility(path.clone(), *visibility);
+        }
+        Ok(())
+    }
+}
+
+fn name_of(prompt: &Prompt) -> String {
+    format!("{}/{}", prompt.namespace(), prompt.key())
+}

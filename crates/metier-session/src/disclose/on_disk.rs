@@ -1,0 +1,90 @@
+//! Skills for prompts, from the disk: those that are referred to, and those that are found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, State};
+use metier_prompt::{DiscoveredSkill, ReadSkill, RefProblem, RefReason, SkillReader};
+use metier_skill::{Rules, SKILL_FILES, SkillError, Tier, is_skill_directory, validate_skill};
+
+/// Reads the skills that a prompt refers to from the disk.
+#[derive(Debug, Clone)]
+pub struct SkillsOnDisk {
+    base: PathBuf,
+    rules: Rules,
+}
+
+impl SkillsOnDisk {
+    /// Relative paths are below this directory.
+    pub fn new(base: impl Into<PathBuf>) -> Self {
+        Self { base: base.into(), rules: Rules::standard() }
+    }
+
+    /// Skills are held to these rules.
+    #[must_use]
+    pub fn rules(self, rules: Rules) -> Self {
+        Self { rules, ..self }
+    }
+}
+
+impl SkillReader for SkillsOnDisk {
+    fn read(&self, path: &Path) -> Result<ReadSkill, RefProblem> {
+        let given = self.base.join(path);
+        let is_skill_md = given.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
+        let given = if is_skill_md { given.parent().unwrap_or(&given).to_owned() } else { given };
+        let problem = |reason, details: Option<String>| RefProblem { path: given.clone(), reason, details };
+        // A link is what it leads to, also for the name that the skill must have.
+        let directory = fs::canonicalize(&given).map_err(|error| {
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            problem(RefReason::NotFound, (!is_missing).then(|| error.to_string()))
+        })?;
+        if !directory.is_dir() {
+            return Err(problem(RefReason::NotDirectory, None));
+        }
+        if !is_skill_directory(&directory) {
+            return Err(problem(RefReason::MissingSkillMd, None));
+        }
+        let invalid = |error: &SkillError| problem(RefReason::InvalidFrontmatter, Some(error.to_string()));
+        let reading = validate_skill(&directory, &self.rules).map_err(|error| invalid(&error))?;
+        let error = reading.diagnostics.iter().find(|found| found.is_error());
+        match (reading.skill, error) {
+            (Some(skill), None) => Ok(ReadSkill {
+                name: skill.id.as_str().to_owned(),
+                description: skill.description.clone(),
+                body: skill.body.to_string(),
+                directory,
+            }),
+            (_, error) => {
+                let details = error.map(|error| error.message.clone());
+                Err(problem(RefReason::InvalidFrontmatter, details))
+            }
+        }
+    }
+}
+
+/// The skills below one directory, as they are now, for an `AgentSkillsSection` over a directory.
+pub fn scan_directory(directory: &Path, tier: Tier, now: SystemTime) -> Catalog {
+    let root = Root::new(directory, tier, Scope::Project);
+    Scanner::new(CatalogOptions::new(vec![root])).scan(now)
+}
+
+/// The skills of a catalog that models are shown, by tier and name. Those inside of metier have no file to read, and are left out.
+pub fn discovered(catalog: &Catalog) -> Vec<DiscoveredSkill> {
+    let mut entries: Vec<_> =
+        catalog.skills().filter(|entry| entry.state.is_for_models() && entry.builtin().is_none()).collect();
+    entries.sort_by_key(|entry| entry.tier());
+    let discovered = entries.into_iter().map(|entry| {
+        let file = match entry.modified {
+            // Only what is not simply a `SKILL.md` has no time.
+            None if entry.path().join(SKILL_FILES[1]).is_file() => SKILL_FILES[1],
+            _ => SKILL_FILES[0],
+        };
+        DiscoveredSkill {
+            name: entry.name().to_owned(),
+            description: (entry.state == State::On).then(|| entry.description().to_owned()),
+            skill_md: entry.path().join(file),
+        }
+    });
+    discovered.collect()
+}

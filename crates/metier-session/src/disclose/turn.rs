@@ -1,0 +1,199 @@
+//! One turn of a model on a rendered prompt: the calls that it makes, and what comes of them.
+
+use metier_journal::{Event, ToolInvoked, ToolOutcome};
+use metier_prompt::{
+    ExpansionRequired, OpenSections, ReadSection, RenderedPrompt, RenderedTool, Rendering, ToolContext,
+    ToolError,
+};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::calls::bare;
+use crate::error::SessionError;
+use crate::session::{Session, shortened};
+
+/// A prompt as a model has it before it, and the session that it is part of.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    session: &'a mut Session,
+    rendering: &'a Rendering,
+    rendered: RenderedPrompt,
+    expansion: Option<ExpansionRequired>,
+}
+
+/// What a model is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolReply {
+    /// What it reads.
+    pub text: String,
+    /// The tool's value, for programs.
+    pub value: Option<Value>,
+    /// Whether the call came to nothing. The session's state is then as it was.
+    pub is_error: bool,
+    /// The call, as it is recorded.
+    pub call_id: String,
+}
+
+/// What came of a call.
+struct Done {
+    text: String,
+    value: Option<Value>,
+    outcome: ToolOutcome,
+    code: Option<&'static str>,
+    notes: Vec<String>,
+}
+
+impl Done {
+    fn well(text: String) -> Self {
+        Self { text, value: None, outcome: ToolOutcome::Done, code: None, notes: Vec::new() }
+    }
+
+    fn badly(outcome: ToolOutcome, code: &'static str, text: String) -> Self {
+        Self { text, value: None, outcome, code: Some(code), notes: Vec::new() }
+    }
+}
+
+impl<'a> Turn<'a> {
+    /// Begins a turn: the prompt is rendered for what the session is now.
+    pub fn new(session: &'a mut Session, rendering: &'a Rendering) -> Result<Self, SessionError> {
+        let rendered = session.render(rendering)?;
+        Ok(Self { session, rendering, rendered, expansion: None })
+    }
+
+    /// The prompt.
+    pub const fn prompt(&self) -> &RenderedPrompt {
+        &self.rendered
+    }
+
+    /// The session.
+    pub const fn session(&mut self) -> &mut Session {
+        self.session
+    }
+
+    /// The sections that the model wants to have open in the next turn.
+    pub const fn expansion(&self) -> Option<&ExpansionRequired> {
+        self.expansion.as_ref()
+    }
+
+    pub(super) fn into_expansion(self) -> Option<ExpansionRequired> {
+        self.expansion
+    }
+
+    /// Calls a tool of the prompt, if the skills that are active, the policy and the tool's sections allow it. What the tool changes
+    /// of the session's state stays only if it succeeds. `call_id` is what the agent calls this call, if that came along.
+    pub fn call(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        call_id: Option<&str>,
+    ) -> Result<ToolReply, SessionError> {
+        self.session.check_budget()?;
+        let start = self.session.options.clock.now();
+        let announced = self.session.calls.take(tool, arguments);
+        let call_id = call_id.map(str::to_owned).or(announced);
+        let call_id = call_id.unwrap_or_else(|| self.session.options.clock.id().to_string());
+        let before = self.session.state.clone();
+        let done = self.try_call(bare(tool), arguments, &call_id)?;
+        let privacy = &self.session.options.privacy;
+        let content = |text: &str| privacy.content(text.as_bytes());
+        let event = Event::ToolInvoked(Box::new(ToolInvoked {
+            tool: shortened(tool),
+            call_id: shortened(&call_id),
+            arguments: content(&arguments.to_string()),
+            outcome: done.outcome,
+            code: done.code.map(str::to_owned),
+            answer: content(&done.text),
+            notes: done.notes.iter().take(MOST_NOTES).map(|note| content(note)).collect(),
+            skills: self.session.active().map(|held| held.name.clone()).collect(),
+            duration_us: self.session.since(start),
+        }));
+        if let Err(error) = self.session.record(&event) {
+            self.session.state = before;
+            return Err(match error {
+                SessionError::Journal(source) => SessionError::Unrecorded { source },
+                other => other,
+            });
+        }
+        let is_error = done.outcome != ToolOutcome::Done;
+        Ok(ToolReply { text: done.text, value: done.value, is_error, call_id })
+    }
+
+    fn try_call(&mut self, name: &str, arguments: &Value, call_id: &str) -> Result<Done, SessionError> {
+        let Some(tool) = self.rendered.tool(name).cloned() else {
+            let text = format!("There is no tool `{}` now", shortened(name));
+            return Ok(Done::badly(ToolOutcome::Refused, "tool-unknown", text));
+        };
+        let decision = self.session.check_tool_call(name, arguments)?;
+        if !decision.is_allowed() {
+            return Ok(Done::badly(ToolOutcome::Denied, decision.code.as_str(), decision.reason));
+        }
+        if let Err(reason) = tool.check(arguments, &self.session.state) {
+            return Ok(Done::badly(ToolOutcome::Denied, "tool-denied", reason));
+        }
+        Ok(match (tool.is_disclosure(), name) {
+            (true, "open_sections") => self.open_sections(arguments),
+            (true, _) => self.read_section(arguments),
+            (false, _) => self.handle(&tool, arguments, call_id),
+        })
+    }
+
+    fn handle(&mut self, tool: &RenderedTool, arguments: &Value, call_id: &str) -> Done {
+        let view = self.session.view();
+        let now = self.session.options.clock.now();
+        let used = self.session.usage();
+        let budget = self.session.options.budget;
+        let mut context = ToolContext::new(&view.id, call_id, &view.skills, &mut self.session.state);
+        context.task = view.task.as_deref();
+        context.allowance = budget.map(|budget| budget.allowance(used, now)).unwrap_or_default();
+        let answer = tool.tool.call(arguments, &mut context);
+        let notes = context.notes;
+        match answer {
+            Ok(answer) => {
+                tool.tell(arguments, &answer, &mut self.session.state);
+                Done { value: answer.value, notes, ..Done::well(answer.text) }
+            }
+            Err(error) => {
+                let outcome = match error {
+                    ToolError::Arguments(_) | ToolError::NoHandler(_) => ToolOutcome::Refused,
+                    _ => ToolOutcome::Failed,
+                };
+                Done { notes, ..Done::badly(outcome, error.code(), error.to_string()) }
+            }
+        }
+    }
+
+    /// Opening is for the next turn; the first call of a turn counts.
+    fn open_sections(&mut self, arguments: &Value) -> Done {
+        let call = match OpenSections::deserialize(arguments) {
+            Ok(call) => call,
+            Err(error) => return refused(&ToolError::Arguments(error.to_string())),
+        };
+        match self.rendering.open_sections(&self.session.view(), &call) {
+            Ok(expansion) => {
+                let text = expansion.to_string();
+                self.expansion.get_or_insert(expansion);
+                Done::well(text)
+            }
+            Err(error) => Done::badly(ToolOutcome::Refused, error.code(), error.to_string()),
+        }
+    }
+
+    fn read_section(&self, arguments: &Value) -> Done {
+        let call = match ReadSection::deserialize(arguments) {
+            Ok(call) => call,
+            Err(error) => return refused(&ToolError::Arguments(error.to_string())),
+        };
+        match self.rendering.read_section(&self.session.view(), &call) {
+            Ok(text) => Done::well(text),
+            Err(error) => Done::badly(ToolOutcome::Refused, error.code(), error.to_string()),
+        }
+    }
+}
+
+/// The most notes of a tool that one record has room for.
+const MOST_NOTES: usize = 16;
+
+fn refused(error: &ToolError) -> Done {
+    Done::badly(ToolOutcome::Refused, error.code(), error.to_string())
+}

@@ -1,0 +1,299 @@
+//! Text from a skill inside text of another kind: nothing in it is markup there, and nothing in it is unseen.
+
+use std::borrow::Cow;
+
+/// Text inside an XML element, or in an attribute.
+///
+/// A parser gets back exactly the text. Markup is written as `&lt;` and the like; what a reader does not see
+/// ([`is_invisible`]) and what a parser would change is written as a reference, `&#x202E;`. What XML cannot have at all, most
+/// control characters and U+FFFE and U+FFFF, becomes text that shows it: `\u{1}`. Tabs and line breaks stay.
+///
+/// ```
+/// use metier_skill::escape_xml;
+///
+/// assert_eq!(escape_xml("a < b\r\n"), "a &lt; b&#xD;\n");
+/// assert_eq!(escape_xml("right\u{202e}left \u{1}"), "right&#x202E;left \\u{1}");
+/// ```
+pub fn escape_xml(text: &str) -> Cow<'_, str> {
+    Escape::XML.apply(text)
+}
+
+/// Whether a reader does not see a character, or sees others in its place: control characters but tabs and line feeds, what
+/// formats or turns text without being seen (the general category `Cf`, whatever Unicode calls ignorable, and letters that are
+/// blank), separators of lines and paragraphs, and what is not a character at all.
+///
+/// ```
+/// use metier_skill::is_invisible;
+///
+/// assert!(is_invisible('\u{202e}') && is_invisible('\u{200b}') && is_invisible('\u{e0041}') && is_invisible('\r'));
+/// assert!(!is_invisible('é') && !is_invisible(' ') && !is_invisible('\n'));
+/// ```
+pub const fn is_invisible(c: char) -> bool {
+    // Noncharacters end every plane.
+    (c as u32) & 0xfffe == 0xfffe
+        || matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}'
+            | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A way to write text inside other text.
+///
+/// ```
+/// use metier_skill::{Escape, Instead};
+///
+/// static SHOWN: Escape = Escape::new(b"*", |c| if c == '*' { Instead::Text("\\*") } else { Instead::shown(c) });
+/// assert_eq!(SHOWN.apply("2 * 3\u{7}"), "2 \\* 3\\u{7}");
+/// ```
+#[derive(Debug)]
+pub struct Escape {
+    /// The bytes at which a character begins that may need something else in its place.
+    looks: [bool; 256],
+    /// Whether [`is_quiet`] says all that there is to say.
+    is_quick: bool,
+    instead: fn(char) -> Instead,
+}
+
+/// What is written in the place of a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Instead {
+    /// The character itself.
+    Same,
+    /// This text.
+    Text(&'static str),
+    /// Its number in hexadecimal, between these.
+    Number(&'static str, &'static str),
+    /// Its numbers in UTF-16, each with four digits and `\u` before it.
+    Units,
+}
+
+impl Instead {
+    /// The form in which characters are made visible that cannot be written otherwise: `\u{202E}`.
+    pub const VISIBLE: Self = Self::Number("\\u{", "}");
+
+    /// The visible form of what would not be seen, and everything else as it is.
+    pub const fn shown(c: char) -> Self {
+        if is_invisible(c) { Self::VISIBLE } else { Self::Same }
+    }
+}
+
+/// So many bytes are looked at together.
+const STRIDE: usize = 32;
+
+impl Escape {
+    /// Inside XML, as [`escape_xml`] has it.
+    pub const XML: &'static Self = &Self::new(b"&<>\"'", in_xml);
+
+    /// A way to write text in which these ASCII characters, and every character that [`is_invisible`], may need something else
+    /// in its place. Tabs and line feeds are asked about as well.
+    pub const fn new(special: &[u8], instead: fn(char) -> Instead) -> Self {
+        let (mut looks, mut is_quick, mut at) = ([false; 256], true, 0);
+        while at < looks.len() {
+            // The second line: where in UTF-8 the characters begin that are invisible. A test knows them all.
+            looks[at] = at < 0x20
+                || matches!(at, 0x7f | 0xc2 | 0xcd | 0xd8 | 0xdb | 0xdc | 0xe0..=0xe3 | 0xef | 0xf0..);
+            at += 1;
+        }
+        at = 0;
+        while at < special.len() {
+            looks[special[at] as usize] = true;
+            is_quick = is_quick && !is_quiet(special[at]);
+            at += 1;
+        }
+        Self { looks, is_quick, instead }
+    }
+
+    /// The text as it is to be written, piece by piece. Nothing is allocated.
+    pub fn each(&self, text: &str, mut piece: impl FnMut(&str)) {
+        let (mut done, mut at) = (0, 0);
+        while let Some((found, c)) = self.next(text, at) {
+            at = found + c.len_utf8();
+            let instead = (self.instead)(c);
+            if instead == Instead::Same {
+                continue;
+            }
+            if done < found {
+                piece(&text[done..found]);
+            }
+            done = at;
+            match instead {
+                Instead::Same => {}
+                Instead::Text(text) => piece(text),
+                Instead::Number(before, after) => {
+                    piece(before);
+                    piece(digits(u32::from(c), 1, &mut [0; 8]));
+                    piece(after);
+                }
+                Instead::Units => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        piece("\\u");
+                        piece(digits(u32::from(*unit), 4, &mut [0; 8]));
+                    }
+                }
+            }
+        }
+        if done < text.len() {
+            piece(&text[done..]);
+        }
+    }
+
+    /// The text as it is to be written.
+    pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut whole = String::new();
+        let mut is_same = true;
+        self.each(text, |piece| {
+            // Where nothing is to be done, the text is its only piece.
+            if !std::ptr::eq(piece, text) {
+                is_same = false;
+                whole.push_str(piece);
+            }
+        });
+        if is_same { text.into() } else { whole.into() }
+    }
+
+    /// How many bytes that is.
+    pub fn length(&self, text: &str) -> usize {
+        let mut length = 0;
+        self.each(text, |piece| length += piece.len());
+        length
+    }
+
+    /// The next character from there on that may need something else in its place, and where it is.
+    fn next(&self, text: &str, from: usize) -> Option<(usize, char)> {
+        let bytes = text.as_bytes();
+        let mut at = from;
+        // Nearly all text is plain: many bytes at a time, without a branch for each, which the compiler makes vectors of.
+        while self.is_quick
+            && let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<STRIDE>)
+        {
+            if !are_quiet(chunk)
+                && let Some(found) = self.position(chunk)
+            {
+                return Some((at + found, text.get(at + found..)?.chars().next()?));
+            }
+            at += STRIDE;
+        }
+        let rest = bytes.get(at..)?;
+        // What is left is less than a stride; the last stride of the text has all of it, and begins earlier.
+        if self.is_quick && !rest.is_empty() && bytes.last_chunk::<STRIDE>().is_some_and(are_quiet) {
+            return None;
+        }
+        let found = at + self.position(rest)?;
+        Some((found, text.get(found..)?.chars().next()?))
+    }
+
+    fn position(&self, bytes: &[u8]) -> Option<usize> {
+        bytes.iter().position(|byte| self.looks[usize::from(*byte)])
+    }
+}
+
+fn are_quiet(chunk: &[u8; STRIDE]) -> bool {
+    chunk.iter().fold(0, |loud, byte| loud | u8::from(!is_quiet(*byte))) == 0
+}
+
+/// Bytes of plain text that no escape with `is_quick` looks at.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "branches would keep the compiler from making vectors of it"
+)]
+const fn is_quiet(byte: u8) -> bool {
+    (byte >= 0x20)
+        & (byte < 0x7f)
+        & (byte != b'"')
+        & (byte != b'&')
+        & (byte != b'\'')
+        & (byte != b'<')
+        & (byte != b'>')
+        & (byte != b'\\')
+}
+
+/// A number in at least so many hexadecimal digits.
+fn digits(number: u32, least: usize, buffer: &mut [u8; 8]) -> &str {
+    let (mut rest, mut at) = (number, buffer.len());
+    while at > 0 && (rest > 0 || buffer.len() - at < least) {
+        at -= 1;
+        buffer[at] = b"0123456789ABCDEF"[(rest % 16) as usize];
+        rest /= 16;
+    }
+    std::str::from_utf8(&buffer[at..]).unwrap_or_default()
+}
+
+const fn in_xml(c: char) -> Instead {
+    match c {
+        '&' => Instead::Text("&amp;"),
+        '<' => Instead::Text("&lt;"),
+        '>' => Instead::Text("&gt;"),
+        '"' => Instead::Text("&quot;"),
+        '\'' => Instead::Text("&apos;"),
+        '\t' | '\n' => Instead::Same,
+        '\r' => Instead::Number("&#x", ";"),
+        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => Instead::VISIBLE,
+        c if is_invisible(c) => Instead::Number("&#x", ";"),
+        _ => Instead::Same,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
+
+    use super::*;
+
+    #[test]
+    fn what_unicode_calls_control_or_format_is_invisible_and_looked_at() {
+        for c in '\0'..=char::MAX {
+            let is_format = matches!(
+                c.general_category(),
+                GeneralCategory::Control
+                    | GeneralCategory::Format
+                    | GeneralCategory::LineSeparator
+                    | GeneralCategory::ParagraphSeparator
+            );
+            let stays = matches!(c, '\t' | '\n');
+            assert!(!is_format || stays || is_invisible(c), "{:x}", u32::from(c));
+            let first = c.encode_utf8(&mut [0; 4]).as_bytes()[0];
+            assert!(!is_invisible(c) || Escape::XML.looks[usize::from(first)], "{:x}", u32::from(c));
+        }
+        for stays in
+            ['\t', '\n', ' ', '\u{a0}', '\u{3000}', 'ا', '日', '😀', '\u{301}', '\u{fffd}', '\u{fffc}']
+        {
+            assert!(!is_invisible(stays), "{stays:?}");
+        }
+    }
+
+    #[test]
+    fn plain_text_is_not_copied() {
+        for text in ["", "Use when.", "日本語\t\n", "longer than what is looked at together — and more of it"]
+        {
+            assert!(matches!(escape_xml(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+
+    /// What the escape does, one character at a time.
+    fn slowly(text: &str) -> String {
+        let write = |c: char| match in_xml(c) {
+            Instead::Same => c.to_string(),
+            Instead::Text(text) => text.to_owned(),
+            Instead::Number(before, after) => format!("{before}{:X}{after}", u32::from(c)),
+            // XML has no use for them.
+            Instead::Units => unreachable!("{c:?}"),
+        };
+        text.chars().map(write).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn many_bytes_at_a_time_are_as_one_at_a_time(
+            pieces in prop::collection::vec(prop_oneof!["[ -~]{0,70}", ".{0,8}", prop::char::any().prop_map(String::from)], 0..8),
+        ) {
+            let text = pieces.concat();
+            prop_assert_eq!(escape_xml(&text), slowly(&text));
+            prop_assert_eq!(Escape::XML.length(&text), escape_xml(&text).len());
+        }
+    }
+}
