@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PromptError;
-use crate::node::{Content, Node};
+use crate::node::Node;
 use crate::path::SectionPath;
 use crate::render::{Rendering, Walk};
 use crate::resolve::Unlocks;
@@ -140,8 +140,8 @@ pub(crate) fn tools(opens: bool, reads: bool) -> impl Iterator<Item = Tool> {
 
 /// The line that tells how to open a section.
 pub(crate) fn suffix(node: &Node, unlocks: &Unlocks, children: &[&str]) -> String {
-    let (tool, path) = (if unlocks.is_any() { OPEN } else { READ }, &node.path);
-    let line = if node.is_skill() && !matches!(node.content, Content::Discovered(_)) {
+    let (tool, path) = (if unlocks.has_more { OPEN } else { READ }, &node.path);
+    let line = if node.is_skill() {
         let tools = match unlocks.tools.as_slice() {
             [] => String::new(),
             tools => format!(" and access tools: {}", tools.join(", ")),
@@ -156,7 +156,7 @@ pub(crate) fn suffix(node: &Node, unlocks: &Unlocks, children: &[&str]) -> Strin
              subsections: {children}."
         )
     };
-    format!("\n\n---\n[{line}]")
+    format!("---\n[{line}]")
 }
 
 /// How a section is found by what it is called.
@@ -211,7 +211,7 @@ impl Rendering {
         if hidden_by.is_empty() {
             return Err(DisclosureError::NotSummarized(node.path.clone()));
         }
-        if walk.resolver.unlocks(node)?.is_any() {
+        if walk.resolver.unlocks(node)?.has_more {
             return Err(DisclosureError::MustBeOpened(node.path.clone()));
         }
         let text = self.text_of(session, node)?;
@@ -227,7 +227,7 @@ impl Rendering {
 
     fn seek<'a>(&'a self, walk: &Walk<'a>, key: &str) -> Result<Sought<'a>, DisclosureError> {
         let way = SectionPath::new(key).ok().and_then(|path| self.prompt.way_to(&path));
-        let shown = || key.chars().filter(|c| !c.is_control()).take(200).collect();
+        let shown = || key.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
         let way = way.ok_or_else(|| DisclosureError::Unknown(shown()))?;
         let mut hidden_by = Vec::new();
         let mut above = None;

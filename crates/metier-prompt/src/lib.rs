@@ -22,6 +22,7 @@ mod prompt;
 mod render;
 mod resolve;
 mod section;
+mod strict;
 mod template;
 mod tool;
 mod view;

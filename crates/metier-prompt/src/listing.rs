@@ -21,13 +21,19 @@ pub(crate) fn names(found: &Found) -> String {
     let mut text = String::from("Skills:");
     for (place, skill) in found.skills.iter().enumerate() {
         let rest = found.skills.len() - place;
+        // Names that are not mounted are whatever somebody has written down; they stay on this line.
+        let words: Vec<&str> = skill.name.split(|c: char| c.is_whitespace() || c.is_control()).collect();
+        let name = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         // Room for the words that say how many are missing.
-        if text.len() + skill.name.len() + 40 > most {
+        if text.len() + name.len() + 40 > most {
+            if place == 0 {
+                return format!("{rest} skills");
+            }
             let _ = write!(text, " and {rest} more");
             return text;
         }
         text.push(' ');
-        text.push_str(&skill.name);
+        text.push_str(&name);
         if rest > 1 {
             text.push(',');
         }

@@ -137,9 +137,19 @@ impl Node {
         all
     }
 
-    /// Whether it is a skill, or a list of them: opening it is more than reading it.
+    /// Whether it is a skill.
     pub(crate) fn is_skill(&self) -> bool {
-        matches!(self.content, Content::Inline { .. } | Content::Reference(_) | Content::Discovered(_))
+        matches!(self.content, Content::Inline { .. } | Content::Reference(_))
+    }
+
+    /// Whether it is a skill, or a list of them.
+    pub(crate) fn is_or_lists_skills(&self) -> bool {
+        self.is_skill() || matches!(&self.content, Content::Discovered(found) if !found.skills.is_empty())
+    }
+
+    /// The same, or whether it has some attached: opening it is more than reading it.
+    pub(crate) fn brings_skills(&self) -> bool {
+        self.is_or_lists_skills() || !self.skills.is_empty()
     }
 
     /// The skill's name, where it is one and that is known.

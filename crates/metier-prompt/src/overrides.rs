@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use metier_skill::Digest;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::PromptError;
 use crate::node::{Content, Node, check_names};
@@ -185,9 +185,12 @@ fn tool(prompt: &Prompt, name: &str, change: &ToolOverride) -> Result<Tool, Stri
     }
     for (parameter, description) in &change.parameters {
         let schema = tool.parameters.pointer_mut("/properties").and_then(|all| all.get_mut(parameter));
-        let schema = schema.and_then(Value::as_object_mut);
         let schema = schema.ok_or_else(|| format!("the tool has no parameter `{parameter}`"))?;
-        schema.insert("description".to_owned(), description.clone().into());
+        // What takes anything is `true`, and has no place for words.
+        if !schema.is_object() {
+            *schema = Value::Object(Map::new());
+        }
+        schema["description"] = description.clone().into();
     }
     Ok(tool)
 }

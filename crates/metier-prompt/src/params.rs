@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -37,7 +38,8 @@ impl ParamsType {
         if TypeId::of::<P>() == TypeId::of::<NoParams>() {
             return None;
         }
-        let schema = schemars::schema_for!(P);
+        // Templates get values as they are written, and those may have other names than values that are read.
+        let schema = SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<P>();
         let is_struct = schema.get("type").and_then(Value::as_str) == Some("object");
         let fields = schema.get("properties").and_then(Value::as_object);
         let fields = fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default();

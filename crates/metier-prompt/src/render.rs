@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
         let own = self.out.text.len();
         if visibility == Visibility::Full {
             let policies: Vec<_> = above.iter().chain(&node.policies).cloned().collect();
-            self.collect(node, &policies);
+            self.collect(node, &policies)?;
             for child in self.resolver.children(node)? {
                 self.node(child, None, &policies)?;
             }
@@ -292,33 +292,50 @@ impl<'a> Walk<'a> {
             _ => self.resolver.summary(node)?.into_owned(),
         };
         let unlocks = self.resolver.unlocks(node)?;
-        let keys: Vec<&str> = self.resolver.children(node)?.iter().map(|child| child.key.as_str()).collect();
-        let is_opened = unlocks.is_any();
+        let mut keys = Vec::new();
+        for child in self.resolver.children(node)? {
+            // What is installed is not below it once it is open.
+            if !self.resolver.is_native(child)? {
+                keys.push(child.key.as_str());
+            }
+        }
+        let is_opened = unlocks.has_more;
         self.has_to_open |= is_opened;
         self.has_to_read |= !is_opened;
-        Ok(text + &disclosure::suffix(node, &unlocks, &keys))
+        let line = disclosure::suffix(node, &unlocks, &keys);
+        Ok(if text.is_empty() { line } else { format!("{text}\n\n{line}") })
     }
 
     /// Takes a section's tools and skills along.
-    fn collect(&mut self, node: &Node, policies: &[Arc<dyn ToolPolicy>]) {
+    fn collect(&mut self, node: &'a Node, policies: &[Arc<dyn ToolPolicy>]) -> Result<(), PromptError> {
         for tool in &node.tools {
             let tool = self.resolver.tool(tool);
             let (section, policies) = (Some(node.path.clone()), policies.to_vec());
             self.out.tools.push(RenderedTool { tool, section, policies });
         }
         self.out.skills.extend(node.skills.iter().cloned());
-        if !node.skills.is_empty() && !self.resolver.rendering.installs_skills {
+        if let Content::Discovered(found) = &node.content
+            && found.is_mounted
+        {
+            self.out.skills.extend(found.skills.iter().map(|skill| skill.wanted.clone()));
+        }
+        if !self.resolver.rendering.installs_skills && self.has_to_install(node)? {
             self.warn_not_installed(node);
         }
-        match &node.content {
-            Content::Discovered(found) if found.is_mounted => {
-                self.out.skills.extend(found.skills.iter().map(|skill| skill.wanted.clone()));
-            }
-            Content::Skills if !node.children.is_empty() && !self.resolver.rendering.installs_skills => {
-                self.warn_not_installed(node);
-            }
-            _ => {}
+        Ok(())
+    }
+
+    /// Whether an agent with a home would find a skill of this section there.
+    fn has_to_install(&self, node: &'a Node) -> Result<bool, PromptError> {
+        if !node.skills.is_empty() {
+            return Ok(true);
         }
+        for child in self.resolver.children(node)? {
+            if self.resolver.can_be_native(child)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn warn_not_installed(&mut self, node: &Node) {
@@ -355,8 +372,8 @@ impl<'a> Walk<'a> {
         let name = node.skill_name().unwrap_or_default().into();
         let (section, mount) = (node.path.clone(), Arc::new(mount));
         self.out.skills.push(RenderedSkill { name, section, kind, mount, mount_path: None });
-        for below in self.resolver.enabled_below(node)? {
-            self.out.skills.extend(below.skills.iter().cloned());
+        for part in std::iter::once(node).chain(self.resolver.enabled_below(node)?) {
+            self.out.skills.extend(part.skills.iter().cloned());
         }
         Ok(())
     }
@@ -369,8 +386,13 @@ impl<'a> Walk<'a> {
         }
         out.push_str(&body);
         for child in self.resolver.children(node)? {
+            let begin = out.len();
             let _ = write!(out, "\n\n{} {}", "#".repeat(level + 1), child.title);
+            let end = out.len();
             self.instructions(child, level + 1, out)?;
+            if out.len() == end {
+                out.truncate(begin);
+            }
         }
         Ok(())
     }

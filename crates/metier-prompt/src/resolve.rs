@@ -30,14 +30,10 @@ pub(crate) struct Resolver<'a> {
 /// What opening a section brings beside its text.
 #[derive(Debug, Default)]
 pub(crate) struct Unlocks {
+    /// The tools that are there as soon as it is open.
     pub(crate) tools: Vec<String>,
-    pub(crate) has_skills: bool,
-}
-
-impl Unlocks {
-    pub(crate) fn is_any(&self) -> bool {
-        self.has_skills || !self.tools.is_empty()
-    }
+    /// Whether there are any tools or skills, in it or below it: opening it is more than reading it.
+    pub(crate) has_more: bool,
 }
 
 impl<'a> Resolver<'a> {
@@ -145,14 +141,17 @@ impl<'a> Resolver<'a> {
 
     /// Whether a section is a skill that the agent finds in its home instead.
     pub(crate) fn is_native(&self, node: &'a Node) -> Result<bool, PromptError> {
-        if !self.rendering.installs_skills {
-            return Ok(false);
-        }
+        Ok(self.rendering.installs_skills && self.can_be_native(node)?)
+    }
+
+    /// The same, if only the agent had a home.
+    pub(crate) fn can_be_native(&self, node: &'a Node) -> Result<bool, PromptError> {
         Ok(match &node.content {
             Content::Reference(_) => true,
-            // Its tools have to be called through the session, and so it stays where the session is.
+            // Tools have to be called through the session, and skills below it be found there: so it stays where the session is.
             Content::Inline { .. } => {
-                node.tools.is_empty() && self.enabled_below(node)?.iter().all(|below| below.tools.is_empty())
+                let stays = |below: &&Node| !below.tools.is_empty() || below.is_or_lists_skills();
+                node.tools.is_empty() && !self.enabled_below(node)?.iter().any(stays)
             }
             _ => false,
         })
@@ -161,12 +160,20 @@ impl<'a> Resolver<'a> {
     /// What opening a section would bring.
     pub(crate) fn unlocks(&self, node: &'a Node) -> Result<Unlocks, PromptError> {
         let mut unlocks = Unlocks::default();
-        let below = self.enabled_below(node)?;
-        for node in std::iter::once(node).chain(below) {
-            unlocks.tools.extend(node.tools.iter().map(|tool| tool.name().to_owned()));
-            unlocks.has_skills |= node.is_skill() || !node.skills.is_empty();
-        }
+        self.unlock(node, true, &mut unlocks)?;
         Ok(unlocks)
+    }
+
+    fn unlock(&self, node: &'a Node, is_shown: bool, unlocks: &mut Unlocks) -> Result<(), PromptError> {
+        let tools = node.tools.iter().map(|tool| tool.name().to_owned());
+        unlocks.tools.extend(tools.filter(|_| is_shown));
+        unlocks.has_more |= !node.tools.is_empty() || node.brings_skills();
+        for child in self.children(node)? {
+            // What cannot be told is an error once it is shown, and no reason not to show the summary.
+            let is_shown = is_shown && matches!(self.visibility(child), Ok(Visibility::Full));
+            self.unlock(child, is_shown, unlocks)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn body(&self, node: &'a Node) -> Result<Cow<'_, str>, PromptError> {

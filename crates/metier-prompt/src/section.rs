@@ -143,10 +143,16 @@ pub type SkillsSection = SectionBuilder<EnabledSkills, kind::Skills>;
 pub type AgentSkillsSection<P = NoParams> = SectionBuilder<P, kind::Discovered>;
 
 /// What sections of all kinds are written down with.
-#[derive(Clone)]
 pub struct SectionBuilder<P, K> {
     draft: Draft,
     types: PhantomData<fn(P, K)>,
+}
+
+// Not derived: that would ask for params that can be cloned, and there are none of them in here.
+impl<P, K> Clone for SectionBuilder<P, K> {
+    fn clone(&self) -> Self {
+        Self::of(self.draft.clone())
+    }
 }
 
 impl<P, K> fmt::Debug for SectionBuilder<P, K> {
@@ -377,7 +383,7 @@ impl SkillsSection {
     /// A skill that is somewhere else.
     #[must_use]
     pub fn reference(mut self, skill: SkillRef) -> Self {
-        let name = metier_skill::effective_name(&skill.path).unwrap_or_default();
+        let name = metier_skill::effective_name(&skill.path()).unwrap_or_default();
         let visibility = VisibilityRule::Always(Visibility::Summary);
         self.draft.children.push(Draft {
             visibility,

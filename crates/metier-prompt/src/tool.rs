@@ -9,11 +9,11 @@ use core::time::Duration;
 
 use metier_skill::Digest;
 use schemars::JsonSchema;
-use schemars::transform::{RecursiveTransform, Transform as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::strict;
 use crate::view::SessionState;
 
 /// What a handler is told of the session that it is called in.
@@ -202,13 +202,15 @@ impl Tool {
         R: ToolValue,
         H: Fn(P, &mut ToolContext<'_>) -> ToolResult<R> + Send + Sync + 'static,
     {
+        let declared = Self::declared::<P>(name, description);
+        let parameters = declared.parameters.clone();
         let handler: Handler = Arc::new(move |arguments, context| {
-            let answer = handler(parsed(arguments)?, context)
-                .map_err(|ToolFailure(words)| ToolError::Failed(words))?;
+            let arguments = parsed(arguments, &parameters).map_err(ToolError::Arguments)?;
+            let answer =
+                handler(arguments, context).map_err(|ToolFailure(words)| ToolError::Failed(words))?;
             Ok(text_of(&answer))
         });
-        let result = strict_schema::<R>();
-        Self { result, handler: Some(handler), ..Self::declared::<P>(name, description) }
+        Self { result: strict::schema_to_write::<R>(), handler: Some(handler), ..declared }
     }
 
     /// A tool that somebody else handles: it is listed, and cannot be called here.
@@ -216,7 +218,7 @@ impl Tool {
         Self {
             name: name.into(),
             description: description.into(),
-            parameters: strict_schema::<P>(),
+            parameters: strict::schema_to_read::<P>(),
             result: Value::Null,
             accepts_overrides: true,
             handler: None,
@@ -291,15 +293,10 @@ pub trait ToolPolicy: Send + Sync {
 }
 
 /// The arguments as the handler wants them; what it would not look at is an error, too.
-fn parsed<P: DeserializeOwned>(arguments: &Value) -> Result<P, ToolError> {
-    let mut unknown = Vec::new();
-    let parsed = serde_ignored::deserialize(arguments, |path| unknown.push(path.to_string()));
-    let parsed = parsed.map_err(|error: serde_json::Error| ToolError::Arguments(error.to_string()))?;
-    if unknown.is_empty() {
-        return Ok(parsed);
-    }
-    unknown.truncate(5);
-    Err(ToolError::Arguments(format!("it takes no `{}`", unknown.join("`, `"))))
+fn parsed<P: DeserializeOwned>(arguments: &Value, schema: &Value) -> Result<P, String> {
+    let parsed = P::deserialize(arguments).map_err(|error| error.to_string())?;
+    strict::check(schema, arguments)?;
+    Ok(parsed)
 }
 
 fn text_of<R: ToolValue>(answer: &ToolAnswer<R>) -> ToolText {
@@ -312,18 +309,6 @@ fn text_of<R: ToolValue>(answer: &ToolAnswer<R>) -> ToolText {
     }
     let value = answer.value.as_ref().and_then(|value| serde_json::to_value(value).ok());
     ToolText { text, value: value.filter(|value| !value.is_null()) }
-}
-
-/// A type's schema, in which unknown members are refused.
-fn strict_schema<T: JsonSchema>() -> Value {
-    let mut schema = schemars::schema_for!(T);
-    let close = |schema: &mut schemars::Schema| {
-        if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
-            schema.insert("additionalProperties".to_owned(), Value::Bool(false));
-        }
-    };
-    RecursiveTransform(close).transform(&mut schema);
-    schema.to_value()
 }
 
 /// What a panic said, where it said something.
