@@ -20,6 +20,9 @@ pub(crate) const TOOLS: [&str; 2] = [OPEN, READ];
 const OPEN: &str = "open_sections";
 const READ: &str = "read_section";
 
+/// The most characters of a reason that are kept; it is said again to the model.
+const REASON_MAX: usize = 500;
+
 /// What `open_sections` is called with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -93,6 +96,9 @@ pub enum DisclosureError {
     /// They all are.
     #[error("All requested sections are already expanded")]
     AllExpanded,
+    /// Whoever renders the prompt wants it so.
+    #[error("Section `{0}` is kept summarized here")]
+    Fixed(SectionPath),
     /// There is no more of it than is shown.
     #[error("Section `{0}` is not summarized")]
     NotSummarized(SectionPath),
@@ -113,6 +119,7 @@ impl DisclosureError {
             Self::Disabled(_) => "section-disabled",
             Self::Installed(_) => "section-installed",
             Self::AlreadyExpanded(_) | Self::AllExpanded => "section-expanded",
+            Self::Fixed(_) => "section-fixed",
             Self::NotSummarized(_) => "section-not-summarized",
             Self::MustBeOpened(_) => "section-must-be-opened",
             Self::Prompt(error) => error.code(),
@@ -183,6 +190,10 @@ impl Rendering {
             if hidden_by.is_empty() {
                 expanded.push(node.path.clone());
             }
+            // What the session says of it would change nothing, and the model would ask again and again.
+            if let Some(fixed) = hidden_by.iter().find(|node| self.explicit.contains_key(&node.path)) {
+                return Err(DisclosureError::Fixed(fixed.path.clone()));
+            }
             for node in hidden_by {
                 if overrides.insert(node.path.clone(), Visibility::Full).is_none()
                     && let Some(name) = node.skill_name()
@@ -200,7 +211,8 @@ impl Rendering {
                 _ => DisclosureError::AllExpanded,
             });
         }
-        let (reason, section_keys) = (call.reason.clone(), call.section_keys.clone());
+        let (reason, section_keys) =
+            (call.reason.chars().take(REASON_MAX).collect(), call.section_keys.clone());
         Ok(ExpansionRequired { overrides, reason, section_keys, skills })
     }
 

@@ -11,6 +11,7 @@
 
 mod catalogue;
 mod disclosure;
+mod discovered;
 mod error;
 mod listing;
 mod mount;
@@ -31,6 +32,7 @@ pub use catalogue::{
     Activation, Catalogue, Explained, Explanation, Fate, Format, Listed, LocationStyle, Rendered,
 };
 pub use disclosure::{DisclosureError, ExpandedSkill, ExpansionRequired, OpenSections, ReadSection};
+pub use discovered::DiscoveredSkill;
 pub use error::{PromptError, RefReason};
 pub use mount::{MountSource, ReadSkill, RefProblem, RenderedSkill, SkillKind, SkillMount, SkillReader};
 pub use overrides::{PromptDescriptor, PromptOverrides, SectionOverride, ToolOverride};
@@ -39,8 +41,8 @@ pub use path::{SectionKey, SectionPath};
 pub use prompt::{Prompt, PromptBuilder};
 pub use render::{RenderWarning, RenderedPrompt, RenderedSection, RenderedTool, Rendering};
 pub use section::{
-    AgentSkillsSection, AnySection, DiscoveredSkill, EnabledSkills, InlineSkill, Section, SectionBuilder,
-    SkillRef, SkillsSection, kind,
+    AgentSkillsSection, AnySection, EnabledSkills, InlineSkill, Section, SectionBuilder, SkillRef,
+    SkillsSection, kind,
 };
 pub use tool::{
     Allowance, Tool, ToolAnswer, ToolContext, ToolError, ToolFailure, ToolPolicy, ToolResult, ToolText,

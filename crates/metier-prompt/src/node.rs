@@ -7,11 +7,12 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use metier_skill::{Origin, Rules, Skill, SkillName, read};
 
 use crate::catalogue::Format;
+use crate::discovered::{Discovered, Ranking};
 use crate::error::PromptError;
 use crate::mount::{ReadSkill, RenderedSkill, SkillKind, SkillMount, SkillReader};
 use crate::params::{Binding, ParamsType};
 use crate::path::{SectionKey, SectionPath};
-use crate::section::{self, Draft, Predicate, Ranking, Role, SkillRef, VisibilityRule};
+use crate::section::{Draft, Predicate, Role, SkillRef, VisibilityRule};
 use crate::template::Template;
 use crate::tool::{Tool, ToolPolicy};
 use crate::view::Visibility;
@@ -340,7 +341,7 @@ pub(crate) fn skill_md(name: &str, description: &str, body: &str) -> Result<Stri
     }
 }
 
-fn found(discovered: &section::Discovered, path: &SectionPath) -> Result<Found, PromptError> {
+fn found(discovered: &Discovered, path: &SectionPath) -> Result<Found, PromptError> {
     let (allow, deny) = (globs(&discovered.allow, path)?, globs(&discovered.deny, path)?);
     let mount_path = match &discovered.mount_path {
         Some(mount) => Some(workspace_path(mount, path)?),

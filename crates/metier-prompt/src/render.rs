@@ -263,8 +263,10 @@ impl<'a> Walk<'a> {
     fn full(&mut self, node: &'a Node, place: usize) -> Result<String, PromptError> {
         let body = match &node.content {
             Content::Reference(reference) => {
-                let (_, body, _) = reference.get(self.resolver.reader(), &node.path)?;
-                return Ok(body.render(None).into_owned());
+                let (skill, body, _) = reference.get(self.resolver.reader(), &node.path)?;
+                // Its files are only there, and its instructions may speak of them.
+                let place = skill.directory.display();
+                return Ok(format!("The files of this skill are in `{place}`.\n\n{}", body.render(None)));
             }
             _ => self.resolver.body(node)?.into_owned(),
         };
@@ -339,14 +341,14 @@ impl<'a> Walk<'a> {
     }
 
     fn warn_not_installed(&mut self, node: &Node) {
-        self.out.warnings.push(RenderWarning {
-            code: "skills-not-installed",
-            target: node.path.to_string(),
-            message: format!(
-                "the skills of section `{}` are not installed, because the agent has no home of its own",
-                node.path
-            ),
-        });
+        let path = &node.path;
+        let message = if node.skills.is_empty() {
+            format!("no skills are installed here: those of section `{path}` stay in the text, as summaries")
+        } else {
+            format!("no skills are installed here: those attached to section `{path}` are not there")
+        };
+        let (code, target) = ("skills-not-installed", path.to_string());
+        self.out.warnings.push(RenderWarning { code, target, message });
     }
 
     /// A skill that the agent finds in its home, and that is not in the text.

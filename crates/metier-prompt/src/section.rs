@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::catalogue::Format;
+use crate::discovered::Discovered;
 use crate::mount::SkillMount;
 use crate::params::{Binding, Erased, NoParams, Params, ParamsType};
 use crate::tool::{Tool, ToolPolicy};
@@ -17,7 +17,6 @@ use crate::view::{SessionView, Visibility};
 
 pub(crate) type Predicate = Arc<dyn Fn(&Erased, &SessionView) -> Result<bool, String> + Send + Sync>;
 type Choice = Arc<dyn Fn(&Erased, &SessionView) -> Visibility + Send + Sync>;
-type Rank = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
 /// How much of a section is shown where nobody else says.
 #[derive(Clone)]
@@ -60,41 +59,6 @@ pub(crate) enum Role {
     Reference(SkillRef),
     /// The list of skills that were found.
     Discovered,
-}
-
-/// Skills that were found, and how they are listed.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Discovered {
-    pub(crate) skills: Vec<DiscoveredSkill>,
-    pub(crate) allow: Vec<String>,
-    pub(crate) deny: Vec<String>,
-    pub(crate) mount_path: Option<String>,
-    pub(crate) format: Format,
-    pub(crate) budget: Option<usize>,
-    pub(crate) activation_tool: Option<String>,
-    pub(crate) search: Option<String>,
-    pub(crate) ranking: Option<Ranking>,
-}
-
-/// The names of the skills that fit a task, the best first.
-#[derive(Clone)]
-pub(crate) struct Ranking(pub(crate) Rank);
-
-impl fmt::Debug for Ranking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Ranking")
-    }
-}
-
-/// A skill that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiscoveredSkill {
-    /// Its name.
-    pub name: String,
-    /// What it does and when to use it; `None` where only the name is to be shown.
-    pub description: Option<String>,
-    /// Its `SKILL.md`.
-    pub skill_md: PathBuf,
 }
 
 /// Marks what a [`SectionBuilder`] makes.
@@ -144,7 +108,7 @@ pub type AgentSkillsSection<P = NoParams> = SectionBuilder<P, kind::Discovered>;
 
 /// What sections of all kinds are written down with.
 pub struct SectionBuilder<P, K> {
-    draft: Draft,
+    pub(crate) draft: Draft,
     types: PhantomData<fn(P, K)>,
 }
 
@@ -177,7 +141,7 @@ impl<P, K> From<SectionBuilder<P, K>> for AnySection {
 }
 
 impl Draft {
-    fn new(key: &str, title: &str, role: Role) -> Self {
+    pub(crate) fn new(key: &str, title: &str, role: Role) -> Self {
         Self {
             key: key.to_owned(),
             title: title.to_owned(),
@@ -214,7 +178,7 @@ impl<K> SectionBuilder<NoParams, K> {
 }
 
 impl<P, K> SectionBuilder<P, K> {
-    fn of(draft: Draft) -> Self {
+    pub(crate) fn of(draft: Draft) -> Self {
         Self { draft, types: PhantomData }
     }
 
@@ -438,74 +402,5 @@ impl SkillRef {
 impl fmt::Debug for SkillRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SkillRef").field("path", &self.path()).finish_non_exhaustive()
-    }
-}
-
-impl AgentSkillsSection {
-    /// These skills, the most important first. Its key is `agent-skills`, unless it gets another.
-    pub fn new(skills: impl IntoIterator<Item = DiscoveredSkill>) -> Self {
-        let discovered = Discovered { skills: skills.into_iter().collect(), ..Discovered::default() };
-        let draft = Draft::new("agent-skills", "Agent Skills", Role::Discovered);
-        Self::of(Draft { accepts_overrides: false, discovered, ..draft })
-    }
-}
-
-impl<P> AgentSkillsSection<P> {
-    /// Only skills whose names match one of these patterns: `pdf-*`.
-    #[must_use]
-    pub fn allow<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
-        self.draft.discovered.allow.extend(patterns.into_iter().map(Into::into));
-        self
-    }
-
-    /// No skills whose names match one of these patterns, whatever else allows them.
-    #[must_use]
-    pub fn deny<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
-        self.draft.discovered.deny.extend(patterns.into_iter().map(Into::into));
-        self
-    }
-
-    /// Where in the workspace the skills are mounted. They are listed there, and wanted there by what is rendered. Without it they
-    /// are listed where they are.
-    #[must_use]
-    pub fn mount_path(mut self, path: &str) -> Self {
-        self.draft.discovered.mount_path = Some(path.to_owned());
-        self
-    }
-
-    /// How the list is written.
-    #[must_use]
-    pub fn format(mut self, format: Format) -> Self {
-        self.draft.discovered.format = format;
-        self
-    }
-
-    /// The most tokens that the list may cost. Descriptions are shortened first, then skills left out; the text says so.
-    #[must_use]
-    pub fn budget(mut self, tokens: usize) -> Self {
-        self.draft.discovered.budget = Some(tokens);
-        self
-    }
-
-    /// The tool that loads a skill by its name, where the agent does not read files. No locations are shown then.
-    #[must_use]
-    pub fn activation_tool(mut self, tool: &str) -> Self {
-        self.draft.discovered.activation_tool = Some(tool.to_owned());
-        self
-    }
-
-    /// What the model finds skills with that were left out: words after "find them with", as "the tool `search_skills`".
-    #[must_use]
-    pub fn search(mut self, words: &str) -> Self {
-        self.draft.discovered.search = Some(words.to_owned());
-        self
-    }
-
-    /// Which skills fit the session's task, by name, the best first. It is asked where there is a budget and a task; without it the
-    /// order is the one that the skills were given in.
-    #[must_use]
-    pub fn ranked_by(mut self, rank: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) -> Self {
-        self.draft.discovered.ranking = Some(Ranking(Arc::new(rank)));
-        self
     }
 }

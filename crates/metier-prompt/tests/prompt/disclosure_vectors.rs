@@ -34,6 +34,8 @@ fn d02_what_is_said_for_this_rendering_wins_then_the_session_then_the_section() 
     assert_eq!(seen(&explicit, &session_shows("a", Summary)), Full);
     let explicit = rendering.visibility(path("a"), Summary);
     assert_eq!(seen(&explicit, &session_shows("a", Full)), Summary);
+    let error = explicit.open_sections(&session(), &open(&["a"])).unwrap_err();
+    assert_eq!(error, DisclosureError::Fixed(path("a")), "the session cannot change it");
 }
 
 #[test]

@@ -144,7 +144,13 @@ fn a_skill_that_is_opened_brings_text_tools_and_children() {
     session.state.set_visibility(path("skills.pdf"), Visibility::Full);
     let rendered = prompt.render(&session).unwrap();
     assert!(rendered.text.contains("### 1.4. deep (skills.deep)\n\nHow to deep.\n\n#### 1.4.1. below"));
-    assert!(rendered.text.contains("(skills.pdf)\n\nRead the $5 form."), "{}", rendered.text);
+    assert!(
+        rendered
+            .text
+            .contains("(skills.pdf)\n\nThe files of this skill are in `skills/pdf`.\n\nRead the $5 form."),
+        "{}",
+        rendered.text
+    );
     assert_eq!(tool_names(&rendered), ["dig", "open_sections"]);
 }
 
