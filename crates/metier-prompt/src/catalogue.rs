@@ -151,9 +151,14 @@ impl<'a> Catalogue<'a> {
             Format::Json => {
                 let notice =
                     notice.map(|notice| format!(",\"omitted\":{omitted},\"notice\":{}", json(&notice)));
-                let introduction = json(&introduction.trim().replace('\n', " "));
+                // Without skills there is nothing to explain.
+                let introduction = if self.skills.is_empty() {
+                    String::new()
+                } else {
+                    format!("\"instructions\":{},", json(&introduction.trim().replace('\n', " ")))
+                };
                 (
-                    format!("{{\"instructions\":{introduction},\"available_skills\":[\n"),
+                    format!("{{{introduction}\"available_skills\":[\n"),
                     format!("]{}}}\n", notice.unwrap_or_default()),
                 )
             }

@@ -97,7 +97,8 @@ impl<P> AgentSkillsSection<P> {
         self
     }
 
-    /// What the model finds skills with that were left out: words after "find them with", as "the tool `search_skills`".
+    /// What the model finds skills with that were left out: words after "find them with", as "the tool `search_skills`". Without it
+    /// the text only says how many they are.
     #[must_use]
     pub fn search(mut self, words: &str) -> Self {
         self.draft.discovered.search = Some(words.to_owned());

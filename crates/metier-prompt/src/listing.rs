@@ -10,9 +10,8 @@ pub(crate) fn full(found: &Found, task: Option<&str>) -> Rendered {
     let listed: Vec<Listed<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
     let activation = found.activation_tool.as_deref().map(Activation::Tool);
     let list = Catalogue::new(&listed).format(found.format).budget(found.budget).activation(activation);
-    // Without words of its own, those that the list has.
-    let list = found.search.as_deref().map_or(list, |words| list.search(Some(words)));
-    list.render()
+    // Only the host knows what this agent can search with.
+    list.search(found.search.as_deref()).render()
 }
 
 /// Only the names, within the budget.

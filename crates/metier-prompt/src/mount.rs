@@ -66,6 +66,11 @@ impl SkillMount {
         self.is_enabled
     }
 
+    /// The name that it was given, if any.
+    pub fn explicit_name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// What it is mounted as: the name that it was given, else that of its directory or file.
     pub fn effective_name(&self) -> Option<String> {
         match (&self.name, &self.source) {

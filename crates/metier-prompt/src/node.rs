@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use metier_skill::{Origin, Rules, Skill, SkillName, read};
+use metier_skill::{Digest, Origin, Rules, Skill, SkillName, read};
 
 use crate::catalogue::Format;
 use crate::discovered::{Discovered, Ranking};
@@ -136,6 +136,14 @@ impl Node {
         let mut all = vec![self];
         all.extend(self.children.iter().flat_map(Self::all));
         all
+    }
+
+    /// What overrides of it are bound to: the template of its body, and that of its summary after a zero byte.
+    pub(crate) fn digest(&self) -> Digest {
+        match &self.summary {
+            None => Digest::of(self.body.text().as_bytes()),
+            Some(summary) => Digest::of(format!("{}\0{}", self.body.text(), summary.text()).as_bytes()),
+        }
     }
 
     /// Whether it is a skill.

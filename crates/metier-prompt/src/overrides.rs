@@ -23,7 +23,7 @@ pub struct PromptDescriptor {
     pub namespace: String,
     /// Its name.
     pub key: String,
-    /// Each section with the digest of its template.
+    /// Each section with the digest of its template; where it has a summary, that is part of it.
     pub sections: BTreeMap<SectionPath, Digest>,
     /// Each tool with the digest of what it says, takes and gives.
     pub tools: BTreeMap<String, Digest>,
@@ -56,6 +56,31 @@ pub struct SectionOverride {
     pub visibility: Option<Visibility>,
 }
 
+impl SectionOverride {
+    /// No changes yet to a section, as its digest in [`Prompt::descriptor`] says that it is.
+    pub const fn new(expected: Digest) -> Self {
+        Self { expected, body: None, summary: None, visibility: None }
+    }
+
+    /// Another body.
+    #[must_use]
+    pub fn body(self, template: impl Into<String>) -> Self {
+        Self { body: Some(template.into()), ..self }
+    }
+
+    /// Another summary.
+    #[must_use]
+    pub fn summary(self, template: impl Into<String>) -> Self {
+        Self { summary: Some(template.into()), ..self }
+    }
+
+    /// How much is shown.
+    #[must_use]
+    pub fn visibility(self, visibility: Visibility) -> Self {
+        Self { visibility: Some(visibility), ..self }
+    }
+}
+
 /// Changes to how a tool is described. What it takes and does stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +104,7 @@ impl Prompt {
         PromptDescriptor {
             namespace: self.namespace().to_owned(),
             key: self.key().to_owned(),
-            sections: open().map(|node| (node.path.clone(), node.body.digest())).collect(),
+            sections: open().map(|node| (node.path.clone(), node.digest())).collect(),
             tools: tools.map(|tool| (tool.name().to_owned(), tool.contract())).collect(),
         }
     }
@@ -143,7 +168,7 @@ fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Res
     if !node.accepts_overrides {
         return Err("the section accepts no overrides".to_owned());
     }
-    if node.body.digest() != change.expected {
+    if node.digest() != change.expected {
         return Err("the section has changed since the override was made".to_owned());
     }
     let template = |part, text: &Option<String>| -> Result<Option<Template>, String> {

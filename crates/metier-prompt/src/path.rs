@@ -1,6 +1,7 @@
 //! What sections are called: a key among siblings, a path from the top.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -85,6 +86,14 @@ impl SectionPath {
     /// Its keys, from the top.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.split('.')
+    }
+}
+
+impl FromStr for SectionPath {
+    type Err = PromptError;
+
+    fn from_str(text: &str) -> Result<Self, PromptError> {
+        Self::new(text)
     }
 }
 

@@ -274,6 +274,12 @@ impl<'a> Walk<'a> {
         let listed = listing::full(found, self.resolver.session.task.as_deref());
         let section = &mut self.out.sections[place];
         (section.shortened, section.omitted) = (listed.shortened, listed.omitted);
+        if listed.omitted > 0 && listed.omitted == found.skills.len() {
+            let (code, target) = ("skills-left-out", node.path.to_string());
+            let message =
+                format!("none of the {} skills of section `{target}` fits its budget", listed.omitted);
+            self.out.warnings.push(RenderWarning { code, target, message });
+        }
         let list = listed.text.trim_end();
         Ok(match (body.is_empty(), list.is_empty()) {
             // Without skills there is nothing to explain.

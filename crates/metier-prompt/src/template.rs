@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use metier_skill::Digest;
 use serde_json::{Map, Value};
 
 /// A text that was dedented and trimmed, taken apart at its placeholders.
@@ -115,9 +114,9 @@ impl Template {
         self.parts.is_empty()
     }
 
-    /// What overrides are bound to.
-    pub(crate) fn digest(&self) -> Digest {
-        Digest::of(self.text.as_bytes())
+    /// Dedented and trimmed, with its placeholders.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 }
 

@@ -65,8 +65,11 @@ pub struct Allowance {
 
 /// What a tool gives back, beside its message.
 pub trait ToolValue: Serialize + JsonSchema {
-    /// As a model reads it; where that is empty, it reads the message.
-    fn render(&self) -> String;
+    /// As a model reads it: JSON, unless a type knows better. Where it is empty, the model reads the message.
+    fn render(&self) -> String {
+        // What cannot be written has nothing to say.
+        serde_json::to_string(self).unwrap_or_default()
+    }
 }
 
 impl ToolValue for () {
@@ -110,9 +113,15 @@ impl<R> ToolAnswer<R> {
 }
 
 /// Why a handler did not do what it was asked, in words for the model.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFailure(pub String);
+
+/// Handlers can use `?` on any error. (So this is none itself.)
+impl<E: std::error::Error> From<E> for ToolFailure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
 
 impl ToolFailure {
     /// The words.

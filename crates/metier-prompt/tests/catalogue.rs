@@ -385,3 +385,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_list_of_nothing_in_json_is_a_list_of_nothing() {
+    for budget in [None, Some(0), Some(10)] {
+        let text = Catalogue::new(&[]).format(Format::Json).budget(budget).render().text;
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value, serde_json::json!({ "available_skills": [] }));
+    }
+}

@@ -5,8 +5,6 @@ mod on_disk;
 mod overrides;
 mod turn;
 
-use std::fmt;
-
 use metier_journal::Event;
 use metier_prompt::{ExpansionRequired, Prompt, RenderedPrompt, Rendering, SessionState, SessionView};
 
@@ -20,40 +18,6 @@ use crate::session::Session;
 
 /// How often in a row a model may open sections.
 const MOST_EXPANSIONS: usize = 10;
-
-/// Why a prompt was not evaluated.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum EvaluateError<E> {
-    /// The session could not go on.
-    Session(SessionError),
-    /// Whoever ran the model could not.
-    Turn(E),
-}
-
-impl<E: fmt::Display> fmt::Display for EvaluateError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session(error) => error.fmt(f),
-            Self::Turn(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<E: std::error::Error> std::error::Error for EvaluateError<E> {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Session(error) => error.source(),
-            Self::Turn(error) => error.source(),
-        }
-    }
-}
-
-impl<E> From<SessionError> for EvaluateError<E> {
-    fn from(error: SessionError) -> Self {
-        Self::Session(error)
-    }
-}
 
 impl Session {
     /// What prompts and tools see of it.
@@ -92,16 +56,17 @@ impl Session {
         Ok(rendered)
     }
 
-    /// Has somebody run a model on a prompt, again for as long as it opens sections, within the same budget.
-    pub fn evaluate<T, E>(
+    /// Has somebody run a model on a prompt, within the budget. Whenever the model has opened sections, it is run again from the
+    /// start, on the prompt as it is then; the last answer is the one that counts.
+    pub fn evaluate<T, E: From<SessionError>>(
         &mut self,
         rendering: &Rendering,
         mut run: impl FnMut(&mut Turn<'_>) -> Result<T, E>,
-    ) -> Result<T, EvaluateError<E>> {
+    ) -> Result<T, E> {
         for _ in 0..=MOST_EXPANSIONS {
             self.check_budget().map_err(SessionError::from)?;
             let mut turn = Turn::new(self, rendering)?;
-            let answer = run(&mut turn).map_err(EvaluateError::Turn)?;
+            let answer = run(&mut turn)?;
             match turn.into_expansion() {
                 Some(expansion) => self.expand(rendering.prompt(), &expansion)?,
                 None => return Ok(answer),

@@ -31,7 +31,7 @@ pub use activate::{Activation, approval_event};
 pub use approvals::{ApprovalStore, KeptApproval};
 pub use budget::{Breach, Budget, BudgetError, Usage};
 pub use bus::{Emitted, Handled, HandlerFailure};
-pub use disclose::{EvaluateError, OverrideStore, SkillsOnDisk, ToolReply, Turn, discovered, scan_directory};
+pub use disclose::{OverrideStore, SkillsOnDisk, ToolReply, Turn, discovered, scan_directory};
 pub use error::{PathProblem, SessionError};
 pub use held::Held;
 pub use mutation::{

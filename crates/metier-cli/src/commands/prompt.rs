@@ -36,7 +36,7 @@ pub(crate) struct Args {
     format: Option<FormatArg>,
 
     /// At most so many tokens: descriptions are shortened, then the least relevant skills left out
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = budget, allow_hyphen_values = true)]
     budget: Option<usize>,
 
     /// What the prompt is for: the skills that fit come first
@@ -102,7 +102,9 @@ fn activation(text: &str) -> Result<ActivationArg, String> {
     match text {
         "read" => Ok(ActivationArg::Read),
         "name" => Ok(ActivationArg::Name),
-        _ => tool(text).map(ActivationArg::Tool).ok_or_else(|| "wants read, tool:NAME or name".to_owned()),
+        _ => tool(text)
+            .map(ActivationArg::Tool)
+            .ok_or_else(|| "wants read, tool:NAME or name; NAME has no blanks and no backticks".to_owned()),
     }
 }
 
@@ -117,8 +119,14 @@ fn search(text: &str) -> Result<SearchArg, String> {
     match text {
         "command" => Ok(SearchArg::Command),
         "none" => Ok(SearchArg::None),
-        _ => tool(text).map(SearchArg::Tool).ok_or_else(|| "wants command, tool:NAME or none".to_owned()),
+        _ => tool(text).map(SearchArg::Tool).ok_or_else(|| {
+            "wants command, tool:NAME or none; NAME has no blanks and no backticks".to_owned()
+        }),
     }
+}
+
+fn budget(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "wants a whole number of tokens, as 2000".to_owned())
 }
 
 /// The name in `tool:NAME`. It will stand between backticks.
@@ -223,8 +231,26 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     } else {
         print(&catalogue, listed.len(), homeless.len(), args.budget, output)?;
     }
+    if !args.explain {
+        note_missing(&skills, listed.len(), output)?;
+    }
     skills.finish(output)?;
     Ok(Exit::Done)
+}
+
+/// Says what is not in the list for reasons of its own, and where more is said.
+fn note_missing(skills: &Skills, listed: usize, output: &mut Output) -> anyhow::Result<()> {
+    let off = skills.catalog.all().iter().filter(|entry| !entry.state.is_for_models()).count();
+    let broken = skills.catalog.problems().len();
+    for (count, what) in [(off, "off or for people alone"), (broken, "not usable")] {
+        if count > 0 {
+            output.note(format_args!("{} {what}; `--explain` says which", counted(count, "skill")))?;
+        }
+    }
+    if listed == 0 && off + broken == 0 {
+        output.note("no skills were found; `metier list` says where they are looked for")?;
+    }
+    Ok(())
 }
 
 fn print(
@@ -249,7 +275,7 @@ fn print(
     if rendered.text.is_empty() && rendered.omitted > 0 {
         return note_nothing(budget, output);
     }
-    output.note(format_args!("about {} tokens", rendered.tokens))?;
+    output.note(format_args!("about {}", counted(rendered.tokens, "token")))?;
     Ok(())
 }
 

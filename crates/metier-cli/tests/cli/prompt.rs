@@ -119,7 +119,7 @@ fn locations_and_instructions_are_what_the_agent_can_use() {
     for (how, said) in
         [("tool:find", "; find them with the tool `find`."), ("none", "left out to save room.")]
     {
-        let text = place.transcript_at_home(&["prompt", "-q", "--budget", "130", "--search", how]);
+        let text = place.transcript_at_home(&["prompt", "-q", "--budget", "160", "--search", how]);
         assert!(text.contains(said), "{text}");
     }
 }

@@ -90,10 +90,11 @@ fn times_are_those_of_the_records() {
     let cases = [
         ("activate_skill pdf", 2, 1500),
         ("activate_skill pfd", 3, 0),
-        ("read_resource pdf", 5, 250),
-        ("execute_tool pdf/scripts/fill.py", 8, 500_000),
-        ("skill.deactivated", 12, 0),
-        ("invoke_agent claude-code", 18, 18_000_000),
+        ("execute_tool lint", 5, 40),
+        ("read_resource pdf", 7, 250),
+        ("execute_tool pdf/scripts/fill.py", 10, 500_000),
+        ("skill.deactivated", 14, 0),
+        ("invoke_agent claude-code", 20, 20_000_000),
     ];
     for (name, second, microseconds) in cases {
         let span = find(&spans, name);
@@ -171,6 +172,7 @@ fn failures_are_errors() {
         errors,
         [
             ("activate_skill pfd", "not-found".to_owned()),
+            ("execute_tool lint", "tool-panicked".to_owned()),
             (script, "nonzero_exit".to_owned()),
             (script, "limit-memory".to_owned()),
             (script, "denied".to_owned()),
@@ -209,7 +211,7 @@ fn metrics_count_what_happened() {
         ("metier.skill.tokens", &[pdf, ("metier.disclosure", "catalogue")], 40),
         ("metier.skill.tokens", &[pdf, ("metier.disclosure", "body")], 900),
         ("metier.skill.tokens", &[pdf, ("metier.disclosure", "resource")], 300),
-        ("metier.skill.tokens", &[("metier.disclosure", "section")], 70),
+        ("metier.skill.tokens", &[pdf, ("metier.disclosure", "section")], 70),
         ("metier.script.runs", &[pdf, ("metier.script.outcome", "exited")], 2),
         ("metier.script.runs", &[pdf, ("metier.script.outcome", "limited")], 1),
         ("metier.script.runs", &[pdf, ("metier.script.outcome", "denied")], 1),

@@ -120,8 +120,9 @@ impl Catalogue<'_> {
         };
         let most = budget.saturating_mul(4);
         let plan = self.fitting(most);
-        // A frame around nothing is no use, and would itself be more than was asked for.
-        if plan.count == 0 && self.frame(all) > most { None } else { Some(plan) }
+        // A frame around nothing is no use where nobody can search for the rest, or where it is itself more than was asked for.
+        let is_useless = self.search.is_none() || self.frame(all) > most;
+        if plan.count == 0 && all > 0 && is_useless { None } else { Some(plan) }
     }
 
     /// Everything but the skills: what the text costs with none of them, when so many are left out.

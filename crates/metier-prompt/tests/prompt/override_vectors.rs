@@ -164,3 +164,19 @@ fn x04_every_parameter_can_be_described_whatever_it_takes() {
     assert_eq!(schema["anything"]["description"], "About anything.");
     assert_eq!(schema["order"]["description"], "About order.");
 }
+
+#[test]
+fn x01_a_change_of_the_summary_makes_an_override_stale_too() {
+    let section = |summary: &str| plain("a").summary(summary).visibility(Visibility::Summary);
+    let before = one(section("Short.")).descriptor().sections[&path("a")];
+    let change = SectionOverride::new(before).summary("Shorter.");
+    let mut stored = PromptOverrides::default();
+    stored.sections.insert(path("a"), change);
+    let seen = |summary: &str| {
+        one(section(summary)).rendering().overrides(stored.clone()).render(&session()).unwrap()
+    };
+    assert!(seen("Short.").text.contains("Shorter."));
+    let stale = seen("Another.");
+    assert!(stale.text.contains("Another.") && !stale.text.contains("Shorter."));
+    assert_eq!(stale.warnings[0].code, "override-ignored");
+}

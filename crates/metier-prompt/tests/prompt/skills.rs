@@ -348,3 +348,12 @@ fn names_under_a_budget_say_how_many_are_missing() {
     assert_eq!(line(1), "40 skills");
     assert!(line(1000).ends_with("skill-39"));
 }
+
+#[test]
+fn a_list_of_which_nothing_fits_is_said_to_be_missing() {
+    let prompt = one(AgentSkillsSection::new([found("csv"), found("pdf")]).budget(5));
+    let rendered = prompt.render(&session()).unwrap();
+    assert_eq!((rendered.text.as_str(), rendered.sections[0].omitted), ("", 2));
+    assert_eq!(rendered.warnings[0].code, "skills-left-out");
+    assert!(one(AgentSkillsSection::new([])).render(&session()).unwrap().warnings.is_empty());
+}

@@ -64,12 +64,12 @@ impl SkillReader for SkillsOnDisk {
 }
 
 /// The skills below one directory, as they are now, for an `AgentSkillsSection` over a directory.
-pub fn scan_directory(directory: &Path, tier: Tier, now: SystemTime) -> Catalog {
-    let root = Root::new(directory, tier, Scope::Project);
+pub fn scan_directory(directory: impl AsRef<Path>, tier: Tier, now: SystemTime) -> Catalog {
+    let root = Root::new(directory.as_ref(), tier, Scope::Project);
     Scanner::new(CatalogOptions::new(vec![root])).scan(now)
 }
 
-/// The skills of a catalog that models are shown, by tier and name. Those inside of metier have no file to read, and are left out.
+/// The skills of a catalog that models are shown, by tier and name, where they are: roots that are relative give relative places. Those inside of metier have no file to read, and are left out.
 pub fn discovered(catalog: &Catalog) -> Vec<DiscoveredSkill> {
     let mut entries: Vec<_> =
         catalog.skills().filter(|entry| entry.state.is_for_models() && entry.builtin().is_none()).collect();

@@ -11,8 +11,7 @@ use metier_prompt::{
     ToolFailure, ToolPolicy, ToolResult, ToolText, Visibility,
 };
 use metier_session::{
-    Budget, EvaluateError, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, Usage, discovered,
-    scan_directory,
+    Budget, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, Usage, discovered, scan_directory,
 };
 use metier_skill::Tier;
 use serde_json::{Value, json};
@@ -148,16 +147,21 @@ fn d23_opening_without_end_is_an_error() {
         });
         assert_eq!(done.is_ok(), is_fine, "{most} times");
         if let Err(error) = done {
-            assert!(
-                matches!(error, EvaluateError::Session(SessionError::Expansions { most: 10 })),
-                "{error}"
-            );
+            assert!(matches!(error, SessionError::Expansions { most: 10 }), "{error}");
         }
     }
 }
 
 fn mount(number: usize) -> metier_prompt::SkillMount {
     metier_prompt::SkillMount::new(format!("/skills/skill-{number}"))
+}
+
+#[test]
+fn whoever_runs_a_model_fails_with_errors_of_their_own() {
+    let ground = Ground::with_pdf();
+    let done: Result<(), Box<dyn std::error::Error>> =
+        ground.session(Tier::User).evaluate(&prompt().rendering(), |_| Err("the model is away".into()));
+    assert_eq!(done.unwrap_err().to_string(), "the model is away");
 }
 
 #[test]
@@ -343,7 +347,7 @@ fn t10_a_budget_limits_something_and_is_kept() {
     let error = Turn::new(&mut session, &rendering).unwrap().call("look", &json!({}), None).unwrap_err();
     assert_eq!(error.code(), "budget-output");
     let done = session.evaluate(&rendering, |_| Ok::<_, SessionError>(()));
-    assert!(matches!(done, Err(EvaluateError::Session(SessionError::Budget(_)))));
+    assert!(matches!(done, Err(SessionError::Budget(_))));
 }
 
 #[test]
@@ -450,7 +454,7 @@ fn skills_of_a_directory_or_a_catalog_are_listed_and_warnings_recorded_once() {
     let ground = Ground::with_pdf();
     ground.skill("csv", "", "Read tables.\n");
     ground.write("skills/broken/SKILL.md", "no frontmatter");
-    let catalog = scan_directory(&ground.path("skills"), Tier::ThirdParty, SystemTime::UNIX_EPOCH);
+    let catalog = scan_directory(ground.path("skills"), Tier::ThirdParty, SystemTime::UNIX_EPOCH);
     assert_eq!(catalog.problems().len(), 1, "what cannot be used is said");
     let found = discovered(&catalog);
     assert_eq!(found.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["csv", "pdf"]);
