@@ -18,6 +18,7 @@ const LIFE: &[&str] = &[
     "metier-journal",
     "metier-store",
     "metier-session",
+    "metier-home",
     "metier",
     "metier-cli",
     "metier-bench",

@@ -6,6 +6,7 @@
 //! A program that runs scripts calls [`sandbox::launch_if_asked`] first of all in `main`.
 
 pub use metier_catalog as catalog;
+pub use metier_home as home;
 pub use metier_journal as journal;
 pub use metier_policy as policy;
 pub use metier_prompt as prompt;

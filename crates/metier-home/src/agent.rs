@@ -1,0 +1,162 @@
+//! The agents that homes are made for, and what differs between them: as data, one row each.
+
+use std::fmt;
+
+/// An agent program that finds skills in its home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Agent {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// `OpenCode`.
+    OpenCode,
+    /// Gemini CLI.
+    Gemini,
+    /// Goose.
+    Goose,
+    /// GitHub Copilot CLI.
+    Copilot,
+}
+
+/// What is known of an agent.
+pub(crate) struct Facts {
+    /// As one types it.
+    pub(crate) name: &'static str,
+    /// As it calls itself.
+    pub(crate) title: &'static str,
+    /// The program.
+    pub(crate) program: &'static str,
+    /// What the names of its homes begin with.
+    pub(crate) prefix: &'static str,
+    /// Where it looks for skills in its home.
+    pub(crate) skills: &'static str,
+    /// Directories of skills that it finds in its working directory.
+    pub(crate) in_workspace: &'static [&'static str],
+    /// Whether it looks in the directories above as well.
+    pub(crate) looks_above: bool,
+    /// Directories of skills that it finds on every machine.
+    pub(crate) in_system: &'static [&'static str],
+    /// Whether it can be told to leave its working directory's skills alone.
+    pub(crate) can_ignore_workspace: bool,
+}
+
+impl Agent {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::ClaudeCode, Self::Codex, Self::OpenCode, Self::Gemini, Self::Goose, Self::Copilot];
+
+    pub(crate) const fn facts(self) -> &'static Facts {
+        match self {
+            Self::ClaudeCode => &Facts {
+                name: "claude",
+                title: "Claude Code",
+                program: "claude",
+                prefix: "claude-agent-",
+                skills: ".claude/skills",
+                in_workspace: &[".claude/skills"],
+                looks_above: true,
+                in_system: &["/etc/claude-code/.claude/skills"],
+                can_ignore_workspace: true,
+            },
+            Self::Codex => &Facts {
+                name: "codex",
+                title: "Codex",
+                program: "codex",
+                prefix: "codex-agent-",
+                skills: ".agents/skills",
+                in_workspace: &[".agents/skills", ".codex/skills"],
+                looks_above: true,
+                in_system: &["/etc/codex/skills"],
+                can_ignore_workspace: true,
+            },
+            Self::OpenCode => &Facts {
+                name: "opencode",
+                title: "OpenCode",
+                program: "opencode",
+                prefix: "opencode-agent-",
+                skills: ".claude/skills",
+                in_workspace: &[".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"],
+                looks_above: true,
+                in_system: &[],
+                can_ignore_workspace: false,
+            },
+            Self::Gemini => &Facts {
+                name: "gemini",
+                title: "Gemini CLI",
+                program: "gemini",
+                prefix: "gemini-agent-",
+                skills: ".agents/skills",
+                in_workspace: &[".gemini/skills", ".agents/skills"],
+                looks_above: false,
+                in_system: &[],
+                can_ignore_workspace: false,
+            },
+            Self::Goose => &Facts {
+                name: "goose",
+                title: "Goose",
+                program: "goose",
+                prefix: "goose-agent-",
+                skills: ".agents/skills",
+                in_workspace: &[".goose/skills", ".claude/skills", ".agents/skills"],
+                looks_above: false,
+                in_system: &[],
+                can_ignore_workspace: false,
+            },
+            Self::Copilot => &Facts {
+                name: "copilot",
+                title: "GitHub Copilot CLI",
+                program: "copilot",
+                prefix: "copilot-agent-",
+                skills: ".agents/skills",
+                in_workspace: &[".github/skills", ".claude/skills", ".agents/skills"],
+                looks_above: true,
+                in_system: &[],
+                can_ignore_workspace: false,
+            },
+        }
+    }
+
+    /// As one types it: `claude`.
+    pub const fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// As it calls itself: `Claude Code`.
+    pub const fn title(self) -> &'static str {
+        self.facts().title
+    }
+
+    /// The program that is run.
+    pub const fn program(self) -> &'static str {
+        self.facts().program
+    }
+
+    /// Where it looks for skills, below its home.
+    pub const fn skills_directory(self) -> &'static str {
+        self.facts().skills
+    }
+
+    /// The agent of that name.
+    ///
+    /// ```
+    /// use metier_home::Agent;
+    ///
+    /// assert_eq!(Agent::find("claude-code"), Some(Agent::ClaudeCode));
+    /// assert_eq!(Agent::find("emacs"), None);
+    /// ```
+    pub fn find(name: &str) -> Option<Self> {
+        let is_meant = |agent: &Self| {
+            let title = agent.title().to_ascii_lowercase().replace(' ', "-");
+            name == agent.name() || name == title
+        };
+        Self::ALL.into_iter().find(is_meant)
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

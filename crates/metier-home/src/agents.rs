@@ -1,0 +1,70 @@
+//! What each agent's home has in it beside skills: settings, variables, and what it authenticates with.
+
+mod claude;
+mod codex;
+mod gemini;
+mod goose;
+mod opencode;
+
+use std::path::{Path, PathBuf};
+
+use crate::agent::Agent;
+use crate::env::{Env, Host};
+use crate::error::HomeError;
+use crate::isolation::IsolationConfig;
+
+pub use claude::BedrockConfig;
+
+/// What a home is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Variables that are the home's own.
+    pub(crate) own: Env,
+    /// Variables to authenticate with.
+    pub(crate) authentication: Env,
+    /// Files by their path in the home.
+    pub(crate) files: Vec<(PathBuf, Vec<u8>)>,
+    /// Files and directories of the host that are copied.
+    pub(crate) copies: Vec<HostCopy>,
+}
+
+/// Something of the host's that an agent needs.
+#[derive(Debug)]
+pub(crate) struct HostCopy {
+    pub(crate) from: PathBuf,
+    /// Inside the home.
+    pub(crate) to: PathBuf,
+    /// What the agent cannot do without; an error says so.
+    pub(crate) needed_for: Option<&'static str>,
+}
+
+/// The plan for an agent's home at a path.
+pub(crate) fn plan(
+    agent: Agent,
+    host: &Host,
+    config: &IsolationConfig,
+    home: &Path,
+    hidden: &[PathBuf],
+) -> Result<Plan, HomeError> {
+    match agent {
+        Agent::ClaudeCode => claude::plan(host, config),
+        Agent::Codex => Ok(codex::plan(host, config, home, hidden)),
+        Agent::OpenCode => Ok(opencode::plan(host, config, home)),
+        Agent::Gemini => Ok(gemini::plan(host, config, home)),
+        Agent::Goose => Ok(goose::goose(host, config, home)),
+        Agent::Copilot => Ok(goose::copilot(host, config, home)),
+    }
+}
+
+/// The arguments that keep the skills of the working directory out, where the agent has such.
+pub(crate) fn hermetic_arguments(agent: Agent) -> &'static [&'static str] {
+    match agent {
+        Agent::ClaudeCode => &["--setting-sources", "user"],
+        _ => &[],
+    }
+}
+
+/// A pair of texts as variables have them.
+fn pair(name: &str, value: impl Into<String>) -> (String, String) {
+    (name.to_owned(), value.into())
+}

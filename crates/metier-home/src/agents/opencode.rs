@@ -1,0 +1,49 @@
+//! `OpenCode`: everything that it would keep under the XDG directories, in the home.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{HostCopy, Plan, pair};
+use crate::env::{Host, pick};
+use crate::isolation::IsolationConfig;
+
+pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
+    let mut plan = Plan::default();
+    for (name, path) in [
+        ("XDG_CONFIG_HOME", ".config"),
+        ("XDG_DATA_HOME", ".local/share"),
+        ("XDG_STATE_HOME", ".local/state"),
+        ("XDG_CACHE_HOME", ".cache"),
+    ] {
+        plan.own.extend([pair(name, home.join(path).to_string_lossy())]);
+    }
+    let settings = json!({ "autoupdate": false, "share": "disabled" });
+    plan.own.extend([
+        pair("OPENCODE_CONFIG_CONTENT", settings.to_string()),
+        pair("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        pair("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        pair("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        pair("OPENCODE_DISABLE_SHARE", "1"),
+    ]);
+    if let Some(key) = &config.api_key {
+        plan.authentication.extend([pair("ANTHROPIC_API_KEY", key.expose())]);
+        return plan;
+    }
+    let keys = [
+        "OPENCODE_AUTH_CONTENT",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "OPENROUTER_API_KEY",
+    ];
+    plan.authentication.extend(pick(host, &keys));
+    let auth = host.at_home(".local/share/opencode/auth.json").filter(|path| path.is_file());
+    if let Some(from) = auth.filter(|_| host.var("OPENCODE_AUTH_CONTENT").is_none()) {
+        plan.copies.push(HostCopy { from, to: ".local/share/opencode/auth.json".into(), needed_for: None });
+    }
+    if let Some(from) = host.at_home(".aws").filter(|path| path.is_dir()) {
+        plan.copies.push(HostCopy { from, to: ".aws".into(), needed_for: None });
+    }
+    plan
+}

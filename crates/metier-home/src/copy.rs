@@ -1,0 +1,225 @@
+//! One skill, copied file by file into a directory that nobody sees yet.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use metier_skill::{
+    Digest, Folder, Manifest, ManifestFile, Origin, SKILL_FILES, ScalarKind, SkillError, SkipReason, Skipped,
+    Tree, Value, read,
+};
+
+use crate::error::HomeError;
+use crate::mount::{MountOptions, Rename};
+
+/// What was copied.
+pub(crate) struct Copied {
+    pub(crate) bytes: u64,
+    pub(crate) files: usize,
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) tree_digest: Digest,
+}
+
+/// A copy that is being made.
+pub(crate) struct Copy<'a> {
+    name: &'a str,
+    target: &'a Path,
+    options: &'a MountOptions,
+    files: Vec<ManifestFile>,
+    directories: Vec<PathBuf>,
+    bytes: u64,
+    skipped: Vec<Skipped>,
+    own_name: Option<String>,
+}
+
+impl<'a> Copy<'a> {
+    pub(crate) fn new(name: &'a str, target: &'a Path, options: &'a MountOptions) -> Self {
+        Self {
+            name,
+            target,
+            options,
+            files: Vec::new(),
+            directories: Vec::new(),
+            bytes: 0,
+            skipped: Vec::new(),
+            own_name: None,
+        }
+    }
+
+    /// Everything beneath a directory, without links.
+    pub(crate) fn directory(&mut self, source: &Path) -> Result<(), HomeError> {
+        let mut failed = None;
+        let captured = Folder::open(source).and_then(|folder| {
+            folder.capture(&self.options.rules.limits, |file, bytes| {
+                let done = self.file(&file.path, file.executable, bytes);
+                done.map_err(|error| {
+                    failed = Some(error);
+                    io::ErrorKind::Other.into()
+                })
+            })
+        });
+        match (failed, captured) {
+            (Some(error), _) => Err(error),
+            (None, Ok(captured)) => {
+                self.skipped = captured.skipped;
+                Ok(())
+            }
+            (None, Err(SkillError::NotFound { .. })) => self.without_skill_md(source),
+            (None, Err(error)) => Err(self.error(source, error)),
+        }
+    }
+
+    /// A directory that has no `SKILL.md` of its own: it is a link, or whoever mounts it does not mind.
+    fn without_skill_md(&mut self, source: &Path) -> Result<(), HomeError> {
+        if SKILL_FILES.iter().any(|name| fs::symlink_metadata(source.join(name)).is_ok()) {
+            return Err(HomeError::SkillMdLink { name: self.name.to_owned() });
+        }
+        let tree = self.tree(source)?;
+        self.skipped = tree.skipped;
+        Ok(())
+    }
+
+    /// The same, with links inside the skill as the files that they lead to.
+    pub(crate) fn directory_with_links(&mut self, source: &Path) -> Result<(), HomeError> {
+        let tree = self.tree(source)?;
+        if let Some(outside) = tree.skipped.iter().find(|skipped| skipped.reason == SkipReason::LinkOutside) {
+            return Err(HomeError::LinkOutside { name: self.name.to_owned(), link: outside.path.clone() });
+        }
+        for file in &tree.files {
+            let mut bytes = Vec::new();
+            let opened = tree.open(file).map_err(|error| self.error(source, error))?;
+            let limit = self.options.rules.limits.skill_bytes + 1;
+            let path = tree.path_of(file);
+            opened.take(limit).read_to_end(&mut bytes).map_err(HomeError::io("read", &path))?;
+            self.file(&file.path, file.executable, &bytes)?;
+        }
+        self.skipped = tree.skipped;
+        Ok(())
+    }
+
+    fn tree(&self, source: &Path) -> Result<Tree, HomeError> {
+        let (limits, symlinks) = (&self.options.rules.limits, self.options.rules.symlinks);
+        let tree = Tree::of_directory(source, limits, symlinks);
+        let tree = tree.and_then(|tree| tree.within(limits).map(|()| tree));
+        tree.map_err(|error| self.error(source, error))
+    }
+
+    /// A markdown file that stands for a directory.
+    pub(crate) fn single_file(&mut self, source: &Path) -> Result<(), HomeError> {
+        let mut bytes = Vec::new();
+        let limit = self.options.rules.limits.skill_md_bytes.max(self.options.rules.limits.skill_bytes);
+        let file = File::open(source).map_err(HomeError::io("read", source))?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(HomeError::io("read", source))?;
+        self.file(Path::new(SKILL_FILES[0]), false, &bytes)
+    }
+
+    /// One file.
+    pub(crate) fn file(&mut self, path: &Path, executable: bool, bytes: &[u8]) -> Result<(), HomeError> {
+        let is_skill_md = SKILL_FILES.iter().any(|name| path == Path::new(name));
+        let limits = &self.options.rules.limits;
+        let most = if is_skill_md { Some(limits.skill_md_bytes) } else { self.options.file_bytes };
+        if let Some(limit) = most.filter(|limit| bytes.len() as u64 > *limit) {
+            return Err(HomeError::Size { what: format!("`{}` of `{}`", path.display(), self.name), limit });
+        }
+        self.bytes += bytes.len() as u64;
+        if self.bytes > limits.skill_bytes {
+            let what = format!("the total size of `{}`", self.name);
+            return Err(HomeError::Size { what, limit: limits.skill_bytes });
+        }
+        if !is_skill_md {
+            return self.write(path, executable, bytes);
+        }
+        if path == Path::new(SKILL_FILES[1])
+            && self.files.iter().any(|file| file.path == Path::new(SKILL_FILES[0]))
+        {
+            // The better one is there; this is a file like any other.
+            return self.write(path, executable, bytes);
+        }
+        let text = self.named(bytes)?;
+        self.write(Path::new(SKILL_FILES[0]), executable, &text)
+    }
+
+    /// A `SKILL.md` that says what it is mounted as, where that is wanted.
+    fn named(&mut self, bytes: &[u8]) -> Result<Vec<u8>, HomeError> {
+        let origin = Origin { file: SKILL_FILES[0], directory: Some(self.name) };
+        let reading = read(bytes, origin, &self.options.rules);
+        self.own_name = reading.skill.as_ref().map(|skill| skill.name.clone());
+        let own = self.own_name.clone().unwrap_or_default();
+        if own == self.name || own.is_empty() || self.options.rename == Rename::Verbatim {
+            return Ok(bytes.to_vec());
+        }
+        if self.options.rename == Rename::Reject {
+            let (name, path) = (self.name.to_owned(), self.target.to_owned());
+            return Err(HomeError::Renamed { name, own, path });
+        }
+        let Some(span) = reading.frontmatter.as_ref().and_then(|all| all.get("name")).map(|name| name.span)
+        else {
+            return Ok(bytes.to_vec());
+        };
+        // Some names mean something else where they are not quoted, as `123`.
+        for name in [self.name.to_owned(), format!("\"{}\"", self.name)] {
+            let mut text = String::clone(&reading.text);
+            text.replace_range(span.range(), &name);
+            let said = read(text.as_bytes(), origin, &self.options.rules).frontmatter;
+            let said = said.as_ref().and_then(|all| all.get("name")).and_then(Value::as_scalar);
+            if said.is_some_and(|said| said.kind() == ScalarKind::String && said.text() == self.name) {
+                return Ok(text.into_bytes());
+            }
+        }
+        let (name, path) = (self.name.to_owned(), self.target.to_owned());
+        Err(HomeError::Renamed { name, own, path })
+    }
+
+    fn write(&mut self, path: &Path, executable: bool, bytes: &[u8]) -> Result<(), HomeError> {
+        let target = self.target.join(path);
+        if let Some(parent) = target.parent() {
+            self.make(parent)?;
+        }
+        let mode = if executable { 0o555 } else { 0o444 };
+        let mode = if self.options.is_writable { mode | 0o200 } else { mode };
+        let write = || {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&target)?;
+            file.write_all(bytes)
+        };
+        write().map_err(HomeError::io("write", &target))?;
+        self.files.push(ManifestFile::new(path, executable, Digest::of(bytes)));
+        Ok(())
+    }
+
+    fn make(&mut self, directory: &Path) -> Result<(), HomeError> {
+        if self.directories.iter().any(|made| made == directory) {
+            return Ok(());
+        }
+        let made = DirBuilder::new().mode(0o755).recursive(true).create(directory);
+        made.map_err(HomeError::io("make", directory))?;
+        self.directories.push(directory.to_owned());
+        Ok(())
+    }
+
+    /// Closes it to writing; and what the skill said that it is called.
+    pub(crate) fn finish(mut self) -> Result<(Copied, Option<String>), HomeError> {
+        self.make(self.target)?;
+        if !self.options.is_writable {
+            for directory in &self.directories {
+                let closed = fs::set_permissions(directory, Permissions::from_mode(0o555));
+                closed.map_err(HomeError::io("close", directory))?;
+            }
+        }
+        let manifest = Manifest::new(self.files);
+        let (files, tree_digest) = (manifest.files().len(), manifest.digest());
+        Ok((Copied { bytes: self.bytes, files, skipped: self.skipped, tree_digest }, self.own_name))
+    }
+
+    fn error(&self, source: &Path, error: SkillError) -> HomeError {
+        let (name, path) = (self.name.to_owned(), source.to_owned());
+        match error {
+            SkillError::NotFound { .. } => HomeError::NotFound { path },
+            SkillError::Limit { what, .. } if what.contains("bytes") => HomeError::Size {
+                what: format!("the total size of `{name}`"),
+                limit: self.options.rules.limits.skill_bytes,
+            },
+            source => HomeError::Copy { name, path, source },
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The environment that an agent gets: exactly what is put together here, and nothing underneath.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::isolation::IsolationConfig;
+
+/// Variables by name.
+pub type Env = BTreeMap<String, String>;
+
+/// What homes are made from: the host's variables and its own home. Given, not looked up.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// The variables.
+    pub env: Env,
+    /// The home of the person who runs the agent.
+    pub home: Option<PathBuf>,
+}
+
+impl Host {
+    /// A host with these variables; its home is `HOME`.
+    pub fn new(env: Env) -> Self {
+        let home = env.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        Self { env, home }
+    }
+
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// A path below the host's home.
+    pub(crate) fn at_home(&self, path: &str) -> Option<PathBuf> {
+        self.home.as_ref().map(|home| home.join(path))
+    }
+}
+
+/// What every program needs to find others, to talk to a terminal and to get out of a company's network.
+const AMBIENT: &[&str] = &[
+    "PATH",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "COLUMNS",
+    "LINES",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+];
+
+/// What the host's variables begin with that say who somebody is, or where an agent keeps its things.
+const WITHHELD: &[&str] = &["HOME", "CLAUDE_", "ANTHROPIC_", "AWS_", "GOOGLE_", "AZURE_", "OPENAI_"];
+
+/// The same, of agents that came later.
+const WITHHELD_TOO: &[&str] =
+    &["CODEX_", "GEMINI_", "GOOSE_", "OPENCODE_", "COPILOT_", "GH_", "GITHUB_", "XDG_", "METIER_"];
+
+/// Whether a variable's name looks like that of a secret.
+///
+/// ```
+/// use metier_home::looks_secret;
+///
+/// assert!(looks_secret("MY_API_TOKEN") && looks_secret("DB_PASSWORD"));
+/// assert!(!looks_secret("AWS_REGION") && !looks_secret("PATH"));
+/// ```
+pub fn looks_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "SECRET",
+        "TOKEN",
+        "ACCESS_KEY",
+        "KEY_ID",
+        "API_KEY",
+        "APIKEY",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "PRIVATE_KEY",
+        "COOKIE",
+    ];
+    let name = name.to_ascii_uppercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+/// The variables for an agent: the host's where that is wanted, the home's, those to authenticate with, then what was asked for.
+pub(crate) fn compute(
+    host: &Host,
+    config: &IsolationConfig,
+    home: &Path,
+    own: Env,
+    authentication: Env,
+) -> Env {
+    let is_ambient = |name: &str| AMBIENT.contains(&name) || name.starts_with("LC_");
+    let is_withheld = |name: &str| {
+        WITHHELD.iter().chain(WITHHELD_TOO).any(|prefix| name.starts_with(prefix)) || looks_secret(name)
+    };
+    let wanted = host
+        .env
+        .iter()
+        .filter(|(name, _)| is_ambient(name) || (config.include_host_env && !is_withheld(name)));
+    let mut env: Env = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
+    env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+    env.extend(own);
+    env.extend(authentication);
+    env.extend(config.env.clone());
+    env
+}
+
+/// The variables as they may be shown: what looks secret is not.
+pub fn redacted(env: &Env) -> Env {
+    let shown =
+        |name: &str, value: &str| if looks_secret(name) { "…".to_owned() } else { value.to_owned() };
+    env.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
+}
+
+/// Those of the host's variables that are named, as far as they are there.
+pub(crate) fn pick(host: &Host, names: &[&str]) -> Env {
+    let there = names.iter().filter_map(|name| Some(((*name).to_owned(), host.var(name)?.to_owned())));
+    there.collect()
+}

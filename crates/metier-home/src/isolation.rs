@@ -1,0 +1,137 @@
+//! How far an agent is kept apart: what it may reach, what it runs in, what it gets of the host's environment.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What of the network an agent's commands may reach.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NetworkPolicy {
+    /// Hosts by name; none by default.
+    pub allowed_domains: Vec<String>,
+    /// Unix sockets by path.
+    pub unix_sockets: Vec<PathBuf>,
+    /// Any unix socket.
+    pub all_unix_sockets: bool,
+    /// Whether ports may be listened on.
+    pub local_binding: bool,
+    /// The port of a proxy for HTTP.
+    pub http_proxy: Option<u16>,
+    /// The port of a SOCKS proxy.
+    pub socks_proxy: Option<u16>,
+}
+
+impl NetworkPolicy {
+    /// Nothing.
+    pub fn no_network() -> Self {
+        Self::default()
+    }
+
+    /// These hosts alone.
+    pub fn domains<T: Into<String>>(domains: impl IntoIterator<Item = T>) -> Self {
+        Self { allowed_domains: domains.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+}
+
+/// What an agent's own sandbox is told, where it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the agent's settings")]
+pub struct AgentSandbox {
+    /// Whether commands run in it.
+    pub is_enabled: bool,
+    /// Whether commands in it need no approval.
+    pub allows_bash: bool,
+    /// Whether commands may run without it when it stops them.
+    pub allows_unsandboxed: bool,
+    /// Whether the agent refuses to start where it has none.
+    pub fails_if_unavailable: bool,
+    /// Commands that always run without it.
+    pub excluded_commands: Vec<String>,
+    /// What can be written to beside the working directory.
+    pub writable: Vec<PathBuf>,
+    /// What cannot be written to.
+    pub unwritable: Vec<PathBuf>,
+    /// What cannot be read.
+    pub unreadable: Vec<PathBuf>,
+    /// Whether a weaker one will do inside a container.
+    pub allows_weaker_nested: bool,
+    /// Violations that are not spoken of, by command: of files.
+    pub ignored_files: BTreeMap<String, Vec<String>>,
+    /// Violations that are not spoken of, by command: of the network.
+    pub ignored_network: BTreeMap<String, Vec<String>>,
+}
+
+impl Default for AgentSandbox {
+    fn default() -> Self {
+        Self {
+            is_enabled: true,
+            allows_bash: true,
+            allows_unsandboxed: false,
+            fails_if_unavailable: false,
+            excluded_commands: Vec::new(),
+            writable: Vec::new(),
+            unwritable: Vec::new(),
+            unreadable: Vec::new(),
+            allows_weaker_nested: false,
+            ignored_files: BTreeMap::new(),
+            ignored_network: BTreeMap::new(),
+        }
+    }
+}
+
+/// How far an agent is kept apart from the host.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct IsolationConfig {
+    /// What its commands may reach.
+    pub network: NetworkPolicy,
+    /// What its own sandbox is told.
+    pub sandbox: AgentSandbox,
+    /// Variables that it gets, whatever else it would get.
+    pub env: BTreeMap<String, String>,
+    /// A key to authenticate with, instead of what the host has.
+    pub api_key: Option<Secret>,
+    /// Whether it gets the host's environment, without what is or looks like somebody's secret.
+    pub include_host_env: bool,
+    /// Whether skills are mounted at all.
+    pub install_skills: bool,
+    /// A directory with settings for AWS, instead of `~/.aws`.
+    pub aws_config: Option<PathBuf>,
+}
+
+impl Default for IsolationConfig {
+    fn default() -> Self {
+        Self {
+            network: NetworkPolicy::default(),
+            sandbox: AgentSandbox::default(),
+            env: BTreeMap::new(),
+            api_key: None,
+            include_host_env: false,
+            install_skills: true,
+            aws_config: None,
+        }
+    }
+}
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// What it is.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}

@@ -1,0 +1,25 @@
+//! What an agent sees: skills mounted into a directory, all of them or none; temporary homes for agents, with exactly the skills
+//! that they were given; workspaces.
+//!
+//! *Architecture invariant:* the host's environment and directories come from outside. What is mounted is a copy; nothing of the
+//! source is trusted after that. No agent is started here.
+
+mod agent;
+mod agents;
+mod copy;
+mod env;
+mod error;
+mod home;
+mod isolation;
+mod leaks;
+mod mount;
+mod staging;
+
+pub use agent::Agent;
+pub use agents::BedrockConfig;
+pub use env::{Env, Host, looks_secret, redacted};
+pub use error::HomeError;
+pub use home::{Home, HomeOptions, remove_leftovers};
+pub use isolation::{AgentSandbox, IsolationConfig, NetworkPolicy, Secret};
+pub use leaks::{Leak, leaks};
+pub use mount::{MountOptions, MountedSkill, Rename, add_skill, mount_skills};

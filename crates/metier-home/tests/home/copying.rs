@@ -1,0 +1,230 @@
+//! One skill copied: M01 to M15, each by its number.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use metier_home::{HomeError, MountOptions, MountedSkill, mount_skills};
+use metier_prompt::SkillMount;
+use metier_skill::{SkipReason, SymlinkPolicy, tree_digest};
+
+use crate::common::{Ground, skill_md};
+
+fn mount(ground: &Ground, source: &Path, options: &MountOptions) -> Result<MountedSkill, HomeError> {
+    let mounted = mount_skills(&[SkillMount::new(source)], &ground.path("out"), options)?;
+    Ok(mounted.into_iter().next().unwrap())
+}
+
+fn usual(ground: &Ground, source: &Path) -> MountedSkill {
+    mount(ground, source, &MountOptions::default()).unwrap()
+}
+
+#[test]
+fn m01_a_directory_is_copied_with_everything_in_it() {
+    let ground = Ground::new();
+    let source = ground.skill("code-review");
+    ground.write("code-review/examples/example.py", "print(1)\n");
+    let mounted = usual(&ground, &source);
+    assert_eq!(ground.listing("out"), ["code-review/SKILL.md", "code-review/examples/example.py"]);
+    for file in ["SKILL.md", "examples/example.py"] {
+        let (from, to) = (source.join(file), mounted.path.join(file));
+        assert_eq!(fs::read(from).unwrap(), fs::read(to).unwrap());
+    }
+    assert_eq!(mounted.bytes, (skill_md("code-review").len() + 9) as u64);
+    assert_eq!((mounted.files, mounted.skipped.len()), (2, 0));
+    let tree =
+        metier_skill::Tree::of_directory(&mounted.path, &Default::default(), SymlinkPolicy::Skip).unwrap();
+    assert_eq!(mounted.tree_digest, tree_digest(&tree).unwrap(), "the digest is that of the copy");
+}
+
+#[test]
+fn m02_a_file_becomes_a_directory_with_a_skill_md() {
+    let ground = Ground::new();
+    let source = ground.write("testing.md", skill_md("testing"));
+    usual(&ground, &source);
+    assert_eq!(ground.listing("out"), ["testing/SKILL.md"]);
+    assert_eq!(fs::read(ground.path("out/testing/SKILL.md")).unwrap(), fs::read(source).unwrap());
+}
+
+#[test]
+fn m03_more_than_the_limit_is_refused() {
+    let ground = Ground::new();
+    let mut options = MountOptions { validate: false, ..MountOptions::default() };
+    options.rules.limits.skill_bytes = 10;
+    for source in [ground.skill("big"), ground.write("large.md", skill_md("large"))] {
+        let error = mount(&ground, &source, &options).unwrap_err();
+        assert!(matches!(error, HomeError::Size { limit: 10, .. }), "{error}");
+        assert!(error.to_string().contains("exceeds"), "{error}");
+        assert!(!ground.path("out").exists(), "nothing is visible");
+    }
+}
+
+#[test]
+fn m04_links_are_left_out_and_said() {
+    let ground = Ground::new();
+    let source = ground.skill("linked");
+    symlink("SKILL.md", source.join("inside.md")).unwrap();
+    symlink("/etc/passwd", source.join("outside")).unwrap();
+    ground.write("linked/real.txt", "x");
+    let mut options = MountOptions::default();
+    options.validate = false;
+    let mounted = mount(&ground, &source, &options).unwrap();
+    assert_eq!(ground.listing("out"), ["linked/SKILL.md", "linked/real.txt"]);
+    let skipped: Vec<_> =
+        mounted.skipped.iter().map(|one| (one.path.to_str().unwrap(), one.reason)).collect();
+    assert_eq!(skipped, [("inside.md", SkipReason::Link), ("outside", SkipReason::LinkOutside)]);
+}
+
+#[test]
+fn m05_m06_what_cannot_be_copied_says_why() {
+    let ground = Ground::new();
+    let source = ground.skill("closed");
+    fs::create_dir(ground.path("file")).unwrap();
+    ground.write("blocker", "x");
+    let error =
+        mount_skills(&[SkillMount::new(&source)], &ground.path("blocker/out"), &MountOptions::default());
+    let error = error.unwrap_err();
+    assert!(matches!(error, HomeError::Io { .. }), "{error}");
+    assert!(std::error::Error::source(&error).is_some(), "the cause is kept");
+    let error = mount(&ground, &ground.path("nowhere"), &MountOptions::default()).unwrap_err();
+    assert!(matches!(error, HomeError::NotFound { .. }), "{error}");
+}
+
+#[test]
+fn m07_nothing_below_a_linked_directory_is_copied() {
+    for symlinks in [SymlinkPolicy::Skip, SymlinkPolicy::FollowWithinRoot] {
+        let ground = Ground::new();
+        let source = ground.skill("deep");
+        fs::create_dir(source.join("real")).unwrap();
+        symlink("real", source.join("linked")).unwrap();
+        ground.write("deep/real/a.txt", "a");
+        let mut options = MountOptions::default();
+        options.rules.symlinks = symlinks;
+        mount(&ground, &source, &options).unwrap();
+        assert_eq!(ground.listing("out"), ["deep/SKILL.md", "deep/real/a.txt"], "{symlinks:?}");
+    }
+}
+
+#[test]
+fn m08_version_control_and_special_files_stay_behind_and_are_said() {
+    let ground = Ground::new();
+    let source = ground.skill("odd");
+    fs::create_dir(source.join("empty")).unwrap();
+    ground.write("odd/.git/config", "x");
+    ground.write("odd/.hidden", "x");
+    rustix::fs::mkfifoat(rustix::fs::CWD, source.join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    let _socket = UnixListener::bind(source.join("socket")).unwrap();
+    let mounted = usual(&ground, &source);
+    assert_eq!(ground.listing("out"), ["odd/.hidden", "odd/SKILL.md"]);
+    assert!(!ground.path("out/odd/empty").exists());
+    let skipped: Vec<_> =
+        mounted.skipped.iter().map(|one| (one.path.to_str().unwrap(), one.reason)).collect();
+    let special = SkipReason::Special;
+    assert_eq!(skipped, [(".git", SkipReason::VersionControl), ("pipe", special), ("socket", special)]);
+}
+
+#[test]
+fn m09_m10_what_can_be_run_stays_so_and_nothing_can_be_written() {
+    let ground = Ground::new();
+    let source = ground.skill("modes");
+    ground.write("modes/scripts/run.sh", "#!/bin/sh\n");
+    ground.set_mode("modes/scripts/run.sh", 0o6777);
+    ground.set_mode("modes/SKILL.md", 0o666);
+    usual(&ground, &source);
+    assert_eq!(ground.mode("out/modes/scripts/run.sh"), 0o555);
+    assert_eq!(ground.mode("out/modes/SKILL.md"), 0o444);
+    assert_eq!((ground.mode("out/modes"), ground.mode("out/modes/scripts")), (0o555, 0o555));
+
+    let ground = Ground::new();
+    let source = ground.skill("modes");
+    ground.write("modes/run.sh", "#!/bin/sh\n");
+    ground.set_mode("modes/run.sh", 0o4777);
+    let mut options = MountOptions::default();
+    options.is_writable = true;
+    mount(&ground, &source, &options).unwrap();
+    assert_eq!(ground.mode("out/modes/run.sh"), 0o755, "the owner may write where that is asked for");
+    assert_eq!(ground.mode("out/modes"), 0o755);
+}
+
+#[test]
+fn m11_links_that_are_followed_become_files_and_never_leave_the_skill() {
+    let ground = Ground::new();
+    let source = ground.skill("linked");
+    ground.write("linked/real.txt", "real");
+    symlink("real.txt", source.join("alias.txt")).unwrap();
+    symlink("loop", source.join("loop")).unwrap();
+    let mut options = MountOptions::default();
+    options.rules.symlinks = SymlinkPolicy::FollowWithinRoot;
+    options.validate = false;
+    mount(&ground, &source, &options).unwrap();
+    let copy = ground.path("out/linked/alias.txt");
+    assert!(fs::symlink_metadata(&copy).unwrap().is_file());
+    assert_eq!(fs::read_to_string(copy).unwrap(), "real");
+
+    let ground = Ground::new();
+    let source = ground.skill("leaving");
+    symlink("/etc/passwd", source.join("out")).unwrap();
+    let error = mount(&ground, &source, &options).unwrap_err();
+    assert!(error.to_string().contains("escapes"), "{error}");
+    assert!(!ground.path("out").exists());
+}
+
+#[test]
+fn m12_a_skill_md_that_is_a_link_is_an_error_unless_links_are_followed() {
+    let ground = Ground::new();
+    ground.write("symmd/real.md", skill_md("symmd"));
+    ground.write("symmd/a.txt", "a");
+    let source = ground.path("symmd");
+    symlink("real.md", source.join("SKILL.md")).unwrap();
+    for validate in [true, false] {
+        let options = MountOptions { validate, ..MountOptions::default() };
+        let error = mount(&ground, &source, &options).unwrap_err();
+        assert!(["skill-validation", "mount-skill-md-link"].contains(&error.code()), "{error}");
+        assert!(!ground.path("out").exists(), "never a skill without its SKILL.md");
+    }
+    let mut options = MountOptions::default();
+    options.rules.symlinks = SymlinkPolicy::FollowWithinRoot;
+    mount(&ground, &source, &options).unwrap();
+    assert!(ground.listing("out").contains(&"symmd/SKILL.md".to_owned()));
+}
+
+#[test]
+fn m13_one_file_has_a_limit_only_where_one_is_set() {
+    let ground = Ground::new();
+    let source = ground.skill("heavy");
+    ground.write("heavy/data.bin", vec![0; (1 << 20) + 1]);
+    usual(&ground, &source);
+    let other = Ground::new();
+    let source = other.skill("heavy");
+    other.write("heavy/data.bin", [0; 11]);
+    let options = MountOptions { file_bytes: Some(10), ..MountOptions::default() };
+    assert_eq!(mount(&other, &source, &options).unwrap_err().code(), "mount-size");
+    other.write("heavy/data.bin", [0; 10]);
+    mount(&other, &source, &options).unwrap();
+}
+
+#[test]
+fn m14_exactly_the_limit_fits() {
+    let limit = 10_usize << 20;
+    for (more, is_fine) in [(0, true), (1, false)] {
+        let ground = Ground::new();
+        let source = ground.skill("full");
+        let rest = limit - skill_md("full").len() + more;
+        ground.write("full/data.bin", vec![0; rest]);
+        assert_eq!(mount(&ground, &source, &MountOptions::default()).is_ok(), is_fine, "{more}");
+    }
+}
+
+#[test]
+fn m15_all_skills_together_have_a_limit() {
+    let ground = Ground::new();
+    let (one, two) = (ground.skill("one"), ground.skill("two"));
+    let bytes = (skill_md("one").len() + skill_md("two").len()) as u64;
+    let mounts = [SkillMount::new(one), SkillMount::new(two)];
+    let options = |set_bytes| MountOptions { set_bytes, ..MountOptions::default() };
+    let error = mount_skills(&mounts, &ground.path("out"), &options(bytes - 1)).unwrap_err();
+    assert!(error.to_string().contains("total skills size"), "{error}");
+    assert!(!ground.path("out").exists());
+    mount_skills(&mounts, &ground.path("out"), &options(bytes)).unwrap();
+}

@@ -1,0 +1,219 @@
+//! Sets of skills mounted into homes: H01 to H16, each by its number, for every agent.
+
+use std::fs;
+use std::path::Path;
+
+use metier_home::{Agent, Home, HomeError, MountOptions, Rename};
+use metier_prompt::SkillMount;
+
+use crate::common::{Ground, skill_md};
+
+fn usual() -> MountOptions {
+    MountOptions::default()
+}
+
+/// The same for every agent.
+fn each(check: impl Fn(&Ground, Home)) {
+    for agent in Agent::ALL {
+        let ground = Ground::new();
+        let home = ground.home(agent, &[]);
+        check(&ground, home);
+    }
+}
+
+#[test]
+fn h01_h02_h05_skills_are_where_the_agent_looks() {
+    each(|ground, mut home| {
+        let mounts = [
+            SkillMount::new(ground.skill("code-review")),
+            SkillMount::new(ground.write("testing.md", skill_md("testing"))),
+            SkillMount::new(ground.skill("real").join("SKILL.md")),
+            SkillMount::from_text("written", skill_md("written")),
+        ];
+        home.mount(&mounts, &usual()).unwrap();
+        let skills = home.skills_directory();
+        assert_eq!(skills, home.path().join(home.agent().skills_directory()));
+        for name in ["code-review", "testing", "real", "written"] {
+            assert!(skills.join(name).join("SKILL.md").is_file(), "{}: {name}", home.agent());
+        }
+    });
+}
+
+#[test]
+fn h03_h04_a_skill_under_another_name_says_that_name() {
+    let ground = Ground::new();
+    let source = ground.skill("original-name");
+    let mut home = ground.home(Agent::ClaudeCode, &[]);
+    let mounted = home.mount(&[SkillMount::new(&source).named("custom-name")], &usual()).unwrap();
+    let skills = home.skills_directory();
+    assert!(skills.join("custom-name").exists() && !skills.join("original-name").exists());
+    let text = fs::read_to_string(skills.join("custom-name/SKILL.md")).unwrap();
+    assert_eq!(text, skill_md("original-name").replace("name: original-name", "name: custom-name"));
+    assert_eq!(
+        (mounted[0].name.as_str(), mounted[0].own_name.as_deref()),
+        ("custom-name", Some("original-name"))
+    );
+
+    for name in ["123", "true", "1e5"] {
+        let mut home = ground.home(Agent::Codex, &[]);
+        home.mount(&[SkillMount::new(&source).named(name)], &usual()).unwrap();
+        let text = fs::read_to_string(home.skills_directory().join(name).join("SKILL.md")).unwrap();
+        assert!(text.contains(&format!("name: \"{name}\"\n")), "{text}");
+    }
+    let mut home = ground.home(Agent::Codex, &[]);
+    let verbatim = MountOptions { rename: Rename::Verbatim, ..usual() };
+    home.mount(&[SkillMount::new(&source).named("custom-name")], &verbatim).unwrap();
+    let text = fs::read_to_string(home.skills_directory().join("custom-name/SKILL.md")).unwrap();
+    assert_eq!(text, skill_md("original-name"));
+    let mut home = ground.home(Agent::Codex, &[]);
+    let reject = MountOptions { rename: Rename::Reject, ..usual() };
+    let error = home.mount(&[SkillMount::new(&source).named("custom-name")], &reject).unwrap_err();
+    assert_eq!(error.code(), "mount-renamed");
+}
+
+#[test]
+fn h06_two_of_one_name_are_an_error() {
+    each(|ground, mut home| {
+        let source = ground.skill("one");
+        let other = SkillMount::new(ground.skill("other")).named("one");
+        let error = home.mount(&[SkillMount::new(&source), other], &usual()).unwrap_err();
+        assert!(error.to_string().starts_with("duplicate skill name `one`"), "{error}");
+        assert!(!home.skills_directory().exists());
+    });
+}
+
+#[test]
+fn h07_what_is_not_there_is_not_found() {
+    each(|_, mut home| {
+        let error = home.mount(&[SkillMount::new("some/where")], &usual()).unwrap_err();
+        assert_eq!(error.to_string(), "skill not found: some/where", "as it was given");
+    });
+}
+
+#[test]
+fn h08_h09_what_is_no_skill_is_mounted_only_if_nobody_minds() {
+    each(|ground, mut home| {
+        ground.write("nothing/readme.txt", "x");
+        let mount = [SkillMount::new(ground.path("nothing"))];
+        let error = home.mount(&mount, &usual()).unwrap_err();
+        assert_eq!(error.code(), "skill-validation", "{error}");
+        let mut other = ground.home(home.agent(), &[]);
+        let lax = MountOptions { validate: false, ..usual() };
+        other.mount(&mount, &lax).unwrap();
+        assert!(other.skills_directory().join("nothing/readme.txt").is_file());
+        let mut third = ground.home(home.agent(), &[]);
+        let named = [SkillMount::new(ground.path("nothing")).named("Bad_Name")];
+        assert_eq!(
+            third.mount(&named, &lax).unwrap_err().code(),
+            "mount-name",
+            "the rule for names always counts"
+        );
+    });
+}
+
+#[test]
+fn h10_h11_without_skills_there_is_no_directory() {
+    each(|_, mut home| {
+        assert!(!home.skills_directory().exists());
+        assert!(home.mount(&[], &usual()).unwrap().is_empty());
+        assert!(!home.skills_directory().exists());
+    });
+}
+
+#[test]
+fn h12_skills_are_mounted_once() {
+    each(|ground, mut home| {
+        home.mount(&[], &usual()).unwrap();
+        let error = home.mount(&[SkillMount::new(ground.skill("late"))], &usual()).unwrap_err();
+        assert!(error.to_string().contains("already mounted"), "{error}");
+        home.inject(&SkillMount::new(ground.skill("late")), &usual()).unwrap();
+        assert!(home.skills_directory().join("late/SKILL.md").is_file());
+        let again = home.inject(&SkillMount::new(ground.skill("late")), &usual()).unwrap_err();
+        assert_eq!(again.code(), "mount-duplicate");
+    });
+}
+
+#[test]
+fn h13_a_failure_leaves_nothing_to_be_seen() {
+    each(|ground, mut home| {
+        let broken = ground.write("broken/SKILL.md", "nothing").parent().unwrap().to_owned();
+        let before = ground.listing("homes");
+        let mounts = [SkillMount::new(ground.skill("fine")), SkillMount::new(broken)];
+        assert!(home.mount(&mounts, &usual()).is_err());
+        assert_eq!(ground.listing("homes"), before);
+        assert!(!home.skills_directory().exists());
+    });
+}
+
+#[test]
+fn h14_names_come_before_what_is_there() {
+    let ground = Ground::new();
+    let mut home = ground.home(Agent::Goose, &[]);
+    let twice = [SkillMount::new(ground.skill("one")), SkillMount::new("/nowhere/one")];
+    assert_eq!(home.mount(&twice, &usual()).unwrap_err().code(), "mount-duplicate");
+    let mut home = ground.home(Agent::Goose, &[]);
+    let named = [SkillMount::new("/nowhere/Bad")];
+    assert!(matches!(home.mount(&named, &usual()), Err(HomeError::Name { .. })));
+}
+
+#[test]
+fn h15_h16_what_is_off_is_not_looked_at() {
+    let ground = Ground::new();
+    let mut home = ground.home(Agent::Copilot, &[]);
+    let mounts = [
+        SkillMount::new(ground.skill("one")),
+        SkillMount::new(ground.skill("other")).named("one").enabled(false),
+        SkillMount::new("/nowhere").enabled(false),
+    ];
+    assert_eq!(home.mount(&mounts, &usual()).unwrap().len(), 1);
+}
+
+#[test]
+fn r05_a_link_is_what_it_leads_to() {
+    let ground = Ground::new();
+    let target = ground.skill("target-skill");
+    std::os::unix::fs::symlink(target, ground.path("alias-skill")).unwrap();
+    let mut home = ground.home(Agent::OpenCode, &[]);
+    let mounted = home.mount(&[SkillMount::new(ground.path("alias-skill"))], &usual()).unwrap();
+    assert_eq!(mounted[0].name, "target-skill");
+}
+
+#[test]
+fn what_dead_processes_left_is_removed_and_what_lives_stays() {
+    let ground = Ground::new();
+    let home = ground.home(Agent::Gemini, &[]);
+    let dead = ground.path("homes/claude-agent-1-2-3.0");
+    fs::create_dir_all(dead.join(".claude")).unwrap();
+    fs::write(dead.join(".metier-home"), "999999999-1-0123456789abcdef").unwrap();
+    fs::write(dead.join(".claude/.credentials.json"), "secret").unwrap();
+    let unborn = ground.path("homes/codex-agent-999999999-1-0123456789abcdef.0");
+    fs::create_dir_all(&unborn).unwrap();
+    let staging = ground.path("homes/.metier-staging-999999999-1-0123456789abcdef.0");
+    fs::create_dir_all(staging.join("half")).unwrap();
+    fs::set_permissions(staging.join("half"), std::os::unix::fs::PermissionsExt::from_mode(0o555)).unwrap();
+    let foreign = ground.path("homes/claude-agent-notes");
+    fs::create_dir_all(&foreign).unwrap();
+    let kept = ground.home(Agent::ClaudeCode, &[]).keep();
+    assert_eq!(
+        metier_home::remove_leftovers(&ground.path("homes")),
+        0,
+        "the next home has removed them already"
+    );
+    assert!(!dead.exists() && !unborn.exists() && !staging.exists());
+    assert!(home.path().exists() && foreign.exists() && kept.exists());
+}
+
+#[test]
+fn homes_are_for_their_owner_alone_and_gone_with_them() {
+    each(|ground, home| {
+        let path = home.path().to_owned();
+        let name = Path::new("homes").join(path.file_name().unwrap());
+        assert_eq!(ground.mode(name.to_str().unwrap()), 0o700);
+        drop(home);
+        assert!(!path.exists());
+        let mut home = ground.home(Agent::ClaudeCode, &[]);
+        home.mount(&[SkillMount::new(ground.skill("closed"))], &usual()).unwrap();
+        home.remove().unwrap();
+        assert_eq!(ground.homes(), 0, "also where skills cannot be written to");
+    });
+}

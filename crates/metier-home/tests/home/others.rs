@@ -1,0 +1,91 @@
+//! Homes for the other agents, and what a home cannot close: C01 to O07, and leaks.
+
+use std::fs;
+use std::path::Path;
+
+use metier_home::{Agent, Home, leaks};
+
+use crate::common::Ground;
+
+#[test]
+fn c01_to_c05_codex_has_a_home_of_its_own_inside() {
+    let ground = Ground::new();
+    ground.write("host/.codex/auth.json", "{}");
+    ground.write("host/.codex/skills/foreign/SKILL.md", "x");
+    ground.write("elsewhere/auth.json", "{\"custom\":1}");
+    let home = ground.home(Agent::Codex, &[("CODEX_API_KEY", "k")]);
+    assert_eq!(home.skills_directory(), home.path().join(".agents/skills"));
+    let own = home.path().join(".codex");
+    assert_eq!(home.env()["CODEX_HOME"], own.to_str().unwrap());
+    assert_eq!(home.env()["CODEX_API_KEY"], "k");
+    assert_eq!(fs::read_to_string(own.join("auth.json")).unwrap(), "{}");
+    assert!(!own.join("skills").exists(), "the host's skills stay where they are");
+    let custom = ground.path("elsewhere");
+    let home = ground.home(Agent::Codex, &[("CODEX_HOME", custom.to_str().unwrap())]);
+    let auth = fs::read_to_string(home.path().join(".codex/auth.json")).unwrap();
+    assert_eq!(auth, "{\"custom\":1}", "C03: that of whoever calls");
+    let settings: toml::Table =
+        fs::read_to_string(own.join("config.toml")).unwrap_or_default().parse().unwrap();
+    assert_eq!(settings["skills"]["bundled"]["enabled"], toml::Value::Boolean(false));
+}
+
+#[test]
+fn codex_is_told_of_each_skill_that_is_to_stay_out() {
+    let ground = Ground::new();
+    ground.skill("work/.agents/skills/foreign");
+    let found = leaks(Agent::Codex, &ground.path("work"), &ground.path("system"));
+    assert!(found[0].can_be_closed);
+    let mut options = ground.options();
+    options.hidden = found.into_iter().flat_map(|leak| leak.skills).collect();
+    let home = Home::new(Agent::Codex, &ground.host(&[]), &options).unwrap();
+    let text = fs::read_to_string(home.path().join(".codex/config.toml")).unwrap();
+    let settings: toml::Table = text.parse().unwrap();
+    let config = &settings["skills"]["config"][0];
+    let path = ground.path("work/.agents/skills/foreign/SKILL.md");
+    assert_eq!(config["path"].as_str(), path.to_str());
+    assert_eq!(config["enabled"], toml::Value::Boolean(false));
+}
+
+#[test]
+fn o01_to_o05_opencode_gets_its_authentication_and_nothing_else() {
+    let ground = Ground::new();
+    ground.write("host/.local/share/opencode/auth.json", "{\"a\":1}");
+    ground.write("host/.local/share/opencode/opencode.db", "db");
+    ground.write("host/.aws/config", "x");
+    std::os::unix::fs::symlink("config", ground.path("host/.aws/link")).unwrap();
+    let home = ground.home(Agent::OpenCode, &[]);
+    let name = home.path().file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("opencode-agent-") && home.path().join(".claude").is_dir());
+    assert!(home.path().join(".local/share/opencode/auth.json").is_file());
+    assert!(!home.path().join(".local/share/opencode/opencode.db").exists());
+    assert!(fs::symlink_metadata(home.path().join(".aws/link")).unwrap().is_symlink());
+    for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+        assert!(Path::new(&home.env()[name]).starts_with(home.path()), "{name}");
+    }
+    let bare = Ground::new();
+    let home = bare.home(Agent::OpenCode, &[]);
+    assert!(!home.path().join(".aws").exists() && !home.path().join(".local/share/opencode").exists());
+}
+
+#[test]
+fn what_a_home_cannot_close_is_said() {
+    let ground = Ground::new();
+    for directory in [".claude/skills", ".agents/skills", ".goose/skills", ".gemini/skills", ".github/skills"]
+    {
+        ground.skill(&format!("project/{directory}/foreign"));
+        ground.skill(&format!("project/sub/{directory}/near"));
+    }
+    ground.skill("system/etc/claude-code/.claude/skills/managed");
+    ground.skill("system/etc/codex/skills/managed");
+    fs::create_dir_all(ground.path("project/sub/.codex/skills/empty")).unwrap();
+    let count = |agent: Agent, directory: &str| {
+        let found = leaks(agent, &ground.path(directory), &ground.path("system"));
+        let closed = found.iter().filter(|leak| leak.can_be_closed).count();
+        (found.len(), closed)
+    };
+    assert_eq!(count(Agent::ClaudeCode, "project/sub"), (3, 2), "here, above, and the machine's");
+    assert_eq!(count(Agent::Codex, "project/sub"), (3, 3));
+    assert_eq!(count(Agent::Goose, "project/sub"), (3, 0), "it does not look above");
+    assert_eq!(count(Agent::Gemini, "project/sub").1, 0);
+    assert_eq!(count(Agent::ClaudeCode, "elsewhere"), (1, 0));
+}
