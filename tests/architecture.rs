@@ -23,6 +23,7 @@ const LIFE: &[&str] = &[
     "metier-cli",
     "metier-bench",
     "metier-fuzz",
+    "metier-fake-model",
     "metier-tests",
 ];
 
