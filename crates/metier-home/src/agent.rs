@@ -80,7 +80,7 @@ impl Agent {
                 in_workspace: &[".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"],
                 looks_above: true,
                 in_system: &[],
-                can_ignore_workspace: false,
+                can_ignore_workspace: true,
             },
             Self::Gemini => &Facts {
                 name: "gemini",

@@ -6,7 +6,11 @@ mod gemini;
 mod goose;
 mod opencode;
 
+use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use metier_skill::{Origin, Rules, SKILL_FILES, read};
 
 use crate::agent::Agent;
 use crate::env::{Env, Host};
@@ -49,10 +53,10 @@ pub(crate) fn plan(
     match agent {
         Agent::ClaudeCode => claude::plan(host, config),
         Agent::Codex => Ok(codex::plan(host, config, home, hidden)),
-        Agent::OpenCode => Ok(opencode::plan(host, config, home)),
-        Agent::Gemini => Ok(gemini::plan(host, config, home)),
+        Agent::OpenCode => Ok(opencode::plan(host, config, home, hidden)),
+        Agent::Gemini => Ok(gemini::plan(host, config, home, hidden)),
         Agent::Goose => Ok(goose::goose(host, config, home)),
-        Agent::Copilot => Ok(goose::copilot(host, config, home)),
+        Agent::Copilot => Ok(goose::copilot(host, config, home, hidden)),
     }
 }
 
@@ -62,6 +66,22 @@ pub(crate) fn hermetic_arguments(agent: Agent) -> &'static [&'static str] {
         Agent::ClaudeCode => &["--setting-sources", "user"],
         _ => &[],
     }
+}
+
+/// What skills call themselves, for agents that can be told only by name. One that is mounted by the same name is lost with it, but
+/// would not have been seen either: agents take the one in the working directory.
+fn names_of(skills: &[PathBuf]) -> Vec<String> {
+    let name = |file: &PathBuf| {
+        let directory = file.parent()?.file_name()?.to_str()?;
+        let origin = Origin { file: SKILL_FILES[0], directory: Some(directory) };
+        let rules = Rules::standard();
+        let file = fs::File::open(file).ok()?;
+        let mut bytes = Vec::new();
+        file.take(rules.limits.skill_md_bytes).read_to_end(&mut bytes).ok()?;
+        let own = read(bytes, origin, &rules).skill.map(|skill| skill.name);
+        Some(own.filter(|name| !name.is_empty()).unwrap_or_else(|| directory.to_owned()))
+    };
+    skills.iter().filter_map(name).collect()
 }
 
 /// A pair of texts as variables have them.

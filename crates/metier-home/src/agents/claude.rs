@@ -96,6 +96,7 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig) -> Result<Plan, HomeEr
         pair("DISABLE_TELEMETRY", "1"),
         pair("DISABLE_ERROR_REPORTING", "1"),
         pair("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        pair("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1"),
     ]);
     let mut settings = json!({
         "env": settings_env,
@@ -103,6 +104,8 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig) -> Result<Plan, HomeEr
         // The list is then exactly that of the skills that were mounted.
         "disableBundledSkills": true,
         "enabledPlugins": { "plugin-authoring@builtin": false },
+        // By default descriptions are left out from some dozens of skills on; whoever mounts them wants them seen.
+        "skillListingBudgetFraction": 0.5,
     });
     if let Some(settings) = settings.as_object_mut() {
         settings.extend(extra);

@@ -1,8 +1,10 @@
-//! Goose and Copilot: variables are all that they need.
+//! Goose and Copilot: variables are nearly all that they need.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{HostCopy, Plan, pair};
+use serde_json::json;
+
+use super::{HostCopy, Plan, names_of, pair};
 use crate::env::{Host, pick};
 use crate::isolation::IsolationConfig;
 
@@ -37,7 +39,10 @@ pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path) -> Plan 
     plan
 }
 
-pub(super) fn copilot(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
+/// Skills that Copilot brings along.
+const BUNDLED: &[&str] = &["customize-cloud-agent", "github-pr-media"];
+
+pub(super) fn copilot(host: &Host, config: &IsolationConfig, home: &Path, hidden: &[PathBuf]) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([pair("XDG_CONFIG_HOME", home.join(".config").to_string_lossy())]);
     // It unpacks itself there, hundreds of megabytes at a time.
@@ -45,6 +50,9 @@ pub(super) fn copilot(host: &Host, config: &IsolationConfig, home: &Path) -> Pla
     let cache = cache.or_else(|| host.at_home(".cache").map(|path| path.to_string_lossy().into_owned()));
     plan.own.extend(cache.map(|cache| pair("XDG_CACHE_HOME", cache)));
     plan.own.extend([pair("COPILOT_AUTO_UPDATE", "false")]);
+    let disabled: Vec<String> = BUNDLED.iter().map(|&name| name.to_owned()).chain(names_of(hidden)).collect();
+    let settings = json!({ "disabledSkills": disabled });
+    plan.files.push((".copilot/settings.json".into(), settings.to_string().into_bytes()));
     let names = [
         "COPILOT_PROVIDER_BASE_URL",
         "COPILOT_PROVIDER_TYPE",

@@ -1,14 +1,15 @@
 //! `OpenCode`: everything that it would keep under the XDG directories, in the home.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::{HostCopy, Plan, pair};
+use crate::agent::Agent;
 use crate::env::{Host, pick};
 use crate::isolation::IsolationConfig;
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
+pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &[PathBuf]) -> Plan {
     let mut plan = Plan::default();
     for (name, path) in [
         ("XDG_CONFIG_HOME", ".config"),
@@ -18,7 +19,20 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
     ] {
         plan.own.extend([pair(name, home.join(path).to_string_lossy())]);
     }
-    let settings = json!({ "autoupdate": false, "share": "disabled" });
+    let mut settings = json!({
+        "autoupdate": false,
+        "share": "disabled",
+        // Its own skill is not one that was mounted.
+        "permission": { "skill": { "*": "allow", "customize-opencode": "deny" } },
+    });
+    if !hidden.is_empty() {
+        // Its switches close all directories that it looks in, the home's as well; so it is told of that one by its path.
+        settings["skills"] = json!({ "paths": [home.join(Agent::OpenCode.skills_directory())] });
+        plan.own.extend([
+            pair("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
+            pair("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1"),
+        ]);
+    }
     plan.own.extend([
         pair("OPENCODE_CONFIG_CONTENT", settings.to_string()),
         pair("OPENCODE_DISABLE_AUTOUPDATE", "1"),

@@ -67,6 +67,59 @@ fn o01_to_o05_opencode_gets_its_authentication_and_nothing_else() {
     assert!(!home.path().join(".aws").exists() && !home.path().join(".local/share/opencode").exists());
 }
 
+/// A home for an agent that is to leave the working directory's skills alone, one of which calls itself something else.
+fn closed(ground: &Ground, agent: Agent) -> Home {
+    ground.skill("work/.agents/skills/foreign");
+    ground.write("work/.agents/skills/other/SKILL.md", "---\nname: own-name\ndescription: Use it.\n---\n");
+    ground.write("work/.agents/skills/broken/SKILL.md", "no frontmatter");
+    let found = leaks(agent, &ground.path("work"), &ground.path("system"));
+    let mut options = ground.options();
+    options.hidden = found.into_iter().flat_map(|leak| leak.skills).collect();
+    options.hidden.push(ground.path("work/.agents/skills/gone/SKILL.md"));
+    Home::new(agent, &ground.host(&[]), &options).unwrap()
+}
+
+fn json(home: &Home, path: &str) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(home.path().join(path)).unwrap()).unwrap()
+}
+
+#[test]
+fn opencode_looks_nowhere_but_in_the_home() {
+    let ground = Ground::new();
+    let home = closed(&ground, Agent::OpenCode);
+    for name in ["OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_DISABLE_EXTERNAL_SKILLS"] {
+        assert_eq!(home.env()[name], "1");
+        assert!(!ground.home(Agent::OpenCode, &[]).env().contains_key(name), "only when it is asked for");
+    }
+    let settings: serde_json::Value = serde_json::from_str(&home.env()["OPENCODE_CONFIG_CONTENT"]).unwrap();
+    assert_eq!(settings["skills"]["paths"][0].as_str(), home.skills_directory().to_str());
+    assert_eq!(settings["permission"]["skill"]["customize-opencode"], "deny");
+}
+
+#[test]
+fn gemini_and_copilot_are_told_by_name() {
+    let ground = Ground::new();
+    let home = closed(&ground, Agent::Gemini);
+    let names = json(&home, ".gemini/settings.json")["skills"]["disabled"].clone();
+    let expected = ["skill-creator", "antigravity-support", "broken", "foreign", "own-name"];
+    assert_eq!(names, serde_json::json!(expected));
+    let policy: toml::Table =
+        fs::read_to_string(home.path().join(".gemini/policies/metier.toml")).unwrap().parse().unwrap();
+    assert_eq!(policy["rule"][0]["toolName"].as_str(), Some("activate_skill"));
+    let home = closed(&ground, Agent::Copilot);
+    let names = json(&home, ".copilot/settings.json")["disabledSkills"].clone();
+    let expected = ["customize-cloud-agent", "github-pr-media", "broken", "foreign", "own-name"];
+    assert_eq!(names, serde_json::json!(expected));
+}
+
+#[test]
+fn claude_code_lists_the_mounted_skills_and_all_of_them() {
+    let ground = Ground::new();
+    let home = ground.home(Agent::ClaudeCode, &[]);
+    assert_eq!(home.env()["CLAUDE_CODE_DISABLE_BUNDLED_SKILLS"], "1");
+    assert_eq!(json(&home, ".claude/settings.json")["skillListingBudgetFraction"], 0.5);
+}
+
 #[test]
 fn what_a_home_cannot_close_is_said() {
     let ground = Ground::new();
