@@ -1,0 +1,51 @@
+//! Real agents with homes of ours, and a fake model: what they show it of skills, and what they do when it asks for one.
+//!
+//! Each test starts itself again where there is no network but loopback, so that nothing else can be contacted. Agents are looked
+//! for in the directory that `scripts/real-agents` installs them into; without it there is nothing to test, and that is said.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop; what is left out is said"
+)]
+
+#[path = "real_agents/cases.rs"]
+mod cases;
+#[path = "real_agents/driver.rs"]
+mod driver;
+#[path = "real_agents/rig.rs"]
+mod rig;
+
+macro_rules! agent {
+    ($name:ident, $agent:ident, [$($case:ident),*]) => {
+        mod $name {
+            $(
+                #[test]
+                fn $case() {
+                    let name = concat!(stringify!($name), "::", stringify!($case));
+                    super::rig::within(metier_home::Agent::$agent, name, super::cases::$case);
+                }
+            )*
+        }
+    };
+}
+
+agent!(
+    claude,
+    ClaudeCode,
+    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]
+);
+agent!(
+    codex,
+    Codex,
+    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, named_in_the_prompt]
+);
+agent!(goose, Goose, [shows_and_activates, control, working_directory_is_reported, two_hundred, all_kinds]);
+agent!(
+    opencode,
+    OpenCode,
+    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]
+);
+agent!(gemini, Gemini, [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]);
+agent!(copilot, Copilot, [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]);

@@ -1,0 +1,246 @@
+//! How each agent is started, pointed at the fake model, and what its model calls: as data, one row each.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use metier_fake_model::{Request, Server, Step};
+use metier_home::{Agent, Env, Home, HomeOptions, Host, MountOptions, MountedSkill};
+use metier_prompt::SkillMount;
+use serde_json::json;
+
+use crate::rig::{Rig, var};
+
+/// Seconds after which an agent is not waited for any more.
+const PATIENCE: &str = "120";
+
+/// What the model does.
+pub(crate) enum Act<'a> {
+    /// It asks for a skill.
+    Activate(&'a str),
+    /// It runs a command.
+    Shell(&'a str),
+}
+
+/// One run of an agent.
+pub(crate) struct Run<'a> {
+    pub(crate) mounts: Vec<SkillMount>,
+    /// Whether what would leak in is kept out.
+    pub(crate) is_hermetic: bool,
+    pub(crate) acts: Vec<Act<'a>>,
+    pub(crate) prompt: &'a str,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    pub(crate) requests: Vec<Request>,
+    pub(crate) mounted: Vec<MountedSkill>,
+    pub(crate) home: Home,
+    pub(crate) output: String,
+}
+
+impl Run<'_> {
+    pub(crate) fn new(mounts: Vec<SkillMount>) -> Self {
+        Self { mounts, is_hermetic: false, acts: Vec::new(), prompt: "What is the codeword?" }
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn acts(mut self, acts: Vec<Act<'a>>) -> Self {
+        self.acts = acts;
+        self
+    }
+
+    /// Starts the agent with exactly the home's environment, and waits for it.
+    pub(crate) fn start(self, rig: &Rig) -> Outcome {
+        let agent = rig.agent;
+        let uses_shell = self.acts.iter().any(|act| matches!(act, Act::Shell(_)));
+        let mut steps: Vec<Step> = self.acts.iter().map(|act| step(agent, act)).collect();
+        steps.push(Step::text("ALL-DONE"));
+        let server = Server::start(steps).unwrap();
+        let mut options = HomeOptions::new(rig.path("homes"));
+        // What an agent's own sandbox needs is not on every machine, and not what is tested.
+        options.isolation.sandbox.is_enabled = false;
+        options.isolation.env = wishes(rig, &server.url());
+        if self.is_hermetic {
+            let found = metier_home::leaks(agent, &rig.path("work"), Path::new("/"));
+            options.hidden = found.into_iter().flat_map(|leak| leak.skills).collect();
+        }
+        let mut home = Home::new(agent, &host(rig, &server.url()), &options).unwrap();
+        let mounted = home.mount(&self.mounts, &MountOptions::default()).unwrap();
+        let mut arguments = before_prompt(agent, &server.url(), uses_shell);
+        arguments.push(self.prompt.to_owned());
+        if self.is_hermetic {
+            arguments.extend(home.hermetic_arguments().iter().map(|&argument| argument.to_owned()));
+        }
+        arguments.extend(after_prompt(agent, uses_shell));
+        let program = program(agent, &rig.agents);
+        let is_script = program.extension().is_some_and(|ending| ending == "js");
+        let output = Command::new("timeout")
+            .args(["--kill-after=5", PATIENCE])
+            .args(is_script.then_some("node"))
+            .arg(program)
+            .args(arguments)
+            .current_dir(rig.path("work"))
+            .env_clear()
+            .envs(home.env())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let output = format!("{agent} ended with {}\n{}\n{}", output.status, said[0], said[1]);
+        let requests = server.requests();
+        assert!(requests.iter().any(|request| request.results.is_some()), "no model was asked: {output}");
+        Outcome { requests, mounted, home, output }
+    }
+}
+
+/// The program, or the script, of an agent that npm installed.
+pub(crate) fn program(agent: Agent, agents: &Path) -> PathBuf {
+    let path = match agent {
+        Agent::ClaudeCode => "@anthropic-ai/claude-code-linux-x64/claude",
+        Agent::Codex => "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+        Agent::OpenCode => "opencode-linux-x64/bin/opencode",
+        Agent::Gemini => "@google/gemini-cli/bundle/gemini.js",
+        Agent::Goose => "@aaif/goose-binary-linux-x64/bin/goose",
+        Agent::Copilot => "@github/copilot-linux-x64/copilot",
+        other => panic!("{other} has no row"),
+    };
+    agents.join("node_modules").join(path)
+}
+
+/// What the model calls to do something.
+fn step(agent: Agent, act: &Act<'_>) -> Step {
+    let (tool, arguments) = match (agent, act) {
+        (Agent::ClaudeCode, Act::Activate(name)) => ("Skill", json!({ "skill": name })),
+        (Agent::ClaudeCode, Act::Shell(command)) => {
+            ("Bash", json!({ "command": command, "description": "x" }))
+        }
+        // It has no tool for skills: the model is told to read the file.
+        (Agent::Codex, Act::Activate(name)) => {
+            ("exec_command", json!({ "cmd": format!("cat \"$HOME/.agents/skills/{name}/SKILL.md\"") }))
+        }
+        (Agent::Codex, Act::Shell(command)) => ("exec_command", json!({ "cmd": command })),
+        (Agent::Goose, Act::Activate(name)) => ("load_skill", json!({ "name": name })),
+        (Agent::Goose, Act::Shell(command)) => ("shell", json!({ "command": command })),
+        (Agent::OpenCode, Act::Activate(name)) => ("skill", json!({ "name": name })),
+        (Agent::Gemini, Act::Activate(name)) => ("activate_skill", json!({ "name": name })),
+        (Agent::Gemini, Act::Shell(command)) => ("run_shell_command", json!({ "command": command })),
+        (Agent::Copilot, Act::Activate(name)) => ("skill", json!({ "skill": name })),
+        (_, Act::Shell(command)) => ("bash", json!({ "command": command, "description": "x" })),
+        (other, Act::Activate(_)) => panic!("{other} has no row"),
+    };
+    Step::call(tool, arguments)
+}
+
+/// The host: somebody who has nothing but a key for the fake model, and knows where that is.
+fn host(rig: &Rig, url: &str) -> Host {
+    let own: &[(&str, String)] = match rig.agent {
+        Agent::ClaudeCode => &[("ANTHROPIC_BASE_URL", url.to_owned()), ("ANTHROPIC_API_KEY", key())],
+        Agent::Codex => &[("CODEX_API_KEY", key())],
+        Agent::Goose => &[
+            ("GOOSE_PROVIDER", "openai".to_owned()),
+            ("GOOSE_MODEL", "fake-model".to_owned()),
+            ("OPENAI_HOST", url.to_owned()),
+            ("OPENAI_API_KEY", key()),
+        ],
+        Agent::Gemini => &[("GOOGLE_GEMINI_BASE_URL", url.to_owned()), ("GEMINI_API_KEY", key())],
+        Agent::Copilot => &[
+            ("COPILOT_OFFLINE", "true".to_owned()),
+            ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
+            ("COPILOT_PROVIDER_API_KEY", key()),
+            ("COPILOT_MODEL", "fake-model".to_owned()),
+            // Where it unpacks itself; shared, or each run takes seconds and hundreds of megabytes.
+            ("XDG_CACHE_HOME", rig.agents.join("cache").to_string_lossy().into_owned()),
+        ],
+        _ => &[],
+    };
+    let mut env: Env = own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    // OpenCode needs ripgrep; Codex has one with it.
+    let ripgrep = rig
+        .agents
+        .join("node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/codex-path")
+        .to_string_lossy()
+        .into_owned();
+    let path = var("PATH").unwrap_or_else(|| "/usr/bin:/bin".to_owned());
+    let path = if rig.agent == Agent::OpenCode { format!("{path}:{ripgrep}") } else { path };
+    for (name, value) in [
+        ("PATH", path),
+        ("HOME", rig.path("host").to_string_lossy().into_owned()),
+        ("TMPDIR", rig.path("tmp").to_string_lossy().into_owned()),
+    ] {
+        env.insert(name.to_owned(), value);
+    }
+    Host::new(env)
+}
+
+/// A key that opens nothing.
+fn key() -> String {
+    "sk-fake".to_owned()
+}
+
+/// Variables that an agent needs for the fake model alone.
+fn wishes(rig: &Rig, url: &str) -> Env {
+    let pairs = match rig.agent {
+        Agent::Goose => vec![("GOOSE_MODE", "auto".to_owned())],
+        Agent::OpenCode => {
+            let model = json!({ "name": "fake", "limit": { "context": 200_000, "output": 8192 } });
+            let settings = json!({
+                "model": "fake/fake-model",
+                "small_model": "fake/fake-model",
+                "enabled_providers": ["fake"],
+                "provider": { "fake": {
+                    "npm": "@ai-sdk/openai-compatible",
+                    "name": "fake",
+                    "options": { "baseURL": format!("{url}/v1"), "apiKey": key() },
+                    "models": { "fake-model": model },
+                } },
+            });
+            let file = rig.write("opencode.json", &settings.to_string());
+            vec![
+                ("OPENCODE_CONFIG", file.to_string_lossy().into_owned()),
+                ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1".to_owned()),
+                // It would install a plugin for itself; this port refuses faster than a name that is not found.
+                ("npm_config_registry", "http://127.0.0.1:9/".to_owned()),
+            ]
+        }
+        _ => Vec::new(),
+    };
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn before_prompt(agent: Agent, url: &str, uses_shell: bool) -> Vec<String> {
+    let text: &[&str] = match agent {
+        Agent::ClaudeCode => &["-p"],
+        Agent::Codex => &["exec", "--skip-git-repo-check", "--json"],
+        Agent::Goose => &["run", "-q", "--no-session", "-t"],
+        Agent::OpenCode => &["run", "--pure", "--title", "t"],
+        Agent::Gemini if uses_shell => &["-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p"],
+        Agent::Gemini => &["-m", "gemini-2.5-flash", "-p"],
+        Agent::Copilot => {
+            &["--no-auto-update", "--disable-builtin-mcps", "--no-color", "--allow-all-tools", "-s", "-p"]
+        }
+        other => panic!("{other} has no row"),
+    };
+    let mut all: Vec<String> = text.iter().map(|&text| text.to_owned()).collect();
+    if agent == Agent::Codex {
+        let provider = format!(
+            "model_providers.fake={{ name = \"fake\", base_url = \"{url}/v1\", env_key = \"CODEX_API_KEY\", \
+             wire_api = \"responses\", supports_websockets = false }}"
+        );
+        let settings = ["model=\"fake-model\"", "model_provider=\"fake\"", &provider];
+        let free = ["approval_policy=\"never\"", "sandbox_mode=\"danger-full-access\""];
+        all.extend(settings.into_iter().chain(free).flat_map(|text| ["-c".to_owned(), text.to_owned()]));
+    }
+    all
+}
+
+/// What takes as many words as follow must come last.
+fn after_prompt(agent: Agent, uses_shell: bool) -> Vec<String> {
+    let text: &[&str] = match agent {
+        Agent::ClaudeCode if uses_shell => &["--allowedTools", "Bash"],
+        // The skills are outside of its working directory.
+        Agent::Copilot if uses_shell => &["--allow-all-paths"],
+        _ => &[],
+    };
+    text.iter().map(|&text| text.to_owned()).collect()
+}
