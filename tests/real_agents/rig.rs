@@ -96,6 +96,7 @@ pub(crate) fn within(agent: Agent, test: &str, case: fn(&Rig)) {
     let said =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// How to get a network namespace: as root, or with a user namespace. None where neither is given.
