@@ -34,14 +34,25 @@ macro_rules! agent {
 agent!(
     claude,
     ClaudeCode,
-    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]
+    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, added_while_running]
 );
 agent!(
     codex,
     Codex,
     [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, named_in_the_prompt]
 );
-agent!(goose, Goose, [shows_and_activates, control, working_directory_is_reported, two_hundred, all_kinds]);
+agent!(
+    goose,
+    Goose,
+    [
+        shows_and_activates,
+        control,
+        working_directory_is_reported,
+        two_hundred,
+        all_kinds,
+        added_while_running
+    ]
+);
 agent!(
     opencode,
     OpenCode,

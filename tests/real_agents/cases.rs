@@ -15,7 +15,6 @@ use crate::rig::{Rig, skill_md};
 
 const DESCRIPTION: &str = "Quagga-description-71";
 const BODY: &str = "Okapi-body-72";
-const FOREIGN_DESCRIPTION: &str = "Numbat-description-73";
 const FOREIGN_BODY: &str = "Tapir-body-74";
 
 impl Outcome {
@@ -66,6 +65,32 @@ pub(crate) fn shows_and_activates(rig: &Rig) {
     assert!(!outcome.saw_first(BODY), "{}", outcome.story());
     assert!(outcome.saw_after(1, BODY), "{}", outcome.story());
     assert!(outcome.output.contains("ALL-DONE"), "{}", outcome.story());
+    for name in bundled(rig.agent) {
+        assert!(!outcome.saw(name), "`{name}` was not mounted: {}", outcome.story());
+    }
+}
+
+/// Skills that an agent brings along, and that its home turns off. Goose has one more, `goose-doc-guide`, and no switch for it.
+fn bundled(agent: Agent) -> &'static [&'static str] {
+    match agent {
+        Agent::ClaudeCode => &["plugin-authoring", "fewer-permission-prompts", "keybindings-help"],
+        Agent::Codex => &["skill-creator", "skill-installer"],
+        Agent::OpenCode => &["customize-opencode"],
+        Agent::Gemini => &["skill-creator", "antigravity-support"],
+        Agent::Copilot => &["customize-cloud-agent", "github-pr-media"],
+        _ => &[],
+    }
+}
+
+/// A skill that is added while the agent runs can be activated by agents that look again.
+pub(crate) fn added_while_running(rig: &Rig) {
+    let late = SkillMount::from_text("late-skill", skill_md("late-skill", "Quagga-late", "Okapi-late"));
+    let mut run =
+        Run::new(vec![codeword(rig)]).acts(vec![Act::Shell("sleep 10"), Act::Activate("late-skill")]);
+    run.late = Some(late);
+    let outcome = run.start(rig);
+    assert!(!outcome.saw_first("Quagga-late"), "{}", outcome.story());
+    assert!(outcome.saw_after(2, "Okapi-late"), "{}", outcome.story());
 }
 
 /// Without the skill, neither is there, whatever the model asks for.
@@ -80,30 +105,65 @@ pub(crate) fn control(rig: &Rig) {
     assert!(!outcome.saw(DESCRIPTION) && !outcome.saw(BODY), "{}", outcome.story());
 }
 
-/// A skill in the working directory, where the agent looks.
-fn foreign(rig: &Rig) -> PathBuf {
-    let directory = if rig.agent == Agent::ClaudeCode { ".claude/skills" } else { ".agents/skills" };
-    rig.skill(&format!("work/{directory}/foreign-skill"), FOREIGN_DESCRIPTION, FOREIGN_BODY)
+/// Where agents are known to look for skills in a working directory, all of them together.
+const PLACES: &[&str] = &[
+    ".agents/skills",
+    ".claude/skills",
+    ".codex/skills",
+    ".copilot/skills",
+    ".gemini/skills",
+    ".github/skills",
+    ".goose/skills",
+    ".opencode/skill",
+    ".opencode/skills",
+];
+
+/// A skill that nobody gave to the agent.
+struct Foreign {
+    file: PathBuf,
+    description: String,
 }
 
-/// It comes in when nobody keeps it out, is reported, and stays out when somebody does.
+/// One in each of these places, in the working directory and above, up to the top of a repository.
+fn foreign(rig: &Rig) -> Vec<Foreign> {
+    fs::create_dir_all(rig.path("project/.git")).unwrap();
+    let directories = ["project/deep/work", "project/deep", "project"];
+    let all =
+        directories.into_iter().flat_map(|directory| PLACES.iter().map(move |place| (directory, place)));
+    let make = |(number, (directory, place)): (usize, (&str, &&str))| {
+        let description = format!("Numbat{number:02}x");
+        let path = rig.skill(&format!("{directory}/{place}/foreign-{number:02}"), &description, FOREIGN_BODY);
+        Foreign { file: path.join("SKILL.md"), description }
+    };
+    all.enumerate().map(make).collect()
+}
+
+/// Some come in when nobody keeps them out, and each of those is reported; none does when somebody does.
 pub(crate) fn working_directory_stays_out(rig: &Rig) {
     working_directory_is_reported(rig);
-    let mut run = Run::new(vec![codeword(rig)]).acts(vec![Act::Activate("foreign-skill")]);
+    let mut run =
+        Run::new(vec![codeword(rig)]).acts(vec![Act::Activate("foreign-00"), Act::Activate("foreign-01")]);
     run.is_hermetic = true;
     let outcome = run.start(rig);
     assert!(outcome.saw_first(DESCRIPTION), "{}", outcome.story());
-    assert!(!outcome.saw(FOREIGN_DESCRIPTION), "{}", outcome.story());
+    assert!(!outcome.saw("Numbat"), "{}", outcome.story());
     assert!(!outcome.saw(FOREIGN_BODY), "{}", outcome.story());
 }
 
-/// It comes in, and is reported.
+/// Some come in, and each of those is reported.
 pub(crate) fn working_directory_is_reported(rig: &Rig) {
-    let file = foreign(rig).join("SKILL.md");
+    let foreign = foreign(rig);
     let outcome = Run::new(vec![codeword(rig)]).start(rig);
-    assert!(outcome.saw_first(DESCRIPTION) && outcome.saw_first(FOREIGN_DESCRIPTION), "{}", outcome.story());
-    let leaks = outcome.home.leaks(&rig.path("work"));
-    assert!(leaks.iter().any(|leak| leak.skills.contains(&file)), "{leaks:?}");
+    assert!(outcome.saw_first(DESCRIPTION), "{}", outcome.story());
+    let leaks = outcome.home.leaks(&rig.work());
+    let seen: Vec<&Foreign> = foreign.iter().filter(|skill| outcome.saw(&skill.description)).collect();
+    assert!(!seen.is_empty(), "{}", outcome.story());
+    let reported = |skill: &Foreign| leaks.iter().any(|leak| leak.skills.contains(&skill.file));
+    let hushed: Vec<&PathBuf> =
+        seen.iter().filter(|skill| !reported(skill)).map(|skill| &skill.file).collect();
+    assert!(hushed.is_empty(), "these came in, and were not reported: {hushed:#?}");
+    let count = foreign.iter().filter(|skill| reported(skill)).count();
+    eprintln!("{}: {} skills came in from outside, {count} were reported", rig.agent, seen.len());
 }
 
 /// All of two hundred are named, most are described, and the last can be activated.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use metier_fake_model::{Request, Server, Step};
 use metier_home::{Agent, Env, Home, HomeOptions, Host, MountOptions, MountedSkill};
@@ -28,6 +30,8 @@ pub(crate) struct Run<'a> {
     pub(crate) is_hermetic: bool,
     pub(crate) acts: Vec<Act<'a>>,
     pub(crate) prompt: &'a str,
+    /// A skill that is added once the model was asked for the first time.
+    pub(crate) late: Option<SkillMount>,
 }
 
 /// What came of it.
@@ -40,7 +44,7 @@ pub(crate) struct Outcome {
 
 impl Run<'_> {
     pub(crate) fn new(mounts: Vec<SkillMount>) -> Self {
-        Self { mounts, is_hermetic: false, acts: Vec::new(), prompt: "What is the codeword?" }
+        Self { mounts, is_hermetic: false, acts: Vec::new(), prompt: "What is the codeword?", late: None }
     }
 }
 
@@ -62,7 +66,7 @@ impl<'a> Run<'a> {
         options.isolation.sandbox.is_enabled = false;
         options.isolation.env = wishes(rig, &server.url());
         if self.is_hermetic {
-            let found = metier_home::leaks(agent, &rig.path("work"), Path::new("/"));
+            let found = metier_home::leaks(agent, &rig.work(), Path::new("/"));
             options.hidden = found.into_iter().flat_map(|leak| leak.skills).collect();
         }
         let mut home = Home::new(agent, &host(rig, &server.url()), &options).unwrap();
@@ -75,17 +79,26 @@ impl<'a> Run<'a> {
         arguments.extend(after_prompt(agent, uses_shell));
         let program = program(agent, &rig.agents);
         let is_script = program.extension().is_some_and(|ending| ending == "js");
-        let output = Command::new("timeout")
+        let child = Command::new("timeout")
             .args(["--kill-after=5", PATIENCE])
             .args(is_script.then_some("node"))
             .arg(program)
             .args(arguments)
-            .current_dir(rig.path("work"))
+            .current_dir(rig.work())
             .env_clear()
             .envs(home.env())
             .stdin(Stdio::null())
-            .output()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap();
+        if let Some(late) = &self.late {
+            // Ten seconds is more than any of them takes to start.
+            let asked = || server.requests().iter().any(|request| request.results.is_some());
+            (0..100).take_while(|_| !asked()).for_each(|_| thread::sleep(Duration::from_millis(100)));
+            home.inject(late, &MountOptions::default()).unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
         let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let output = format!("{agent} ended with {}\n{}\n{}", output.status, said[0], said[1]);
         let requests = server.requests();

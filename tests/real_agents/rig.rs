@@ -13,6 +13,9 @@ use crate::driver;
 /// Says that we are inside already.
 const INSIDE: &str = "METIER_REAL_AGENTS_INSIDE";
 
+/// The agent's working directory.
+const WORK: &str = "project/deep/work";
+
 /// A place for one test.
 pub(crate) struct Rig {
     pub(crate) agent: Agent,
@@ -24,6 +27,11 @@ pub(crate) struct Rig {
 impl Rig {
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.ground.path().join(path)
+    }
+
+    /// The working directory.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path(WORK)
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
@@ -75,7 +83,7 @@ pub(crate) fn within(agent: Agent, test: &str, case: fn(&Rig)) {
     if var(INSIDE).is_some() {
         assert_eq!(interfaces(), ["lo"], "there must be nothing but loopback");
         let ground = tempfile::Builder::new().prefix("metier-agent-test-").tempdir().unwrap();
-        fs::create_dir_all(ground.path().join("work")).unwrap();
+        fs::create_dir_all(ground.path().join(WORK)).unwrap();
         fs::create_dir_all(ground.path().join("tmp")).unwrap();
         case(&Rig { agent, agents, ground });
         return;
