@@ -193,3 +193,34 @@ fn skills_in_the_working_directory_are_said_or_kept_out() {
     assert!(text.contains("would find skills that were not given to it"), "{text}");
     assert!(Path::new(&place.path().join(".goose/skills/foreign")).exists());
 }
+
+#[test]
+fn doctor_says_which_agents_there_are_and_what_they_find() {
+    let place = place();
+    place.skill(".claude/skills/foreign", "Use never.");
+    let program = agent(&place, "echo; echo '9.9 (Somebody)'; exec sleep 0");
+    fs::create_dir(place.path().join("bin")).unwrap();
+    fs::rename(program, place.path().join("bin/claude")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", place.path().join("bin").display());
+    let output = place.at_home(&["doctor", "--json"]).env("PATH", path).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &said["agents"][0];
+    assert_eq!(
+        (found["agent"].as_str(), found["version"].as_str()),
+        (Some("claude"), Some("9.9 (Somebody)"))
+    );
+    let leak = found["leaks"][0]["skills"][0].as_str().unwrap();
+    assert!(leak.ends_with(".claude/skills/foreign/SKILL.md"), "{leak}");
+}
+
+#[test]
+fn doctor_removes_what_killed_processes_left() {
+    let place = place();
+    let left = place.path().join("tmp/goose-agent-1-1-0.0");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join(".metier-home"), "999999999-1-0").unwrap();
+    fs::create_dir_all(place.path().join("tmp/somebody-elses")).unwrap();
+    let clean = || said(place.at_home(&["doctor", "--clean"]).env("TMPDIR", place.path().join("tmp")));
+    assert_eq!((clean().as_str(), clean().as_str()), ("1 leftover removed\n", "0 leftovers removed\n"));
+    assert_eq!(homes(&place), 1);
+}
