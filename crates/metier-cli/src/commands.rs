@@ -11,11 +11,13 @@ mod doctor;
 mod exec;
 mod list;
 mod man;
+mod mount;
 mod new;
 mod policy;
 mod prompt;
 mod read;
 mod reference;
+mod run;
 mod sandbox;
 mod search;
 mod show;
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Activate(activate::Args),
     Read(read::Args),
     Exec(Box<exec::Args>),
+    Run(Box<run::Args>),
+    Mount(mount::Args),
     Validate(validate::Args),
     New(new::Args),
     Trust(trust::Args),
@@ -65,6 +69,8 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Activate(args) => activate::run(&args, output),
         Command::Read(args) => read::run(&args, output),
         Command::Exec(args) => exec::run(&args, output),
+        Command::Run(args) => run::run(&args, output),
+        Command::Mount(args) => mount::run(&args, output),
         Command::Prompt(args) => prompt::run(&args, output),
         Command::Trust(args) => trust::run(&args, output),
         Command::Approve(args) => approve::run(&args, output),

@@ -175,6 +175,13 @@ pub(crate) struct Flags {
     no_index: bool,
 }
 
+impl Flags {
+    /// Whether directories are named.
+    pub(crate) fn has_roots(&self) -> bool {
+        !self.root.is_empty()
+    }
+}
+
 impl Config {
     /// All settings that hold here.
     pub(crate) fn read(environment: &Environment, flags: &Flags) -> anyhow::Result<Self> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use metier_catalog::{Places, TrustStore};
+use metier_home::Host;
 use metier_journal::Time;
 use metier_store::Store;
 
@@ -72,6 +73,28 @@ impl Environment {
     /// Skills that are kept.
     pub(crate) fn store(&self) -> Option<Store> {
         Some(Store::new(self.xdg("XDG_DATA_HOME", ".local/share")?.join("store")))
+    }
+
+    /// What an agent's home is made from: every variable of the process.
+    pub(crate) fn host() -> Host {
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        let mut host = Host::new(env::vars_os().filter_map(text).collect());
+        host.is_root = rustix::process::geteuid().is_root();
+        host
+    }
+
+    /// Where homes of agents are made.
+    pub(crate) fn temporary() -> PathBuf {
+        env::temp_dir()
+    }
+
+    /// A program on the path, or at a path.
+    pub(crate) fn program(&self, name: &Path) -> Option<PathBuf> {
+        if name.components().count() > 1 {
+            return Some(self.absolute(name)).filter(|path| path.is_file());
+        }
+        env::split_paths(&self.path).map(|directory| directory.join(name)).find(|path| path.is_file())
     }
 
     /// Variables of the process whose names look like a secret's.

@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use metier_home::HomeError;
 use metier_journal::JournalError;
 use metier_sandbox::SandboxError;
 use metier_session::{PathProblem, SessionError};
@@ -74,6 +75,9 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     if let Some(error) = error.downcast_ref::<SessionError>() {
         return of_session(error, output);
     }
+    if let Some(error) = error.downcast_ref::<HomeError>() {
+        return of_home(error);
+    }
     if let Some(error) = error.downcast_ref::<SandboxError>() {
         return report_sandbox(error, output);
     }
@@ -140,4 +144,14 @@ fn report_sandbox(error: &SandboxError, output: &mut Output) -> Exit {
 
 fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn of_home(error: &HomeError) -> Exit {
+    match error {
+        HomeError::NotFound { .. } => Exit::NotFound,
+        HomeError::Validation { .. } => Exit::Findings,
+        HomeError::Io { .. } | HomeError::Copy { .. } | HomeError::Auth { .. } => Exit::Environment,
+        HomeError::Leaks { .. } => Exit::Denied,
+        _ => Exit::Usage,
+    }
 }

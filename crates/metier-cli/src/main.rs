@@ -8,6 +8,7 @@ mod config;
 mod environment;
 mod exit;
 mod find;
+mod mounting;
 mod output;
 mod policy;
 mod recording;
@@ -41,6 +42,7 @@ Examples:
   metier show code-review           what a skill says and what it costs
   metier activate code-review       its instructions, as a model is given them
   metier exec pdf scripts/fill.py   a script of a skill, contained and recorded
+  metier run claude --skill pdf     an agent with this skill and no other
   metier sandbox run -- ls -la      a command in the sandbox that scripts run in
   metier audit log                  what was recorded
   metier audit verify               whether it still is what was recorded")]

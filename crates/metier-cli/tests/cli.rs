@@ -20,6 +20,8 @@ mod policy;
 mod prompt;
 #[path = "cli/reference.rs"]
 mod reference;
+#[path = "cli/run.rs"]
+mod run;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
 #[path = "cli/search.rs"]

@@ -15,13 +15,15 @@ pub struct Host {
     pub env: Env,
     /// The home of the person who runs the agent.
     pub home: Option<PathBuf>,
+    /// Whether that is the system's administrator.
+    pub is_root: bool,
 }
 
 impl Host {
     /// A host with these variables; its home is `HOME`.
     pub fn new(env: Env) -> Self {
         let home = env.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-        Self { env, home }
+        Self { env, home, is_root: false }
     }
 
     pub(crate) fn var(&self, name: &str) -> Option<&str> {

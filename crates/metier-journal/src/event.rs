@@ -233,6 +233,7 @@ impl Event {
             | Self::SkillApproval { name, .. }
             | Self::SkillDeactivated { name } => Some(name),
             Self::SkillScriptExecuted(run) => Some(&run.name),
+            Self::SkillExpanded { name, .. } => name.as_deref(),
             _ => None,
         }
     }

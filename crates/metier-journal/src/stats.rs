@@ -82,6 +82,7 @@ impl SkillStats {
                 self.activations += 1;
                 self.body_tokens += tokens;
             }
+            Event::SkillExpanded { tokens, .. } => self.body_tokens += tokens,
             Event::SkillActivationFailed { .. } => self.activation_failures += 1,
             Event::SkillResourceRead { tokens, .. } => {
                 self.reads += 1;

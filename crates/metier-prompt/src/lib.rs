@@ -46,6 +46,6 @@ pub use section::{
 };
 pub use tool::{
     Allowance, Tool, ToolAnswer, ToolContext, ToolError, ToolFailure, ToolPolicy, ToolResult, ToolText,
-    ToolValue,
+    ToolValue, cut,
 };
 pub use view::{SessionState, SessionView, Visibility};

@@ -14,6 +14,17 @@ pub(crate) fn full(found: &Found, task: Option<&str>) -> Rendered {
     list.search(found.search.as_deref()).render()
 }
 
+/// What stands for a list of which nothing fits, if even that does.
+pub(crate) fn left_out(found: &Found) -> String {
+    let count = found.skills.len();
+    let text = match count {
+        1 => "1 skill is left out to save room.".to_owned(),
+        _ => format!("{count} skills are left out to save room."),
+    };
+    let fits = found.budget.is_none_or(|tokens| metier_skill::tokens(text.len()) <= tokens);
+    if fits { text } else { String::new() }
+}
+
 /// Only the names, within the budget.
 pub(crate) fn names(found: &Found) -> String {
     let most = found.budget.map_or(usize::MAX, |tokens| tokens.saturating_mul(4));
@@ -23,6 +34,7 @@ pub(crate) fn names(found: &Found) -> String {
         // Names that are not mounted are whatever somebody has written down; they stay on this line.
         let words: Vec<&str> = skill.name.split(|c: char| c.is_whitespace() || c.is_control()).collect();
         let name = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let name: String = name.chars().map(visible).collect();
         // Room for the words that say how many are missing.
         if text.len() + name.len() + 40 > most {
             if place == 0 {
@@ -38,6 +50,11 @@ pub(crate) fn names(found: &Found) -> String {
         }
     }
     text
+}
+
+/// A character that nobody sees, as something that everybody does.
+fn visible(c: char) -> char {
+    if metier_skill::is_invisible(c) { '\u{fffd}' } else { c }
 }
 
 fn ordered<'a>(found: &'a Found, task: Option<&str>) -> Vec<&'a FoundSkill> {

@@ -355,14 +355,14 @@ fn found(discovered: &Discovered, path: &SectionPath) -> Result<Found, PromptErr
         Some(mount) => Some(workspace_path(mount, path)?),
         None => None,
     };
+    let is_wanted =
+        |name: &str| (discovered.allow.is_empty() || allow.is_match(name)) && !deny.is_match(name);
     // What is mounted becomes a directory of that name.
-    let mounted = discovered.skills.iter().filter(|_| mount_path.is_some());
+    let mounted = discovered.skills.iter().filter(|skill| mount_path.is_some() && is_wanted(&skill.name));
     for skill in mounted {
         SkillName::new(skill.name.as_str())
             .map_err(|error| invalid(path, &skill.name, &error.to_string()))?;
     }
-    let is_wanted =
-        |name: &str| (discovered.allow.is_empty() || allow.is_match(name)) && !deny.is_match(name);
     let skills: Vec<FoundSkill> = discovered
         .skills
         .iter()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::PromptError;
-use crate::node::{Content, Node, check_names};
+use crate::node::{Content, Node, check_names, skill_md};
 use crate::path::SectionPath;
 use crate::prompt::Prompt;
 use crate::render::RenderWarning;
@@ -169,7 +169,9 @@ fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Res
         return Err("the section accepts no overrides".to_owned());
     }
     if node.digest() != change.expected {
-        return Err("the section has changed since the override was made".to_owned());
+        return Err(
+            "the section has changed since the override was made; remove it, or make it anew".to_owned()
+        );
     }
     let template = |part, text: &Option<String>| -> Result<Option<Template>, String> {
         let Some(text) = text else { return Ok(None) };
@@ -186,8 +188,11 @@ fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Res
     if change.visibility == Some(Visibility::Summary) && !has_summary {
         return Err("the section has no summary to show".to_owned());
     }
-    if matches!(&node.content, Content::Inline { .. }) && body.as_ref().is_some_and(Template::is_empty) {
-        return Err("a skill without instructions is none".to_owned());
+    if let (Content::Inline { name, description }, Some(body)) = (&node.content, &body) {
+        if body.is_empty() {
+            return Err("a skill without instructions is none".to_owned());
+        }
+        skill_md(name, description, body.text())?;
     }
     Ok(AppliedSection { body, summary, visibility: change.visibility })
 }
@@ -199,7 +204,7 @@ fn tool(prompt: &Prompt, name: &str, change: &ToolOverride) -> Result<Tool, Stri
         return Err("the tool accepts no overrides".to_owned());
     }
     if tool.contract() != change.expected {
-        return Err("the tool has changed since the override was made".to_owned());
+        return Err("the tool has changed since the override was made; remove it, or make it anew".to_owned());
     }
     let mut tool = tool.clone();
     if let Some(description) = &change.description {

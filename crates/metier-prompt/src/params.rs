@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::PromptError;
@@ -19,8 +19,8 @@ pub trait Params: Serialize + JsonSchema + Send + Sync + 'static {}
 
 impl<T: Serialize + JsonSchema + Send + Sync + 'static> Params for T {}
 
-/// What a section without values has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+/// What a section without values has, and what a tool without arguments takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoParams {}
 
 /// A type of params, as far as it is known when a prompt is built.

@@ -271,6 +271,10 @@ impl<'a> Walk<'a> {
             _ => self.resolver.body(node)?.into_owned(),
         };
         let Content::Discovered(found) = &node.content else { return Ok(body) };
+        if found.skills.is_empty() {
+            // Without skills there is nothing to explain.
+            return Ok(String::new());
+        }
         let listed = listing::full(found, self.resolver.session.task.as_deref());
         let section = &mut self.out.sections[place];
         (section.shortened, section.omitted) = (listed.shortened, listed.omitted);
@@ -281,12 +285,10 @@ impl<'a> Walk<'a> {
             self.out.warnings.push(RenderWarning { code, target, message });
         }
         let list = listed.text.trim_end();
-        Ok(match (body.is_empty(), list.is_empty()) {
-            // Without skills there is nothing to explain.
-            (_, true) => String::new(),
-            (true, false) => list.to_owned(),
-            (false, false) => format!("{body}\n\n{list}"),
-        })
+        if list.is_empty() {
+            return Ok(listing::left_out(found));
+        }
+        Ok(if body.is_empty() { list.to_owned() } else { format!("{body}\n\n{list}") })
     }
 
     fn summary(&mut self, node: &'a Node) -> Result<String, PromptError> {
@@ -299,9 +301,13 @@ impl<'a> Walk<'a> {
             }
             _ => self.resolver.summary(node)?.into_owned(),
         };
-        let unlocks = self.resolver.unlocks(node)?;
+        let unlocks = self.resolver.unlocks(node);
+        if unlocks.has_more && self.resolver.rendering.explicit.contains_key(&node.path) {
+            // Whoever renders it wants it so, and nothing that the model calls would change that.
+            return Ok(text);
+        }
         let mut keys = Vec::new();
-        for child in self.resolver.children(node)? {
+        for child in self.resolver.known_children(node) {
             // What is installed is not below it once it is open.
             if !self.resolver.is_native(child)? {
                 keys.push(child.key.as_str());

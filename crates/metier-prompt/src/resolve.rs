@@ -100,6 +100,14 @@ impl<'a> Resolver<'a> {
         Ok(children)
     }
 
+    /// The same, without those that cannot be told of: that is an error once they are shown, and no reason not to show a summary.
+    pub(crate) fn known_children(&self, node: &'a Node) -> Vec<&'a Node> {
+        let is_there = |child: &&'a Node| {
+            self.is_enabled(child).unwrap_or(false) && self.is_chosen(node, child).unwrap_or(false)
+        };
+        node.children.iter().filter(is_there).collect()
+    }
+
     /// Whether a container of skills has this one among those that are wanted.
     pub(crate) fn is_chosen(&self, parent: &'a Node, child: &'a Node) -> Result<bool, PromptError> {
         if !matches!(parent.content, Content::Skills) {
@@ -158,22 +166,20 @@ impl<'a> Resolver<'a> {
     }
 
     /// What opening a section would bring.
-    pub(crate) fn unlocks(&self, node: &'a Node) -> Result<Unlocks, PromptError> {
+    pub(crate) fn unlocks(&self, node: &'a Node) -> Unlocks {
         let mut unlocks = Unlocks::default();
-        self.unlock(node, true, &mut unlocks)?;
-        Ok(unlocks)
+        self.unlock(node, true, &mut unlocks);
+        unlocks
     }
 
-    fn unlock(&self, node: &'a Node, is_shown: bool, unlocks: &mut Unlocks) -> Result<(), PromptError> {
+    fn unlock(&self, node: &'a Node, is_shown: bool, unlocks: &mut Unlocks) {
         let tools = node.tools.iter().map(|tool| tool.name().to_owned());
         unlocks.tools.extend(tools.filter(|_| is_shown));
         unlocks.has_more |= !node.tools.is_empty() || node.brings_skills();
-        for child in self.children(node)? {
-            // What cannot be told is an error once it is shown, and no reason not to show the summary.
+        for child in self.known_children(node) {
             let is_shown = is_shown && matches!(self.visibility(child), Ok(Visibility::Full));
-            self.unlock(child, is_shown, unlocks)?;
+            self.unlock(child, is_shown, unlocks);
         }
-        Ok(())
     }
 
     pub(crate) fn body(&self, node: &'a Node) -> Result<Cow<'_, str>, PromptError> {

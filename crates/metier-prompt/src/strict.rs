@@ -3,6 +3,8 @@
 //! Types that are read leniently (flattened, tagged or untagged ones) pass over members that nobody looks at. So it is the schema that
 //! is asked, and not the type: what a model is told and what it is held to are then the same.
 
+use std::collections::HashSet;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
@@ -54,7 +56,7 @@ fn close_as_a_whole(schema: &mut Schema) {
 
 /// What is wrong with a value that its type has read: members that the schema does not know, and lists in the place of members.
 pub(crate) fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    let mut strict = Strict { root: schema, unknown: Vec::new(), lists: Vec::new() };
+    let mut strict = Strict { root: schema, seen: HashSet::new(), unknown: Vec::new(), lists: Vec::new() };
     strict.look(schema, value, "");
     let named = |mut places: Vec<String>| {
         places.truncate(5);
@@ -68,16 +70,29 @@ pub(crate) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     }
 }
 
+/// Which alternatives of a schema are part of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alternatives {
+    Fitting,
+    None,
+}
+
 struct Strict<'a> {
     root: &'a Value,
+    /// What was looked at by what: alternatives that share a part lead to it many times over.
+    seen: HashSet<(usize, usize)>,
     unknown: Vec<String>,
     lists: Vec<String>,
 }
 
 impl<'a> Strict<'a> {
     fn look(&mut self, schema: &'a Value, value: &Value, place: &str) {
+        let address = |value: &Value| std::ptr::from_ref(value).addr();
+        if !self.seen.insert((address(schema), address(value))) {
+            return;
+        }
         let mut parts = Vec::new();
-        self.parts(schema, value, 0, &mut parts);
+        self.parts(schema, value, Alternatives::Fitting, &mut parts);
         match value {
             Value::Object(members) => self.members(&parts, members, place),
             Value::Array(items) => {
@@ -116,30 +131,43 @@ impl<'a> Strict<'a> {
         }
     }
 
-    /// Everything in a schema that is about this value.
-    fn parts(&self, schema: &'a Value, value: &Value, depth: usize, out: &mut Vec<&'a Map<String, Value>>) {
+    /// Everything in a schema that is about this value. Where several alternatives fit, a member that any of them knows is known.
+    fn parts(
+        &self,
+        schema: &'a Value,
+        value: &Value,
+        alternatives: Alternatives,
+        out: &mut Vec<&'a Map<String, Value>>,
+    ) {
         // Schemas that refer to themselves say nothing new.
-        let Some(part) = schema.as_object().filter(|_| depth < 32) else { return };
+        let is_new = |part: &&Map<String, Value>| !out.iter().any(|known| std::ptr::eq(*known, *part));
+        let Some(part) = schema.as_object().filter(is_new) else { return };
         out.push(part);
         let target = part.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
         if let Some(target) = target.and_then(|target| self.root.pointer(target)) {
-            self.parts(target, value, depth + 1, out);
+            self.parts(target, value, alternatives, out);
         }
         for name in COMBINED {
             let all = part.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            let fitting: Vec<&Value> = all.iter().filter(|one| self.fits(one, value, depth + 1)).collect();
-            // Its type has read the value, so one of them must be meant.
-            let all = if fitting.is_empty() || name == "allOf" { all.iter().collect() } else { fitting };
-            for one in all {
-                self.parts(one, value, depth + 1, out);
+            if name == "allOf" {
+                for one in all {
+                    self.parts(one, value, alternatives, out);
+                }
+            } else if alternatives == Alternatives::Fitting {
+                let fitting: Vec<&Value> = all.iter().filter(|one| self.fits(one, value)).collect();
+                // Its type has read the value, so one of them must be meant.
+                let all = if fitting.is_empty() { all.iter().collect() } else { fitting };
+                for one in all {
+                    self.parts(one, value, alternatives, out);
+                }
             }
         }
     }
 
-    /// Whether this may be the alternative that is meant.
-    fn fits(&self, schema: &'a Value, value: &Value, depth: usize) -> bool {
+    /// Whether this may be the alternative that is meant, by what it says itself.
+    fn fits(&self, schema: &'a Value, value: &Value) -> bool {
         let mut parts = Vec::new();
-        self.parts(schema, value, depth, &mut parts);
+        self.parts(schema, value, Alternatives::None, &mut parts);
         parts.iter().all(|part| {
             let is_type = match part.get("type") {
                 Some(Value::String(name)) => is_of_type(value, name),

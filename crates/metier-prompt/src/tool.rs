@@ -162,6 +162,11 @@ pub enum ToolError {
 }
 
 impl ToolError {
+    /// What a panic said, where it said something.
+    pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        Self::Panicked(said(panic).to_owned())
+    }
+
     /// A name that does not change.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -270,7 +275,7 @@ impl Tool {
         let handler = self.handler.as_ref().ok_or_else(|| ToolError::NoHandler(self.name.clone()))?;
         let before = context.state.clone();
         let done = catch_unwind(AssertUnwindSafe(|| handler(arguments, context)))
-            .unwrap_or_else(|panic| Err(ToolError::Panicked(said(&*panic).to_owned())));
+            .unwrap_or_else(|panic| Err(ToolError::panicked(&*panic)));
         if done.is_err() {
             *context.state = before;
         }
@@ -308,14 +313,19 @@ fn parsed<P: DeserializeOwned>(arguments: &Value, schema: &Value) -> Result<P, S
     Ok(parsed)
 }
 
-fn text_of<R: ToolValue>(answer: &ToolAnswer<R>) -> ToolText {
-    let shown = answer.value.as_ref().filter(|_| answer.is_shown).map(ToolValue::render);
-    let mut text = shown.filter(|text| !text.is_empty()).unwrap_or_else(|| answer.message.clone());
+/// Cuts what is too long for a model to be given at once, and says so.
+pub fn cut(text: &mut String) {
     if text.len() > TEXT_MAX {
         let whole = text.len();
         text.truncate(text.floor_char_boundary(TEXT_MAX));
         let _ = write!(text, "\n[cut here: this is the first MiB of {whole} bytes]");
     }
+}
+
+fn text_of<R: ToolValue>(answer: &ToolAnswer<R>) -> ToolText {
+    let shown = answer.value.as_ref().filter(|_| answer.is_shown).map(ToolValue::render);
+    let mut text = shown.filter(|text| !text.is_empty()).unwrap_or_else(|| answer.message.clone());
+    cut(&mut text);
     let value = answer.value.as_ref().and_then(|value| serde_json::to_value(value).ok());
     ToolText { text, value: value.filter(|value| !value.is_null()) }
 }

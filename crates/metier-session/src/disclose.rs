@@ -14,7 +14,10 @@ pub use overrides::OverrideStore;
 pub use turn::{ToolReply, Turn};
 
 use crate::error::SessionError;
-use crate::session::Session;
+use crate::session::{Session, shortened};
+
+/// The most warnings that a session records.
+const MOST_WARNINGS: usize = 1_000;
 
 /// How often in a row a model may open sections.
 const MOST_EXPANSIONS: usize = 10;
@@ -40,16 +43,21 @@ impl Session {
         &mut self.state
     }
 
-    /// Renders a prompt for what the session is now. What a person should know is recorded, once.
+    /// Renders a prompt for what the session is now. What a person should know is recorded, once a process.
     pub fn render(&mut self, rendering: &Rendering) -> Result<RenderedPrompt, SessionError> {
         let rendered = rendering.render(&self.view())?;
         let prompt = name_of(rendering.prompt());
         for warning in &rendered.warnings {
-            let seen = (prompt.clone(), warning.target.clone(), warning.code);
+            // Names come from a file that anybody may have written.
+            let target = shortened(&warning.target);
+            if self.warned.len() >= MOST_WARNINGS {
+                break;
+            }
+            let seen = (prompt.clone(), target.clone(), warning.code);
             if self.warned.contains(&seen) {
                 continue;
             }
-            let (target, code) = (warning.target.clone(), warning.code.to_owned());
+            let code = warning.code.to_owned();
             self.record(&Event::PromptWarning { prompt: prompt.clone(), target, code })?;
             self.warned.insert(seen);
         }
@@ -63,11 +71,12 @@ impl Session {
         rendering: &Rendering,
         mut run: impl FnMut(&mut Turn<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        for _ in 0..=MOST_EXPANSIONS {
+        for count in 0..=MOST_EXPANSIONS {
             self.check_budget().map_err(SessionError::from)?;
             let mut turn = Turn::new(self, rendering)?;
             let answer = run(&mut turn)?;
             match turn.into_expansion() {
+                Some(_) if count == MOST_EXPANSIONS => break,
                 Some(expansion) => self.expand(rendering.prompt(), &expansion)?,
                 None => return Ok(answer),
             }

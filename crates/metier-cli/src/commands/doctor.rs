@@ -1,4 +1,6 @@
-//! `metier doctor`: what works here: roots, index, journal, the protections that scripts would run with.
+//! `metier doctor`: what works here: roots, index, journal, agents, the protections that scripts would run with.
+
+mod agents;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,22 +11,28 @@ use metier_sandbox::{Finding, Local, Protections, SandboxError, Strictness};
 use serde_json::{Value, json};
 
 use crate::config::Flags;
+use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::recording::Recording;
 use crate::skills::Skills;
 use crate::table::{counted, one_line};
 
-/// Look at what metier works with here: roots, index, journal, and how well scripts are contained
+/// Look at what metier works with here: roots, index, journal, agents, and how well scripts are contained
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier doctor
   metier doctor --json | jq '.roots[] | select(.exists)'
+  metier doctor --clean                         removes what killed processes left
   metier doctor --json | jq '.sandbox[] | select(.active | not)'")]
 pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
+
+    /// Remove the homes of agents whose metier was killed, and nothing else
+    #[arg(long)]
+    clean: bool,
 
     /// Print all of it as JSON
     #[arg(long)]
@@ -32,11 +40,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    if args.clean {
+        let count = metier_home::remove_leftovers(&Environment::temporary());
+        if args.json {
+            output.json(&json!({ "removed": count }))?;
+        } else {
+            output.line(format_args!("{} removed", counted(count, "leftover")))?;
+        }
+        return Ok(Exit::Done);
+    }
     let mut skills = Skills::find(&args.catalog, output)?;
     skills.save(output)?;
     let problems = skills.catalog.problems();
     let protections = metier_sandbox::probe(&Local::new());
     let journal = look(&skills.config.recording);
+    let agents = agents::find(&skills.environment);
     let is_recorded = journal.as_ref().is_none_or(|(_, size)| size.is_ok());
     if args.json {
         let roots: Vec<Value> = skills.catalog.roots().iter().map(root_json).collect();
@@ -45,6 +63,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             "roots": roots,
             "index": { "directory": directory },
             "journal": journal_json(journal),
+            "agents": agents::as_json(&agents),
             "problems": problems,
             "sandbox": match &protections {
                 Ok(found) => Value::Array(found.iter().map(protection_json).collect()),
@@ -60,6 +79,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             None => output.row("index", "none: every skill is read each time")?,
         }
         output.row("journal", &describe_journal(journal))?;
+        agents::print(&agents, output)?;
         sandbox(&protections, output)?;
         for problem in problems {
             let (path, message) = (problem.path.to_string_lossy(), &problem.message);

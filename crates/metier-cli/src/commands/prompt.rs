@@ -240,8 +240,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 
 /// Says what is not in the list for reasons of its own, and where more is said.
 fn note_missing(skills: &Skills, listed: usize, output: &mut Output) -> anyhow::Result<()> {
-    let off = skills.catalog.all().iter().filter(|entry| !entry.state.is_for_models()).count();
-    let broken = skills.catalog.problems().len();
+    let is_off = |entry: &&Entry| !entry.state.is_for_models() && entry.shadowed_by.is_none();
+    let off = skills.catalog.all().iter().filter(is_off).count();
+    let broken = explain::unusable(skills);
     for (count, what) in [(off, "off or for people alone"), (broken, "not usable")] {
         if count > 0 {
             output.note(format_args!("{} {what}; `--explain` says which", counted(count, "skill")))?;

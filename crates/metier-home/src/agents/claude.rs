@@ -98,6 +98,10 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig) -> Result<Plan, HomeEr
         pair("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         pair("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1"),
     ]);
+    if host.is_root {
+        // It does not run without asking as root, unless somebody says that this is meant.
+        plan.own.extend([pair("IS_SANDBOX", "1")]);
+    }
     let mut settings = json!({
         "env": settings_env,
         "sandbox": sandbox(&config.sandbox, &config.network),

@@ -33,8 +33,12 @@ fn m01_a_directory_is_copied_with_everything_in_it() {
     }
     assert_eq!(mounted.bytes, (skill_md("code-review").len() + 9) as u64);
     assert_eq!((mounted.files, mounted.skipped.len()), (2, 0));
-    let tree =
-        metier_skill::Tree::of_directory(&mounted.path, &Default::default(), SymlinkPolicy::Skip).unwrap();
+    let tree = metier_skill::Tree::of_directory(
+        &mounted.path,
+        &metier_skill::Limits::default(),
+        SymlinkPolicy::Skip,
+    )
+    .unwrap();
     assert_eq!(mounted.tree_digest, tree_digest(&tree).unwrap(), "the digest is that of the copy");
 }
 
@@ -67,8 +71,7 @@ fn m04_links_are_left_out_and_said() {
     symlink("SKILL.md", source.join("inside.md")).unwrap();
     symlink("/etc/passwd", source.join("outside")).unwrap();
     ground.write("linked/real.txt", "x");
-    let mut options = MountOptions::default();
-    options.validate = false;
+    let options = MountOptions { validate: false, ..MountOptions::default() };
     let mounted = mount(&ground, &source, &options).unwrap();
     assert_eq!(ground.listing("out"), ["linked/SKILL.md", "linked/real.txt"]);
     let skipped: Vec<_> =
@@ -140,8 +143,7 @@ fn m09_m10_what_can_be_run_stays_so_and_nothing_can_be_written() {
     let source = ground.skill("modes");
     ground.write("modes/run.sh", "#!/bin/sh\n");
     ground.set_mode("modes/run.sh", 0o4777);
-    let mut options = MountOptions::default();
-    options.is_writable = true;
+    let options = MountOptions { is_writable: true, ..MountOptions::default() };
     mount(&ground, &source, &options).unwrap();
     assert_eq!(ground.mode("out/modes/run.sh"), 0o755, "the owner may write where that is asked for");
     assert_eq!(ground.mode("out/modes"), 0o755);

@@ -457,3 +457,18 @@ fn d06_a_summary_with_nothing_in_it_leaves_one_blank_line() {
     let text = text(&one(section));
     assert!(text.starts_with("## 1. A (a)\n\n---\n[This section is summarized."), "{text}");
 }
+
+#[test]
+fn d03_what_is_hidden_needs_no_values_yet() {
+    let child = Section::new("c", "C").params::<Review>().enabled(|review, _| review.depth > 1).body("x");
+    let prompt = one(folded("p").child(child));
+    assert!(prompt.render(&session()).unwrap().text.contains("(p)"));
+    assert!(prompt.render(&session_shows("p", Full)).is_err(), "it is wanted once it is shown");
+}
+
+#[test]
+fn d02_what_is_fixed_does_not_ask_to_be_opened() {
+    let prompt = one(folded("a").tool(tool("dig")));
+    let rendered = prompt.rendering().visibility(path("a"), Summary).render(&session()).unwrap();
+    assert!(!rendered.text.contains("open_sections") && rendered.tools.is_empty(), "{}", rendered.text);
+}

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use metier_prompt::{
-    Prompt, PromptOverrides, RenderedPrompt, Section, SectionOverride, SectionPath, Tool, ToolAnswer,
-    ToolContext, ToolOverride, ToolResult, Visibility,
+    InlineSkill, Prompt, PromptOverrides, RenderedPrompt, Section, SectionOverride, SectionPath, Tool,
+    ToolAnswer, ToolContext, ToolOverride, ToolResult, Visibility,
 };
 use metier_skill::Digest;
 use schemars::JsonSchema;
@@ -57,7 +57,11 @@ fn x01_an_override_counts_only_for_the_text_that_it_was_made_for() {
     assert_eq!(rendered.text, "## 1. A (a)\n\nWrite Rust with $.");
     assert!(rendered.warnings.is_empty());
     let stale = for_section("a", section_change(Digest::of(b"Use ${language}."), "Other."));
-    is_refused(&prompt, &stale, "the section has changed since the override was made");
+    is_refused(
+        &prompt,
+        &stale,
+        "the section has changed since the override was made; remove it, or make it anew",
+    );
     let unknown = for_section("b", section_change(expected, "Other."));
     is_refused(&prompt, &unknown, "there is no such section");
     let hole = for_section("a", section_change(expected, "Hello $nobody."));
@@ -125,7 +129,11 @@ fn x04_an_override_of_a_tool_changes_words_and_nothing_else() {
     is_refused(&prompt, &for_tool("lint", change("other")), "the tool has no parameter `other`");
     is_refused(&prompt, &for_tool("other", change("paths")), "there is no such tool");
     let stale = ToolOverride { expected: Digest::of(b"old"), ..change("paths") };
-    is_refused(&prompt, &for_tool("lint", stale), "the tool has changed since the override was made");
+    is_refused(
+        &prompt,
+        &for_tool("lint", stale),
+        "the tool has changed since the override was made; remove it, or make it anew",
+    );
     for bad in ["", "Grüße", &"d".repeat(201)] {
         let change = ToolOverride { description: Some(bad.to_owned()), ..change("paths") };
         is_refused(&prompt, &for_tool("lint", change), "its description must be 1 to 200 ASCII characters");
@@ -179,4 +187,11 @@ fn x01_a_change_of_the_summary_makes_an_override_stale_too() {
     let stale = seen("Another.");
     assert!(stale.text.contains("Another.") && !stale.text.contains("Shorter."));
     assert_eq!(stale.warnings[0].code, "override-ignored");
+}
+
+#[test]
+fn x01_a_body_that_makes_no_skill_does_not_fit() {
+    let prompt = one(InlineSkill::new("review", "Reviews.").body("How to."));
+    let change = section_change(prompt.descriptor().sections[&path("review")], &"x".repeat(1_200_000));
+    assert!(prompt.check_overrides(&for_section("review", change)).is_err());
 }

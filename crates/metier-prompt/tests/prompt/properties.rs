@@ -340,7 +340,8 @@ proptest! {
         if list.is_empty() {
             prop_assert_eq!(omitted, skills.len());
         } else if omitted > 0 {
-            prop_assert!(list.contains(&format!("{omitted} more")), "{}", list);
+            let words = if omitted == skills.len() { " skill" } else { " more" };
+            prop_assert!(list.contains(&format!("{omitted}{words}")), "{}", list);
         }
         if !by_tool {
             prop_assert_eq!(count(list, "/SKILL.md") + omitted, skills.len());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metier_prompt::{
-    AgentSkillsSection, AnySection, DisclosureError, DiscoveredSkill, EnabledSkills, InlineSkill,
+    AgentSkillsSection, AnySection, DisclosureError, DiscoveredSkill, EnabledSkills, Format, InlineSkill,
     MountSource, Prompt, PromptError, RefReason, RenderedPrompt, SessionView, SkillKind, SkillMount,
     SkillRef, SkillsSection, Visibility,
 };
@@ -356,4 +356,31 @@ fn a_list_of_which_nothing_fits_is_said_to_be_missing() {
     assert_eq!((rendered.text.as_str(), rendered.sections[0].omitted), ("", 2));
     assert_eq!(rendered.warnings[0].code, "skills-left-out");
     assert!(one(AgentSkillsSection::new([])).render(&session()).unwrap().warnings.is_empty());
+}
+
+#[test]
+fn what_is_denied_need_not_have_a_name_for_a_directory() {
+    let list = || AgentSkillsSection::new([found("csv"), found("Bad Name")]).mount_path("skills");
+    assert_eq!(skill_names(&one(list().deny(["Bad*"])).render(&session()).unwrap()), ["csv"]);
+    assert!(build_one(list()).is_err());
+}
+
+#[test]
+fn a_list_of_nothing_is_nothing_in_every_format() {
+    for format in [Format::Xml, Format::Markdown, Format::Json] {
+        assert_eq!(one(AgentSkillsSection::new([]).format(format)).render(&session()).unwrap().text, "");
+    }
+    let rendered =
+        one(AgentSkillsSection::new([found("csv"), found("pdf")]).budget(12)).render(&session()).unwrap();
+    assert!(rendered.text.ends_with("2 skills are left out to save room."), "{}", rendered.text);
+}
+
+#[test]
+fn names_hide_nothing() {
+    let hidden = found("a\u{202e}b");
+    let text = one(AgentSkillsSection::new([hidden]).visibility(Visibility::Summary))
+        .render(&session())
+        .unwrap()
+        .text;
+    assert!(text.contains("a\u{fffd}b"), "{text}");
 }

@@ -340,3 +340,33 @@ fn t07_a_tool_without_handler_is_listed_and_cannot_be_called() {
     let rendered = one(plain("a").tool(declared)).render(&session()).unwrap();
     assert!(rendered.tool("elsewhere").is_some());
 }
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only read")]
+enum Filter {
+    Not { inner: Box<Filter> },
+    Near { inner: Box<Filter>, metres: Option<u32> },
+    Leaf { word: String },
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Sieve {
+    #[expect(dead_code, reason = "only read")]
+    filter: Filter,
+}
+
+#[test]
+fn t03_alternatives_within_alternatives_take_no_time() {
+    let sift = Tool::new("sift", "Sifts", |_: Sieve, _: &mut ToolContext<'_>| {
+        ToolResult::Ok(ToolAnswer::message("done"))
+    });
+    let nested = |last: Value| (0..100).fold(last, |inner, _| json!({ "inner": inner }));
+    let call = |filter: Value| {
+        let (skills, mut state) = (BTreeMap::new(), SessionState::default());
+        sift.call(&json!({ "filter": filter }), &mut ToolContext::new("s", "c", &skills, &mut state))
+    };
+    assert_eq!(call(nested(json!({ "word": "x" }))).unwrap().text, "done");
+    let error = call(nested(json!({ "word": "x", "more": 1 }))).unwrap_err();
+    assert_eq!(error.code(), "tool-arguments", "{error}");
+}

@@ -26,11 +26,14 @@ impl Calls {
         self.count += 1;
     }
 
-    /// What the oldest of such calls is called.
-    pub(crate) fn take(&mut self, tool: &str, arguments: &Value) -> Option<String> {
+    /// What such a call is called: as it says itself, else the oldest that waits. It waits no longer.
+    pub(crate) fn take(&mut self, tool: &str, arguments: &Value, said: Option<&str>) -> Option<String> {
         let key = key(tool, arguments);
         let waiting = self.waiting.get_mut(&key)?;
-        let id = waiting.pop_front();
+        let id = match said {
+            None => waiting.pop_front(),
+            Some(said) => waiting.iter().position(|id| id == said).and_then(|at| waiting.remove(at)),
+        };
         if waiting.is_empty() {
             self.waiting.remove(&key);
         }

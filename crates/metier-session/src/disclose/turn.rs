@@ -1,5 +1,7 @@
 //! One turn of a model on a rendered prompt: the calls that it makes, and what comes of them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use metier_journal::{Event, ToolInvoked, ToolOutcome};
 use metier_prompt::{
     ExpansionRequired, OpenSections, ReadSection, RenderedPrompt, RenderedTool, Rendering, ToolContext,
@@ -90,11 +92,12 @@ impl<'a> Turn<'a> {
     ) -> Result<ToolReply, SessionError> {
         self.session.check_budget()?;
         let start = self.session.options.clock.now();
-        let announced = self.session.calls.take(tool, arguments);
+        let announced = self.session.calls.take(tool, arguments, call_id);
         let call_id = call_id.map(str::to_owned).or(announced);
         let call_id = call_id.unwrap_or_else(|| self.session.options.clock.id().to_string());
-        let before = self.session.state.clone();
-        let done = self.try_call(bare(tool), arguments, &call_id)?;
+        let (before, expansion) = (self.session.state.clone(), self.expansion.clone());
+        let mut done = self.try_call(tool, arguments, &call_id)?;
+        metier_prompt::cut(&mut done.text);
         let privacy = &self.session.options.privacy;
         let content = |text: &str| privacy.content(text.as_bytes());
         let event = Event::ToolInvoked(Box::new(ToolInvoked {
@@ -109,7 +112,7 @@ impl<'a> Turn<'a> {
             duration_us: self.session.since(start),
         }));
         if let Err(error) = self.session.record(&event) {
-            self.session.state = before;
+            (self.session.state, self.expansion) = (before, expansion);
             return Err(match error {
                 SessionError::Journal(source) => SessionError::Unrecorded { source },
                 other => other,
@@ -119,17 +122,21 @@ impl<'a> Turn<'a> {
         Ok(ToolReply { text: done.text, value: done.value, is_error, call_id })
     }
 
-    fn try_call(&mut self, name: &str, arguments: &Value, call_id: &str) -> Result<Done, SessionError> {
+    fn try_call(&mut self, called: &str, arguments: &Value, call_id: &str) -> Result<Done, SessionError> {
+        let name = bare(called);
         let Some(tool) = self.rendered.tool(name).cloned() else {
             let text = format!("There is no tool `{}` now", shortened(name));
             return Ok(Done::badly(ToolOutcome::Refused, "tool-unknown", text));
         };
-        let decision = self.session.check_tool_call(name, arguments)?;
+        // By the name that it was called by, with the server's: rules may speak of that.
+        let decision = self.session.check_tool_call(called, arguments)?;
         if !decision.is_allowed() {
             return Ok(Done::badly(ToolOutcome::Denied, decision.code.as_str(), decision.reason));
         }
-        if let Err(reason) = tool.check(arguments, &self.session.state) {
-            return Ok(Done::badly(ToolOutcome::Denied, "tool-denied", reason));
+        match guarded(|| tool.check(arguments, &self.session.state)) {
+            Ok(Ok(())) => {}
+            Ok(Err(reason)) => return Ok(Done::badly(ToolOutcome::Denied, "tool-denied", reason)),
+            Err(error) => return Ok(Done::badly(ToolOutcome::Denied, error.code(), error.to_string())),
         }
         Ok(match (tool.is_disclosure(), name) {
             (true, "open_sections") => self.open_sections(arguments),
@@ -146,13 +153,14 @@ impl<'a> Turn<'a> {
         let mut context = ToolContext::new(&view.id, call_id, &view.skills, &mut self.session.state);
         context.task = view.task.as_deref();
         context.allowance = budget.map(|budget| budget.allowance(used, now)).unwrap_or_default();
-        let answer = tool.tool.call(arguments, &mut context);
+        let before = context.state.clone();
+        let answer = tool.tool.call(arguments, &mut context).and_then(|answer| {
+            let told = guarded(|| tool.tell(arguments, &answer, context.state));
+            told.inspect_err(|_| *context.state = before).map(|()| answer)
+        });
         let notes = context.notes;
         match answer {
-            Ok(answer) => {
-                tool.tell(arguments, &answer, &mut self.session.state);
-                Done { value: answer.value, notes, ..Done::well(answer.text) }
-            }
+            Ok(answer) => Done { value: answer.value, notes, ..Done::well(answer.text) },
             Err(error) => {
                 let outcome = match error {
                     ToolError::Arguments(_) | ToolError::NoHandler(_) => ToolOutcome::Refused,
@@ -171,8 +179,12 @@ impl<'a> Turn<'a> {
         };
         match self.rendering.open_sections(&self.session.view(), &call) {
             Ok(expansion) => {
+                if self.expansion.is_some() {
+                    let text = "Other sections are expanded first; ask for these again in the next turn";
+                    return Done::well(text.to_owned());
+                }
                 let text = expansion.to_string();
-                self.expansion.get_or_insert(expansion);
+                self.expansion = Some(expansion);
                 Done::well(text)
             }
             Err(error) => Done::badly(ToolOutcome::Refused, error.code(), error.to_string()),
@@ -189,6 +201,11 @@ impl<'a> Turn<'a> {
             Err(error) => Done::badly(ToolOutcome::Refused, error.code(), error.to_string()),
         }
     }
+}
+
+/// Runs what a host has written; a panic in it is an error of the tool.
+fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, ToolError> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| ToolError::panicked(&*panic))
 }
 
 /// The most notes of a tool that one record has room for.

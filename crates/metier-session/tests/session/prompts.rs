@@ -175,7 +175,8 @@ fn d24_opening_is_no_error_changes_nothing_yet_and_the_first_call_counts() {
         (reply.is_error, reply.text.as_str()),
         (false, "Sections expanded: skills.linting. Reason: to see more")
     );
-    turn.call("open_sections", &open(&["notes"]), None).unwrap();
+    let second = turn.call("open_sections", &open(&["notes"]), None).unwrap();
+    assert!(!second.is_error && second.text.contains("in the next turn"), "{}", second.text);
     assert_eq!(turn.expansion().unwrap().section_keys, ["skills.linting"], "the first one counts");
     for (keys, code) in [(vec![], "section-no-keys"), (vec!["nowhere"], "section-unknown")] {
         let reply = turn.call("open_sections", &open(&keys), None).unwrap();
@@ -240,6 +241,74 @@ fn t06_what_is_denied_never_reaches_the_handler_and_is_recorded() {
     let outcomes: Vec<ToolOutcome> = invoked(&ground).iter().map(|call| call.outcome).collect();
     let denied = ToolOutcome::Denied;
     assert_eq!(outcomes, [denied, ToolOutcome::Failed, ToolOutcome::Done, denied, denied]);
+}
+
+/// Panics at what it does not like.
+struct Touchy;
+
+impl ToolPolicy for Touchy {
+    fn check(&self, _: &str, arguments: &Value, _: &SessionState) -> Result<(), String> {
+        assert_ne!(arguments["to"], 1);
+        Ok(())
+    }
+
+    fn on_result(&self, _: &str, arguments: &Value, _: &ToolText, state: &mut SessionState) {
+        state.values.insert("told".to_owned(), true.into());
+        assert_ne!(arguments["to"], 2);
+    }
+}
+
+#[test]
+fn t06_a_policy_that_panics_changes_nothing() {
+    let ground = Ground::with_pdf();
+    let set = setting("set", |to| Ok(ToolAnswer::message(format!("set to {to}"))));
+    let section = Section::new("task", "Task").body("x").tool(set).policy(Touchy);
+    let rendering = Prompt::builder("demo", "touchy").section(section).build().unwrap().rendering();
+    let mut session = ground.session(Tier::User);
+    for to in [1, 2] {
+        let reply =
+            Turn::new(&mut session, &rendering).unwrap().call("set", &json!({ "to": to }), None).unwrap();
+        assert!(reply.is_error, "{}", reply.text);
+        assert_eq!(session.state(), &SessionState::default());
+    }
+    assert!(
+        !Turn::new(&mut session, &rendering)
+            .unwrap()
+            .call("set", &json!({ "to": 3 }), None)
+            .unwrap()
+            .is_error
+    );
+    assert_eq!(invoked(&ground).len(), 3, "each is recorded");
+}
+
+#[test]
+fn t06_rules_hold_for_the_name_that_a_tool_is_called_by() {
+    let ground = Ground::new();
+    ground.skill("linter", "allowed-tools: mcp__metier__set\n", "Lint.\n");
+    ground.skill("other", "disallowed-tools: mcp__metier__set\n", "No.\n");
+    let rendering = prompt().rendering();
+    let mut session = ground.session(Tier::User);
+    let call = |session: &mut Session| {
+        let reply =
+            Turn::new(session, &rendering).unwrap().call("mcp__metier__set", &json!({ "to": 1 }), None);
+        !reply.unwrap().is_error
+    };
+    session.activate("linter", Trigger::Model).unwrap();
+    assert!(call(&mut session), "its list names it");
+    session.activate("other", Trigger::Model).unwrap();
+    assert!(!call(&mut session), "it is denied by that name");
+}
+
+#[test]
+fn texts_that_a_model_is_given_have_an_end() {
+    let ground = Ground::with_pdf();
+    let failing = setting("failing", |_| Err(ToolFailure::new("x".repeat(5 << 20))));
+    let section = Section::new("task", "Task").body("x").tool(failing);
+    let rendering = Prompt::builder("demo", "long").section(section).build().unwrap().rendering();
+    let mut session = ground.session(Tier::User);
+    let reply =
+        Turn::new(&mut session, &rendering).unwrap().call("failing", &json!({ "to": 1 }), None).unwrap();
+    assert!(reply.is_error && reply.text.len() < (1 << 20) + 200 && reply.text.ends_with("bytes]"));
 }
 
 #[test]
@@ -395,6 +464,41 @@ fn x03_overrides_are_files_that_are_replaced_whole() {
     let error = store.load(&prompt, "latest").unwrap_err();
     assert!(error.code() == "prompt-overrides" && error.to_string().contains("latest.json"), "{error}");
     assert!(store.change(&prompt, "latest", |_| ()).is_err(), "what cannot be read is not lost");
+}
+
+#[test]
+fn x03_a_projects_links_and_pipes_lead_nowhere() {
+    let (ground, prompt) = (Ground::with_pdf(), prompt());
+    let store = OverrideStore::new(ground.path("overrides"));
+    ground.write("precious", "keep me");
+    ground.write("overrides/demo/loop/readme", "");
+    std::os::unix::fs::symlink(ground.path("precious"), ground.path("overrides/demo/loop/latest.lock"))
+        .unwrap();
+    assert!(store.change(&prompt, "latest", |_| ()).is_err());
+    assert_eq!(std::fs::read_to_string(ground.path("precious")).unwrap(), "keep me");
+    let pipe = ground.path("overrides/demo/loop/other.json");
+    rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).unwrap();
+    assert!(store.load(&prompt, "other").is_err(), "nobody waits for a writer");
+}
+
+#[test]
+fn x03_what_is_stale_is_in_nobodys_way() {
+    let ground = Ground::with_pdf();
+    let store = OverrideStore::new(ground.path("overrides"));
+    let build = |body: &str| {
+        let sections = [Section::new("a", "A").body(body), Section::new("b", "B").body("b")];
+        let [a, b] = sections;
+        Prompt::builder("demo", "stale").section(a).section(b).build().unwrap()
+    };
+    let change = |prompt: &Prompt, key: &str, body: &str| {
+        let change = SectionOverride::new(prompt.descriptor().sections[&path(key)]).body(body);
+        store.change(prompt, "latest", |all| drop(all.sections.insert(path(key), change)))
+    };
+    change(&build("before"), "a", "other").unwrap();
+    change(&build("after"), "b", "other").unwrap();
+    let long = change(&build("after"), "b", &"x".repeat(5 << 20)).unwrap_err();
+    assert_eq!(long.code(), "prompt-overrides", "what could not be read again is not stored: {long}");
+    assert_eq!(store.load(&build("after"), "latest").unwrap().unwrap().sections.len(), 2);
 }
 
 #[test]

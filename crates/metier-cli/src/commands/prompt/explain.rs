@@ -153,6 +153,11 @@ impl<'a> Explained<'a> {
     }
 }
 
+/// How many skills are not usable.
+pub(super) fn unusable(skills: &Skills) -> usize {
+    skills.catalog.problems().iter().filter_map(NotShown::unusable).count()
+}
+
 /// The widest that names are shown.
 const NAME_MAX: usize = 36;
 

@@ -1,0 +1,71 @@
+//! `metier mount`: skills copied into a directory, all of them or none.
+
+use std::path::PathBuf;
+
+use metier_home::{HomeError, MountedSkill, add_skill, mount_skills};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::mounting::{Given, note_skipped, record};
+use crate::output::Output;
+use crate::table::counted;
+
+/// Copy skills into a directory, all of them or none
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier mount out --skill skills/code-review --skill notes.md
+  metier mount out --skill pdf=forms                 a skill of the catalog, as another name
+  metier mount out --root skills                     all skills of a directory
+  metier mount ~/agent/.claude/skills --add --skill pdf")]
+pub(crate) struct Args {
+    /// The directory; it must not be there, or be empty
+    directory: PathBuf,
+
+    #[command(flatten)]
+    given: Given,
+
+    /// Add to the skills that are in the directory, each in one step
+    #[arg(long)]
+    add: bool,
+
+    /// Print what was mounted as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let skills = args.given.skills(output)?;
+    let (mounts, options) = (args.given.mounts(&skills)?, args.given.options(&skills));
+    let directory = skills.environment.absolute(&args.directory);
+    let mounted = if args.add {
+        mounts.iter().map(|mount| add_skill(mount, &directory, &options)).collect::<Result<Vec<_>, _>>()?
+    } else {
+        mount_skills(&mounts, &directory, &options).map_err(|error| match error {
+            HomeError::Occupied { .. } => {
+                anyhow::Error::new(error).context("nothing was mounted; `--add` adds to it")
+            }
+            error => error.into(),
+        })?
+    };
+    record(&mounted, &directory.to_string_lossy(), &skills, output)?;
+    note_skipped(&mounted, output)?;
+    if args.json {
+        let all: Vec<Value> = mounted.iter().map(as_json).collect();
+        output.json(&json!({ "directory": directory, "skills": all }))?;
+    } else {
+        for skill in &mounted {
+            output.line(skill.path.display())?;
+        }
+        let bytes: u64 = mounted.iter().map(|skill| skill.bytes).sum();
+        output.summary(format!("{} mounted, {bytes} bytes", counted(mounted.len(), "skill")))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn as_json(skill: &MountedSkill) -> Value {
+    json!({
+        "name": skill.name, "own_name": skill.own_name, "path": skill.path, "bytes": skill.bytes, "files": skill.files,
+        "tree_digest": skill.tree_digest, "skipped": skill.skipped.iter().map(|one| &one.path).collect::<Vec<_>>(),
+    })
+}

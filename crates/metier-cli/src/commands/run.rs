@@ -1,0 +1,206 @@
+//! `metier run`: an agent in a home of its own, with the skills that it was given.
+
+use std::io::IsTerminal as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+
+use metier_home::{Agent, Home, HomeError, HomeOptions, Leak, leaks};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::environment::Environment;
+use crate::exit::{Exit, NotFoundError, UsageError};
+use crate::mounting::{Given, note_skipped, record};
+use crate::output::Output;
+use crate::table::counted;
+
+/// Run an agent in a temporary home with exactly the skills you give it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The agent gets your way to authenticate, and nothing else of your home or your variables.
+It exits with what the agent exits with.
+
+Examples:
+  metier run claude --skill code-review
+  metier run codex --root skills --hermetic -- exec 'review this'
+  metier run goose --skill pdf --keep -- run -t 'fill in form.pdf'")]
+pub(crate) struct Args {
+    /// The agent: claude, codex, opencode, gemini, goose, copilot
+    #[arg(value_parser = agent)]
+    agent: Agent,
+
+    #[command(flatten)]
+    given: Given,
+
+    /// Keep out every other skill, or do not start
+    #[arg(long)]
+    hermetic: bool,
+
+    /// Keep the home, and say where it is
+    #[arg(long)]
+    keep: bool,
+
+    /// Let the agent have your variables, without those that look like secrets
+    #[arg(long)]
+    host_env: bool,
+
+    /// A variable for the agent
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+
+    /// The agent's program, where it is not on the path
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
+
+    /// What the agent is called with
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+fn agent(text: &str) -> Result<Agent, String> {
+    let names: Vec<&str> = Agent::ALL.iter().map(|agent| agent.name()).collect();
+    Agent::find(text).ok_or_else(|| format!("is none of {}", names.join(", ")))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("wants NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let skills = args.given.skills(output)?;
+    let agent = args.agent;
+    let name = args.program.as_deref().unwrap_or(Path::new(agent.program()));
+    let program = skills.environment.program(name).ok_or_else(|| {
+        let words = format!(
+            "{} is not there: `{}` was not found; install it, or name it with `--program`",
+            agent.title(),
+            name.display()
+        );
+        NotFoundError(words)
+    })?;
+    let working = skills.environment.working.clone();
+    let working =
+        working.ok_or_else(|| UsageError("the current directory is not there any more".to_owned()))?;
+    let found = leaks(agent, &working, Path::new("/"));
+    let mut options = HomeOptions::new(Environment::temporary());
+    options.isolation.include_host_env = args.host_env;
+    options.isolation.env = args.env.iter().cloned().collect();
+    if args.hermetic {
+        options.hidden =
+            found.iter().filter(|leak| leak.can_be_closed).flat_map(|leak| leak.skills.clone()).collect();
+    }
+    let mounts = args.given.mounts(&skills)?;
+    let mut home = Home::new(agent, &Environment::host(), &options)?;
+    let mounted = home.mount(&mounts, &args.given.options(&skills))?;
+    record(&mounted, &format!("metier run {agent}"), &skills, output)?;
+    note_skipped(&mounted, output)?;
+    let mut arguments: Vec<&str> = Vec::new();
+    let mut hidden = Vec::new();
+    if args.hermetic {
+        arguments.extend(home.hermetic_arguments());
+        hidden = found.iter().filter(|leak| !leak.can_be_closed).map(|leak| leak.directory.clone()).collect();
+    } else {
+        note_leaks(agent, &found, output)?;
+    }
+    arguments.extend(args.arguments.iter().map(String::as_str));
+    let mut command = command(agent, &program, &hidden, &skills.environment)?;
+    command.args(arguments).env_clear().envs(home.env()).current_dir(&working);
+    output.flush()?;
+    let child = command
+        .spawn()
+        .map_err(|error| anyhow::Error::new(error).context(format!("cannot start {}", program.display())))?;
+    let status = wait(child)?;
+    if args.keep {
+        output.note(format_args!("the home is kept: {}", home.keep().display()))?;
+    } else {
+        home.remove()?;
+    }
+    Ok(exit_of(status))
+}
+
+/// The agent, where it does not see directories that are to stay out.
+fn command(
+    agent: Agent,
+    program: &Path,
+    hidden: &[PathBuf],
+    environment: &Environment,
+) -> anyhow::Result<Command> {
+    if hidden.is_empty() {
+        return Ok(Command::new(program));
+    }
+    let refused = || HomeError::Leaks { agent: agent.title(), found: hidden.to_vec() };
+    let unshare = environment.program(Path::new("unshare")).ok_or_else(refused)?;
+    let mut namespace = vec!["--mount".to_owned()];
+    if !rustix::process::geteuid().is_root() {
+        let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        namespace.extend(["--user", "--keep-caps"].map(str::to_owned));
+        namespace.extend([format!("--map-user={user}"), format!("--map-group={group}")]);
+    }
+    // Tried first: an agent that does not start must not be one that finds more than it was given.
+    let can = Command::new(&unshare)
+        .args(&namespace)
+        .args(["sh", "-c", COVER, "sh"])
+        .arg(hidden.len().to_string())
+        .args(hidden)
+        .arg("true")
+        .output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        return Err(refused().into());
+    }
+    let mut command = Command::new(unshare);
+    command
+        .args(namespace)
+        .args(["sh", "-c", COVER, "sh"])
+        .arg(hidden.len().to_string())
+        .args(hidden)
+        .arg(program);
+    Ok(command)
+}
+
+/// Puts something empty over directories, then becomes the program after them.
+const COVER: &str = "count=$1; shift; while [ \"$count\" -gt 0 ]; do \
+    mount -t tmpfs -o ro,size=4k,mode=755 none \"$1\" || exit 125; shift; count=$((count - 1)); done; exec \"$@\"";
+
+fn note_leaks(agent: Agent, found: &[Leak], output: &mut Output) -> anyhow::Result<()> {
+    for leak in found {
+        let count = counted(leak.skills.len(), "skill");
+        let (title, directory) = (agent.title(), leak.directory.display());
+        output.note(format_args!(
+            "note: {title} also finds {count} in {directory}; `--hermetic` keeps them out"
+        ))?;
+    }
+    Ok(())
+}
+
+/// Waits for the agent, and passes on what tells metier to end: it has a home to remove.
+fn wait(mut child: Child) -> anyhow::Result<ExitStatus> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let handle = signals.handle();
+    let pid = Pid::from_child(&child);
+    // What is typed at a terminal reaches the agent by itself.
+    let is_typed = std::io::stdin().is_terminal();
+    let passing = thread::spawn(move || {
+        for signal in signals.forever() {
+            let signal = match signal {
+                SIGTERM => Signal::TERM,
+                SIGHUP => Signal::HUP,
+                _ if is_typed => continue,
+                _ => Signal::INT,
+            };
+            let _ = kill_process(pid, signal);
+        }
+    });
+    let status = child.wait();
+    handle.close();
+    let _ = passing.join();
+    Ok(status?)
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    Exit::Program(u8::try_from(code.unwrap_or(1)).unwrap_or(1))
+}

@@ -1,0 +1,226 @@
+//! `metier mount` and `metier run`: skills where an agent looks for them, and an agent that sees nothing else.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Place, skips_namespaces};
+
+fn place() -> Place {
+    let place = Place::new();
+    place.skill("skills/one", "Use one.");
+    place.skill("skills/two", "Use two.");
+    place.write("note.md", "---\nname: note\ndescription: Use a note.\n---\nNote.\n");
+    place
+}
+
+/// A program that stands for an agent.
+fn agent(place: &Place, script: &str) -> String {
+    let path = place.write("agent", format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn run(place: &Place, script: &str, more: &[&str]) -> Command {
+    let program = agent(place, script);
+    let mut args = vec!["run", "claude", "--program", &program];
+    args.extend(more);
+    let mut command = place.at_home(&args);
+    command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.path().join("tmp"));
+    fs::create_dir_all(place.path().join("tmp")).unwrap();
+    command
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn homes(place: &Place) -> usize {
+    fs::read_dir(place.path().join("tmp")).unwrap().count()
+}
+
+#[test]
+fn skills_are_mounted_all_or_none() {
+    let place = place();
+    for (name, args) in [
+        (
+            "mount",
+            &["mount", "out", "--skill", "skills/one", "--skill", "note.md", "--skill", "skills/two=three"][..],
+        ),
+        ("mount again", &["mount", "out", "--skill", "skills/two"]),
+        ("mount added", &["mount", "out", "--add", "--root", "skills"]),
+        ("mount two of a name", &["mount", "other", "--skill", "skills/one", "--skill", "skills/two=one"]),
+        ("mount nothing", &["mount", "other"]),
+        ("mount nobody", &["mount", "other", "--skill", "nobody"]),
+        ("mount nowhere", &["mount", "other", "--skill", "./nowhere"]),
+        ("mount a bad name", &["mount", "other", "--skill", "skills/one=Bad_Name"]),
+    ] {
+        insta::assert_snapshot!(name, place.transcript_at_home(args));
+    }
+    assert!(!place.path().join("other").exists());
+    assert!(place.read("out/three/SKILL.md").contains("name: three\n"));
+    let log = said(&mut place.at_home(&["audit", "log", "--json"]));
+    assert_eq!(log.matches("skills.installed").count(), 1, "what was not mounted is not recorded: {log}");
+}
+
+#[test]
+fn what_is_mounted_is_said_as_json() {
+    let place = place();
+    let said = place.json_at_home(&["mount", "out", "--json", "--skill", "skills/one=uno"]);
+    let skill = &said["skills"][0];
+    assert_eq!((skill["name"].as_str(), skill["own_name"].as_str()), (Some("uno"), Some("one")));
+    let digest = said_digest(&place, "out/uno");
+    assert_eq!(skill["tree_digest"], Value::String(digest));
+}
+
+fn said_digest(place: &Place, path: &str) -> String {
+    let output = place.run(&["digest", path]).stdout;
+    String::from_utf8(output).unwrap().split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn an_agent_gets_exactly_the_environment_of_its_home() {
+    let place = place();
+    let mut command =
+        run(&place, "env -0 | sort -z | tr '\\0' '\\n'", &["--skill", "skills/one", "--env", "MINE=1"]);
+    command.envs([
+        ("FOO", "bar"),
+        ("GITHUB_TOKEN", "secret"),
+        ("ANTHROPIC_API_KEY", "key"),
+        ("CLAUDE_CONFIG_DIR", "/host"),
+        ("LANG", "C.UTF-8"),
+    ]);
+    let text = said(&mut command);
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split('=').next()).collect();
+    let own = ["PWD", "_", "SHLVL", "OLDPWD"];
+    let names: Vec<&str> =
+        names.into_iter().filter(|name| !own.contains(name) && *name != "IS_SANDBOX").collect();
+    assert_eq!(
+        names,
+        [
+            "ANTHROPIC_API_KEY",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+            "DISABLE_AUTOUPDATER",
+            "DISABLE_ERROR_REPORTING",
+            "DISABLE_TELEMETRY",
+            "HOME",
+            "LANG",
+            "MINE",
+            "PATH",
+            "TMPDIR",
+        ],
+        "{text}"
+    );
+    assert_eq!(homes(&place), 0, "the home is gone");
+}
+
+#[test]
+fn an_agent_finds_the_skills_and_ends_as_it_ends() {
+    let place = place();
+    let script =
+        "ls \"$HOME/.claude/skills\"; stat -c %a \"$HOME\" \"$HOME/.claude/skills/one/SKILL.md\"; exit 7";
+    let output = run(&place, script, &["--root", "skills"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n700\n444\n");
+    assert_eq!((output.status.code(), homes(&place)), (Some(7), 0));
+    let output = run(&place, "kill -9 $$", &["--skill", "skills/one"]).output().unwrap();
+    assert_eq!((output.status.code(), homes(&place)), (Some(137), 0));
+    let kept = said(&mut run(&place, "true", &["--skill", "skills/one", "--keep"]));
+    assert!(kept.contains("the home is kept: ") && homes(&place) == 1, "{kept}");
+}
+
+#[test]
+fn metier_that_is_told_to_end_ends_the_agent_and_removes_the_home() {
+    let place = place();
+    let script = "trap 'echo told; exit 3' TERM; echo here; while :; do sleep 0.05; done";
+    let mut child = run(&place, script, &["--skill", "skills/one"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    assert_eq!((line.as_str(), homes(&place)), ("here\n", 1));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), status.signal(), homes(&place)), (Some(3), None, 0));
+}
+
+#[test]
+fn what_a_killed_metier_left_is_removed_by_the_next() {
+    let place = place();
+    let mut child = run(&place, "echo here; exec sleep 5", &["--skill", "skills/one"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut String::new()).unwrap();
+    assert_eq!(homes(&place), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(homes(&place), 1, "nobody was left to remove it");
+    said(&mut run(&place, "true", &["--skill", "skills/one"]));
+    assert_eq!(homes(&place), 0);
+}
+
+#[test]
+fn skills_in_the_working_directory_are_said_or_kept_out() {
+    let place = place();
+    place.skill(".claude/skills/foreign", "Use never.");
+    place.skill(".goose/skills/foreign", "Use never.");
+    let text = said(&mut run(&place, "echo \"$@\"", &["--skill", "skills/one", "--", "-p", "hello"]));
+    assert!(text.starts_with("-p hello\n") && text.contains("also finds 1 skill in "), "{text}");
+    let text =
+        said(&mut run(&place, "echo \"$@\"", &["--hermetic", "--skill", "skills/one", "--", "-p", "hello"]));
+    assert_eq!(text, "--setting-sources user -p hello\n");
+    if skips_namespaces() {
+        return;
+    }
+    let program = agent(&place, "ls .goose/skills; id -u");
+    let args = ["run", "goose", "--hermetic", "--program", &program, "--skill", "skills/one"];
+    let mut command = place.at_home(&args);
+    command.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin").env("TMPDIR", place.path().join("tmp"));
+    let text = said(&mut command);
+    assert_eq!(
+        text,
+        format!("{}\n", rustix::process::geteuid().as_raw()),
+        "nothing is there, for the same user"
+    );
+    let mut without = place.at_home(&args);
+    let text = said(without.env("PATH", "/nowhere").env("TMPDIR", place.path().join("tmp")));
+    assert!(text.contains("would find skills that were not given to it"), "{text}");
+    assert!(Path::new(&place.path().join(".goose/skills/foreign")).exists());
+}
+
+#[test]
+fn doctor_says_which_agents_there_are_and_what_they_find() {
+    let place = place();
+    place.skill(".claude/skills/foreign", "Use never.");
+    let program = agent(&place, "echo; echo '9.9 (Somebody)'; exec sleep 0");
+    fs::create_dir(place.path().join("bin")).unwrap();
+    fs::rename(program, place.path().join("bin/claude")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", place.path().join("bin").display());
+    let output = place.at_home(&["doctor", "--json"]).env("PATH", path).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &said["agents"][0];
+    assert_eq!(
+        (found["agent"].as_str(), found["version"].as_str()),
+        (Some("claude"), Some("9.9 (Somebody)"))
+    );
+    let leak = found["leaks"][0]["skills"][0].as_str().unwrap();
+    assert!(leak.ends_with(".claude/skills/foreign/SKILL.md"), "{leak}");
+}
+
+#[test]
+fn doctor_removes_what_killed_processes_left() {
+    let place = place();
+    let left = place.path().join("tmp/goose-agent-1-1-0.0");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join(".metier-home"), "999999999-1-0").unwrap();
+    fs::create_dir_all(place.path().join("tmp/somebody-elses")).unwrap();
+    let clean = || said(place.at_home(&["doctor", "--clean"]).env("TMPDIR", place.path().join("tmp")));
+    assert_eq!((clean().as_str(), clean().as_str()), ("1 leftover removed\n", "0 leftovers removed\n"));
+    assert_eq!(homes(&place), 1);
+}
