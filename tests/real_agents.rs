@@ -12,8 +12,12 @@
 
 #[path = "real_agents/cases.rs"]
 mod cases;
+#[path = "real_agents/command.rs"]
+mod command;
 #[path = "real_agents/driver.rs"]
 mod driver;
+#[path = "real_agents/outcome.rs"]
+mod outcome;
 #[path = "real_agents/rig.rs"]
 mod rig;
 
@@ -27,6 +31,12 @@ macro_rules! agent {
                     super::rig::within(metier_home::Agent::$agent, name, super::cases::$case);
                 }
             )*
+
+            #[test]
+            fn hermetic_command() {
+                let name = concat!(stringify!($name), "::hermetic_command");
+                super::rig::within(metier_home::Agent::$agent, name, super::command::hermetic_command);
+            }
         }
     };
 }

@@ -5,55 +5,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use metier_fake_model::Request;
 use metier_home::Agent;
 use metier_prompt::SkillMount;
-use serde_json::Value;
 
-use crate::driver::{Act, Outcome, Run};
+use crate::driver::{Act, Run};
 use crate::rig::{Rig, skill_md};
 
-const DESCRIPTION: &str = "Quagga-description-71";
-const BODY: &str = "Okapi-body-72";
-const FOREIGN_BODY: &str = "Tapir-body-74";
+pub(crate) const DESCRIPTION: &str = "Quagga-description-71";
+pub(crate) const BODY: &str = "Okapi-body-72";
+pub(crate) const FOREIGN_BODY: &str = "Tapir-body-74";
 
-impl Outcome {
-    /// Whether a word was in a request to the model.
-    fn saw(&self, word: &str) -> bool {
-        self.requests.iter().any(|request| request.contains(word))
-    }
-
-    /// Whether it was in one that had so many results of tools, or more.
-    fn saw_after(&self, results: usize, word: &str) -> bool {
-        let late =
-            self.requests.iter().filter(|request| request.results.is_some_and(|count| count >= results));
-        late.into_iter().any(|request| request.contains(word))
-    }
-
-    /// Whether it was in the very first request that could have called tools.
-    fn saw_first(&self, word: &str) -> bool {
-        self.requests
-            .iter()
-            .find(|request| request.results.is_some())
-            .is_some_and(|request| request.contains(word))
-    }
-
-    /// What is shown when something does not hold.
-    fn story(&self) -> String {
-        let line = |request: &Request| {
-            let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-            let said =
-                ["messages", "input", "contents"].into_iter().find_map(|name| body[name].as_array()?.last());
-            let said: String = said.map(Value::to_string).unwrap_or_default().chars().take(800).collect();
-            let Request { method, path, status, results, .. } = request;
-            format!("{method} {path} → {status}, results {results:?}, at last: {said}")
-        };
-        let lines: Vec<String> = self.requests.iter().map(line).collect();
-        format!("{}\n{}", self.output, lines.join("\n"))
-    }
-}
-
-fn codeword(rig: &Rig) -> SkillMount {
+pub(crate) fn codeword(rig: &Rig) -> SkillMount {
     SkillMount::new(rig.skill("skills/codeword-skill", DESCRIPTION, BODY))
 }
 
@@ -119,13 +81,13 @@ const PLACES: &[&str] = &[
 ];
 
 /// A skill that nobody gave to the agent.
-struct Foreign {
+pub(crate) struct Foreign {
     file: PathBuf,
     description: String,
 }
 
 /// One in each of these places, in the working directory and above, up to the top of a repository.
-fn foreign(rig: &Rig) -> Vec<Foreign> {
+pub(crate) fn foreign(rig: &Rig) -> Vec<Foreign> {
     fs::create_dir_all(rig.path("project/.git")).unwrap();
     let directories = ["project/deep/work", "project/deep", "project"];
     let all =

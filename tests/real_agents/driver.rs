@@ -1,19 +1,20 @@
 //! How each agent is started, pointed at the fake model, and what its model calls: as data, one row each.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use metier_fake_model::{Request, Server, Step};
-use metier_home::{Agent, Env, Home, HomeOptions, Host, MountOptions, MountedSkill};
+use metier_fake_model::{Server, Step};
+use metier_home::{Agent, Env, Home, HomeOptions, Host, MountOptions};
 use metier_prompt::SkillMount;
 use serde_json::json;
 
+use crate::outcome::{Asked, Outcome};
 use crate::rig::{Rig, var};
 
 /// Seconds after which an agent is not waited for any more.
-const PATIENCE: &str = "120";
+pub(crate) const PATIENCE: &str = "120";
 
 /// What the model does.
 pub(crate) enum Act<'a> {
@@ -34,14 +35,6 @@ pub(crate) struct Run<'a> {
     pub(crate) late: Option<SkillMount>,
 }
 
-/// What came of it.
-pub(crate) struct Outcome {
-    pub(crate) requests: Vec<Request>,
-    pub(crate) mounted: Vec<MountedSkill>,
-    pub(crate) home: Home,
-    pub(crate) output: String,
-}
-
 impl Run<'_> {
     pub(crate) fn new(mounts: Vec<SkillMount>) -> Self {
         Self { mounts, is_hermetic: false, acts: Vec::new(), prompt: "What is the codeword?", late: None }
@@ -58,9 +51,7 @@ impl<'a> Run<'a> {
     pub(crate) fn start(self, rig: &Rig) -> Outcome {
         let agent = rig.agent;
         let uses_shell = self.acts.iter().any(|act| matches!(act, Act::Shell(_)));
-        let mut steps: Vec<Step> = self.acts.iter().map(|act| step(agent, act)).collect();
-        steps.push(Step::text("ALL-DONE"));
-        let server = Server::start(steps).unwrap();
+        let server = server(agent, &self.acts);
         let mut options = HomeOptions::new(rig.path("homes"));
         // What an agent's own sandbox needs is not on every machine, and not what is tested.
         options.isolation.sandbox.is_enabled = false;
@@ -71,12 +62,8 @@ impl<'a> Run<'a> {
         }
         let mut home = Home::new(agent, &host(rig, &server.url()), &options).unwrap();
         let mounted = home.mount(&self.mounts, &MountOptions::default()).unwrap();
-        let mut arguments = before_prompt(agent, &server.url(), uses_shell);
-        arguments.push(self.prompt.to_owned());
-        if self.is_hermetic {
-            arguments.extend(home.hermetic_arguments().iter().map(|&argument| argument.to_owned()));
-        }
-        arguments.extend(after_prompt(agent, uses_shell));
+        let hermetic = if self.is_hermetic { home.hermetic_arguments() } else { &[] };
+        let arguments = arguments(agent, &server.url(), self.prompt, hermetic, uses_shell);
         let program = program(agent, &rig.agents);
         let is_script = program.extension().is_some_and(|ending| ending == "js");
         let child = Command::new("timeout")
@@ -99,12 +86,37 @@ impl<'a> Run<'a> {
             home.inject(late, &MountOptions::default()).unwrap();
         }
         let output = child.wait_with_output().unwrap();
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let output = format!("{agent} ended with {}\n{}\n{}", output.status, said[0], said[1]);
-        let requests = server.requests();
-        assert!(requests.iter().any(|request| request.results.is_some()), "no model was asked: {output}");
-        Outcome { requests, mounted, home, output }
+        let output = said(agent, &output);
+        Outcome { asked: Asked::new(server.requests(), output), mounted, home }
     }
+}
+
+/// A model that does these things.
+pub(crate) fn server(agent: Agent, acts: &[Act<'_>]) -> Server {
+    let mut steps: Vec<Step> = acts.iter().map(|act| step(agent, act)).collect();
+    steps.push(Step::text("ALL-DONE"));
+    Server::start(steps).unwrap()
+}
+
+/// What an agent said, for people.
+pub(crate) fn said(agent: Agent, output: &Output) -> String {
+    let [out, err] =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    format!("{agent} ended with {}\n{out}\n{err}", output.status)
+}
+
+/// What an agent is called with.
+pub(crate) fn arguments(
+    agent: Agent,
+    url: &str,
+    prompt: &str,
+    hermetic: &[&'static str],
+    uses_shell: bool,
+) -> Vec<String> {
+    let mut all = before_prompt(agent, url, uses_shell);
+    all.push(prompt.to_owned());
+    all.extend(hermetic.iter().copied().chain(after_prompt(agent, uses_shell)).map(str::to_owned));
+    all
 }
 
 /// The program, or the script, of an agent that npm installed.
@@ -146,7 +158,7 @@ fn step(agent: Agent, act: &Act<'_>) -> Step {
 }
 
 /// The host: somebody who has nothing but a key for the fake model, and knows where that is.
-fn host(rig: &Rig, url: &str) -> Host {
+pub(crate) fn host(rig: &Rig, url: &str) -> Host {
     let own: &[(&str, String)] = match rig.agent {
         Agent::ClaudeCode => &[("ANTHROPIC_BASE_URL", url.to_owned()), ("ANTHROPIC_API_KEY", key())],
         Agent::Codex => &[("CODEX_API_KEY", key())],
@@ -192,7 +204,7 @@ fn key() -> String {
 }
 
 /// Variables that an agent needs for the fake model alone.
-fn wishes(rig: &Rig, url: &str) -> Env {
+pub(crate) fn wishes(rig: &Rig, url: &str) -> Env {
     let pairs = match rig.agent {
         Agent::Goose => vec![("GOOSE_MODE", "auto".to_owned())],
         Agent::OpenCode => {
@@ -248,12 +260,12 @@ fn before_prompt(agent: Agent, url: &str, uses_shell: bool) -> Vec<String> {
 }
 
 /// What takes as many words as follow must come last.
-fn after_prompt(agent: Agent, uses_shell: bool) -> Vec<String> {
+fn after_prompt(agent: Agent, uses_shell: bool) -> impl Iterator<Item = &'static str> {
     let text: &[&str] = match agent {
         Agent::ClaudeCode if uses_shell => &["--allowedTools", "Bash"],
         // The skills are outside of its working directory.
         Agent::Copilot if uses_shell => &["--allow-all-paths"],
         _ => &[],
     };
-    text.iter().map(|&text| text.to_owned()).collect()
+    text.iter().copied()
 }
