@@ -31,12 +31,6 @@ macro_rules! agent {
                     super::rig::within(metier_home::Agent::$agent, name, super::cases::$case);
                 }
             )*
-
-            #[test]
-            fn hermetic_command() {
-                let name = concat!(stringify!($name), "::hermetic_command");
-                super::rig::within(metier_home::Agent::$agent, name, super::command::hermetic_command);
-            }
         }
     };
 }
@@ -44,12 +38,30 @@ macro_rules! agent {
 agent!(
     claude,
     ClaudeCode,
-    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, added_while_running]
+    [
+        shows_and_activates,
+        control,
+        working_directory_stays_out,
+        two_hundred,
+        all_kinds,
+        added_while_running,
+        hermetic_command,
+        system_stays_out
+    ]
 );
 agent!(
     codex,
     Codex,
-    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, named_in_the_prompt]
+    [
+        shows_and_activates,
+        control,
+        working_directory_stays_out,
+        two_hundred,
+        all_kinds,
+        named_in_the_prompt,
+        hermetic_command,
+        system_stays_out
+    ]
 );
 agent!(
     goose,
@@ -60,13 +72,22 @@ agent!(
         working_directory_is_reported,
         two_hundred,
         all_kinds,
-        added_while_running
+        added_while_running,
+        hermetic_command
     ]
 );
 agent!(
     opencode,
     OpenCode,
-    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]
+    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, hermetic_command]
 );
-agent!(gemini, Gemini, [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]);
-agent!(copilot, Copilot, [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds]);
+agent!(
+    gemini,
+    Gemini,
+    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, hermetic_command]
+);
+agent!(
+    copilot,
+    Copilot,
+    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, hermetic_command]
+);

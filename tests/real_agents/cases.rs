@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use metier_home::Agent;
 use metier_prompt::SkillMount;
 
+pub(crate) use crate::command::{hermetic_command, system_stays_out};
 use crate::driver::{Act, Run};
 use crate::rig::{Rig, skill_md};
 

@@ -1,8 +1,10 @@
 //! The same with the command, `metier run --hermetic`: it keeps everything out, with agents that can be told and with those that cannot.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use metier_home::Agent;
 
 use crate::cases::{BODY, DESCRIPTION, FOREIGN_BODY, codeword, foreign};
 use crate::driver::{self, Act};
@@ -10,53 +12,91 @@ use crate::outcome::Asked;
 use crate::rig::{Rig, var};
 
 /// The program `metier`, where it was built: beside this one.
-fn metier() -> Option<PathBuf> {
+fn metier(rig: &Rig) -> Option<PathBuf> {
     let told = var("METIER_PROGRAM").map(PathBuf::from);
     let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("metier"));
-    told.or_else(beside).filter(|path| path.exists())
+    let found = told.or_else(beside).filter(|path| path.exists());
+    if found.is_none() {
+        eprintln!("SKIPPED: {}: metier is not built", rig.agent);
+    }
+    found
 }
 
-/// Neither the skills of the working directory come in, nor do those take the place of one that is mounted by the same name.
+/// `metier run` with one skill, as a person would call it.
+struct Call<'a> {
+    is_hermetic: bool,
+    /// What is seen as `/etc`.
+    etc: Option<PathBuf>,
+    acts: &'a [Act<'a>],
+}
+
+impl Call<'_> {
+    fn start(&self, rig: &Rig, metier: &Path) -> Asked {
+        let agent = rig.agent;
+        let server = driver::server(agent, self.acts);
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=5", driver::PATIENCE]);
+        if let Some(etc) = &self.etc {
+            let bind = "mount --bind \"$1\" /etc && shift && exec \"$@\"";
+            command.args(["unshare", "--mount", "sh", "-c", bind, "sh"]).arg(etc);
+        }
+        command.arg(metier).args(["run", agent.name()]).args(self.is_hermetic.then_some("--hermetic"));
+        command.arg("--skill").arg(rig.path("skills/codeword-skill"));
+        for (name, value) in driver::wishes(rig, &server.url()) {
+            command.arg("--env").arg(format!("{name}={value}"));
+        }
+        let program = driver::program(agent, &rig.agents);
+        if program.extension().is_some_and(|ending| ending == "js") {
+            command.args(["--program", "node", "--"]).arg(program);
+        } else {
+            command.arg("--program").arg(program).arg("--");
+        }
+        fs::create_dir_all(rig.path("host")).unwrap();
+        let output = command
+            .args(driver::arguments(agent, &server.url(), "What is the codeword?", &[], false))
+            .current_dir(rig.work())
+            .env_clear()
+            .envs(&driver::host(rig, &server.url()).env)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let asked = Asked::new(server.requests(), driver::said(agent, &output));
+        let names = fs::read_dir(rig.path("tmp")).unwrap().map(|entry| entry.unwrap().file_name());
+        let homes: Vec<_> = names.filter(|name| name.to_string_lossy().contains("-agent-")).collect();
+        assert!(homes.is_empty(), "the home is gone: {homes:?}");
+        asked
+    }
+}
+
+/// Neither do the skills of the working directory come in, nor do they take the place of one that is mounted by the same name.
 pub(crate) fn hermetic_command(rig: &Rig) {
-    let Some(metier) = metier() else {
-        eprintln!("SKIPPED: {}: metier is not built", rig.agent);
-        return;
-    };
-    let agent = rig.agent;
+    let Some(metier) = metier(rig) else { return };
     codeword(rig);
     foreign(rig);
     for place in [".agents/skills", ".claude/skills"] {
         rig.skill(&format!("project/deep/work/{place}/codeword-skill"), "Numbat-same", FOREIGN_BODY);
     }
-    let server = driver::server(agent, &[Act::Activate("foreign-00"), Act::Activate("codeword-skill")]);
-    let host = driver::host(rig, &server.url());
-    fs::create_dir_all(rig.path("host")).unwrap();
-    let program = driver::program(agent, &rig.agents);
-    let is_script = program.extension().is_some_and(|ending| ending == "js");
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", driver::PATIENCE]).arg(metier).args(["run", agent.name(), "--hermetic"]);
-    command.arg("--skill").arg(rig.path("skills/codeword-skill"));
-    for (name, value) in driver::wishes(rig, &server.url()) {
-        command.arg("--env").arg(format!("{name}={value}"));
-    }
-    if is_script {
-        command.args(["--program", "node", "--"]).arg(program);
-    } else {
-        command.arg("--program").arg(program).arg("--");
-    }
-    let output = command
-        .args(driver::arguments(agent, &server.url(), "What is the codeword?", &[], false))
-        .current_dir(rig.work())
-        .env_clear()
-        .envs(&host.env)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let asked = Asked::new(server.requests(), driver::said(agent, &output));
+    let acts = [Act::Activate("foreign-00"), Act::Activate("codeword-skill")];
+    let asked = Call { is_hermetic: true, etc: None, acts: &acts }.start(rig, &metier);
     assert!(asked.saw_first(DESCRIPTION) && !asked.saw_first(BODY), "{}", asked.story());
     assert!(asked.saw_after(2, BODY), "{}", asked.story());
     assert!(!asked.saw("Numbat") && !asked.saw(FOREIGN_BODY), "{}", asked.story());
-    let names = fs::read_dir(rig.path("tmp")).unwrap().map(|entry| entry.unwrap().file_name());
-    let homes: Vec<_> = names.filter(|name| name.to_string_lossy().contains("-agent-")).collect();
-    assert!(homes.is_empty(), "the home is gone: {homes:?}");
+}
+
+/// A skill of the machine's comes in and is said, or stays out.
+pub(crate) fn system_stays_out(rig: &Rig) {
+    let Some(metier) = metier(rig) else { return };
+    codeword(rig);
+    let etc = rig.path("etc");
+    // What cannot be read is not needed.
+    Command::new("cp").args(["-a", "/etc"]).arg(&etc).output().unwrap();
+    let place = if rig.agent == Agent::ClaudeCode { "claude-code/.claude/skills" } else { "codex/skills" };
+    rig.skill(&format!("etc/{place}/managed-skill"), "Numbat-managed", FOREIGN_BODY);
+    let open = Call { is_hermetic: false, etc: Some(etc.clone()), acts: &[] }.start(rig, &metier);
+    assert!(open.saw_first("Numbat-managed"), "{}", open.story());
+    assert!(open.output.contains(&format!("/etc/{place}; `--hermetic`")), "it is said: {}", open.story());
+    let acts = [Act::Activate("managed-skill"), Act::Activate("codeword-skill")];
+    let closed = Call { is_hermetic: true, etc: Some(etc), acts: &acts }.start(rig, &metier);
+    assert!(closed.saw_first(DESCRIPTION) && closed.saw_after(2, BODY), "{}", closed.story());
+    assert!(!closed.saw("Numbat") && !closed.saw(FOREIGN_BODY), "{}", closed.story());
 }
