@@ -67,9 +67,12 @@ fn is_whole(skills: &Path) -> bool {
 fn mounter() {
     let Some(ground) = asked("METIER_MOUNTER").map(PathBuf::from) else { return };
     println!("ready");
+    let mut last = None;
     loop {
         let mut home = new_home(&ground);
         home.mount(&mounts(&ground), &MountOptions::default()).unwrap();
+        // One is there while the next is made, and then it goes.
+        drop(last.replace(home));
     }
 }
 
