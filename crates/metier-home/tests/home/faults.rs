@@ -91,7 +91,7 @@ fn whoever_is_killed_leaves_nothing_by_half_and_nothing_for_long() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().ends_with("ready")));
-        thread::sleep(Duration::from_micros((seed >> 33) % 120_000));
+        thread::sleep(Duration::from_micros((seed >> 33) % 500_000));
         child.kill().unwrap();
         child.wait().unwrap();
         for home in fs::read_dir(ground.path("homes")).into_iter().flatten().flatten() {
