@@ -163,14 +163,14 @@ impl Home {
     /// Removes it now, and says if that failed.
     pub fn remove(mut self) -> Result<(), HomeError> {
         self.is_kept = true;
-        staging::remove_all(&self.path).map_err(HomeError::io("remove", &self.path))
+        staging::retire(&self.path).map_err(HomeError::io("remove", &self.path))
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
         if !self.is_kept {
-            let _ = staging::remove_all(&self.path);
+            let _ = staging::retire(&self.path);
         }
     }
 }

@@ -133,6 +133,19 @@ impl Drop for Staging {
     }
 }
 
+/// Removes a directory that others may look at: first out of sight, so that nobody sees it by half.
+pub(crate) fn retire(path: &Path) -> io::Result<()> {
+    let Some(parent) = path.parent() else { return remove_all(path) };
+    let owner = Owner::own().text();
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // Its own name is in it, so that two who end at once do not get into each other's way.
+    let unseen = parent.join(format!("{PREFIX}{owner}.{name}"));
+    match fs::rename(path, &unseen) {
+        Ok(()) => remove_all(&unseen),
+        Err(_) => remove_all(path),
+    }
+}
+
 /// Removes what processes left in a directory that are not there any more; how many.
 pub(crate) fn remove_leftovers(parent: &Path) -> usize {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
@@ -140,7 +153,7 @@ pub(crate) fn remove_leftovers(parent: &Path) -> usize {
     for entry in entries {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let owner = owner.and_then(|text| Owner::parse(text.rsplit_once('.')?.0));
+        let owner = owner.and_then(|text| Owner::parse(text.split_once('.')?.0));
         if owner.is_some_and(|owner| !owner.is_alive()) && remove_all(&entry.path()).is_ok() {
             count += 1;
         }

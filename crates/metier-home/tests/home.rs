@@ -8,6 +8,8 @@ mod claude;
 mod common;
 #[path = "home/copying.rs"]
 mod copying;
+#[path = "home/faults.rs"]
+mod faults;
 #[path = "home/mounting.rs"]
 mod mounting;
 #[path = "home/others.rs"]
