@@ -9,6 +9,7 @@ mod config;
 mod digest;
 mod doctor;
 mod exec;
+mod link;
 mod list;
 mod man;
 mod mount;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Exec(Box<exec::Args>),
     Run(Box<run::Args>),
     Mount(mount::Args),
+    Link(link::Args),
     Validate(validate::Args),
     New(new::Args),
     Trust(trust::Args),
@@ -71,6 +73,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Exec(args) => exec::run(&args, output),
         Command::Run(args) => run::run(&args, output),
         Command::Mount(args) => mount::run(&args, output),
+        Command::Link(args) => link::run(&args, output),
         Command::Prompt(args) => prompt::run(&args, output),
         Command::Trust(args) => trust::run(&args, output),
         Command::Approve(args) => approve::run(&args, output),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use metier_catalog::{Catalog, Entry};
-use metier_home::{MountOptions, MountedSkill, Rename};
+use metier_home::{Agent, MountOptions, MountedSkill, Rename};
 use metier_journal::{Context, Event};
 use metier_prompt::SkillMount;
 
@@ -15,15 +15,22 @@ use crate::output::Output;
 use crate::skills::Skills;
 use crate::table::counted;
 
-/// Which skills, and how they are copied.
+/// Which skills.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Given {
+pub(crate) struct Chosen {
     /// A skill: its directory or file, or its name; `SKILL=NAME` mounts it as another. May be repeated
     #[arg(long, value_name = "SKILL[=NAME]")]
     skill: Vec<String>,
 
     #[command(flatten)]
     catalog: Flags,
+}
+
+/// Which skills, and how they are copied.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Given {
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
 
     /// Let the copies be written to
     #[arg(long)]
@@ -48,7 +55,7 @@ enum RenameArg {
     Reject,
 }
 
-impl Given {
+impl Chosen {
     /// The skills that are named; without any, all of the roots that are given.
     pub(crate) fn mounts(&self, skills: &Skills) -> anyhow::Result<Vec<SkillMount>> {
         if self.skill.is_empty() {
@@ -62,6 +69,13 @@ impl Given {
         self.skill.iter().map(|text| named(text, skills)).collect()
     }
 
+    /// What there is to choose from.
+    pub(crate) fn skills(&self, output: &mut Output) -> anyhow::Result<Skills> {
+        Skills::find(&self.catalog, output)
+    }
+}
+
+impl Given {
     pub(crate) fn options(&self, skills: &Skills) -> MountOptions {
         MountOptions {
             rules: skills.config.profile.value.rules(),
@@ -75,11 +89,12 @@ impl Given {
             ..MountOptions::default()
         }
     }
+}
 
-    /// What there is to choose from.
-    pub(crate) fn skills(&self, output: &mut Output) -> anyhow::Result<Skills> {
-        Skills::find(&self.catalog, output)
-    }
+/// The agent of a name, as somebody types it.
+pub(crate) fn agent(text: &str) -> Result<Agent, String> {
+    let names: Vec<&str> = Agent::ALL.iter().map(|agent| agent.name()).collect();
+    Agent::find(text).ok_or_else(|| format!("is none of {}", names.join(", ")))
 }
 
 /// A skill as somebody has named it: by its path, or by its name in the catalog.

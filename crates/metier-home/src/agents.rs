@@ -18,6 +18,7 @@ use crate::error::HomeError;
 use crate::isolation::IsolationConfig;
 
 pub use claude::BedrockConfig;
+pub(crate) use claude::{KEYS, host_settings_env};
 
 /// What a home is made of.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use crate::mount::{MountOptions, MountedSkill, add_skill, mount_skills};
 use crate::staging::{self, Owner};
 
 /// Whose home a directory is: a file in it says so.
-const OWNER: &str = ".metier-home";
+pub(crate) const OWNER: &str = ".metier-home";
 
 /// A fresh home. It is gone when this is dropped.
 pub struct Home {
@@ -187,7 +187,7 @@ impl fmt::Debug for Home {
 }
 
 /// A directory that nobody else can look into.
-fn make_directory(base: &Path, prefix: &str) -> Result<PathBuf, HomeError> {
+pub(crate) fn make_directory(base: &Path, prefix: &str) -> Result<PathBuf, HomeError> {
     let owner = Owner::own().text();
     for number in 0..u32::MAX {
         let path = base.join(format!("{prefix}{owner}.{number}"));

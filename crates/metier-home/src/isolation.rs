@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::agents::{BedrockConfig, KEYS, host_settings_env};
+use crate::env::Host;
+use crate::error::HomeError;
+
 /// What of the network an agent's commands may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -111,6 +115,41 @@ impl Default for IsolationConfig {
             install_skills: true,
             aws_config: None,
         }
+    }
+}
+
+impl IsolationConfig {
+    /// With a key of its own.
+    pub fn with_api_key(key: impl Into<String>) -> Result<Self, HomeError> {
+        let key = key.into();
+        if key.trim().is_empty() {
+            return Err(HomeError::Auth { reason: "the API key is empty".to_owned() });
+        }
+        Ok(Self { api_key: Some(Secret::new(key)), ..Self::default() })
+    }
+
+    /// As the host authenticates for Claude Code, whichever way that is; an error where it does not.
+    pub fn inherit_host_auth(host: &Host) -> Result<Self, HomeError> {
+        let has_key =
+            KEYS.iter().any(|name| host.var(name).is_some() || host_settings_env(host).contains_key(*name));
+        if has_key || BedrockConfig::detect(host).is_some() {
+            return Ok(Self::default());
+        }
+        let reason = "the host has no way to authenticate: set ANTHROPIC_API_KEY, or CLAUDE_CODE_USE_BEDROCK=1 with AWS_REGION";
+        Err(HomeError::Auth { reason: reason.to_owned() })
+    }
+
+    /// With the host's key for Anthropic's API, from its variables.
+    pub fn for_anthropic_api(host: &Host) -> Result<Self, HomeError> {
+        let missing = || HomeError::Auth { reason: "ANTHROPIC_API_KEY is not set".to_owned() };
+        Self::with_api_key(host.var("ANTHROPIC_API_KEY").ok_or_else(missing)?)
+    }
+
+    /// With Amazon Bedrock, as the host is set up for it.
+    pub fn for_bedrock(host: &Host, aws_config: Option<PathBuf>) -> Result<Self, HomeError> {
+        let reason = "Bedrock is not configured: set CLAUDE_CODE_USE_BEDROCK=1 and AWS_REGION";
+        BedrockConfig::detect(host).ok_or_else(|| HomeError::Auth { reason: reason.to_owned() })?;
+        Ok(Self { aws_config, ..Self::default() })
     }
 }
 

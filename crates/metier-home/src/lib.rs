@@ -12,8 +12,10 @@ mod error;
 mod home;
 mod isolation;
 mod leaks;
+mod link;
 mod mount;
 mod staging;
+mod workspace;
 
 pub use agent::Agent;
 pub use agents::BedrockConfig;
@@ -22,4 +24,6 @@ pub use error::HomeError;
 pub use home::{Home, HomeOptions, remove_leftovers};
 pub use isolation::{AgentSandbox, IsolationConfig, NetworkPolicy, Secret};
 pub use leaks::{Leak, leaks};
+pub use link::{Linked, link_skill, unlink_skill};
 pub use mount::{MountOptions, MountedSkill, Rename, add_skill, mount_skills};
+pub use workspace::{HostMount, Workspace};

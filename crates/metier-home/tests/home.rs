@@ -14,3 +14,5 @@ mod faults;
 mod mounting;
 #[path = "home/others.rs"]
 mod others;
+#[path = "home/workspaces.rs"]
+mod workspaces;

@@ -35,8 +35,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let skills = args.given.skills(output)?;
-    let (mounts, options) = (args.given.mounts(&skills)?, args.given.options(&skills));
+    let skills = args.given.chosen.skills(output)?;
+    let (mounts, options) = (args.given.chosen.mounts(&skills)?, args.given.options(&skills));
     let directory = skills.environment.absolute(&args.directory);
     let mounted = if args.add {
         mounts.iter().map(|mount| add_skill(mount, &directory, &options)).collect::<Result<Vec<_>, _>>()?

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError, UsageError};
-use crate::mounting::{Given, note_skipped, record};
+use crate::mounting::{Given, agent, note_skipped, record};
 use crate::output::Output;
 use crate::table::counted;
 
@@ -60,18 +60,13 @@ pub(crate) struct Args {
     arguments: Vec<String>,
 }
 
-fn agent(text: &str) -> Result<Agent, String> {
-    let names: Vec<&str> = Agent::ALL.iter().map(|agent| agent.name()).collect();
-    Agent::find(text).ok_or_else(|| format!("is none of {}", names.join(", ")))
-}
-
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("wants NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let skills = args.given.skills(output)?;
+    let skills = args.given.chosen.skills(output)?;
     let agent = args.agent;
     let name = args.program.as_deref().unwrap_or(Path::new(agent.program()));
     let program = skills.environment.program(name).ok_or_else(|| {
@@ -93,7 +88,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         options.hidden =
             found.iter().filter(|leak| leak.can_be_closed).flat_map(|leak| leak.skills.clone()).collect();
     }
-    let mounts = args.given.mounts(&skills)?;
+    let mounts = args.given.chosen.mounts(&skills)?;
+    // From here on there is something to remove, whatever tells metier to end.
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let mut home = Home::new(agent, &Environment::host(), &options)?;
     let mounted = home.mount(&mounts, &args.given.options(&skills))?;
     record(&mounted, &format!("metier run {agent}"), &skills, output)?;
@@ -110,10 +107,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut command = command(agent, &program, &hidden, &skills.environment)?;
     command.args(arguments).env_clear().envs(home.env()).current_dir(&working);
     output.flush()?;
+    if let Some(signal) = signals.pending().next() {
+        return Ok(Exit::Program(u8::try_from(128 + signal).unwrap_or(1)));
+    }
     let child = command
         .spawn()
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot start {}", program.display())))?;
-    let status = wait(child)?;
+    let status = wait(child, signals)?;
     if args.keep {
         output.note(format_args!("the home is kept: {}", home.keep().display()))?;
     } else {
@@ -177,8 +177,7 @@ fn note_leaks(agent: Agent, found: &[Leak], output: &mut Output) -> anyhow::Resu
 }
 
 /// Waits for the agent, and passes on what tells metier to end: it has a home to remove.
-fn wait(mut child: Child) -> anyhow::Result<ExitStatus> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+fn wait(mut child: Child, mut signals: Signals) -> anyhow::Result<ExitStatus> {
     let handle = signals.handle();
     let pid = Pid::from_child(&child);
     // What is typed at a terminal reaches the agent by itself.

@@ -104,6 +104,7 @@ fn an_agent_gets_exactly_the_environment_of_its_home() {
         names,
         [
             "ANTHROPIC_API_KEY",
+            "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
             "DISABLE_AUTOUPDATER",
             "DISABLE_ERROR_REPORTING",
@@ -136,7 +137,7 @@ fn an_agent_finds_the_skills_and_ends_as_it_ends() {
 #[test]
 fn metier_that_is_told_to_end_ends_the_agent_and_removes_the_home() {
     let place = place();
-    let script = "trap 'echo told; exit 3' TERM; echo here; while :; do sleep 0.05; done";
+    let script = "trap 'echo told; exit 3' TERM; echo here; for i in $(seq 200); do sleep 0.05; done";
     let mut child = run(&place, script, &["--skill", "skills/one"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -223,4 +224,19 @@ fn doctor_removes_what_killed_processes_left() {
     let clean = || said(place.at_home(&["doctor", "--clean"]).env("TMPDIR", place.path().join("tmp")));
     assert_eq!((clean().as_str(), clean().as_str()), ("1 leftover removed\n", "0 leftovers removed\n"));
     assert_eq!(homes(&place), 1);
+}
+
+#[test]
+fn links_are_made_and_taken_away() {
+    let place = place();
+    for (name, args) in [
+        ("link", &["link", "claude", "--root", "skills"][..]),
+        ("link again", &["link", "claude", "--skill", "skills/one"]),
+        ("link another of the name", &["link", "claude", "--skill", "skills/two=one"]),
+        ("link undone", &["link", "claude", "--root", "skills", "--undo"]),
+        ("link nobody", &["link", "emacs", "--root", "skills"]),
+    ] {
+        insta::assert_snapshot!(name, place.transcript_at_home(args));
+    }
+    assert!(fs::read_dir(place.path().join("me/.claude/skills")).unwrap().next().is_none());
 }

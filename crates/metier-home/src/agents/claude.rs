@@ -11,7 +11,7 @@ use crate::error::HomeError;
 use crate::isolation::{AgentSandbox, IsolationConfig, NetworkPolicy};
 
 /// What says that a person may use models.
-const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+pub(crate) const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// What says where models are.
 const PLACES: &[&str] =
@@ -159,7 +159,7 @@ fn host_settings(host: &Host) -> Map<String, Value> {
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-fn host_settings_env(host: &Host) -> Env {
+pub(crate) fn host_settings_env(host: &Host) -> Env {
     let settings = host_settings(host);
     let env = settings.get("env").and_then(Value::as_object).into_iter().flatten();
     env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use metier_home::{Agent, BedrockConfig, Home, Host, NetworkPolicy, Secret, looks_secret, redacted};
+use metier_home::{
+    Agent, BedrockConfig, Home, Host, IsolationConfig, NetworkPolicy, Secret, looks_secret, redacted,
+};
 use serde_json::{Value, json};
 
 use crate::common::Ground;
@@ -244,4 +246,28 @@ fn e44_bedrock_is_known_by_its_flag_and_region() {
     let env = json!({ "env": { "CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "us-east-1" } });
     ground.write("host/.claude/settings.json", env.to_string());
     assert_eq!(BedrockConfig::detect(&ground.host(&[])).unwrap().source, "host_settings");
+}
+
+#[test]
+fn e40_to_e43_ways_to_authenticate_are_known_before_anything_is_made() {
+    let ground = Ground::new();
+    let key = ground.host(&[("ANTHROPIC_API_KEY", "k")]);
+    assert!(IsolationConfig::inherit_host_auth(&key).is_ok());
+    assert!(IsolationConfig::inherit_host_auth(&ground.host(BEDROCK)).is_ok());
+    let none = ground.host(&[]);
+    for config in [
+        IsolationConfig::inherit_host_auth(&none),
+        IsolationConfig::with_api_key(" "),
+        IsolationConfig::for_anthropic_api(&none),
+        IsolationConfig::for_bedrock(&key, None),
+    ] {
+        assert_eq!(config.unwrap_err().code(), "home-auth");
+    }
+    let config = IsolationConfig::for_anthropic_api(&key).unwrap();
+    assert_eq!(config.api_key.unwrap().expose(), "k");
+    let config = IsolationConfig::for_bedrock(&ground.host(BEDROCK), Some("/aws".into())).unwrap();
+    assert_eq!(config.aws_config.as_deref(), Some(std::path::Path::new("/aws")));
+    ground.write("host/.claude/settings.json", r#"{"env": {"ANTHROPIC_API_KEY": "in-file"}}"#);
+    assert!(IsolationConfig::inherit_host_auth(&none).is_ok(), "or in the host's settings");
+    assert!(IsolationConfig::for_anthropic_api(&none).is_err(), "this one looks at variables alone");
 }

@@ -1,0 +1,73 @@
+//! `metier link`: skills made visible to an agent in the person's own home, and taken away again.
+
+use metier_home::{Agent, HomeError, Linked, link_skill, unlink_skill};
+use metier_prompt::{MountSource, SkillMount};
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, UsageError};
+use crate::mounting::{Chosen, agent};
+use crate::output::Output;
+use crate::table::counted;
+
+/// Make skills visible to an agent in your own home, by links
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Links lead to the skills where they are; a change there is a change for the agent.
+
+Examples:
+  metier link claude --skill ~/skills/code-review
+  metier link codex --root ~/skills
+  metier link codex --root ~/skills --undo")]
+pub(crate) struct Args {
+    /// The agent: claude, codex, opencode, gemini, goose, copilot
+    #[arg(value_parser = agent)]
+    agent: Agent,
+
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Take the links away again; nothing else is touched
+    #[arg(long)]
+    undo: bool,
+
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let skills = args.chosen.skills(output)?;
+    let home = skills.environment.home.clone();
+    let home = home.ok_or_else(|| UsageError("there is no home to link into; set HOME".to_owned()))?;
+    let directory = home.join(args.agent.skills_directory());
+    let mut done = Vec::new();
+    for mount in args.chosen.mounts(&skills)? {
+        done.push(link(&mount, &directory, args.undo)?);
+    }
+    let new = done.iter().filter(|one| one.is_new).count();
+    if args.json {
+        let links: Vec<Value> = done
+            .iter()
+            .map(|one| json!({ "link": one.link, "target": one.target, "changed": one.is_new }))
+            .collect();
+        output.json(&json!({ "directory": directory, "links": links }))?;
+    } else {
+        for one in done.iter().filter(|one| one.is_new) {
+            output.line(one.link.display())?;
+        }
+        let what = if args.undo { "removed" } else { "made" };
+        output.summary(format!("{} {what}", counted(new, "link")))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn link(mount: &SkillMount, directory: &std::path::Path, undo: bool) -> Result<Linked, HomeError> {
+    let name = mount.effective_name().unwrap_or_default();
+    let MountSource::Path(path) = mount.source() else {
+        return Err(HomeError::NotFound { path: name.into() });
+    };
+    // The directory is what is linked, also where its file was named.
+    let is_file = path.file_name().is_some_and(|file| file.eq_ignore_ascii_case("SKILL.md"));
+    let path = if is_file { path.parent().unwrap_or(path) } else { path };
+    if undo { unlink_skill(&name, path, directory) } else { link_skill(&name, path, directory) }
+}

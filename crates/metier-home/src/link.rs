@@ -1,0 +1,54 @@
+//! Skills made visible to an agent in a person's own home: as links, which can be told from everything else and taken away again.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use metier_skill::SkillName;
+
+use crate::error::HomeError;
+
+/// What became of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Linked {
+    /// The link.
+    pub link: PathBuf,
+    /// Where it leads.
+    pub target: PathBuf,
+    /// Whether it was made or removed just now, and had not been before.
+    pub is_new: bool,
+}
+
+/// Links a skill's directory into an agent's. What is there already and is something else stays, and is an error.
+pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, HomeError> {
+    let wrong = |problem| HomeError::Name { name: name.to_owned(), path: skill.to_owned(), problem };
+    SkillName::new(name).map_err(wrong)?;
+    let target = fs::canonicalize(skill).map_err(|_| HomeError::NotFound { path: skill.to_owned() })?;
+    fs::create_dir_all(directory).map_err(HomeError::io("make", directory))?;
+    let link = directory.join(name);
+    match symlink(&target, &link) {
+        Ok(()) => Ok(Linked { link, target, is_new: true }),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if fs::read_link(&link).is_ok_and(|known| known == target) {
+                return Ok(Linked { link, target, is_new: false });
+            }
+            Err(HomeError::Duplicate { name: name.to_owned(), first: link, second: target })
+        }
+        Err(error) => Err(HomeError::io("link", &link)(error)),
+    }
+}
+
+/// Takes a link away that leads to that skill. Nothing else is touched.
+pub fn unlink_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, HomeError> {
+    let link = directory.join(name);
+    let target = fs::canonicalize(skill).unwrap_or_else(|_| skill.to_owned());
+    match fs::read_link(&link) {
+        Ok(known) if known == target || known == skill => {
+            fs::remove_file(&link).map_err(HomeError::io("remove", &link))?;
+            Ok(Linked { link, target, is_new: true })
+        }
+        _ => Ok(Linked { link, target, is_new: false }),
+    }
+}

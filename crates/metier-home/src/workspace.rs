@@ -1,0 +1,195 @@
+//! A temporary working directory with copies of what an agent is to work on, and nothing else.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+
+use crate::error::HomeError;
+use crate::staging::{self, Owner};
+
+/// A file or directory of the host, and where it is in the workspace.
+#[derive(Debug, Clone)]
+pub struct HostMount {
+    /// On the host.
+    pub host_path: PathBuf,
+    /// In the workspace; the last part of the host's path by default.
+    pub mount_path: Option<PathBuf>,
+    /// Only what matches one of these, if there are any: globs for the path below the host's.
+    pub include: Vec<String>,
+    /// Nothing that matches one of these.
+    pub exclude: Vec<String>,
+    /// The most bytes of it.
+    pub max_bytes: Option<u64>,
+    /// Whether links are followed, as long as they stay below the allowed roots.
+    pub follow_symlinks: bool,
+}
+
+impl HostMount {
+    /// All of it, without links.
+    pub fn new(host_path: impl Into<PathBuf>) -> Self {
+        Self {
+            host_path: host_path.into(),
+            mount_path: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            max_bytes: None,
+            follow_symlinks: false,
+        }
+    }
+}
+
+/// A fresh working directory. It is gone when this is dropped.
+#[derive(Debug)]
+pub struct Workspace {
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// What the names of workspaces begin with.
+const PREFIX: &str = "metier-workspace-";
+
+impl Workspace {
+    /// A working directory in `base`, with copies of these. Nothing from outside of the allowed roots is copied.
+    pub fn new(base: &Path, mounts: &[HostMount], allowed_roots: &[PathBuf]) -> Result<Self, HomeError> {
+        fs::create_dir_all(base).map_err(HomeError::io("make", base))?;
+        crate::home::remove_leftovers(base);
+        let path = crate::home::make_directory(base, PREFIX)?;
+        // From here on it is removed, whatever goes wrong.
+        let mut workspace = Self { path, bytes: 0 };
+        let owner = workspace.path.join(crate::home::OWNER);
+        fs::write(&owner, Owner::own().text()).map_err(HomeError::io("write", &owner))?;
+        let roots: Vec<PathBuf> =
+            allowed_roots.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
+        for mount in mounts {
+            workspace.bytes += Copying::new(mount, &roots, &workspace.path)?.run()?;
+        }
+        Ok(workspace)
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many bytes were copied.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        let _ = staging::retire(&self.path);
+    }
+}
+
+struct Copying<'a> {
+    mount: &'a HostMount,
+    roots: &'a [PathBuf],
+    source: PathBuf,
+    target: PathBuf,
+    include: GlobSet,
+    exclude: GlobSet,
+    bytes: u64,
+}
+
+impl<'a> Copying<'a> {
+    fn new(mount: &'a HostMount, roots: &'a [PathBuf], workspace: &Path) -> Result<Self, HomeError> {
+        let shown = mount
+            .mount_path
+            .clone()
+            .unwrap_or_else(|| mount.host_path.file_name().unwrap_or_default().into());
+        let wrong = |reason: &str| HomeError::Workspace {
+            path: mount.host_path.clone(),
+            mount: shown.display().to_string(),
+            reason: reason.to_owned(),
+        };
+        let source = fs::canonicalize(&mount.host_path).map_err(|_| wrong("it is not there"))?;
+        if !roots.iter().any(|root| source.starts_with(root)) {
+            return Err(wrong("it is in none of the directories that may be mounted"));
+        }
+        let is_inside =
+            shown.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !is_inside || shown.as_os_str().is_empty() {
+            return Err(wrong("it must be a path inside the workspace: relative, without `..`"));
+        }
+        let globs = |patterns: &[String]| -> Result<GlobSet, HomeError> {
+            let mut set = GlobSetBuilder::new();
+            for pattern in patterns {
+                set.add(Glob::new(pattern).map_err(|error| wrong(&error.to_string()))?);
+            }
+            set.build().map_err(|error| wrong(&error.to_string()))
+        };
+        let (include, exclude) = (globs(&mount.include)?, globs(&mount.exclude)?);
+        Ok(Self { mount, roots, source, target: workspace.join(shown), include, exclude, bytes: 0 })
+    }
+
+    fn run(mut self) -> Result<u64, HomeError> {
+        self.entry(Path::new(""))?;
+        Ok(self.bytes)
+    }
+
+    fn entry(&mut self, below: &Path) -> Result<(), HomeError> {
+        let path = self.source.join(below);
+        let path = if below.as_os_str().is_empty() { self.source.clone() } else { path };
+        let mut meta = fs::symlink_metadata(&path).map_err(HomeError::io("read", &path))?;
+        if meta.is_symlink() {
+            // What leads out, or nowhere, stays behind.
+            let target = fs::canonicalize(&path).ok().filter(|_| self.mount.follow_symlinks);
+            let is_allowed = |target: &PathBuf| self.roots.iter().any(|root| target.starts_with(root));
+            let Some(target) = target.filter(is_allowed) else { return Ok(()) };
+            meta = fs::metadata(&target).map_err(HomeError::io("read", &target))?;
+            // A linked directory may lead back to where it is.
+            if !meta.is_file() {
+                return Ok(());
+            }
+        }
+        if meta.is_dir() {
+            return self.directory(&path, below);
+        }
+        let is_wanted = self.mount.include.is_empty() || self.include.is_match(below);
+        if !meta.is_file() || !is_wanted || self.exclude.is_match(below) {
+            return Ok(());
+        }
+        self.file(&path, below, &meta)
+    }
+
+    fn directory(&mut self, path: &Path, below: &Path) -> Result<(), HomeError> {
+        if !below.as_os_str().is_empty() && self.exclude.is_match(below) {
+            return Ok(());
+        }
+        let entries = fs::read_dir(path).map_err(HomeError::io("read", path))?;
+        for entry in entries {
+            let entry = entry.map_err(HomeError::io("read", path))?;
+            self.entry(&below.join(entry.file_name()))?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, below: &Path, meta: &fs::Metadata) -> Result<(), HomeError> {
+        let target = if below.as_os_str().is_empty() { self.target.clone() } else { self.target.join(below) };
+        let parent = target.parent().unwrap_or(&self.target);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+        made.map_err(HomeError::io("make", parent))?;
+        let copied = copy(path, &target, meta).map_err(HomeError::io("copy", path))?;
+        self.bytes += copied;
+        match self.mount.max_bytes {
+            Some(limit) if self.bytes > limit => {
+                Err(HomeError::Size { what: self.mount.host_path.display().to_string(), limit })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A copy that can be written to, and run where its source can.
+fn copy(from: &Path, to: &Path, meta: &fs::Metadata) -> io::Result<u64> {
+    let mut source = fs::File::open(from)?;
+    let mut target = fs::File::create_new(to)?;
+    let copied = io::copy(&mut source, &mut target)?;
+    target.set_permissions(fs::Permissions::from_mode(0o600 | (meta.permissions().mode() & 0o111)))?;
+    Ok(copied)
+}
