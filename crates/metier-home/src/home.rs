@@ -212,20 +212,19 @@ pub fn remove_leftovers(base: &Path) -> usize {
     count
 }
 
-/// Whose home a directory is: its file says so, or, where that was never written, its name.
+/// Whose home a directory is: its name says so, as long as nobody has kept it. A home that is kept has no mark in it; one whose
+/// process was killed before it could mark it is empty.
 fn owner_of(path: &Path) -> Option<Owner> {
     if !fs::symlink_metadata(path).ok()?.is_dir() {
         return None;
     }
-    if let Ok(text) = fs::read_to_string(path.join(OWNER)) {
-        return Owner::parse(&text);
+    let mark = path.join(OWNER);
+    let said = fs::read_to_string(&mark).ok().and_then(|text| Owner::parse(&text));
+    if said.is_some() {
+        return said;
     }
-    let name = path.file_name()?.to_str()?;
-    let prefix =
-        Agent::ALL.into_iter().map(|agent| agent.facts().prefix).find(|prefix| name.starts_with(prefix))?;
-    // A home that was kept has no file either, but is not empty.
-    let is_empty = fs::read_dir(path).ok()?.next().is_none();
-    Owner::parse(name.strip_prefix(prefix)?.rsplit_once('.')?.0).filter(|_| is_empty)
+    let is_nobodys = mark.exists() || fs::read_dir(path).ok()?.next().is_none();
+    Owner::of_name(path.file_name()?.to_str()?).filter(|_| is_nobodys)
 }
 
 /// A file or directory of the host's; links stay links, and nobody else can read it.

@@ -41,6 +41,13 @@ impl Owner {
         Some(Self { pid: pid.parse().ok()?, began: began.to_owned(), boot: boot.trim().to_owned() })
     }
 
+    /// The process in a name that ends with one and a number, as `claude-agent-12-345-abc.0`.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        let mut parts = name.rsplit_once('.')?.0.rsplitn(4, '-');
+        let (boot, began, pid) = (parts.next()?, parts.next()?, parts.next()?);
+        Self::parse(&format!("{pid}-{began}-{boot}"))
+    }
+
     /// Whether it is still there.
     pub(crate) fn is_alive(&self) -> bool {
         // Where the system does not tell, nobody is taken for dead.

@@ -188,6 +188,9 @@ fn what_dead_processes_left_is_removed_and_what_lives_stays() {
     fs::write(dead.join(".claude/.credentials.json"), "secret").unwrap();
     let unborn = ground.path("homes/codex-agent-999999999-1-0123456789abcdef.0");
     fs::create_dir_all(&unborn).unwrap();
+    let unmarked = ground.path("homes/codex-agent-999999999-1-0123456789abcdef.1");
+    fs::create_dir_all(&unmarked).unwrap();
+    fs::write(unmarked.join(".metier-home"), "").unwrap();
     let staging = ground.path("homes/.metier-staging-999999999-1-0123456789abcdef.0");
     fs::create_dir_all(staging.join("half")).unwrap();
     fs::set_permissions(staging.join("half"), std::os::unix::fs::PermissionsExt::from_mode(0o555)).unwrap();
@@ -199,7 +202,7 @@ fn what_dead_processes_left_is_removed_and_what_lives_stays() {
         0,
         "the next home has removed them already"
     );
-    assert!(!dead.exists() && !unborn.exists() && !staging.exists());
+    assert!(!dead.exists() && !unborn.exists() && !unmarked.exists() && !staging.exists());
     assert!(home.path().exists() && foreign.exists() && kept.exists());
 }
 
