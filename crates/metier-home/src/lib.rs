@@ -26,4 +26,4 @@ pub use isolation::{AgentSandbox, IsolationConfig, NetworkPolicy, Secret};
 pub use leaks::{Leak, leaks};
 pub use link::{Linked, link_skill, unlink_skill};
 pub use mount::{MountOptions, MountedSkill, Rename, add_skill, mount_skills};
-pub use workspace::{HostMount, Workspace};
+pub use workspace::{HostMount, WorkingDirectory, Workspace};

@@ -44,8 +44,11 @@ impl HostMount {
 /// A fresh working directory. It is gone when this is dropped.
 #[derive(Debug)]
 pub struct Workspace {
+    /// What is removed: it has a mark in it that says whose it is, and the working directory.
+    root: PathBuf,
     path: PathBuf,
     bytes: u64,
+    is_kept: bool,
 }
 
 /// What the names of workspaces begin with.
@@ -56,11 +59,13 @@ impl Workspace {
     pub fn new(base: &Path, mounts: &[HostMount], allowed_roots: &[PathBuf]) -> Result<Self, HomeError> {
         fs::create_dir_all(base).map_err(HomeError::io("make", base))?;
         crate::home::remove_leftovers(base);
-        let path = crate::home::make_directory(base, PREFIX)?;
+        let root = crate::home::make_directory(base, PREFIX)?;
         // From here on it is removed, whatever goes wrong.
-        let mut workspace = Self { path, bytes: 0 };
-        let owner = workspace.path.join(crate::home::OWNER);
+        let mut workspace = Self { path: root.join("work"), root, bytes: 0, is_kept: false };
+        let owner = workspace.root.join(crate::home::OWNER);
         fs::write(&owner, Owner::own().text()).map_err(HomeError::io("write", &owner))?;
+        let made = DirBuilder::new().mode(0o700).create(&workspace.path);
+        made.map_err(HomeError::io("make", &workspace.path))?;
         let roots: Vec<PathBuf> =
             allowed_roots.iter().filter_map(|root| fs::canonicalize(root).ok()).collect();
         for mount in mounts {
@@ -78,11 +83,53 @@ impl Workspace {
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// Keeps the directory; where it is.
+    pub fn keep(mut self) -> PathBuf {
+        self.is_kept = true;
+        // It is nobody's any more, and so no leftover.
+        let _ = fs::remove_file(self.root.join(crate::home::OWNER));
+        self.path.clone()
+    }
 }
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        let _ = staging::retire(&self.path);
+        if !self.is_kept {
+            let _ = staging::retire(&self.root);
+        }
+    }
+}
+
+/// Where an agent works.
+#[derive(Debug)]
+pub enum WorkingDirectory {
+    /// Where somebody said.
+    Given(PathBuf),
+    /// In a directory that is gone afterwards.
+    Temporary(Workspace),
+}
+
+impl WorkingDirectory {
+    /// What somebody said, before a workspace that was made for it, before a new and empty one in `base`.
+    pub fn choose(
+        given: Option<PathBuf>,
+        workspace: Option<Workspace>,
+        base: &Path,
+    ) -> Result<Self, HomeError> {
+        match (given, workspace) {
+            (Some(path), _) => Ok(Self::Given(path)),
+            (None, Some(workspace)) => Ok(Self::Temporary(workspace)),
+            (None, None) => Workspace::new(base, &[], &[]).map(Self::Temporary),
+        }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Given(path) => path,
+            Self::Temporary(workspace) => workspace.path(),
+        }
     }
 }
 

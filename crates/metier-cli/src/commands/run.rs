@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 
-use metier_home::{Agent, Home, HomeError, HomeOptions, Leak, leaks};
+use metier_home::{Agent, Home, HomeError, HomeOptions, HostMount, Leak, WorkingDirectory, Workspace, leaks};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -26,7 +26,8 @@ It exits with what the agent exits with.
 Examples:
   metier run claude --skill code-review
   metier run codex --root skills --hermetic -- exec 'review this'
-  metier run goose --skill pdf --keep -- run -t 'fill in form.pdf'")]
+  metier run goose --skill pdf --keep -- run -t 'fill in form.pdf'
+  metier run claude --skill pdf --copy form.pdf -- -p 'fill in form.pdf'")]
 pub(crate) struct Args {
     /// The agent: claude, codex, opencode, gemini, goose, copilot
     #[arg(value_parser = agent)]
@@ -39,7 +40,10 @@ pub(crate) struct Args {
     #[arg(long)]
     hermetic: bool,
 
-    /// Keep the home, and say where it is
+    #[command(flatten)]
+    place: Place,
+
+    /// Keep the home and the fresh directory, and say where they are
     #[arg(long)]
     keep: bool,
 
@@ -60,9 +64,50 @@ pub(crate) struct Args {
     arguments: Vec<String>,
 }
 
+/// Where the agent works.
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Work in a fresh, empty directory that is removed afterwards
+    #[arg(long)]
+    workspace: bool,
+
+    /// Work in a fresh directory with a copy of this file or directory. May be repeated
+    #[arg(long, value_name = "PATH")]
+    copy: Vec<PathBuf>,
+}
+
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("wants NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Place {
+    /// Here, unless a fresh one is asked for.
+    fn working_directory(&self, environment: &Environment) -> anyhow::Result<WorkingDirectory> {
+        let base = Environment::temporary();
+        if !self.workspace && self.copy.is_empty() {
+            let gone = || UsageError("the current directory is not there any more".to_owned());
+            let here = environment.working.clone().ok_or_else(gone)?;
+            return Ok(WorkingDirectory::choose(Some(here), None, &base)?);
+        }
+        let copies: Vec<PathBuf> = self.copy.iter().map(|path| environment.absolute(path)).collect();
+        let mounts: Vec<HostMount> = copies.iter().map(HostMount::new).collect();
+        let workspace = Workspace::new(&base, &mounts, &copies)?;
+        Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
+    }
+}
+
+impl Args {
+    fn home_options(&self, found: &[Leak]) -> HomeOptions {
+        let mut options = HomeOptions::new(Environment::temporary());
+        options.isolation.include_host_env = self.host_env;
+        options.isolation.env = self.env.iter().cloned().collect();
+        if self.hermetic {
+            let closed = found.iter().filter(|leak| leak.can_be_closed);
+            options.hidden = closed.flat_map(|leak| leak.skills.clone()).collect();
+        }
+        options
+    }
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
@@ -77,21 +122,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         );
         NotFoundError(words)
     })?;
-    let working = skills.environment.working.clone();
-    let working =
-        working.ok_or_else(|| UsageError("the current directory is not there any more".to_owned()))?;
-    let found = leaks(agent, &working, Path::new("/"));
-    let mut options = HomeOptions::new(Environment::temporary());
-    options.isolation.include_host_env = args.host_env;
-    options.isolation.env = args.env.iter().cloned().collect();
-    if args.hermetic {
-        options.hidden =
-            found.iter().filter(|leak| leak.can_be_closed).flat_map(|leak| leak.skills.clone()).collect();
-    }
     let mounts = args.given.chosen.mounts(&skills)?;
     // From here on there is something to remove, whatever tells metier to end.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let mut home = Home::new(agent, &Environment::host(), &options)?;
+    let working = args.place.working_directory(&skills.environment)?;
+    let found = leaks(agent, working.path(), Path::new("/"));
+    let mut home = Home::new(agent, &Environment::host(), &args.home_options(&found))?;
     let mounted = home.mount(&mounts, &args.given.options(&skills))?;
     record(&mounted, &format!("metier run {agent}"), &skills, output)?;
     note_skipped(&mounted, output)?;
@@ -105,7 +141,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     arguments.extend(args.arguments.iter().map(String::as_str));
     let mut command = command(agent, &program, &hidden, &skills.environment)?;
-    command.args(arguments).env_clear().envs(home.env()).current_dir(&working);
+    command.args(arguments).env_clear().envs(home.env()).current_dir(working.path());
     output.flush()?;
     if let Some(signal) = signals.pending().next() {
         return Ok(Exit::Program(u8::try_from(128 + signal).unwrap_or(1)));
@@ -116,6 +152,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let status = wait(child, signals)?;
     if args.keep {
         output.note(format_args!("the home is kept: {}", home.keep().display()))?;
+        if let WorkingDirectory::Temporary(workspace) = working {
+            output.note(format_args!("the working directory is kept: {}", workspace.keep().display()))?;
+        }
     } else {
         home.remove()?;
     }

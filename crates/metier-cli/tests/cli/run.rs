@@ -240,3 +240,41 @@ fn links_are_made_and_taken_away() {
     }
     assert!(fs::read_dir(place.path().join("me/.claude/skills")).unwrap().next().is_none());
 }
+
+/// E50: at the start the home is there, with the skills in it, and says in its name whose it is. E51: it is gone when the agent fails.
+#[test]
+fn e50_e51_skills_are_there_at_the_start_and_gone_after_a_failure() {
+    let place = place();
+    let script = "echo $HOME; cat $HOME/.claude/skills/one/SKILL.md; exit 3";
+    let output = run(&place, script, &["--skill", "skills/one"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().next().unwrap().contains("/claude-agent-"), "{text}");
+    assert!(text.contains("Use one."), "{text}");
+    assert_eq!(homes(&place), 0);
+}
+
+/// E52, as a person asks for it.
+#[test]
+fn an_agent_can_work_in_a_directory_that_is_gone_afterwards() {
+    let place = place();
+    place.write("data/form.txt", "a form");
+    for (exit, flags, files) in [
+        ("exit 0", &["--workspace"][..], ""),
+        ("exit 1", &["--copy", "data", "--copy", "note.md"], "data note.md "),
+    ] {
+        let flags = [&["--skill", "skills/one"], flags].concat();
+        let text = said(&mut run(&place, &format!("pwd; ls -A | tr '\\n' ' '; {exit}"), &flags));
+        let (path, listing) = text.split_once('\n').unwrap();
+        assert_eq!(listing, files, "{text}");
+        assert!(path.contains("/tmp/metier-workspace-") && !Path::new(path).exists(), "{text}");
+        assert_eq!(homes(&place), 0);
+    }
+    let flags = ["--skill", "skills/one", "--copy", "data/form.txt", "--keep"];
+    let text = said(&mut run(&place, "echo filled > form.txt", &flags));
+    let kept = text.lines().find_map(|line| line.strip_prefix("the working directory is kept: ")).unwrap();
+    assert_eq!(fs::read_to_string(Path::new(kept).join("form.txt")).unwrap(), "filled\n");
+    assert_eq!(place.read("data/form.txt"), "a form", "it is a copy");
+    let text = said(&mut run(&place, "true", &["--skill", "skills/one", "--copy", "nowhere"]));
+    assert!(text.contains("nowhere") && text.contains("it is not there"), "{text}");
+}

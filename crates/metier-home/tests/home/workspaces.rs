@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use metier_home::{HostMount, Workspace, link_skill, unlink_skill};
+use metier_home::{HostMount, WorkingDirectory, Workspace, link_skill, unlink_skill};
 
 use crate::common::Ground;
 
@@ -22,7 +22,7 @@ fn project() -> Ground {
 
 fn listing(ground: &Ground, workspace: &Workspace) -> Vec<String> {
     let below = workspace.path().strip_prefix(ground.0.path()).unwrap().to_str().unwrap().to_owned();
-    ground.listing(&below).into_iter().filter(|file| file != ".metier-home").collect()
+    ground.listing(&below)
 }
 
 #[test]
@@ -54,6 +54,34 @@ fn only_some_under_another_name_and_through_links() {
     let file = HostMount::new(ground.path("repo/README.md"));
     let workspace = Workspace::new(&ground.path("work"), &[file], &[ground.path("repo")]).unwrap();
     assert_eq!(listing(&ground, &workspace), ["README.md"]);
+}
+
+/// E52: a fresh and empty directory where nobody says anything, gone afterwards; what is said comes first.
+#[test]
+fn e52_an_agent_works_where_it_is_told_or_where_there_is_nothing() {
+    let ground = project();
+    let base = ground.path("work");
+    let nowhere = WorkingDirectory::choose(None, None, &base).unwrap();
+    let path = nowhere.path().to_owned();
+    assert!(
+        path.is_dir()
+            && ground.listing(path.strip_prefix(ground.0.path()).unwrap().to_str().unwrap()).is_empty()
+    );
+    drop(nowhere);
+    assert_eq!(fs::read_dir(&base).unwrap().count(), 0);
+    let workspace = || Workspace::new(&base, &[], &[]).unwrap();
+    let made = workspace();
+    let path = made.path().to_owned();
+    assert_eq!(WorkingDirectory::choose(None, Some(made), &base).unwrap().path(), path);
+    let said = ground.path("repo");
+    let chosen = WorkingDirectory::choose(Some(said.clone()), Some(workspace()), &base).unwrap();
+    assert_eq!(chosen.path(), said);
+    assert_eq!(fs::read_dir(&base).unwrap().count(), 0, "the one that is not needed is gone");
+    drop(chosen);
+    assert!(said.join("README.md").exists());
+    let kept = workspace().keep();
+    assert_eq!(metier_home::remove_leftovers(&base), 0);
+    assert!(kept.is_dir());
 }
 
 #[test]
