@@ -1,7 +1,7 @@
 //! Real agents with homes of ours, and a fake model: what they show it of skills, and what they do when it asks for one.
 //!
 //! Each test starts itself again where there is no network but loopback, so that nothing else can be contacted. Agents are looked
-//! for in the directory that `scripts/real-agents` installs them into; without it there is nothing to test, and that is said.
+//! for in the directory that `scripts/real-agents` installs them into, and they are only run by it.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,6 +26,7 @@ macro_rules! agent {
         mod $name {
             $(
                 #[test]
+                #[ignore = "needs an agent; scripts/real-agents installs those that it runs"]
                 fn $case() {
                     let name = concat!(stringify!($name), "::", stringify!($case));
                     super::rig::within(metier_home::Agent::$agent, name, super::cases::$case);
@@ -40,6 +41,7 @@ agent!(
     ClaudeCode,
     [
         shows_and_activates,
+        answers_with_the_codeword,
         control,
         working_directory_stays_out,
         two_hundred,
@@ -54,6 +56,7 @@ agent!(
     Codex,
     [
         shows_and_activates,
+        answers_with_the_codeword,
         control,
         working_directory_stays_out,
         two_hundred,
@@ -68,6 +71,7 @@ agent!(
     Goose,
     [
         shows_and_activates,
+        answers_with_the_codeword,
         control,
         working_directory_is_reported,
         two_hundred,
@@ -79,15 +83,39 @@ agent!(
 agent!(
     opencode,
     OpenCode,
-    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, hermetic_command]
+    [
+        shows_and_activates,
+        answers_with_the_codeword,
+        control,
+        working_directory_stays_out,
+        two_hundred,
+        all_kinds,
+        hermetic_command
+    ]
 );
 agent!(
     gemini,
     Gemini,
-    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, hermetic_command]
+    [
+        shows_and_activates,
+        answers_with_the_codeword,
+        control,
+        working_directory_stays_out,
+        two_hundred,
+        all_kinds,
+        hermetic_command
+    ]
 );
 agent!(
     copilot,
     Copilot,
-    [shows_and_activates, control, working_directory_stays_out, two_hundred, all_kinds, hermetic_command]
+    [
+        shows_and_activates,
+        answers_with_the_codeword,
+        control,
+        working_directory_stays_out,
+        two_hundred,
+        all_kinds,
+        hermetic_command
+    ]
 );

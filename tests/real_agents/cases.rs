@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use metier_home::Agent;
-use metier_prompt::SkillMount;
+use metier_prompt::{Prompt, Section, SessionView, SkillMount};
 
 pub(crate) use crate::command::{hermetic_command, system_stays_out};
 use crate::driver::{Act, Run};
@@ -31,6 +31,27 @@ pub(crate) fn shows_and_activates(rig: &Rig) {
     for name in bundled(rig.agent) {
         assert!(!outcome.saw(name), "`{name}` was not mounted: {}", outcome.story());
     }
+}
+
+/// A01: a skill with a codeword is attached to a section; an agent that is asked for the codeword answers with it, and one without
+/// the skill does not.
+pub(crate) fn answers_with_the_codeword(rig: &Rig) {
+    const CODEWORD: &str = "blue-phoenix-42";
+    let text = skill_md("codeword-skill", DESCRIPTION, CODEWORD);
+    let section = Section::new("task", "Task").body("Say the codeword.");
+    let answer = |section: Section| {
+        let prompt = Prompt::builder("tests", "codeword").section(section).build().unwrap();
+        let rendered = prompt.rendering().render(&SessionView::default()).unwrap();
+        let mounts = rendered.skills.iter().map(|skill| (*skill.mount).clone()).collect();
+        let mut run =
+            Run::new(mounts).acts(vec![Act::Activate("codeword-skill"), Act::Quote("The codeword is ")]);
+        run.prompt = &rendered.text;
+        run.start(rig)
+    };
+    let without = answer(section.clone());
+    assert!(without.output.contains("I was not told."), "{}", without.story());
+    let outcome = answer(section.skill(SkillMount::from_text("codeword-skill", text)));
+    assert!(outcome.output.contains(CODEWORD), "{}", outcome.story());
 }
 
 /// Skills that an agent brings along, and that its home turns off. Goose has one more, `goose-doc-guide`, and no switch for it.

@@ -22,6 +22,8 @@ pub(crate) enum Act<'a> {
     Activate(&'a str),
     /// It runs a command.
     Shell(&'a str),
+    /// It answers with the word that comes after these, if it was told.
+    Quote(&'a str),
 }
 
 /// One run of an agent.
@@ -136,6 +138,7 @@ pub(crate) fn program(agent: Agent, agents: &Path) -> PathBuf {
 /// What the model calls to do something.
 fn step(agent: Agent, act: &Act<'_>) -> Step {
     let (tool, arguments) = match (agent, act) {
+        (_, Act::Quote(after)) => return Step::quote(*after),
         (Agent::ClaudeCode, Act::Activate(name)) => ("Skill", json!({ "skill": name })),
         (Agent::ClaudeCode, Act::Shell(command)) => {
             ("Bash", json!({ "command": command, "description": "x" }))

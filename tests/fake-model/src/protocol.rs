@@ -8,13 +8,13 @@ mod responses;
 use serde_json::{Map, Value, json};
 
 use crate::http::{Answer, Event, Head};
-use crate::step::Step;
+use crate::step::{Said, Step};
 
 /// One answer that has to be given.
 pub(crate) struct Turn<'a> {
     /// The model that was asked for.
     pub(crate) model: &'a str,
-    pub(crate) step: &'a Step,
+    pub(crate) said: &'a Said,
     /// How many results there were.
     pub(crate) number: usize,
     /// Whether the answer is wanted piece by piece.
@@ -103,11 +103,11 @@ fn ask(
 ) -> (Option<usize>, Answer) {
     let number = protocol.results(request);
     let has_tools = request.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
-    let step = if has_tools { Step::after(steps, number) } else { Step::aside() };
+    let said = if has_tools { Said::after(steps, number, request) } else { Said::aside() };
     let asked_to = request.get("stream").and_then(Value::as_bool).unwrap_or_default();
     let in_path = path.rsplit_once("/models/").and_then(|(_, rest)| rest.split(':').next());
     let model = request.get("model").and_then(Value::as_str).or(in_path).unwrap_or("fake-model");
-    let turn = |streams| Turn { model, step: &step, number, streams };
+    let turn = |streams| Turn { model, said: &said, number, streams };
     let answer = match protocol {
         Protocol::Messages => messages::answer(&turn(asked_to)),
         Protocol::Responses => responses::answer(&turn(asked_to)),

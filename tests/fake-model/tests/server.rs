@@ -270,3 +270,16 @@ fn many_ask_at_once() {
     drop(server);
     assert!(TcpStream::connect(address).is_err(), "it is gone when it is dropped");
 }
+
+#[test]
+fn a_model_can_say_what_it_was_told() {
+    let server = Server::start(vec![Step::quote("The word is ")]).unwrap();
+    let tools = json!([{ "name": "x" }]);
+    let said = |messages: Value| {
+        let request = json!({ "model": "m", "tools": tools, "messages": messages });
+        plain(&server, "/v1/messages", &request)["content"][0]["text"].clone()
+    };
+    let (first, last) = ("The word is first.", json!([{ "text": "So: The word is last, they say" }]));
+    assert_eq!(said(json!([{ "content": first }, { "content": last }, { "content": "Well?" }])), "last");
+    assert_eq!(said(json!([{ "content": "Well?" }])), "I was not told.");
+}

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Turn, unnamed};
 use crate::http::{Answer, Event};
-use crate::step::Step;
+use crate::step::Said;
 
 pub(super) fn answer(turn: &Turn<'_>) -> Answer {
     let number = turn.number;
-    let (message, reason) = match turn.step {
-        Step::Call { tool, arguments } => {
+    let (message, reason) = match turn.said {
+        Said::Call { tool, arguments } => {
             let call = json!({
                 "index": 0,
                 "id": format!("call_{number:04}"),
@@ -18,7 +18,7 @@ pub(super) fn answer(turn: &Turn<'_>) -> Answer {
             });
             (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
         }
-        Step::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+        Said::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
     };
     let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
     let completion = |object: &str, choices: Value| {

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::{Turn, unnamed};
 use crate::http::Answer;
-use crate::step::Step;
+use crate::step::Said;
 
 pub(super) fn answer(turn: &Turn<'_>) -> Answer {
-    let part = match turn.step {
-        Step::Call { tool, arguments } => json!({ "functionCall": { "name": tool, "args": arguments } }),
-        Step::Text(text) => json!({ "text": text }),
+    let part = match turn.said {
+        Said::Call { tool, arguments } => json!({ "functionCall": { "name": tool, "args": arguments } }),
+        Said::Text(text) => json!({ "text": text }),
     };
     let content = json!({ "role": "model", "parts": [part] });
     let answer = json!({

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Turn, named};
 use crate::http::Answer;
-use crate::step::Step;
+use crate::step::Said;
 
 pub(super) fn answer(turn: &Turn<'_>) -> Answer {
     let number = turn.number;
@@ -15,13 +15,13 @@ pub(super) fn answer(turn: &Turn<'_>) -> Answer {
         "cache_read_input_tokens": 0,
     });
     // A block as it is at last, as it begins, and what makes the one into the other.
-    let (block, begin, delta, stop) = match turn.step {
-        Step::Call { tool, arguments } => {
+    let (block, begin, delta, stop) = match turn.said {
+        Said::Call { tool, arguments } => {
             let block = |input: &Value| json!({ "type": "tool_use", "id": format!("toolu_{number:04}"), "name": tool, "input": input });
             let delta = json!({ "type": "input_json_delta", "partial_json": arguments.to_string() });
             (block(arguments), block(&json!({})), delta, "tool_use")
         }
-        Step::Text(text) => {
+        Said::Text(text) => {
             let block = |text: &str| json!({ "type": "text", "text": text });
             (block(text), block(""), json!({ "type": "text_delta", "text": text }), "end_turn")
         }

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Turn, named};
 use crate::http::Answer;
-use crate::step::Step;
+use crate::step::Said;
 
 pub(super) fn answer(turn: &Turn<'_>) -> Answer {
-    let (item, pieces) = match turn.step {
-        Step::Call { tool, arguments } => call(turn.number, tool, &arguments.to_string()),
-        Step::Text(text) => message(turn.number, text),
+    let (item, pieces) = match turn.said {
+        Said::Call { tool, arguments } => call(turn.number, tool, &arguments.to_string()),
+        Said::Text(text) => message(turn.number, text),
     };
     let begun = json!({
         "id": format!("resp_{:04}", turn.number),
