@@ -100,7 +100,7 @@ agent!(
         shows_and_activates,
         answers_with_the_codeword,
         control,
-        working_directory_stays_out,
+        working_directory_is_reported,
         two_hundred,
         all_kinds,
         hermetic_command
@@ -113,7 +113,7 @@ agent!(
         shows_and_activates,
         answers_with_the_codeword,
         control,
-        working_directory_stays_out,
+        working_directory_is_reported,
         two_hundred,
         all_kinds,
         hermetic_command

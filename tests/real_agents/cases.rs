@@ -114,9 +114,12 @@ pub(crate) fn foreign(rig: &Rig) -> Vec<Foreign> {
     let directories = ["project/deep/work", "project/deep", "project"];
     let all =
         directories.into_iter().flat_map(|directory| PLACES.iter().map(move |place| (directory, place)));
-    let make = |(number, (directory, place)): (usize, (&str, &&str))| {
+    // Some agents look deeper than right below a place.
+    let all = all.flat_map(|place| [(place, ""), (place, "group/deeper/")]);
+    let make = |(number, ((directory, place), group)): (usize, ((&str, &&str), &str))| {
         let description = format!("Numbat{number:02}x");
-        let path = rig.skill(&format!("{directory}/{place}/foreign-{number:02}"), &description, FOREIGN_BODY);
+        let path = format!("{directory}/{place}/{group}foreign-{number:02}");
+        let path = rig.skill(&path, &description, FOREIGN_BODY);
         Foreign { file: path.join("SKILL.md"), description }
     };
     all.enumerate().map(make).collect()

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use metier_fake_model::{Server, Step};
-use metier_home::{Agent, Env, Home, HomeOptions, Host, MountOptions};
+use metier_home::{Agent, Closing, Env, Home, HomeOptions, Host, MountOptions};
 use metier_prompt::SkillMount;
 use serde_json::json;
 
@@ -59,8 +59,8 @@ impl<'a> Run<'a> {
         options.isolation.sandbox.is_enabled = false;
         options.isolation.env = wishes(rig, &server.url());
         if self.is_hermetic {
-            let found = metier_home::leaks(agent, &rig.work(), Path::new("/"));
-            options.hidden = found.into_iter().flat_map(|leak| leak.skills).collect();
+            options.is_hermetic = true;
+            options.hidden = Closing::of(agent, &rig.work(), Path::new("/")).hidden;
         }
         let mut home = Home::new(agent, &host(rig, &server.url()), &options).unwrap();
         let mounted = home.mount(&self.mounts, &MountOptions::default()).unwrap();

@@ -101,7 +101,7 @@ impl Environment {
     pub(crate) fn secrets() -> Vec<(String, String)> {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        env::vars_os().filter_map(text).filter(|(name, _)| metier_journal::is_secret(name)).collect()
+        env::vars_os().filter_map(text).filter(|(name, _)| metier_skill::is_secret_name(name)).collect()
     }
 
     pub(crate) fn system_directory() -> &'static Path {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::ValueEnum;
-use metier_catalog::{Catalog, Entry};
+use metier_catalog::{Catalog, Entry, State};
 use metier_home::{Agent, MountOptions, MountedSkill, Rename};
 use metier_journal::{Context, Event};
 use metier_prompt::SkillMount;
@@ -100,8 +100,9 @@ pub(crate) fn agent(text: &str) -> Result<Agent, String> {
 /// A skill as somebody has named it: by its path, or by its name in the catalog.
 fn named(text: &str, skills: &Skills) -> anyhow::Result<SkillMount> {
     let (what, name) = match text.rsplit_once('=') {
-        Some((what, name)) => (what, Some(name)),
-        None => (text, None),
+        // A path may have one in it.
+        Some((what, name)) if !skills.environment.absolute(Path::new(text)).exists() => (what, Some(name)),
+        _ => (text, None),
     };
     let path = skills.environment.absolute(Path::new(what));
     let is_path = what.contains('/') || Path::new(what).extension().is_some_and(|end| end == "md");
@@ -121,6 +122,13 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a Entry> {
 }
 
 fn mount_of(entry: &Entry, skills: &Skills) -> anyhow::Result<SkillMount> {
+    if entry.state == State::Off {
+        return Err(NotFoundError(format!(
+            "`{}` is switched off here; `metier show {0}` says by what",
+            entry.name()
+        ))
+        .into());
+    }
     let Some(builtin) = entry.builtin() else { return Ok(SkillMount::new(entry.path())) };
     let nowhere = || UsageError(format!("there is nowhere to unpack `{}`; set HOME", entry.name()));
     let cache = skills.environment.cache_directory().ok_or_else(nowhere)?;

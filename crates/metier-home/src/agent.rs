@@ -36,6 +36,8 @@ pub(crate) struct Facts {
     pub(crate) in_workspace: &'static [&'static str],
     /// Whether it looks in the directories above as well.
     pub(crate) looks_above: bool,
+    /// Whether it finds skills deeper than right below these.
+    pub(crate) looks_below: bool,
     /// Directories of skills that it finds on every machine.
     pub(crate) in_system: &'static [&'static str],
     /// Whether it can be told to leave its working directory's skills alone.
@@ -57,6 +59,7 @@ impl Agent {
                 skills: ".claude/skills",
                 in_workspace: &[".claude/skills"],
                 looks_above: true,
+                looks_below: false,
                 in_system: &["/etc/claude-code/.claude/skills"],
                 can_ignore_workspace: true,
             },
@@ -68,6 +71,7 @@ impl Agent {
                 skills: ".agents/skills",
                 in_workspace: &[".agents/skills", ".codex/skills"],
                 looks_above: true,
+                looks_below: true,
                 in_system: &["/etc/codex/skills"],
                 can_ignore_workspace: true,
             },
@@ -79,6 +83,7 @@ impl Agent {
                 skills: ".claude/skills",
                 in_workspace: &[".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"],
                 looks_above: true,
+                looks_below: true,
                 in_system: &[],
                 can_ignore_workspace: true,
             },
@@ -90,6 +95,7 @@ impl Agent {
                 skills: ".agents/skills",
                 in_workspace: &[".gemini/skills", ".agents/skills"],
                 looks_above: false,
+                looks_below: false,
                 in_system: &[],
                 can_ignore_workspace: false,
             },
@@ -101,6 +107,7 @@ impl Agent {
                 skills: ".agents/skills",
                 in_workspace: &[".goose/skills", ".claude/skills", ".agents/skills"],
                 looks_above: false,
+                looks_below: true,
                 in_system: &[],
                 can_ignore_workspace: false,
             },
@@ -112,6 +119,7 @@ impl Agent {
                 skills: ".agents/skills",
                 in_workspace: &[".github/skills", ".claude/skills", ".agents/skills"],
                 looks_above: true,
+                looks_below: true,
                 in_system: &[],
                 can_ignore_workspace: false,
             },

@@ -6,16 +6,12 @@ mod gemini;
 mod goose;
 mod opencode;
 
-use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-use metier_skill::{Origin, Rules, SKILL_FILES, read};
 
 use crate::agent::Agent;
 use crate::env::{Env, Host};
 use crate::error::HomeError;
-use crate::isolation::IsolationConfig;
+use crate::home::HomeOptions;
 
 pub use claude::BedrockConfig;
 pub(crate) use claude::{KEYS, host_settings_env};
@@ -44,20 +40,15 @@ pub(crate) struct HostCopy {
 }
 
 /// The plan for an agent's home at a path.
-pub(crate) fn plan(
-    agent: Agent,
-    host: &Host,
-    config: &IsolationConfig,
-    home: &Path,
-    hidden: &[PathBuf],
-) -> Result<Plan, HomeError> {
+pub(crate) fn plan(agent: Agent, host: &Host, options: &HomeOptions, home: &Path) -> Result<Plan, HomeError> {
+    let config = &options.isolation;
     match agent {
-        Agent::ClaudeCode => claude::plan(host, config),
-        Agent::Codex => Ok(codex::plan(host, config, home, hidden)),
-        Agent::OpenCode => Ok(opencode::plan(host, config, home, hidden)),
-        Agent::Gemini => Ok(gemini::plan(host, config, home, hidden)),
+        Agent::ClaudeCode => claude::plan(host, config, home),
+        Agent::Codex => Ok(codex::plan(host, config, home, &options.hidden)),
+        Agent::OpenCode => Ok(opencode::plan(host, config, home, options.is_hermetic)),
+        Agent::Gemini => Ok(gemini::plan(host, config, home)),
         Agent::Goose => Ok(goose::goose(host, config, home)),
-        Agent::Copilot => Ok(goose::copilot(host, config, home, hidden)),
+        Agent::Copilot => Ok(goose::copilot(host, config, home)),
     }
 }
 
@@ -69,21 +60,18 @@ pub(crate) fn hermetic_arguments(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-/// What skills call themselves, for agents that can be told only by name. One that is mounted by the same name is lost with it, but
-/// would not have been seen either: agents take the one in the working directory.
-fn names_of(skills: &[PathBuf]) -> Vec<String> {
-    let name = |file: &PathBuf| {
-        let directory = file.parent()?.file_name()?.to_str()?;
-        let origin = Origin { file: SKILL_FILES[0], directory: Some(directory) };
-        let rules = Rules::standard();
-        let file = fs::File::open(file).ok()?;
-        let mut bytes = Vec::new();
-        file.take(rules.limits.skill_md_bytes).read_to_end(&mut bytes).ok()?;
-        let own = read(bytes, origin, &rules).skill.map(|skill| skill.name);
-        Some(own.filter(|name| !name.is_empty()).unwrap_or_else(|| directory.to_owned()))
-    };
-    skills.iter().filter_map(name).collect()
-}
+/// What Amazon's models are reached with.
+const AWS: &[&str] = &[
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_ROLE_ARN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_BEARER_TOKEN_BEDROCK",
+];
 
 /// A pair of texts as variables have them.
 fn pair(name: &str, value: impl Into<String>) -> (String, String) {

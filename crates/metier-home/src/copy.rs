@@ -10,6 +10,8 @@ use metier_skill::{
     Tree, Value, read,
 };
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
 use crate::error::HomeError;
 use crate::mount::{MountOptions, Rename};
 
@@ -24,19 +26,25 @@ pub(crate) struct Copied {
 /// A copy that is being made.
 pub(crate) struct Copy<'a> {
     name: &'a str,
+    /// Where it comes from, as messages show it.
+    source: &'a Path,
+    is_directory: bool,
     target: &'a Path,
     options: &'a MountOptions,
     files: Vec<ManifestFile>,
-    directories: Vec<PathBuf>,
+    /// By their paths below the top, with who may do what in them.
+    directories: Vec<(PathBuf, u32)>,
     bytes: u64,
     skipped: Vec<Skipped>,
     own_name: Option<String>,
 }
 
 impl<'a> Copy<'a> {
-    pub(crate) fn new(name: &'a str, target: &'a Path, options: &'a MountOptions) -> Self {
+    pub(crate) fn new(name: &'a str, source: &'a Path, target: &'a Path, options: &'a MountOptions) -> Self {
         Self {
             name,
+            source,
+            is_directory: source.is_dir(),
             target,
             options,
             files: Vec::new(),
@@ -73,7 +81,7 @@ impl<'a> Copy<'a> {
     /// A directory that has no `SKILL.md` of its own: it is a link, or whoever mounts it does not mind.
     fn without_skill_md(&mut self, source: &Path) -> Result<(), HomeError> {
         if SKILL_FILES.iter().any(|name| fs::symlink_metadata(source.join(name)).is_ok()) {
-            return Err(HomeError::SkillMdLink { name: self.name.to_owned() });
+            return Err(HomeError::SkillMdLink { name: self.name.to_owned(), path: source.to_owned() });
         }
         let tree = self.tree(source)?;
         self.skipped = tree.skipped;
@@ -84,14 +92,15 @@ impl<'a> Copy<'a> {
     pub(crate) fn directory_with_links(&mut self, source: &Path) -> Result<(), HomeError> {
         let tree = self.tree(source)?;
         if let Some(outside) = tree.skipped.iter().find(|skipped| skipped.reason == SkipReason::LinkOutside) {
-            return Err(HomeError::LinkOutside { name: self.name.to_owned(), link: outside.path.clone() });
+            let (name, path) = (self.name.to_owned(), source.to_owned());
+            return Err(HomeError::LinkOutside { name, path, link: outside.path.clone() });
         }
         for file in &tree.files {
             let mut bytes = Vec::new();
             let opened = tree.open(file).map_err(|error| self.error(source, error))?;
             let limit = self.options.rules.limits.skill_bytes + 1;
             let path = tree.path_of(file);
-            opened.take(limit).read_to_end(&mut bytes).map_err(HomeError::io("read", &path))?;
+            opened.take(limit).read_to_end(&mut bytes).map_err(|error| self.io(&path, error))?;
             self.file(&file.path, file.executable, &bytes)?;
         }
         self.skipped = tree.skipped;
@@ -109,8 +118,14 @@ impl<'a> Copy<'a> {
     pub(crate) fn single_file(&mut self, source: &Path) -> Result<(), HomeError> {
         let mut bytes = Vec::new();
         let limit = self.options.rules.limits.skill_md_bytes.max(self.options.rules.limits.skill_bytes);
-        let file = File::open(source).map_err(HomeError::io("read", source))?;
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(HomeError::io("read", source))?;
+        // Opened without waiting: what is a pipe by now has nobody at the other end.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = openat(CWD, source, flags, Mode::empty()).map_err(io::Error::from);
+        let file = File::from(opened.map_err(|error| self.io(source, error))?);
+        if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+            return Err(self.io(source, io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")));
+        }
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| self.io(source, error))?;
         self.file(Path::new(SKILL_FILES[0]), false, &bytes)
     }
 
@@ -120,11 +135,11 @@ impl<'a> Copy<'a> {
         let limits = &self.options.rules.limits;
         let most = if is_skill_md { Some(limits.skill_md_bytes) } else { self.options.file_bytes };
         if let Some(limit) = most.filter(|limit| bytes.len() as u64 > *limit) {
-            return Err(HomeError::Size { what: format!("`{}` of `{}`", path.display(), self.name), limit });
+            let what = format!("`{}` of {}", path.display(), self.called());
+            return Err(HomeError::Size { what, limit });
         }
-        self.bytes += bytes.len() as u64;
-        if self.bytes > limits.skill_bytes {
-            let what = format!("the total size of `{}`", self.name);
+        if self.bytes + bytes.len() as u64 > limits.skill_bytes {
+            let what = format!("the total size of {}", self.called());
             return Err(HomeError::Size { what, limit: limits.skill_bytes });
         }
         if !is_skill_md {
@@ -173,37 +188,54 @@ impl<'a> Copy<'a> {
 
     fn write(&mut self, path: &Path, executable: bool, bytes: &[u8]) -> Result<(), HomeError> {
         let target = self.target.join(path);
-        if let Some(parent) = target.parent() {
+        if let Some(parent) = path.parent() {
             self.make(parent)?;
         }
-        let mode = if executable { 0o555 } else { 0o444 };
+        // Whoever could not read the source cannot read the copy.
+        let usual = if executable { 0o555 } else { 0o444 };
+        let mode = self.mode_of(path).map_or(usual, |mode| mode & 0o555 | 0o400);
         let mode = if self.options.is_writable { mode | 0o200 } else { mode };
         let write = || {
             let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&target)?;
             file.write_all(bytes)
         };
-        write().map_err(HomeError::io("write", &target))?;
+        write().map_err(|error| self.io(&target, error))?;
+        self.bytes += bytes.len() as u64;
         self.files.push(ManifestFile::new(path, executable, Digest::of(bytes)));
         Ok(())
     }
 
-    fn make(&mut self, directory: &Path) -> Result<(), HomeError> {
-        if self.directories.iter().any(|made| made == directory) {
+    /// What may be done with a part of the source.
+    fn mode_of(&self, path: &Path) -> Option<u32> {
+        let path = if self.is_directory { &self.source.join(path) } else { self.source };
+        Some(fs::metadata(path).ok()?.permissions().mode())
+    }
+
+    /// A directory of the copy, by its path below the top.
+    fn make(&mut self, below: &Path) -> Result<(), HomeError> {
+        if self.directories.iter().any(|(made, _)| made == below) {
             return Ok(());
         }
-        let made = DirBuilder::new().mode(0o755).recursive(true).create(directory);
-        made.map_err(HomeError::io("make", directory))?;
-        self.directories.push(directory.to_owned());
+        if let Some(above) = below.parent() {
+            self.make(above)?;
+        }
+        let directory = self.target.join(below);
+        let mode =
+            self.mode_of(below).filter(|_| self.is_directory).map_or(0o755, |mode| mode & 0o755 | 0o700);
+        let made = DirBuilder::new().mode(mode).recursive(true).create(&directory);
+        made.map_err(|error| self.io(&directory, error))?;
+        self.directories.push((below.to_owned(), mode));
         Ok(())
     }
 
     /// Closes it to writing; and what the skill said that it is called.
     pub(crate) fn finish(mut self) -> Result<(Copied, Option<String>), HomeError> {
-        self.make(self.target)?;
+        self.make(Path::new(""))?;
         if !self.options.is_writable {
-            for directory in &self.directories {
-                let closed = fs::set_permissions(directory, Permissions::from_mode(0o555));
-                closed.map_err(HomeError::io("close", directory))?;
+            for (directory, mode) in &self.directories {
+                let directory = self.target.join(directory);
+                let closed = fs::set_permissions(&directory, Permissions::from_mode(mode & 0o555));
+                closed.map_err(|error| self.io(&directory, error))?;
             }
         }
         let manifest = Manifest::new(self.files);
@@ -211,12 +243,22 @@ impl<'a> Copy<'a> {
         Ok((Copied { bytes: self.bytes, files, skipped: self.skipped, tree_digest }, self.own_name))
     }
 
+    /// The skill, as messages name it.
+    fn called(&self) -> String {
+        format!("`{}` ({})", self.name, self.source.display())
+    }
+
+    fn io(&self, path: &Path, source: io::Error) -> HomeError {
+        let (name, from) = (self.name.to_owned(), self.source.to_owned());
+        HomeError::Copy { name, path: from, source: SkillError::Io { path: path.to_owned(), source } }
+    }
+
     fn error(&self, source: &Path, error: SkillError) -> HomeError {
         let (name, path) = (self.name.to_owned(), source.to_owned());
         match error {
             SkillError::NotFound { .. } => HomeError::NotFound { path },
             SkillError::Limit { what, .. } if what.contains("bytes") => HomeError::Size {
-                what: format!("the total size of `{name}`"),
+                what: format!("the total size of {}", self.called()),
                 limit: self.options.rules.limits.skill_bytes,
             },
             source => HomeError::Copy { name, path, source },

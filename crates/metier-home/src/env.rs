@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use metier_skill::is_secret_name;
+
+use crate::home::TEMPORARY;
 use crate::isolation::IsolationConfig;
 
 /// Variables by name.
@@ -50,7 +53,6 @@ const AMBIENT: &[&str] = &[
     "USER",
     "LOGNAME",
     "SHELL",
-    "TMPDIR",
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "NO_PROXY",
@@ -69,31 +71,10 @@ const WITHHELD: &[&str] = &["HOME", "CLAUDE_", "ANTHROPIC_", "AWS_", "GOOGLE_", 
 const WITHHELD_TOO: &[&str] =
     &["CODEX_", "GEMINI_", "GOOSE_", "OPENCODE_", "COPILOT_", "GH_", "GITHUB_", "XDG_", "METIER_"];
 
-/// Whether a variable's name looks like that of a secret.
-///
-/// ```
-/// use metier_home::looks_secret;
-///
-/// assert!(looks_secret("MY_API_TOKEN") && looks_secret("DB_PASSWORD"));
-/// assert!(!looks_secret("AWS_REGION") && !looks_secret("PATH"));
-/// ```
-pub fn looks_secret(name: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "SECRET",
-        "TOKEN",
-        "ACCESS_KEY",
-        "KEY_ID",
-        "API_KEY",
-        "APIKEY",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "PRIVATE_KEY",
-        "COOKIE",
-    ];
-    let name = name.to_ascii_uppercase();
-    WORDS.iter().any(|word| name.contains(word))
+/// Whether a text is an address with a password in it, as in `postgres://me:secret@host/db`.
+fn has_password(value: &str) -> bool {
+    let authority = value.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(person, _)| person.contains(':'))
 }
 
 /// The variables for an agent: the host's where that is wanted, the home's, those to authenticate with, then what was asked for.
@@ -105,15 +86,19 @@ pub(crate) fn compute(
     authentication: Env,
 ) -> Env {
     let is_ambient = |name: &str| AMBIENT.contains(&name) || name.starts_with("LC_");
-    let is_withheld = |name: &str| {
-        WITHHELD.iter().chain(WITHHELD_TOO).any(|prefix| name.starts_with(prefix)) || looks_secret(name)
+    let is_withheld = |name: &str, value: &str| {
+        WITHHELD.iter().chain(WITHHELD_TOO).any(|prefix| name.starts_with(prefix))
+            || is_secret_name(name)
+            || has_password(value)
     };
     let wanted = host
         .env
         .iter()
-        .filter(|(name, _)| is_ambient(name) || (config.include_host_env && !is_withheld(name)));
+        .filter(|(name, value)| is_ambient(name) || (config.include_host_env && !is_withheld(name, value)));
     let mut env: Env = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
     env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+    // What agents leave in a directory for temporary files goes with the home.
+    env.insert("TMPDIR".to_owned(), home.join(TEMPORARY).to_string_lossy().into_owned());
     env.extend(own);
     env.extend(authentication);
     env.extend(config.env.clone());
@@ -123,7 +108,7 @@ pub(crate) fn compute(
 /// The variables as they may be shown: what looks secret is not.
 pub fn redacted(env: &Env) -> Env {
     let shown =
-        |name: &str, value: &str| if looks_secret(name) { "…".to_owned() } else { value.to_owned() };
+        |name: &str, value: &str| if is_secret_name(name) { "…".to_owned() } else { value.to_owned() };
     env.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
 }
 

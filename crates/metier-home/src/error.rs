@@ -66,18 +66,30 @@ pub enum HomeError {
         limit: u64,
     },
     /// A link that leads out of the skill.
-    #[error("the symlink `{}` of skill `{name}` escapes the skill's directory", link.display())]
+    #[error("the symlink `{}` of skill `{name}` escapes the skill's directory, {}", link.display(), path.display())]
     LinkOutside {
         /// The skill.
         name: String,
+        /// Where it is.
+        path: PathBuf,
         /// The link, inside the skill.
         link: PathBuf,
     },
     /// `SKILL.md` is a link.
-    #[error("the SKILL.md of `{name}` is a symlink, and links are not followed")]
+    #[error("the SKILL.md of `{name}` in {} is a symlink or no plain file, and neither is copied", path.display())]
     SkillMdLink {
         /// The skill.
         name: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Only directories can be linked.
+    #[error("`{name}` cannot be linked: {} is no directory with a SKILL.md; `metier mount` copies single files as well", path.display())]
+    NoDirectory {
+        /// What it would be linked as.
+        name: String,
+        /// What is there.
+        path: PathBuf,
     },
     /// Something was mounted before.
     #[error("skills are already mounted in {}", path.display())]
@@ -128,7 +140,11 @@ pub enum HomeError {
         reason: String,
     },
     /// The agent would find other skills, and that is not to be.
-    #[error("{agent} would find skills that were not given to it: {}", list(found))]
+    #[error(
+        "{agent} would find skills that were not given to it: {}; keeping them out needs `unshare` and `mount`, and for others than root \
+         user namespaces: run it as root, in another directory, or without `--hermetic`",
+        list(found)
+    )]
     Leaks {
         /// The agent.
         agent: &'static str,
@@ -149,6 +165,7 @@ impl HomeError {
             Self::Size { .. } => "mount-size",
             Self::LinkOutside { .. } => "mount-link-outside",
             Self::SkillMdLink { .. } => "mount-skill-md-link",
+            Self::NoDirectory { .. } => "link-no-directory",
             Self::AlreadyMounted { .. } => "mount-twice",
             Self::Occupied { .. } => "mount-occupied",
             Self::Copy { .. } => "mount-copy",

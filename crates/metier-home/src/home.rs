@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use metier_prompt::SkillMount;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::agent::Agent;
 use crate::agents::{self, HostCopy, Plan};
@@ -14,17 +15,23 @@ use crate::env::{self, Env, Host, redacted};
 use crate::error::HomeError;
 use crate::isolation::IsolationConfig;
 use crate::leaks::{Leak, leaks};
-use crate::mount::{MountOptions, MountedSkill, add_skill, mount_skills};
-use crate::staging::{self, Owner};
+use crate::mount::{MountOptions, MountedSkill, add_skills, mount_skills};
+use crate::staging::{self, Leftovers, Owner};
 
 /// Whose home a directory is: a file in it says so.
 pub(crate) const OWNER: &str = ".metier-home";
+
+/// Where an agent puts what it needs for a while.
+pub(crate) const TEMPORARY: &str = "tmp";
 
 /// A fresh home. It is gone when this is dropped.
 pub struct Home {
     agent: Agent,
     path: PathBuf,
     env: Env,
+    skills: Vec<SkillMount>,
+    installs_skills: bool,
+    warnings: Vec<HomeError>,
     is_mounted: bool,
     is_kept: bool,
 }
@@ -39,7 +46,9 @@ pub struct HomeOptions {
     pub prefix: Option<String>,
     /// How far the agent is kept apart.
     pub isolation: IsolationConfig,
-    /// Skills that the agent finds elsewhere and is to leave alone, where it can be told: the files of leaks.
+    /// Whether the agent is told to look for skills nowhere else, where it has a switch for that.
+    pub is_hermetic: bool,
+    /// Skills that the agent finds elsewhere and is to leave alone, where it can be told one by one: as Codex can.
     pub hidden: Vec<PathBuf>,
 }
 
@@ -47,7 +56,7 @@ impl HomeOptions {
     /// The usual, in a directory for temporary files.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         let isolation = IsolationConfig::default();
-        Self { base: base.into(), prefix: None, isolation, hidden: Vec::new() }
+        Self { base: base.into(), prefix: None, isolation, is_hermetic: false, hidden: Vec::new() }
     }
 }
 
@@ -59,32 +68,47 @@ impl Home {
         let prefix = options.prefix.as_deref().unwrap_or(agent.facts().prefix);
         let path = make_directory(&options.base, prefix)?;
         // From here on it is removed, whatever goes wrong.
-        let mut home = Self { agent, path, env: Env::new(), is_mounted: false, is_kept: false };
-        home.write(Path::new(OWNER), Owner::own().text().as_bytes())?;
-        let plan = agents::plan(agent, host, &options.isolation, &home.path, &options.hidden)?;
+        let mut home = Self {
+            agent,
+            path,
+            env: Env::new(),
+            skills: options.isolation.skills.clone(),
+            installs_skills: options.isolation.install_skills,
+            warnings: Vec::new(),
+            is_mounted: false,
+            is_kept: false,
+        };
+        home.write(Path::new(OWNER), format!("{}\n", Owner::own()).as_bytes())?;
+        let plan = agents::plan(agent, host, options, &home.path)?;
         home.furnish(&plan)?;
         home.env = env::compute(host, &options.isolation, &home.path, plan.own, plan.authentication);
         Ok(home)
     }
 
-    fn furnish(&self, plan: &Plan) -> Result<(), HomeError> {
+    fn furnish(&mut self, plan: &Plan) -> Result<(), HomeError> {
         let skills = Path::new(self.agent.skills_directory());
         self.make(skills.parent().unwrap_or(skills))?;
+        self.make(Path::new(TEMPORARY))?;
         for (path, bytes) in &plan.files {
             self.write(path, bytes)?;
         }
         plan.copies.iter().try_for_each(|copy| self.copy(copy))
     }
 
-    fn copy(&self, copy: &HostCopy) -> Result<(), HomeError> {
-        let copied = copy_host(&copy.from, &self.path.join(&copy.to));
+    fn copy(&mut self, copy: &HostCopy) -> Result<(), HomeError> {
+        // What the host has moved elsewhere is copied all the same: the agent must not write through a link.
+        let copied =
+            fs::canonicalize(&copy.from).and_then(|from| copy_host(&from, &self.path.join(&copy.to)));
         match (copied, copy.needed_for) {
-            (Err(error), Some(what)) => Err(HomeError::Auth {
-                reason: format!("failed to copy {} for {what}: {error}", copy.from.display()),
-            }),
-            // The agent says itself what it lacks.
-            _ => Ok(()),
+            (Ok(()), _) => {}
+            (Err(error), Some(what)) => {
+                let reason = format!("failed to copy {} for {what}: {error}", copy.from.display());
+                return Err(HomeError::Auth { reason });
+            }
+            // The agent says itself what it cannot do without.
+            (Err(error), None) => self.warnings.push(HomeError::io("copy", &copy.from)(error)),
         }
+        Ok(())
     }
 
     fn make(&self, path: &Path) -> Result<(), HomeError> {
@@ -124,7 +148,7 @@ impl Home {
         &self.env
     }
 
-    /// Mounts skills: once, all of them or none.
+    /// Mounts skills: once, all of them or none. Those of the home's own settings come first.
     pub fn mount(
         &mut self,
         mounts: &[SkillMount],
@@ -134,12 +158,18 @@ impl Home {
             return Err(HomeError::AlreadyMounted { path: self.skills_directory() });
         }
         self.is_mounted = true;
-        mount_skills(mounts, &self.skills_directory(), options)
+        if !self.installs_skills {
+            return Ok(Vec::new());
+        }
+        let all: Vec<SkillMount> = self.skills.iter().chain(mounts).cloned().collect();
+        mount_skills(&all, &self.skills_directory(), options)
     }
 
     /// Adds one skill while the agent may be running already. Agents that watch the directory find it.
     pub fn inject(&self, mount: &SkillMount, options: &MountOptions) -> Result<MountedSkill, HomeError> {
-        add_skill(mount, &self.skills_directory(), options)
+        let mut added = add_skills(std::slice::from_ref(mount), &self.skills_directory(), options)?;
+        let nothing = || HomeError::NotFound { path: mount.effective_name().unwrap_or_default().into() };
+        added.pop().ok_or_else(nothing)
     }
 
     /// The skills that the agent would find beside those, in a working directory and on this machine.
@@ -150,6 +180,22 @@ impl Home {
     /// The arguments that keep the working directory's skills out, where the agent has such.
     pub fn hermetic_arguments(&self) -> &'static [&'static str] {
         agents::hermetic_arguments(self.agent)
+    }
+
+    /// Says that a process uses it: as long as that is there, nobody else removes it, even if this process is killed.
+    pub fn lend_to(&self, pid: u32) -> Result<(), HomeError> {
+        let Some(owner) = Owner::of(pid) else { return Ok(()) };
+        let mark = self.path.join(OWNER);
+        let write = || {
+            let mut file = OpenOptions::new().append(true).open(&mark)?;
+            file.write_all(format!("{owner}\n").as_bytes())
+        };
+        write().map_err(HomeError::io("write", &mark))
+    }
+
+    /// What of the host's could not be copied, and will do without.
+    pub fn warnings(&self) -> &[HomeError] {
+        &self.warnings
     }
 
     /// Keeps the directory; where it is.
@@ -163,7 +209,7 @@ impl Home {
     /// Removes it now, and says if that failed.
     pub fn remove(mut self) -> Result<(), HomeError> {
         self.is_kept = true;
-        staging::retire(&self.path).map_err(HomeError::io("remove", &self.path))
+        staging::retire(&self.path)
     }
 }
 
@@ -188,7 +234,7 @@ impl fmt::Debug for Home {
 
 /// A directory that nobody else can look into.
 pub(crate) fn make_directory(base: &Path, prefix: &str) -> Result<PathBuf, HomeError> {
-    let owner = Owner::own().text();
+    let owner = Owner::own();
     for number in 0..u32::MAX {
         let path = base.join(format!("{prefix}{owner}.{number}"));
         match DirBuilder::new().mode(0o700).create(&path) {
@@ -200,31 +246,51 @@ pub(crate) fn make_directory(base: &Path, prefix: &str) -> Result<PathBuf, HomeE
     Err(HomeError::io("make", base)(io::ErrorKind::AlreadyExists.into()))
 }
 
-/// Removes the homes in a directory whose process is gone, and what it was about to mount; how many.
-pub fn remove_leftovers(base: &Path) -> usize {
+/// Removes the homes and workspaces in a directory whose processes are gone, and what they were about to mount. Only what is this
+/// person's own.
+pub fn remove_leftovers(base: &Path) -> Leftovers {
     let entries = fs::read_dir(base).into_iter().flatten().flatten();
-    let mut count = staging::remove_leftovers(base);
+    let mut leftovers = staging::remove_leftovers(base);
     for path in entries.map(|entry| entry.path()) {
-        if owner_of(&path).is_some_and(|owner| !owner.is_alive()) && staging::remove_all(&path).is_ok() {
-            count += 1;
+        let owners = owners_of(&path);
+        if !owners.is_empty() && !owners.iter().any(Owner::is_alive) {
+            leftovers.remove(&path);
         }
     }
-    count
+    leftovers
 }
 
-/// Whose home a directory is: its name says so, as long as nobody has kept it. A home that is kept has no mark in it; one whose
-/// process was killed before it could mark it is empty.
-fn owner_of(path: &Path) -> Option<Owner> {
-    if !fs::symlink_metadata(path).ok()?.is_dir() {
-        return None;
+/// Whose home a directory is: its name says so, and a mark in it, as long as nobody has kept it, with those it was lent to. A home
+/// whose process was killed before it could mark it is empty, or its mark is cut off. None for what is no home.
+fn owners_of(path: &Path) -> Vec<Owner> {
+    let Some(named) = path.file_name().and_then(|name| Owner::of_name(name.to_str()?)) else {
+        return Vec::new();
+    };
+    let is_private = fs::symlink_metadata(path).is_ok_and(|meta| meta.permissions().mode() % 0o100 == 0);
+    if !is_private || !staging::is_own_directory(path) {
+        return Vec::new();
     }
-    let mark = path.join(OWNER);
-    let said = fs::read_to_string(&mark).ok().and_then(|text| Owner::parse(&text));
-    if said.is_some() {
-        return said;
+    let Some(mark) = read_mark(&path.join(OWNER)) else {
+        let is_empty = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        return if is_empty { vec![named] } else { Vec::new() };
+    };
+    let name = named.to_string();
+    let mut lines = mark.lines();
+    match lines.next().unwrap_or_default() {
+        first if first == name => [named].into_iter().chain(lines.filter_map(Owner::parse)).collect(),
+        first if name.starts_with(first) => vec![named],
+        _ => Vec::new(),
     }
-    let is_nobodys = mark.exists() || fs::read_dir(path).ok()?.next().is_none();
-    Owner::of_name(path.file_name()?.to_str()?).filter(|_| is_nobodys)
+}
+
+/// What a mark says; nothing where it is no plain file, whatever is there.
+fn read_mark(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(openat(CWD, path, flags, Mode::empty()).ok()?);
+    let mut text = String::new();
+    file.metadata().ok().filter(fs::Metadata::is_file)?;
+    file.take(1_000).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// A file or directory of the host's; links stay links, and nobody else can read it.

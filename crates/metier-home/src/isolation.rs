@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use metier_prompt::SkillMount;
+
 use crate::agents::{BedrockConfig, KEYS, host_settings_env};
 use crate::env::Host;
 use crate::error::HomeError;
@@ -98,6 +100,8 @@ pub struct IsolationConfig {
     pub api_key: Option<Secret>,
     /// Whether it gets the host's environment, without what is or looks like somebody's secret.
     pub include_host_env: bool,
+    /// Skills that are mounted before all others.
+    pub skills: Vec<SkillMount>,
     /// Whether skills are mounted at all.
     pub install_skills: bool,
     /// A directory with settings for AWS, instead of `~/.aws`.
@@ -112,6 +116,7 @@ impl Default for IsolationConfig {
             env: BTreeMap::new(),
             api_key: None,
             include_host_env: false,
+            skills: Vec::new(),
             install_skills: true,
             aws_config: None,
         }

@@ -19,9 +19,41 @@ pub struct Leak {
     pub can_be_closed: bool,
 }
 
+/// How deep agents look for skills below a directory of theirs, and a bound for how much is looked at.
+const DEPTH: usize = 8;
+const MOST_ENTRIES: usize = 20_000;
+
 /// The skills that an agent would find in a working directory and on this machine. `system` is where the machine's directories
 /// are; the root, unless somebody tries something.
 pub fn leaks(agent: Agent, working_directory: &Path, system: &Path) -> Vec<Leak> {
+    let all = skill_directories(agent, working_directory, system).into_iter();
+    all.filter(|leak| !leak.skills.is_empty()).collect()
+}
+
+/// What keeps everything but its home's skills from an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Closing {
+    /// Skills that it is told to leave alone, one by one: see [`HomeOptions::hidden`](crate::HomeOptions::hidden).
+    pub hidden: Vec<PathBuf>,
+    /// Directories that it must not see, as it cannot be told: also those in which nothing was found.
+    pub covered: Vec<PathBuf>,
+}
+
+impl Closing {
+    /// For an agent in a working directory.
+    pub fn of(agent: Agent, working_directory: &Path, system: &Path) -> Self {
+        let all = skill_directories(agent, working_directory, system);
+        let (closed, open): (Vec<Leak>, Vec<Leak>) = all.into_iter().partition(|leak| leak.can_be_closed);
+        Self {
+            hidden: closed.into_iter().flat_map(|leak| leak.skills).collect(),
+            covered: open.into_iter().map(|leak| leak.directory).collect(),
+        }
+    }
+}
+
+/// The directories that an agent looks for skills in, with the skills that it would find there, if any.
+fn skill_directories(agent: Agent, working_directory: &Path, system: &Path) -> Vec<Leak> {
     let facts = agent.facts();
     let mut places: Vec<&Path> = vec![working_directory];
     if facts.looks_above {
@@ -36,23 +68,42 @@ pub fn leaks(agent: Agent, working_directory: &Path, system: &Path) -> Vec<Leak>
     let in_system = in_system.map(|path| (path, agent == Agent::Codex));
     let mut found: Vec<Leak> = Vec::new();
     for (directory, can_be_closed) in in_workspace.chain(in_system) {
-        let skills = skills_in(&directory);
-        if !skills.is_empty() && !found.iter().any(|leak| leak.directory == directory) {
-            found.push(Leak { directory, skills, can_be_closed });
+        if !directory.is_dir() || found.iter().any(|leak| leak.directory == directory) {
+            continue;
         }
+        let mut search = Search { left: MOST_ENTRIES, skills: Vec::new() };
+        search.look(&directory, if facts.looks_below { DEPTH } else { 1 });
+        search.skills.sort();
+        // Those that were not looked at cannot be named.
+        let can_be_closed = can_be_closed && search.left > 0;
+        found.push(Leak { directory, skills: search.skills, can_be_closed });
     }
     found
 }
 
-/// The files of the skills right below a directory.
-fn skills_in(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let skills = entries.map(|entry| entry.path()).filter(|path| is_skill_directory(path));
-    let file = |path: PathBuf| {
-        let there = SKILL_FILES.iter().map(|name| path.join(name)).find(|file| file.exists());
-        there.unwrap_or_else(|| path.join(SKILL_FILES[0]))
-    };
-    let mut files: Vec<PathBuf> = skills.map(file).collect();
-    files.sort();
-    files
+struct Search {
+    /// How many entries are still looked at.
+    left: usize,
+    /// The files of the skills that were found.
+    skills: Vec<PathBuf>,
+}
+
+impl Search {
+    /// So many levels below a directory. Links are followed, as agents do; the number of levels ends each circle.
+    fn look(&mut self, directory: &Path, levels: usize) {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                return;
+            }
+            if is_skill_directory(&path) {
+                let there = SKILL_FILES.iter().map(|name| path.join(name)).find(|file| file.exists());
+                self.skills.push(there.unwrap_or_else(|| path.join(SKILL_FILES[0])));
+            }
+            if levels > 1 && path.is_dir() {
+                self.look(&path, levels - 1);
+            }
+        }
+    }
 }

@@ -19,11 +19,12 @@ mod workspace;
 
 pub use agent::Agent;
 pub use agents::BedrockConfig;
-pub use env::{Env, Host, looks_secret, redacted};
+pub use env::{Env, Host, redacted};
 pub use error::HomeError;
 pub use home::{Home, HomeOptions, remove_leftovers};
 pub use isolation::{AgentSandbox, IsolationConfig, NetworkPolicy, Secret};
-pub use leaks::{Leak, leaks};
+pub use leaks::{Closing, Leak, leaks};
 pub use link::{Linked, link_skill, unlink_skill};
-pub use mount::{MountOptions, MountedSkill, Rename, add_skill, mount_skills};
+pub use mount::{MountOptions, MountedSkill, Rename, add_skills, mount_skills};
+pub use staging::Leftovers;
 pub use workspace::{HostMount, WorkingDirectory, Workspace};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use metier_skill::SkillName;
+use metier_skill::{SkillName, is_skill_directory};
 
 use crate::error::HomeError;
 
@@ -23,9 +23,11 @@ pub struct Linked {
 
 /// Links a skill's directory into an agent's. What is there already and is something else stays, and is an error.
 pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, HomeError> {
-    let wrong = |problem| HomeError::Name { name: name.to_owned(), path: skill.to_owned(), problem };
-    SkillName::new(name).map_err(wrong)?;
+    check_name(name, skill)?;
     let target = fs::canonicalize(skill).map_err(|_| HomeError::NotFound { path: skill.to_owned() })?;
+    if !is_skill_directory(&target) {
+        return Err(HomeError::NoDirectory { name: name.to_owned(), path: skill.to_owned() });
+    }
     fs::create_dir_all(directory).map_err(HomeError::io("make", directory))?;
     let link = directory.join(name);
     match symlink(&target, &link) {
@@ -42,6 +44,7 @@ pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, 
 
 /// Takes a link away that leads to that skill. Nothing else is touched.
 pub fn unlink_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, HomeError> {
+    check_name(name, skill)?;
     let link = directory.join(name);
     let target = fs::canonicalize(skill).unwrap_or_else(|_| skill.to_owned());
     match fs::read_link(&link) {
@@ -51,4 +54,9 @@ pub fn unlink_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked
         }
         _ => Ok(Linked { link, target, is_new: false }),
     }
+}
+
+fn check_name(name: &str, skill: &Path) -> Result<(), HomeError> {
+    let wrong = |problem| HomeError::Name { name: name.to_owned(), path: skill.to_owned(), problem };
+    SkillName::new(name).map(drop).map_err(wrong)
 }

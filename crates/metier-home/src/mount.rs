@@ -83,12 +83,55 @@ pub fn mount_skills(
     directory: &Path,
     options: &MountOptions,
 ) -> Result<Vec<MountedSkill>, HomeError> {
+    let (staging, mounted) = stage(mounts, directory, options, |_| Ok(()))?;
+    if let Some(staging) = staging {
+        staging.become_directory(directory)?;
+    }
+    Ok(mounted)
+}
+
+/// Adds skills to a directory of skills that is there: each in one step, all of them or none.
+pub fn add_skills(
+    mounts: &[SkillMount],
+    directory: &Path,
+    options: &MountOptions,
+) -> Result<Vec<MountedSkill>, HomeError> {
+    let is_free = |skill: &Source<'_>| {
+        let first = directory.join(&skill.name);
+        if fs::symlink_metadata(&first).is_err() {
+            return Ok(());
+        }
+        Err(HomeError::Duplicate { name: skill.name.clone(), first, second: skill.path.clone() })
+    };
+    let (staging, mounted) = stage(mounts, directory, options, is_free)?;
+    let Some(staging) = staging else { return Ok(mounted) };
+    fs::create_dir_all(directory).map_err(HomeError::io("make", directory))?;
+    for (number, skill) in mounted.iter().enumerate() {
+        if let Err(error) = staging.give(&skill.name, &skill.path) {
+            // Somebody else was faster, or the disk is full: what was added goes again.
+            for added in &mounted[..number] {
+                crate::staging::retire(&added.path)?;
+            }
+            return Err(error);
+        }
+    }
+    Ok(mounted)
+}
+
+/// Copies skills to where nobody sees them yet, beside a directory; nowhere if there are none.
+fn stage(
+    mounts: &[SkillMount],
+    directory: &Path,
+    options: &MountOptions,
+    check: impl Fn(&Source<'_>) -> Result<(), HomeError>,
+) -> Result<(Option<Staging>, Vec<MountedSkill>), HomeError> {
     let mut seen = BTreeMap::new();
     let mut staging: Option<Staging> = None;
     let mut mounted = Vec::new();
     let mut bytes = 0;
     for mount in mounts.iter().filter(|mount| mount.is_enabled()) {
         let skill = Source::find(mount, &mut seen, options)?;
+        check(&skill)?;
         let stage = match &mut staging {
             Some(staging) => staging,
             none => none.insert(Staging::beside(directory)?),
@@ -103,29 +146,7 @@ pub fn mount_skills(
         }
         mounted.push(skill.mounted(directory, copied, own_name));
     }
-    if let Some(staging) = staging {
-        staging.become_directory(directory)?;
-    }
-    Ok(mounted)
-}
-
-/// Adds one skill to a directory of skills that is there, in one step.
-pub fn add_skill(
-    mount: &SkillMount,
-    directory: &Path,
-    options: &MountOptions,
-) -> Result<MountedSkill, HomeError> {
-    let skill = Source::find(mount, &mut BTreeMap::new(), options)?;
-    let target = directory.join(&skill.name);
-    if fs::symlink_metadata(&target).is_ok() {
-        let first = target;
-        return Err(HomeError::Duplicate { name: skill.name, first, second: skill.path });
-    }
-    let staging = Staging::beside(directory)?;
-    let (copied, own_name) = skill.copy(&staging.path().join(&skill.name), options)?;
-    fs::create_dir_all(directory).map_err(HomeError::io("make", directory))?;
-    staging.give(&skill.name, &target)?;
-    Ok(skill.mounted(directory, copied, own_name))
+    Ok((staging, mounted))
 }
 
 /// A skill that is to be mounted, by a name that no other has.
@@ -201,7 +222,11 @@ impl<'a> Source<'a> {
 
     /// Copies it; and what it says that it is called.
     fn copy(&self, target: &Path, options: &MountOptions) -> Result<(Copied, Option<String>), HomeError> {
-        let mut copy = Copy::new(&self.name, target, options);
+        let source = match &self.kind {
+            Kind::Text(_) => &self.path,
+            Kind::Location(location) => location.path(),
+        };
+        let mut copy = Copy::new(&self.name, source, target, options);
         match &self.kind {
             Kind::Text(text) => copy.file(Path::new("SKILL.md"), false, text.as_bytes())?,
             Kind::Location(location) if location.is_single_file() => copy.single_file(location.path())?,

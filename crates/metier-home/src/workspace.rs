@@ -1,7 +1,7 @@
 //! A temporary working directory with copies of what an agent is to work on, and nothing else.
 
 use std::fs::{self, DirBuilder};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
@@ -63,7 +63,7 @@ impl Workspace {
         // From here on it is removed, whatever goes wrong.
         let mut workspace = Self { path: root.join("work"), root, bytes: 0, is_kept: false };
         let owner = workspace.root.join(crate::home::OWNER);
-        fs::write(&owner, Owner::own().text()).map_err(HomeError::io("write", &owner))?;
+        fs::write(&owner, format!("{}\n", Owner::own())).map_err(HomeError::io("write", &owner))?;
         let made = DirBuilder::new().mode(0o700).create(&workspace.path);
         made.map_err(HomeError::io("make", &workspace.path))?;
         let roots: Vec<PathBuf> =
@@ -170,6 +170,10 @@ impl<'a> Copying<'a> {
             }
             set.build().map_err(|error| wrong(&error.to_string()))
         };
+        let is_top = shown.components().all(|part| part == Component::CurDir);
+        if !is_top && workspace.join(&shown).exists() {
+            return Err(wrong("there is something of that name in the workspace already"));
+        }
         let (include, exclude) = (globs(&mount.include)?, globs(&mount.exclude)?);
         Ok(Self { mount, roots, source, target: workspace.join(shown), include, exclude, bytes: 0 })
     }
@@ -208,6 +212,11 @@ impl<'a> Copying<'a> {
         if !below.as_os_str().is_empty() && self.exclude.is_match(below) {
             return Ok(());
         }
+        if self.mount.include.is_empty() {
+            let target = self.target.join(below);
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(&target);
+            made.map_err(HomeError::io("make", &target))?;
+        }
         let entries = fs::read_dir(path).map_err(HomeError::io("read", path))?;
         for entry in entries {
             let entry = entry.map_err(HomeError::io("read", path))?;
@@ -221,22 +230,22 @@ impl<'a> Copying<'a> {
         let parent = target.parent().unwrap_or(&self.target);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.map_err(HomeError::io("make", parent))?;
-        let copied = copy(path, &target, meta).map_err(HomeError::io("copy", path))?;
-        self.bytes += copied;
-        match self.mount.max_bytes {
-            Some(limit) if self.bytes > limit => {
-                Err(HomeError::Size { what: self.mount.host_path.display().to_string(), limit })
-            }
-            _ => Ok(()),
+        let limit = self.mount.max_bytes.unwrap_or(u64::MAX);
+        let room = limit - self.bytes;
+        let copied = copy(path, &target, meta, room).map_err(HomeError::io("copy", path))?;
+        if copied > room {
+            return Err(HomeError::Size { what: self.mount.host_path.display().to_string(), limit });
         }
+        self.bytes += copied;
+        Ok(())
     }
 }
 
-/// A copy that can be written to, and run where its source can.
-fn copy(from: &Path, to: &Path, meta: &fs::Metadata) -> io::Result<u64> {
-    let mut source = fs::File::open(from)?;
+/// A copy that can be written to, and run where its source can. Of more bytes than there is room for it is one byte too long.
+fn copy(from: &Path, to: &Path, meta: &fs::Metadata, room: u64) -> io::Result<u64> {
+    let source = fs::File::open(from)?;
     let mut target = fs::File::create_new(to)?;
-    let copied = io::copy(&mut source, &mut target)?;
+    let copied = io::copy(&mut source.take(room.saturating_add(1)), &mut target)?;
     target.set_permissions(fs::Permissions::from_mode(0o600 | (meta.permissions().mode() & 0o111)))?;
     Ok(copied)
 }

@@ -33,7 +33,7 @@ pub use event::{
 };
 pub use journal::{Durability, Journal, Observer, Options, Receipt};
 pub use place::Place;
-pub use privacy::{Content, Privacy, is_secret};
+pub use privacy::{Content, Privacy};
 pub use query::Query;
 pub use reader::{Reader, verify_export};
 pub use record::{Context, Entry, Record, Row, Source, Time};

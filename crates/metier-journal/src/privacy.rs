@@ -2,59 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use metier_skill::Digest;
+use metier_skill::{Digest, is_secret_name};
 use serde::{Deserialize, Serialize};
 
 /// The longest text of one content, where texts are kept.
 const MAX_TEXT: usize = 16 << 10;
-
-/// Words that make a variable's name look like a secret's.
-const SECRET_WORDS: &[&str] = &[
-    "AUTH",
-    "AUTHORIZATION",
-    "BEARER",
-    "CERT",
-    "COOKIE",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "CREDS",
-    "DSN",
-    "JWT",
-    "KEY",
-    "KEYS",
-    "OTP",
-    "PASS",
-    "PASSPHRASE",
-    "PASSWD",
-    "PASSWORD",
-    "PASSWORDS",
-    "PAT",
-    "PIN",
-    "PRIVATE",
-    "PW",
-    "PWD",
-    "SALT",
-    "SECRET",
-    "SECRETS",
-    "SESSION",
-    "SIGNATURE",
-    "TOKEN",
-    "TOKENS",
-];
-
-/// Endings that give a name away where its words are not kept apart, as in `APIKEY`.
-const SECRET_ENDINGS: &[&str] = &[
-    "APIKEY",
-    "SECRETKEY",
-    "ACCESSKEY",
-    "PRIVATEKEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "CREDENTIALS",
-];
 
 /// Something that was read, said or printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +59,7 @@ impl Privacy {
     #[must_use]
     pub fn hiding<'a, I: IntoIterator<Item = (&'a str, &'a str)>>(mut self, variables: I) -> Self {
         let hidden =
-            variables.into_iter().filter(|(name, value)| is_secret(name) && !value.trim().is_empty());
+            variables.into_iter().filter(|(name, value)| is_secret_name(name) && !value.trim().is_empty());
         self.secrets.extend(hidden.map(|(_, value)| value.trim().to_owned()));
         self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         self
@@ -128,7 +80,7 @@ impl Privacy {
             let shown = list.iter().map(|one| {
                 let hide_this = std::mem::replace(
                     &mut hide_next,
-                    one.starts_with('-') && !one.contains('=') && is_secret(one),
+                    one.starts_with('-') && !one.contains('=') && is_secret_name(one),
                 );
                 if hide_this { HIDDEN.to_owned() } else { self.clean(one) }
             });
@@ -145,7 +97,7 @@ impl Privacy {
     ) -> BTreeMap<String, Variable> {
         let of = |(name, value): (&str, &str)| {
             let variable = match () {
-                () if is_secret(name) => Variable::Withheld,
+                () if is_secret_name(name) => Variable::Withheld,
                 () if self.keep_text => Variable::Text(self.text(value.as_bytes())),
                 () => Variable::Digest(Digest::of(value.as_bytes())),
             };
@@ -222,7 +174,7 @@ fn hide_named(text: &str) -> String {
         let name = &stem[stem
             .rfind(|letter| !is_name(letter))
             .map_or(0, |last| last + stem[last..].chars().next().map_or(1, char::len_utf8))..];
-        if !is_secret(name) {
+        if !is_secret_name(name) {
             continue;
         }
         let value = after.trim_start_matches(|letter: char| letter == ' ' || "\"'\\".contains(letter));
@@ -253,76 +205,9 @@ fn cut(mut text: String) -> String {
 /// What stands where a secret was.
 const HIDDEN: &str = "[withheld]";
 
-/// Whether a variable of this name is likely to hold a secret.
-///
-/// ```
-/// use metier_journal::is_secret;
-///
-/// assert!(is_secret("GITHUB_TOKEN") && is_secret("--api-key") && is_secret("OPENAI_APIKEY"));
-/// assert!(!is_secret("HOME") && !is_secret("KEYBOARD_LAYOUT") && !is_secret("PWD"));
-/// ```
-pub fn is_secret(name: &str) -> bool {
-    // The working directory, which every shell sets.
-    if matches!(name, "PWD" | "OLDPWD") {
-        return false;
-    }
-    let name = spread(name);
-    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let endings = |word: &str| SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending));
-    words.any(|word| {
-        // `TOKEN2` is a token.
-        let word = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        SECRET_WORDS.contains(&word) || endings(word)
-    })
-}
-
-/// In capitals, with the words of `camelCase` apart.
-fn spread(name: &str) -> String {
-    let mut spread = String::with_capacity(name.len() + 4);
-    let mut was_lower = false;
-    for letter in name.chars() {
-        if was_lower && letter.is_ascii_uppercase() {
-            spread.push('_');
-        }
-        was_lower = letter.is_ascii_lowercase();
-        spread.push(letter.to_ascii_uppercase());
-    }
-    spread
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_secrets() {
-        for name in [
-            "apiKey",
-            "AWS_SECRET_ACCESS_KEY",
-            "MYSQL_PWD",
-            "npm_config_//r/:_authToken",
-            "--password",
-            "PGPASSWORD",
-            "GH_PAT",
-            "SSH_PRIVATE",
-            "x-api-key",
-            "API_KEY1",
-        ] {
-            assert!(is_secret(name), "{name}");
-        }
-        for name in [
-            "PATH",
-            "LANG",
-            "MONKEY",
-            "TOKENIZERS_PARALLELISM",
-            "AUTHOR",
-            "KEYMAP",
-            "COMPASS",
-            "PASSENGER_COUNT",
-        ] {
-            assert!(!is_secret(name), "{name}");
-        }
-    }
 
     #[test]
     fn texts_only_where_switched_on() {

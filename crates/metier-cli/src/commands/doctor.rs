@@ -39,15 +39,24 @@ pub(crate) struct Args {
     json: bool,
 }
 
+fn clean(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let found = metier_home::remove_leftovers(&Environment::temporary());
+    let left: Vec<String> =
+        found.left.into_iter().map(|one| format!("{:#}", anyhow::Error::new(one))).collect();
+    if args.json {
+        output.json(&json!({ "removed": found.removed, "left": left }))?;
+    } else {
+        output.line(format_args!("{} removed", counted(found.removed, "leftover")))?;
+        for one in &left {
+            output.note(format_args!("warning: {one}"))?;
+        }
+    }
+    Ok(if left.is_empty() { Exit::Done } else { Exit::Environment })
+}
+
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.clean {
-        let count = metier_home::remove_leftovers(&Environment::temporary());
-        if args.json {
-            output.json(&json!({ "removed": count }))?;
-        } else {
-            output.line(format_args!("{} removed", counted(count, "leftover")))?;
-        }
-        return Ok(Exit::Done);
+        return clean(args, output);
     }
     let mut skills = Skills::find(&args.catalog, output)?;
     skills.save(output)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use metier_home::{HomeError, MountedSkill, add_skill, mount_skills};
+use metier_home::{HomeError, MountedSkill, add_skills, mount_skills};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     given: Given,
 
-    /// Add to the skills that are in the directory, each in one step
+    /// Add to the skills that are in the directory
     #[arg(long)]
     add: bool,
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let (mounts, options) = (args.given.chosen.mounts(&skills)?, args.given.options(&skills));
     let directory = skills.environment.absolute(&args.directory);
     let mounted = if args.add {
-        mounts.iter().map(|mount| add_skill(mount, &directory, &options)).collect::<Result<Vec<_>, _>>()?
+        add_skills(&mounts, &directory, &options)?
     } else {
         mount_skills(&mounts, &directory, &options).map_err(|error| match error {
             HomeError::Occupied { .. } => {

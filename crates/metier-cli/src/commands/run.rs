@@ -1,14 +1,15 @@
 //! `metier run`: an agent in a home of its own, with the skills that it was given.
 
-use std::io::IsTerminal as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 
-use metier_home::{Agent, Home, HomeError, HomeOptions, HostMount, Leak, WorkingDirectory, Workspace, leaks};
+use metier_home::{
+    Agent, Closing, Home, HomeError, HomeOptions, HostMount, WorkingDirectory, Workspace, leaks,
+};
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::environment::Environment;
@@ -98,14 +99,12 @@ impl Place {
 }
 
 impl Args {
-    fn home_options(&self, found: &[Leak]) -> HomeOptions {
+    fn home_options(&self, closing: Option<&Closing>) -> HomeOptions {
         let mut options = HomeOptions::new(Environment::temporary());
         options.isolation.include_host_env = self.host_env;
         options.isolation.env = self.env.iter().cloned().collect();
-        if self.hermetic {
-            let closed = found.iter().filter(|leak| leak.can_be_closed);
-            options.hidden = closed.flat_map(|leak| leak.skills.clone()).collect();
-        }
+        options.is_hermetic = closing.is_some();
+        options.hidden = closing.map(|closing| closing.hidden.clone()).unwrap_or_default();
         options
     }
 }
@@ -124,21 +123,23 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     })?;
     let mounts = args.given.chosen.mounts(&skills)?;
     // From here on there is something to remove, whatever tells metier to end.
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
     let working = args.place.working_directory(&skills.environment)?;
-    let found = leaks(agent, working.path(), Path::new("/"));
-    let mut home = Home::new(agent, &Environment::host(), &args.home_options(&found))?;
+    let closing = args.hermetic.then(|| Closing::of(agent, working.path(), Path::new("/")));
+    let mut home = Home::new(agent, &Environment::host(), &args.home_options(closing.as_ref()))?;
     let mounted = home.mount(&mounts, &args.given.options(&skills))?;
     record(&mounted, &format!("metier run {agent}"), &skills, output)?;
     note_skipped(&mounted, output)?;
-    let mut arguments: Vec<&str> = Vec::new();
-    let mut hidden = Vec::new();
-    if args.hermetic {
-        arguments.extend(home.hermetic_arguments());
-        hidden = found.iter().filter(|leak| !leak.can_be_closed).map(|leak| leak.directory.clone()).collect();
-    } else {
-        note_leaks(agent, &found, output)?;
+    for warning in home.warnings() {
+        let why = std::error::Error::source(warning).map(|why| format!(": {why}")).unwrap_or_default();
+        output.note(format_args!("note: {warning}{why}"))?;
     }
+    let mut arguments: Vec<&str> = Vec::new();
+    match &closing {
+        Some(_) => arguments.extend(home.hermetic_arguments()),
+        None => note_leaks(agent, working.path(), output)?,
+    }
+    let hidden = closing.map(|closing| closing.covered).unwrap_or_default();
     arguments.extend(args.arguments.iter().map(String::as_str));
     let mut command = command(agent, &program, &hidden, &skills.environment)?;
     command.args(arguments).env_clear().envs(home.env()).current_dir(working.path());
@@ -149,14 +150,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let child = command
         .spawn()
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot start {}", program.display())))?;
+    // Where it ended at once there is nobody to lend it to.
+    home.lend_to(child.id())?;
     let status = wait(child, signals)?;
     if args.keep {
         output.note(format_args!("the home is kept: {}", home.keep().display()))?;
         if let WorkingDirectory::Temporary(workspace) = working {
             output.note(format_args!("the working directory is kept: {}", workspace.keep().display()))?;
         }
-    } else {
-        home.remove()?;
+    } else if let Err(error) = home.remove() {
+        let error = anyhow::Error::new(error);
+        output.note(format_args!("note: {error:#}; `metier doctor --clean` removes it later"))?;
     }
     Ok(exit_of(status))
 }
@@ -204,8 +208,8 @@ fn command(
 const COVER: &str = "count=$1; shift; while [ \"$count\" -gt 0 ]; do \
     mount -t tmpfs -o ro,size=4k,mode=755 none \"$1\" || exit 125; shift; count=$((count - 1)); done; exec \"$@\"";
 
-fn note_leaks(agent: Agent, found: &[Leak], output: &mut Output) -> anyhow::Result<()> {
-    for leak in found {
+fn note_leaks(agent: Agent, working: &Path, output: &mut Output) -> anyhow::Result<()> {
+    for leak in leaks(agent, working, Path::new("/")) {
         let count = counted(leak.skills.len(), "skill");
         let (title, directory) = (agent.title(), leak.directory.display());
         output.note(format_args!(
@@ -220,13 +224,14 @@ fn wait(mut child: Child, mut signals: Signals) -> anyhow::Result<ExitStatus> {
     let handle = signals.handle();
     let pid = Pid::from_child(&child);
     // What is typed at a terminal reaches the agent by itself.
-    let is_typed = std::io::stdin().is_terminal();
+    let is_typed = is_in_foreground();
     let passing = thread::spawn(move || {
         for signal in signals.forever() {
             let signal = match signal {
                 SIGTERM => Signal::TERM,
                 SIGHUP => Signal::HUP,
                 _ if is_typed => continue,
+                SIGQUIT => Signal::QUIT,
                 _ => Signal::INT,
             };
             let _ = kill_process(pid, signal);
@@ -236,6 +241,13 @@ fn wait(mut child: Child, mut signals: Signals) -> anyhow::Result<ExitStatus> {
     handle.close();
     let _ = passing.join();
     Ok(status?)
+}
+
+/// Whether this process and its agent are who a terminal listens to.
+fn is_in_foreground() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    let listens_to = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(&terminal).ok());
+    listens_to.is_some_and(|group| group == rustix::process::getpgrp())
 }
 
 fn exit_of(status: ExitStatus) -> Exit {

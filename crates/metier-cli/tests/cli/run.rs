@@ -150,20 +150,74 @@ fn metier_that_is_told_to_end_ends_the_agent_and_removes_the_home() {
 }
 
 #[test]
-fn what_a_killed_metier_left_is_removed_by_the_next() {
+fn what_a_killed_metier_left_is_removed_by_the_next_when_the_agent_is_gone_as_well() {
     let place = place();
-    let mut child = run(&place, "echo here; exec sleep 5", &["--skill", "skills/one"])
+    let mut child = run(&place, "echo $$; exec sleep 600", &["--skill", "skills/one"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut output, &mut String::new()).unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
     assert_eq!(homes(&place), 1);
+    let mark = || {
+        let home = fs::read_dir(place.path().join("tmp")).unwrap().next().unwrap().unwrap().path();
+        fs::read_to_string(home.join(".metier-home")).unwrap().lines().count()
+    };
+    // It is lent to the agent as soon as that is there.
+    while mark() < 2 {
+        std::thread::yield_now();
+    }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(homes(&place), 1, "nobody was left to remove it");
-    said(&mut run(&place, "true", &["--skill", "skills/one"]));
-    assert_eq!(homes(&place), 0);
+    let next = || said(&mut run(&place, "true", &["--skill", "skills/one"]));
+    next();
+    assert_eq!(homes(&place), 1, "the agent still has it");
+    let agent = rustix::process::Pid::from_raw(line.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
+    let is_gone = (0..100).any(|_| {
+        next();
+        homes(&place) == 0
+    });
+    assert!(is_gone);
+}
+
+#[test]
+fn an_agent_that_leaves_somebody_writing_keeps_its_exit_code() {
+    let place = place();
+    let script = "cd; (while :; do : > x$i; i=1$i; [ ${#i} -gt 200 ] && i=; done) & echo $!; exit 7";
+    let output = run(&place, script, &["--skill", "skills/one"]).stdin(Stdio::null()).output().unwrap();
+    let pid = String::from_utf8(output.stdout).unwrap().lines().next().unwrap().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_skill_that_is_switched_off_is_not_mounted() {
+    let place = place();
+    for command in [&["mount", "out"][..], &["run", "claude", "--program", "/bin/true"], &["link", "claude"]]
+    {
+        let args = [command, &["--root", "skills", "--state", "one=off", "--skill", "one"]].concat();
+        let output = place.at_home(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(4));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("`one` is switched off here"), "{output:?}");
+    }
+}
+
+#[test]
+fn what_is_added_is_added_whole() {
+    let place = place();
+    place.skill("eq=x/three", "Use three.");
+    let mount = |more: &[&str]| {
+        let args = [&["mount", "out", "--add"], more].concat();
+        place.at_home(&args).output().unwrap().status.code()
+    };
+    assert_eq!(mount(&["--skill", "skills/one", "--skill", "./nowhere"]), Some(4));
+    assert!(!place.path().join("out/one").exists());
+    assert_eq!(mount(&["--skill", "skills/one", "--skill", "skills/two=one"]), Some(2), "twice the same");
+    assert_eq!(mount(&["--skill", "skills/one", "--skill", "./eq=x/three"]), Some(0));
+    assert!(place.path().join("out/one").exists() && place.path().join("out/three").exists());
 }
 
 #[test]
@@ -215,15 +269,30 @@ fn doctor_says_which_agents_there_are_and_what_they_find() {
 }
 
 #[test]
-fn doctor_removes_what_killed_processes_left() {
+fn doctor_removes_what_killed_processes_left_and_nothing_else() {
     let place = place();
-    let left = place.path().join("tmp/goose-agent-1-1-0.0");
-    fs::create_dir_all(&left).unwrap();
-    fs::write(left.join(".metier-home"), "999999999-1-0").unwrap();
-    fs::create_dir_all(place.path().join("tmp/somebody-elses")).unwrap();
+    let make = |name: &str, mark: Option<&str>| {
+        let path = place.path().join("tmp").join(name);
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        if let Some(mark) = mark {
+            fs::write(path.join(".metier-home"), mark).unwrap();
+        }
+        path
+    };
+    let left = make("goose-agent-999999999-1-1-00000000.0", Some("999999999-1-1-00000000\n"));
+    let others = [
+        make("somebody-elses", None),
+        make("backup-2024-01-15.d", None),
+        make("2024-01-15.old", None),
+        make("mine", Some("999999999-1-1-00000000\n")),
+        make("notes-999999999-1-1-00000000.1", Some("999999999-1-1-00000001\n")),
+        make("pipe-999999999-1-1-00000000.2", None),
+    ];
+    rustix::fs::mkfifoat(rustix::fs::CWD, others[5].join(".metier-home"), rustix::fs::Mode::RUSR).unwrap();
     let clean = || said(place.at_home(&["doctor", "--clean"]).env("TMPDIR", place.path().join("tmp")));
     assert_eq!((clean().as_str(), clean().as_str()), ("1 leftover removed\n", "0 leftovers removed\n"));
-    assert_eq!(homes(&place), 1);
+    assert!(!left.exists() && others.iter().all(|path| path.exists()));
 }
 
 #[test]
@@ -233,6 +302,9 @@ fn links_are_made_and_taken_away() {
         ("link", &["link", "claude", "--root", "skills"][..]),
         ("link again", &["link", "claude", "--skill", "skills/one"]),
         ("link another of the name", &["link", "claude", "--skill", "skills/two=one"]),
+        ("link a file", &["link", "claude", "--skill", "note.md"]),
+        ("link what is no skill", &["link", "claude", "--skill", "skills=all"]),
+        ("link undone elsewhere", &["link", "claude", "--skill", "skills/one=../../one", "--undo"]),
         ("link undone", &["link", "claude", "--root", "skills", "--undo"]),
         ("link nobody", &["link", "emacs", "--root", "skills"]),
     ] {

@@ -1,13 +1,14 @@
 //! Claude Code: its settings, and the many ways in which it authenticates.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{HostCopy, Plan, pair};
+use super::{AWS, HostCopy, Plan, pair};
 use crate::env::{Env, Host, pick};
 use crate::error::HomeError;
+use crate::home::TEMPORARY;
 use crate::isolation::{AgentSandbox, IsolationConfig, NetworkPolicy};
 
 /// What says that a person may use models.
@@ -17,20 +18,9 @@ pub(crate) const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", 
 const PLACES: &[&str] =
     &["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_CUSTOM_HEADERS"];
 
-const AWS: &[&str] = &[
-    "AWS_PROFILE",
-    "AWS_REGION",
-    "AWS_DEFAULT_REGION",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_ROLE_ARN",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_BEARER_TOKEN_BEDROCK",
-];
 const BEDROCK: &str = "CLAUDE_CODE_USE_BEDROCK";
-const VERTEX: &[&str] = &[
-    "CLAUDE_CODE_USE_VERTEX",
+const VERTEX: &str = "CLAUDE_CODE_USE_VERTEX";
+const GOOGLE: &[&str] = &[
     "ANTHROPIC_VERTEX_PROJECT_ID",
     "CLOUD_ML_REGION",
     "GOOGLE_APPLICATION_CREDENTIALS",
@@ -65,7 +55,7 @@ impl BedrockConfig {
     }
 }
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig) -> Result<Plan, HomeError> {
+pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Result<Plan, HomeError> {
     let mut plan = Plan::default();
     let bedrock = BedrockConfig::detect(host).filter(|_| config.api_key.is_none());
     let mut settings_env = Map::from_iter([("DISABLE_AUTOUPDATER".to_owned(), json!("1"))]);
@@ -104,7 +94,7 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig) -> Result<Plan, HomeEr
     }
     let mut settings = json!({
         "env": settings_env,
-        "sandbox": sandbox(&config.sandbox, &config.network),
+        "sandbox": sandbox(&config.sandbox, &config.network, &home.join(TEMPORARY)),
         // The list is then exactly that of the skills that were mounted.
         "disableBundledSkills": true,
         "enabledPlugins": { "plugin-authoring@builtin": false },
@@ -128,14 +118,18 @@ fn inherit(
     plan: &mut Plan,
 ) -> Result<(), HomeError> {
     let settings = host_settings_env(host);
-    let names = KEYS.iter().chain(PLACES).chain(AWS).chain([&BEDROCK]).chain(VERTEX);
+    let value = |name: &str| host.var(name).map(str::to_owned).or_else(|| settings.get(name).cloned());
+    // Keys to a cloud are for those who have their models there.
+    let of_aws = if bedrock.is_some() { AWS } else { &[] };
+    let of_google = if value(VERTEX).as_deref() == Some("1") { GOOGLE } else { &[] };
+    let names = KEYS.iter().chain(PLACES).chain([&BEDROCK, &VERTEX]).chain(of_aws).chain(of_google);
     for name in names {
-        let value = host.var(name).map(str::to_owned).or_else(|| settings.get(*name).cloned());
-        plan.authentication.extend(value.map(|value| pair(name, value)));
+        plan.authentication.extend(value(name).map(|value| pair(name, value)));
     }
-    if let Some(credentials) = host.at_home(".claude/.credentials.json").filter(|path| path.is_file()) {
+    let credentials = directory(host).map(|own| own.join(".credentials.json"));
+    if let Some(from) = credentials.filter(|path| path.is_file()) {
         let to = PathBuf::from(".claude/.credentials.json");
-        plan.copies.push(HostCopy { from: credentials, to, needed_for: None });
+        plan.copies.push(HostCopy { from, to, needed_for: None });
     }
     if bedrock.is_none() {
         return Ok(());
@@ -154,8 +148,13 @@ fn inherit(
     Ok(())
 }
 
+/// Where the host's own Claude Code has its things.
+fn directory(host: &Host) -> Option<PathBuf> {
+    host.var("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| host.at_home(".claude"))
+}
+
 fn host_settings(host: &Host) -> Map<String, Value> {
-    let text = host.at_home(".claude/settings.json").and_then(|path| fs::read(path).ok());
+    let text = directory(host).map(|own| own.join("settings.json")).and_then(|path| fs::read(path).ok());
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
@@ -166,7 +165,7 @@ pub(crate) fn host_settings_env(host: &Host) -> Env {
 }
 
 /// The settings that Claude Code documents for its sandbox.
-fn sandbox(sandbox: &AgentSandbox, network: &NetworkPolicy) -> Value {
+fn sandbox(sandbox: &AgentSandbox, network: &NetworkPolicy, temporary: &Path) -> Value {
     let mut reach = Map::from_iter([("allowedDomains".to_owned(), json!(network.allowed_domains))]);
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -196,11 +195,13 @@ fn sandbox(sandbox: &AgentSandbox, network: &NetworkPolicy) -> Value {
     );
     set("enableWeakerNestedSandbox", sandbox.allows_weaker_nested.then_some(Value::Bool(true)));
     let mut files = Map::new();
-    for (name, paths) in [
-        ("allowWrite", &sandbox.writable),
-        ("denyWrite", &sandbox.unwritable),
-        ("denyRead", &sandbox.unreadable),
-    ] {
+    let mut writable = sandbox.writable.clone();
+    if sandbox.is_enabled && !writable.iter().any(|path| path == temporary) {
+        writable.push(temporary.to_owned());
+    }
+    for (name, paths) in
+        [("allowWrite", &writable), ("denyWrite", &sandbox.unwritable), ("denyRead", &sandbox.unreadable)]
+    {
         if !paths.is_empty() {
             files.insert(name.to_owned(), json!(paths));
         }

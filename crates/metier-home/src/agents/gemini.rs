@@ -1,10 +1,10 @@
 //! Gemini CLI: settings, that the working directory is trusted, and that skills may be activated.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
-use super::{Plan, names_of, pair};
+use super::{Plan, pair};
 use crate::env::{Host, pick};
 use crate::isolation::IsolationConfig;
 
@@ -14,7 +14,7 @@ const BUNDLED: &[&str] = &["skill-creator", "antigravity-support"];
 /// Without a terminal, what it would ask about is not there at all.
 const POLICY: &str = "[[rule]]\ntoolName = \"activate_skill\"\ndecision = \"allow\"\npriority = 500\n";
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &[PathBuf]) -> Plan {
+pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([
         pair("GEMINI_CLI_HOME", home.to_string_lossy()),
@@ -31,13 +31,12 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &
             plan.authentication.extend(pick(host, &keys));
         }
     }
-    let disabled: Vec<String> = BUNDLED.iter().map(|&name| name.to_owned()).chain(names_of(hidden)).collect();
     let settings = json!({
         "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
         "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
-        "skills": { "enabled": true, "disabled": disabled },
+        "skills": { "enabled": true, "disabled": BUNDLED },
     });
     plan.files.push((".gemini/policies/metier.toml".into(), POLICY.as_bytes().to_vec()));
     // A value of plain data is always JSON.

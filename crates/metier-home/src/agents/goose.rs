@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{HostCopy, Plan, names_of, pair};
+use super::{HostCopy, Plan, pair};
 use crate::env::{Host, pick};
 use crate::isolation::IsolationConfig;
 
@@ -31,7 +31,9 @@ pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path) -> Plan 
         None => {
             let keys = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"];
             plan.authentication.extend(pick(host, &keys));
-            if let Some(from) = host.at_home(".config/goose/config.yaml").filter(|path| path.is_file()) {
+            let own = host.var("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| host.at_home(".config"));
+            let own = own.map(|own| own.join("goose/config.yaml"));
+            if let Some(from) = own.filter(|path| path.is_file()) {
                 plan.copies.push(HostCopy { from, to: ".config/goose/config.yaml".into(), needed_for: None });
             }
         }
@@ -42,7 +44,7 @@ pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path) -> Plan 
 /// Skills that Copilot brings along.
 const BUNDLED: &[&str] = &["customize-cloud-agent", "github-pr-media"];
 
-pub(super) fn copilot(host: &Host, config: &IsolationConfig, home: &Path, hidden: &[PathBuf]) -> Plan {
+pub(super) fn copilot(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([pair("XDG_CONFIG_HOME", home.join(".config").to_string_lossy())]);
     // It unpacks itself there, hundreds of megabytes at a time.
@@ -50,8 +52,7 @@ pub(super) fn copilot(host: &Host, config: &IsolationConfig, home: &Path, hidden
     let cache = cache.or_else(|| host.at_home(".cache").map(|path| path.to_string_lossy().into_owned()));
     plan.own.extend(cache.map(|cache| pair("XDG_CACHE_HOME", cache)));
     plan.own.extend([pair("COPILOT_AUTO_UPDATE", "false")]);
-    let disabled: Vec<String> = BUNDLED.iter().map(|&name| name.to_owned()).chain(names_of(hidden)).collect();
-    let settings = json!({ "disabledSkills": disabled });
+    let settings = json!({ "disabledSkills": BUNDLED });
     plan.files.push((".copilot/settings.json".into(), settings.to_string().into_bytes()));
     let names = [
         "COPILOT_PROVIDER_BASE_URL",

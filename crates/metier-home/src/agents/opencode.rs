@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{HostCopy, Plan, pair};
+use super::{AWS, HostCopy, Plan, pair};
 use crate::agent::Agent;
 use crate::env::{Host, pick};
 use crate::isolation::IsolationConfig;
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &[PathBuf]) -> Plan {
+pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, is_hermetic: bool) -> Plan {
     let mut plan = Plan::default();
     for (name, path) in [
         ("XDG_CONFIG_HOME", ".config"),
@@ -25,7 +25,7 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &
         // Its own skill is not one that was mounted.
         "permission": { "skill": { "*": "allow", "customize-opencode": "deny" } },
     });
-    if !hidden.is_empty() {
+    if is_hermetic {
         // Its switches close all directories that it looks in, the home's as well; so it is told of that one by its path.
         settings["skills"] = json!({ "paths": [home.join(Agent::OpenCode.skills_directory())] });
         plan.own.extend([
@@ -52,12 +52,17 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &
         "OPENROUTER_API_KEY",
     ];
     plan.authentication.extend(pick(host, &keys));
-    let auth = host.at_home(".local/share/opencode/auth.json").filter(|path| path.is_file());
+    let data = host.var("XDG_DATA_HOME").map(PathBuf::from).or_else(|| host.at_home(".local/share"));
+    let auth = data.map(|data| data.join("opencode/auth.json")).filter(|path| path.is_file());
     if let Some(from) = auth.filter(|_| host.var("OPENCODE_AUTH_CONTENT").is_none()) {
         plan.copies.push(HostCopy { from, to: ".local/share/opencode/auth.json".into(), needed_for: None });
     }
-    if let Some(from) = host.at_home(".aws").filter(|path| path.is_dir()) {
+    // Whoever has their models at Amazon says so with these.
+    let aws = pick(host, AWS);
+    let directory = config.aws_config.clone().or_else(|| host.at_home(".aws").filter(|_| !aws.is_empty()));
+    if let Some(from) = directory.filter(|path| path.is_dir()) {
         plan.copies.push(HostCopy { from, to: ".aws".into(), needed_for: None });
     }
+    plan.authentication.extend(aws);
     plan
 }

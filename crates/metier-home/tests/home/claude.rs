@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use metier_home::{
-    Agent, BedrockConfig, Home, Host, IsolationConfig, NetworkPolicy, Secret, looks_secret, redacted,
-};
+use metier_home::{Agent, BedrockConfig, Home, Host, IsolationConfig, NetworkPolicy, Secret, redacted};
 use serde_json::{Value, json};
+
+use metier_skill::is_secret_name;
 
 use crate::common::Ground;
 
@@ -42,10 +42,13 @@ fn e03_only_the_users_settings_count() {
 #[test]
 fn e04_the_sandbox_is_on_and_reaches_nothing() {
     let ground = Ground::new();
-    let sandbox = &settings(&claude(&ground, &[]))["sandbox"];
+    let home = claude(&ground, &[]);
+    let sandbox = &settings(&home)["sandbox"];
     let expected = json!({
         "enabled": true, "autoAllowBashIfSandboxed": true, "allowUnsandboxedCommands": false,
         "network": { "allowedDomains": [] },
+        // E08: where it puts what it needs for a while.
+        "filesystem": { "allowWrite": [home.env()["TMPDIR"]] },
     });
     assert_eq!(*sandbox, expected, "E09 to E11: nothing that was not asked for");
 }
@@ -200,10 +203,10 @@ fn e28_settings_that_cannot_be_read_are_none() {
 #[test]
 fn e29_what_looks_secret_is_not_shown() {
     for name in ["MY_SECRET", "GITHUB_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "KEY_ID"] {
-        assert!(looks_secret(name), "{name}");
+        assert!(is_secret_name(name), "{name}");
     }
     for name in ["AWS_REGION", "AWS_PROFILE", "PATH"] {
-        assert!(!looks_secret(name), "{name}");
+        assert!(!is_secret_name(name), "{name}");
     }
     let shown =
         redacted(&[("API_TOKEN".to_owned(), "x".to_owned()), ("PATH".to_owned(), "/bin".to_owned())].into());
@@ -230,6 +233,78 @@ fn e30_to_e33_aws_comes_along_only_for_bedrock() {
     let homeless = Host::new(env);
     let error = Home::new(Agent::ClaudeCode, &homeless, &bare.options()).unwrap_err();
     assert_eq!((error.code(), bare.homes()), ("home-auth", 0));
+}
+
+/// E32: what cannot be copied is an error where the agent needs it, and said where it does not.
+#[test]
+fn e32_what_cannot_be_copied_is_said() {
+    let ground = Ground::new();
+    // As long as a path can be, so that the copy's would be longer.
+    let mut deep = ground.path("aws");
+    while deep.as_os_str().len() < 4_040 {
+        deep.push("d".repeat((4_070 - deep.as_os_str().len()).min(200)));
+    }
+    fs::create_dir_all(deep).unwrap();
+    let path = ground.path("aws");
+    let error = ground.home_with(Agent::ClaudeCode, BEDROCK, |config| config.aws_config = Some(path));
+    let error = error.unwrap_err();
+    assert_eq!((error.code(), ground.homes()), ("home-auth", 0));
+    assert!(error.to_string().contains("failed to copy"), "{error}");
+
+    std::fs::create_dir_all(ground.path("host/.codex")).unwrap();
+    // A file that nobody can read from the start.
+    std::os::unix::fs::symlink("/proc/self/mem", ground.path("host/.codex/auth.json")).unwrap();
+    let home = ground.home(Agent::Codex, &[]);
+    assert_eq!(home.warnings().len(), 1);
+    assert!(home.warnings()[0].to_string().contains("auth.json"), "{:?}", home.warnings());
+}
+
+/// What the host keeps elsewhere is found, and a link is copied as what it leads to: nothing is written through it.
+#[test]
+fn authentication_is_found_where_the_host_has_moved_it() {
+    let ground = Ground::new();
+    ground.write("moved/.credentials.json", "credentials");
+    ground.write("moved/opencode/auth.json", "auth");
+    ground.write("moved/goose/config.yaml", "config");
+    let moved = ground.path("moved").to_string_lossy().into_owned();
+    for (agent, variable, file) in [
+        (Agent::ClaudeCode, "CLAUDE_CONFIG_DIR", ".claude/.credentials.json"),
+        (Agent::OpenCode, "XDG_DATA_HOME", ".local/share/opencode/auth.json"),
+        (Agent::Goose, "XDG_CONFIG_HOME", ".config/goose/config.yaml"),
+    ] {
+        let home = ground.home(agent, &[(variable, &moved)]);
+        assert!(home.path().join(file).is_file(), "{agent}");
+    }
+    ground.write("dots/auth.json", "auth");
+    fs::create_dir_all(ground.path("host/.codex")).unwrap();
+    std::os::unix::fs::symlink("../../dots/auth.json", ground.path("host/.codex/auth.json")).unwrap();
+    let home = ground.home(Agent::Codex, &[]);
+    let copy = home.path().join(".codex/auth.json");
+    assert!(!fs::symlink_metadata(&copy).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(copy).unwrap(), "auth");
+}
+
+/// Keys to a cloud are only for those whose models are there; and nothing that looks like a secret comes with the host's variables.
+#[test]
+fn secrets_that_are_not_needed_stay() {
+    let ground = Ground::new();
+    let clouds = [("AWS_SECRET_ACCESS_KEY", "x"), ("GOOGLE_APPLICATION_CREDENTIALS", "y")];
+    let home = claude(&ground, &clouds);
+    assert!(clouds.iter().all(|(name, _)| !home.env().contains_key(*name)));
+    let vertex = claude(&ground, &[clouds[1], ("CLAUDE_CODE_USE_VERTEX", "1")]);
+    assert_eq!(vertex.env()["GOOGLE_APPLICATION_CREDENTIALS"], "y");
+    let secrets = [
+        ("STRIPE_KEY", "x"),
+        ("DB_PASS", "x"),
+        ("GITLAB_PAT", "x"),
+        ("NPM_AUTH", "x"),
+        ("SSH_AUTH_SOCK", "x"),
+        ("DATABASE_URL", "postgres://me:hunter2@host/db"),
+    ];
+    let all = [&secrets[..], &[("HOMEPAGE_URL", "https://me@host/a:b"), ("EDITOR", "vi")]].concat();
+    let home = ground.home_with(Agent::ClaudeCode, &all, |config| config.include_host_env = true).unwrap();
+    assert!(secrets.iter().all(|(name, _)| !home.env().contains_key(*name)), "{:?}", home.env().keys());
+    assert_eq!(home.env()["EDITOR"], "vi");
 }
 
 #[test]

@@ -95,6 +95,29 @@ fn m05_m06_what_cannot_be_copied_says_why() {
 }
 
 #[test]
+fn a_pipe_is_no_skill_and_nobody_waits_for_it() {
+    let ground = Ground::new();
+    let pipe = ground.path("note.md");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    let options = MountOptions { validate: false, ..MountOptions::default() };
+    let error = mount(&ground, &pipe, &options).unwrap_err();
+    assert!(error.to_string().contains("note"), "{error}");
+}
+
+#[test]
+fn an_empty_directory_keeps_who_may_look_into_it() {
+    let ground = Ground::new();
+    let source = ground.skill("one");
+    fs::create_dir(ground.path("out")).unwrap();
+    ground.set_mode("out", 0o700);
+    usual(&ground, &source);
+    assert_eq!(ground.mode("out"), 0o700);
+    ground.write("file", "x");
+    let error = mount_skills(&[SkillMount::new(&source)], &ground.path("file"), &MountOptions::default());
+    assert_eq!(error.unwrap_err().code(), "home-io", "it is not said to be a directory that is not empty");
+}
+
+#[test]
 fn m07_nothing_below_a_linked_directory_is_copied() {
     for symlinks in [SymlinkPolicy::Skip, SymlinkPolicy::FollowWithinRoot] {
         let ground = Ground::new();
@@ -140,6 +163,17 @@ fn m09_m10_what_can_be_run_stays_so_and_nothing_can_be_written() {
     assert_eq!((ground.mode("out/modes"), ground.mode("out/modes/scripts")), (0o555, 0o555));
 
     let ground = Ground::new();
+    let source = ground.skill("private");
+    ground.write("private/scripts/run", "#!/bin/sh\n");
+    for (path, mode) in [("SKILL.md", 0o600), ("scripts/run", 0o700), ("scripts", 0o700)] {
+        ground.set_mode(&format!("private/{path}"), mode);
+    }
+    usual(&ground, &source);
+    let modes =
+        ["SKILL.md", "scripts/run", "scripts"].map(|path| ground.mode(&format!("out/private/{path}")));
+    assert_eq!(modes, [0o400, 0o500, 0o500], "what was private stays so");
+
+    let ground = Ground::new();
     let source = ground.skill("modes");
     ground.write("modes/run.sh", "#!/bin/sh\n");
     ground.set_mode("modes/run.sh", 0o4777);
@@ -179,10 +213,10 @@ fn m12_a_skill_md_that_is_a_link_is_an_error_unless_links_are_followed() {
     ground.write("symmd/a.txt", "a");
     let source = ground.path("symmd");
     symlink("real.md", source.join("SKILL.md")).unwrap();
-    for validate in [true, false] {
+    for (validate, code) in [(true, "skill-validation"), (false, "mount-skill-md-link")] {
         let options = MountOptions { validate, ..MountOptions::default() };
         let error = mount(&ground, &source, &options).unwrap_err();
-        assert!(["skill-validation", "mount-skill-md-link"].contains(&error.code()), "{error}");
+        assert_eq!(error.code(), code, "{error}");
         assert!(!ground.path("out").exists(), "never a skill without its SKILL.md");
     }
     let mut options = MountOptions::default();

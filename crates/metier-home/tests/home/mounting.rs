@@ -182,28 +182,37 @@ fn r05_a_link_is_what_it_leads_to() {
 fn what_dead_processes_left_is_removed_and_what_lives_stays() {
     let ground = Ground::new();
     let home = ground.home(Agent::Gemini, &[]);
-    let dead = ground.path("homes/claude-agent-1-2-3.0");
-    fs::create_dir_all(dead.join(".claude")).unwrap();
-    fs::write(dead.join(".metier-home"), "999999999-1-0123456789abcdef").unwrap();
-    fs::write(dead.join(".claude/.credentials.json"), "secret").unwrap();
-    let unborn = ground.path("homes/codex-agent-999999999-1-0123456789abcdef.0");
-    fs::create_dir_all(&unborn).unwrap();
-    let unmarked = ground.path("homes/codex-agent-999999999-1-0123456789abcdef.1");
-    fs::create_dir_all(&unmarked).unwrap();
-    fs::write(unmarked.join(".metier-home"), "").unwrap();
-    let staging = ground.path("homes/.metier-staging-999999999-1-0123456789abcdef.0");
-    fs::create_dir_all(staging.join("half")).unwrap();
-    fs::set_permissions(staging.join("half"), std::os::unix::fs::PermissionsExt::from_mode(0o555)).unwrap();
+    let owner = "999999999-1-1-00000000";
+    let left = |name: &str, files: &[(&str, &str)]| {
+        let path = ground.path(&format!("homes/{name}"));
+        fs::create_dir_all(&path).unwrap();
+        ground.set_mode(&format!("homes/{name}"), 0o700);
+        for (file, text) in files {
+            ground.write(&format!("homes/{name}/{file}"), text);
+        }
+        path
+    };
+    let (mark, secret) = ((".metier-home", owner), (".claude/.credentials.json", "secret"));
+    let dead = left(&format!("claude-agent-{owner}.0"), &[mark, secret]);
+    let unborn = left(&format!("codex-agent-{owner}.0"), &[]);
+    let unmarked = left(&format!("codex-agent-{owner}.1"), &[(".metier-home", "99999")]);
+    let staging = left(&format!(".metier-staging-{owner}.0"), &[("half/x", "")]);
+    ground.set_mode(&format!("homes/.metier-staging-{owner}.0/half"), 0o555);
+    // Somebody who is there uses it.
+    let lent = format!("{owner}\n{}\n", fs::read_to_string(home.path().join(".metier-home")).unwrap().trim());
+    let lent = left(&format!("claude-agent-{owner}.1"), &[(".metier-home", &lent)]);
+    let open = left(&format!("claude-agent-{owner}.2"), &[mark]);
+    ground.set_mode(&format!("homes/claude-agent-{owner}.2"), 0o755);
     let foreign = ground.path("homes/claude-agent-notes");
     fs::create_dir_all(&foreign).unwrap();
     let kept = ground.home(Agent::ClaudeCode, &[]).keep();
     assert_eq!(
-        metier_home::remove_leftovers(&ground.path("homes")),
+        metier_home::remove_leftovers(&ground.path("homes")).removed,
         0,
         "the next home has removed them already"
     );
     assert!(!dead.exists() && !unborn.exists() && !unmarked.exists() && !staging.exists());
-    assert!(home.path().exists() && foreign.exists() && kept.exists());
+    assert!(home.path().exists() && foreign.exists() && kept.exists() && lent.exists() && open.exists());
 }
 
 #[test]
@@ -219,4 +228,19 @@ fn homes_are_for_their_owner_alone_and_gone_with_them() {
         home.remove().unwrap();
         assert_eq!(ground.homes(), 0, "also where skills cannot be written to");
     });
+}
+
+#[test]
+fn a_home_can_have_skills_of_its_own_or_none() {
+    let ground = Ground::new();
+    let (one, two) = (SkillMount::new(ground.skill("one")), SkillMount::new(ground.skill("two")));
+    let names = |install: bool| {
+        let made = ground.home_with(Agent::Goose, &[], |config| {
+            (config.skills, config.install_skills) = (vec![one.clone()], install);
+        });
+        let mounted = made.unwrap().mount(std::slice::from_ref(&two), &usual()).unwrap();
+        mounted.into_iter().map(|skill| skill.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(true), ["one", "two"]);
+    assert!(names(false).is_empty());
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use metier_home::{Agent, Home, leaks};
+use metier_home::{Agent, Closing, Home, leaks};
 
 use crate::common::Ground;
 
@@ -36,6 +36,7 @@ fn codex_is_told_of_each_skill_that_is_to_stay_out() {
     let found = leaks(Agent::Codex, &ground.path("work"), &ground.path("system"));
     assert!(found[0].can_be_closed);
     let mut options = ground.options();
+    options.is_hermetic = true;
     options.hidden = found.into_iter().flat_map(|leak| leak.skills).collect();
     let home = Home::new(Agent::Codex, &ground.host(&[]), &options).unwrap();
     let text = fs::read_to_string(home.path().join(".codex/config.toml")).unwrap();
@@ -53,7 +54,10 @@ fn o01_to_o05_opencode_gets_its_authentication_and_nothing_else() {
     ground.write("host/.local/share/opencode/opencode.db", "db");
     ground.write("host/.aws/config", "x");
     std::os::unix::fs::symlink("config", ground.path("host/.aws/link")).unwrap();
-    let home = ground.home(Agent::OpenCode, &[]);
+    let unused = ground.home(Agent::OpenCode, &[]);
+    assert!(!unused.path().join(".aws").exists(), "nobody said that it is used");
+    let home = ground.home(Agent::OpenCode, &[("AWS_PROFILE", "work")]);
+    assert_eq!(home.env()["AWS_PROFILE"], "work");
     let name = home.path().file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("opencode-agent-") && home.path().join(".claude").is_dir());
     assert!(home.path().join(".local/share/opencode/auth.json").is_file());
@@ -74,6 +78,7 @@ fn closed(ground: &Ground, agent: Agent) -> Home {
     ground.write("work/.agents/skills/broken/SKILL.md", "no frontmatter");
     let found = leaks(agent, &ground.path("work"), &ground.path("system"));
     let mut options = ground.options();
+    options.is_hermetic = true;
     options.hidden = found.into_iter().flat_map(|leak| leak.skills).collect();
     options.hidden.push(ground.path("work/.agents/skills/gone/SKILL.md"));
     Home::new(agent, &ground.host(&[]), &options).unwrap()
@@ -97,19 +102,44 @@ fn opencode_looks_nowhere_but_in_the_home() {
 }
 
 #[test]
-fn gemini_and_copilot_are_told_by_name() {
+fn gemini_and_copilot_leave_what_they_bring_along() {
     let ground = Ground::new();
     let home = closed(&ground, Agent::Gemini);
     let names = json(&home, ".gemini/settings.json")["skills"]["disabled"].clone();
-    let expected = ["skill-creator", "antigravity-support", "broken", "foreign", "own-name"];
-    assert_eq!(names, serde_json::json!(expected));
+    assert_eq!(names, serde_json::json!(["skill-creator", "antigravity-support"]));
     let policy: toml::Table =
         fs::read_to_string(home.path().join(".gemini/policies/metier.toml")).unwrap().parse().unwrap();
     assert_eq!(policy["rule"][0]["toolName"].as_str(), Some("activate_skill"));
     let home = closed(&ground, Agent::Copilot);
     let names = json(&home, ".copilot/settings.json")["disabledSkills"].clone();
-    let expected = ["customize-cloud-agent", "github-pr-media", "broken", "foreign", "own-name"];
-    assert_eq!(names, serde_json::json!(expected));
+    assert_eq!(names, serde_json::json!(["customize-cloud-agent", "github-pr-media"]));
+}
+
+/// Skills deeper than right below a directory are found by those who look there, and a directory without any is covered all the same.
+#[test]
+fn everything_is_closed_that_an_agent_looks_into() {
+    let ground = Ground::new();
+    let nested = ground.skill("work/.agents/skills/group/more/nested").join("SKILL.md");
+    fs::create_dir_all(ground.path("work/.goose/skills")).unwrap();
+    let of = |agent| Closing::of(agent, &ground.path("work"), &ground.path("system"));
+    assert_eq!(of(Agent::Codex).hidden, std::slice::from_ref(&nested));
+    assert_eq!(
+        of(Agent::Goose).covered,
+        [".goose/skills", ".agents/skills"].map(|path| ground.path("work").join(path))
+    );
+    let found = leaks(Agent::Goose, &ground.path("work"), &ground.path("system"));
+    assert_eq!((found.len(), found[0].skills.clone()), (1, vec![nested]));
+    assert!(
+        leaks(Agent::Gemini, &ground.path("work"), &ground.path("system")).is_empty(),
+        "it does not look there"
+    );
+    // More than anybody would look at: not all can be named, so the directory must not be seen.
+    let many = ground.path("work/.agents/skills/many");
+    fs::create_dir_all(&many).unwrap();
+    for number in 0..20_001 {
+        fs::write(many.join(number.to_string()), "").unwrap();
+    }
+    assert_eq!(of(Agent::Codex).covered, [ground.path("work/.agents/skills")]);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn e52_an_agent_works_where_it_is_told_or_where_there_is_nothing() {
     drop(chosen);
     assert!(said.join("README.md").exists());
     let kept = workspace().keep();
-    assert_eq!(metier_home::remove_leftovers(&base), 0);
+    assert_eq!(metier_home::remove_leftovers(&base).removed, 0);
     assert!(kept.is_dir());
 }
 
