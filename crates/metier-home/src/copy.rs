@@ -17,6 +17,8 @@ use crate::mount::{MountOptions, Rename};
 
 /// What was copied.
 pub(crate) struct Copied {
+    /// What the skill said that it is called.
+    pub(crate) own_name: Option<String>,
     pub(crate) bytes: u64,
     pub(crate) files: usize,
     pub(crate) skipped: Vec<Skipped>,
@@ -228,8 +230,8 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Closes it to writing; and what the skill said that it is called.
-    pub(crate) fn finish(mut self) -> Result<(Copied, Option<String>), HomeError> {
+    /// Closes it to writing.
+    pub(crate) fn finish(mut self) -> Result<Copied, HomeError> {
         self.make(Path::new(""))?;
         if !self.options.is_writable {
             for (directory, mode) in &self.directories {
@@ -240,7 +242,8 @@ impl<'a> Copy<'a> {
         }
         let manifest = Manifest::new(self.files);
         let (files, tree_digest) = (manifest.files().len(), manifest.digest());
-        Ok((Copied { bytes: self.bytes, files, skipped: self.skipped, tree_digest }, self.own_name))
+        let (own_name, bytes, skipped) = (self.own_name, self.bytes, self.skipped);
+        Ok(Copied { own_name, bytes, files, skipped, tree_digest })
     }
 
     /// The skill, as messages name it.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 
 use metier_prompt::{MountSource, SkillMount};
 use metier_skill::{
@@ -96,12 +98,12 @@ pub fn add_skills(
     directory: &Path,
     options: &MountOptions,
 ) -> Result<Vec<MountedSkill>, HomeError> {
-    let is_free = |skill: &Source<'_>| {
+    let is_free = |skill: &Named<'_>| {
         let first = directory.join(&skill.name);
         if fs::symlink_metadata(&first).is_err() {
             return Ok(());
         }
-        Err(HomeError::Duplicate { name: skill.name.clone(), first, second: skill.path.clone() })
+        Err(HomeError::Duplicate { name: skill.name.clone(), first, second: skill.given.clone() })
     };
     let (staging, mounted) = stage(mounts, directory, options, is_free)?;
     let Some(staging) = staging else { return Ok(mounted) };
@@ -118,57 +120,98 @@ pub fn add_skills(
     Ok(mounted)
 }
 
-/// Copies skills to where nobody sees them yet, beside a directory; nowhere if there are none.
+/// Copies skills to where nobody sees them yet, beside a directory; nowhere if there are none. The error is that of the first skill
+/// that has one.
 fn stage(
     mounts: &[SkillMount],
     directory: &Path,
     options: &MountOptions,
-    check: impl Fn(&Source<'_>) -> Result<(), HomeError>,
+    check: impl Fn(&Named<'_>) -> Result<(), HomeError>,
 ) -> Result<(Option<Staging>, Vec<MountedSkill>), HomeError> {
     let mut seen = BTreeMap::new();
-    let mut staging: Option<Staging> = None;
-    let mut mounted = Vec::new();
-    let mut bytes = 0;
-    for mount in mounts.iter().filter(|mount| mount.is_enabled()) {
-        let skill = Source::find(mount, &mut seen, options)?;
-        check(&skill)?;
-        let stage = match &mut staging {
-            Some(staging) => staging,
-            none => none.insert(Staging::beside(directory)?),
-        };
-        let (copied, own_name) = skill.copy(&stage.path().join(&skill.name), options)?;
-        bytes += copied.bytes;
-        if bytes > options.set_bytes {
-            return Err(HomeError::Size {
-                what: "the total skills size".to_owned(),
-                limit: options.set_bytes,
-            });
+    let enabled = mounts.iter().filter(|mount| mount.is_enabled());
+    let mut named = Vec::new();
+    let mut wrong = Ok(());
+    for mount in enabled {
+        let found = Named::new(mount, &mut seen).and_then(|skill| check(&skill).map(|()| skill));
+        match found {
+            Ok(skill) => named.push(skill),
+            Err(error) => {
+                wrong = Err(error);
+                break;
+            }
         }
-        mounted.push(skill.mounted(directory, copied, own_name));
     }
-    Ok((staging, mounted))
+    if named.is_empty() {
+        return wrong.map(|()| (None, Vec::new()));
+    }
+    let staging = Staging::beside(directory)?;
+    let copied = copy_all(&named, staging.path(), options)?;
+    wrong?;
+    let mounted = named.into_iter().zip(copied).map(|(skill, copied)| skill.mounted(directory, copied));
+    Ok((Some(staging), mounted.collect()))
 }
 
-/// A skill that is to be mounted, by a name that no other has.
-struct Source<'a> {
+/// How many skills make it worth to have help.
+const ALONE: usize = 8;
+
+/// Copies skills into a directory, several at once.
+fn copy_all(skills: &[Named<'_>], into: &Path, options: &MountOptions) -> Result<Vec<Copied>, HomeError> {
+    let helpers =
+        if skills.len() > ALONE { thread::available_parallelism().map_or(1, usize::from).min(4) } else { 1 };
+    let (next, failed, bytes) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX), AtomicU64::new(0));
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            // What comes after a skill that failed is not needed any more.
+            if number >= skills.len() || number > failed.load(Ordering::Relaxed) {
+                return done;
+            }
+            let copied = skills[number].find(options).and_then(|skill| {
+                let copied = skill.copy(&into.join(skill.name), options)?;
+                within(bytes.fetch_add(copied.bytes, Ordering::Relaxed) + copied.bytes, options)?;
+                Ok(copied)
+            });
+            if copied.is_err() {
+                failed.fetch_min(number, Ordering::Relaxed);
+            }
+            done.push((number, copied));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = (1..helpers).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_by_key(|(number, _)| *number);
+    all.into_iter().map(|(_, copied)| copied).collect()
+}
+
+fn within(bytes: u64, options: &MountOptions) -> Result<(), HomeError> {
+    let limit = options.set_bytes;
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(HomeError::Size { what: "the total skills size".to_owned(), limit })
+}
+
+/// A skill by the name that it is to be mounted as, which no other has.
+struct Named<'a> {
     name: String,
     /// As messages show it.
+    given: PathBuf,
+    /// Where that is.
     path: PathBuf,
-    kind: Kind<'a>,
+    source: &'a MountSource,
 }
 
-enum Kind<'a> {
-    Text(&'a str),
-    Location(Location),
-}
-
-impl<'a> Source<'a> {
-    /// The checks in their order: the name, its rule, whether it is taken, whether there is anything, whether that is a skill.
-    fn find(
-        mount: &'a SkillMount,
-        seen: &mut BTreeMap<String, PathBuf>,
-        options: &MountOptions,
-    ) -> Result<Self, HomeError> {
+impl<'a> Named<'a> {
+    /// The first checks, in their order: the name, its rule, whether it is taken.
+    fn new(mount: &'a SkillMount, seen: &mut BTreeMap<String, PathBuf>) -> Result<Self, HomeError> {
         let given = match mount.source() {
             MountSource::Path(path) => path.clone(),
             _ => PathBuf::from("(text)"),
@@ -185,20 +228,51 @@ impl<'a> Source<'a> {
         if let Some(first) = seen.insert(name.clone(), given.clone()) {
             return Err(HomeError::Duplicate { name, first, second: given });
         }
-        let kind = match mount.source() {
+        Ok(Self { name, given, path, source: mount.source() })
+    }
+
+    /// The other checks: whether there is anything, whether that is a skill.
+    fn find(&self, options: &MountOptions) -> Result<Source<'_>, HomeError> {
+        let kind = match self.source {
             MountSource::SkillMd(text) => Kind::Text(text),
-            _ => Kind::Location(Location::find(&path).map_err(|error| match error {
-                SkillError::NotFound { .. } => HomeError::NotFound { path: given.clone() },
-                source => HomeError::Copy { name: name.clone(), path: given.clone(), source },
+            _ => Kind::Location(Location::find(&self.path).map_err(|error| match error {
+                SkillError::NotFound { .. } => HomeError::NotFound { path: self.given.clone() },
+                source => HomeError::Copy { name: self.name.clone(), path: self.given.clone(), source },
             })?),
         };
-        let source = Self { name, path: given, kind };
+        let source = Source { name: &self.name, path: &self.given, kind };
         if options.validate {
             source.validate(&options.rules)?;
         }
         Ok(source)
     }
 
+    fn mounted(self, directory: &Path, copied: Copied) -> MountedSkill {
+        MountedSkill {
+            path: directory.join(&self.name),
+            name: self.name,
+            own_name: copied.own_name,
+            bytes: copied.bytes,
+            files: copied.files,
+            skipped: copied.skipped,
+            tree_digest: copied.tree_digest,
+        }
+    }
+}
+
+/// A skill that is there.
+struct Source<'a> {
+    name: &'a str,
+    path: &'a Path,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    Text(&'a str),
+    Location(Location),
+}
+
+impl Source<'_> {
     fn validate(&self, rules: &Rules) -> Result<(), HomeError> {
         let reading = match &self.kind {
             Kind::Text(text) => read(text.as_bytes(), Origin { file: "SKILL.md", directory: None }, rules),
@@ -209,24 +283,23 @@ impl<'a> Source<'a> {
         };
         let Some(error) = reading.diagnostics.iter().find(|found| found.is_error()) else { return Ok(()) };
         Err(HomeError::Validation {
-            name: self.name.clone(),
-            path: self.path.clone(),
+            name: self.name.to_owned(),
+            path: self.path.to_owned(),
             reason: error.message.clone(),
             diagnostics: reading.diagnostics,
         })
     }
 
     fn copy_error(&self, source: SkillError) -> HomeError {
-        HomeError::Copy { name: self.name.clone(), path: self.path.clone(), source }
+        HomeError::Copy { name: self.name.to_owned(), path: self.path.to_owned(), source }
     }
 
-    /// Copies it; and what it says that it is called.
-    fn copy(&self, target: &Path, options: &MountOptions) -> Result<(Copied, Option<String>), HomeError> {
+    fn copy(&self, target: &Path, options: &MountOptions) -> Result<Copied, HomeError> {
         let source = match &self.kind {
-            Kind::Text(_) => &self.path,
+            Kind::Text(_) => self.path,
             Kind::Location(location) => location.path(),
         };
-        let mut copy = Copy::new(&self.name, source, target, options);
+        let mut copy = Copy::new(self.name, source, target, options);
         match &self.kind {
             Kind::Text(text) => copy.file(Path::new("SKILL.md"), false, text.as_bytes())?,
             Kind::Location(location) if location.is_single_file() => copy.single_file(location.path())?,
@@ -236,17 +309,5 @@ impl<'a> Source<'a> {
             Kind::Location(location) => copy.directory_with_links(location.path())?,
         }
         copy.finish()
-    }
-
-    fn mounted(self, directory: &Path, copied: Copied, own_name: Option<String>) -> MountedSkill {
-        MountedSkill {
-            path: directory.join(&self.name),
-            name: self.name,
-            own_name,
-            bytes: copied.bytes,
-            files: copied.files,
-            skipped: copied.skipped,
-            tree_digest: copied.tree_digest,
-        }
     }
 }

@@ -244,3 +244,24 @@ fn a_home_can_have_skills_of_its_own_or_none() {
     assert_eq!(names(true), ["one", "two"]);
     assert!(names(false).is_empty());
 }
+
+/// Many are copied at once, and still the first that cannot be is the one that is named.
+#[test]
+fn the_first_error_is_the_one_that_is_said() {
+    let ground = Ground::new();
+    let good = |number: usize| SkillMount::new(ground.skill(&format!("skills/skill-{number}")));
+    let bad = |number: usize| SkillMount::new(ground.path(&format!("nowhere/skill-{number}")));
+    for first in [0, 1, 17, 39] {
+        let mount = |number: usize| {
+            if number >= first && number % 2 == first % 2 { bad(number) } else { good(number) }
+        };
+        let mut mounts: Vec<SkillMount> = (0..40).map(mount).collect();
+        // It has the wrong name, and comes after all of these.
+        mounts.push(good(1).named("No Name"));
+        for _ in 0..10 {
+            let error = metier_home::mount_skills(&mounts, &ground.path("out"), &usual()).unwrap_err();
+            assert!(error.to_string().ends_with(&format!("nowhere/skill-{first}")), "{error}");
+        }
+    }
+    assert_eq!(fs::read_dir(ground.0.path()).unwrap().count(), 1, "nothing is left");
+}
