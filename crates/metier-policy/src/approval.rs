@@ -196,6 +196,8 @@ pub enum Answer {
     Refuse(Lifetime),
     /// There is nobody, or they decided nothing.
     Nobody,
+    /// They are asked, and the answer comes when the same is tried again.
+    Later,
 }
 
 /// Who is asked: a person at a terminal, through a client, or by a host's own means.

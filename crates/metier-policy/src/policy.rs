@@ -126,7 +126,7 @@ impl Policy {
 
     /// Decides about a request, asks where that must be, and keeps the answers. Nobody to ask means no.
     ///
-    /// The decision is never [`Verdict::Ask`].
+    /// The decision is [`Verdict::Ask`] only where whoever is asked answers [later](Answer::Later).
     pub fn settle(
         &self,
         request: &Request<'_>,
@@ -136,10 +136,18 @@ impl Policy {
     ) -> Settled {
         let (mut answered, mut recorded) = (Vec::new(), Vec::new());
         for access in self.open(request, session, approvals) {
-            let reason = self.decide_access(request, access).reason;
-            let Some(approval) = ask(request, access, &reason, approver) else {
-                let reason = format!("{reason}, and there is nobody to ask");
-                return Settled { decision: nobody(reason), answered, recorded, used: Vec::new() };
+            let open = self.decide_access(request, access);
+            let approval = match ask(request, access, &open.reason, approver) {
+                Asked::Answered(approval) => approval,
+                // What was answered before is answered again when that comes back.
+                Asked::Later => {
+                    let (answered, recorded, used) = (Vec::new(), Vec::new(), Vec::new());
+                    return Settled { decision: open, answered, recorded, used };
+                }
+                Asked::Nobody => {
+                    let reason = format!("{}, and there is nobody to ask", open.reason);
+                    return Settled { decision: nobody(reason), answered, recorded, used: Vec::new() };
+                }
             };
             answered.push(approval.clone());
             let is_granted = approval.granted;
@@ -313,11 +321,18 @@ fn by_tier(request: &Request<'_>, access: Access) -> Decision {
     Decision::new(verdict, code, reason)
 }
 
-fn ask(request: &Request<'_>, access: Access, reason: &str, approver: &mut dyn Approver) -> Option<Approval> {
+enum Asked {
+    Answered(Approval),
+    Nobody,
+    Later,
+}
+
+fn ask(request: &Request<'_>, access: Access, reason: &str, approver: &mut dyn Approver) -> Asked {
     let question = Question { request, access, reason };
     match approver.ask(&question) {
-        Answer::Approve(lifetime) => Some(Approval::answer(&question, true, lifetime)),
-        Answer::Refuse(lifetime) => Some(Approval::answer(&question, false, lifetime)),
-        Answer::Nobody => None,
+        Answer::Approve(lifetime) => Asked::Answered(Approval::answer(&question, true, lifetime)),
+        Answer::Refuse(lifetime) => Asked::Answered(Approval::answer(&question, false, lifetime)),
+        Answer::Nobody => Asked::Nobody,
+        Answer::Later => Asked::Later,
     }
 }

@@ -2,7 +2,7 @@
 
 use metier_catalog::{Entry, Status, compatibility};
 use metier_journal::{Answer, Event, Trigger};
-use metier_policy::{Action, Approval, Approvals, Decision, Lifetime, Request};
+use metier_policy::{Action, Approval, Approvals, Decision, Lifetime, Request, Verdict};
 use metier_skill::{Digest, Tier, tokens};
 
 use crate::error::SessionError;
@@ -76,7 +76,9 @@ impl Session {
         force: bool,
     ) -> Result<Activation, SessionError> {
         let done = self.try_activate(name, trigger, force);
-        if let Err(error) = &done {
+        if let Err(error) = &done
+            && !matches!(error, SessionError::Asked { .. })
+        {
             let (name, code) = (shortened(name), error.code().to_owned());
             // Where not even that can be recorded, what went wrong first is what there is to say.
             let _ = self.record(&Event::SkillActivationFailed { name, trigger, code });
@@ -184,8 +186,10 @@ impl Session {
                 (_, Some(store)) => drop(store.keep(&approval)?),
             }
         }
-        if !settled.decision.is_allowed() {
-            return Err(SessionError::Denied { decision: Box::new(settled.decision) });
+        match settled.decision.verdict {
+            Verdict::Allow => {}
+            Verdict::Ask => return Err(SessionError::Asked { decision: Box::new(settled.decision) }),
+            Verdict::Deny => return Err(SessionError::Denied { decision: Box::new(settled.decision) }),
         }
         for used in &settled.used {
             // Whoever takes it away has used it; of two who try, the other begins anew, without it.

@@ -74,6 +74,12 @@ pub enum SessionError {
         /// What was decided, and why.
         decision: Box<Decision>,
     },
+    /// A person is being asked. Nothing was done or recorded; the same can be tried again with the answer.
+    #[error("{}; the answer is awaited", decision.reason)]
+    Asked {
+        /// What needs an answer, and why.
+        decision: Box<Decision>,
+    },
     /// A path that is none of a file of the skill.
     #[error("`{}` of `{skill}` cannot be read: {}", shown(path), problem.reason())]
     Path {
@@ -211,6 +217,7 @@ impl SessionError {
             Self::NotActive { .. } => "skill-not-active",
             Self::Changed { .. } => "skill-changed",
             Self::Denied { .. } => "permission-denied",
+            Self::Asked { .. } => "permission-asked",
             Self::Path { problem: PathProblem::NotFound(_), .. } => "resource-not-found",
             Self::Path { .. } => "resource-path",
             Self::Range { .. } => "resource-range",

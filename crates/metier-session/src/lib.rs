@@ -40,7 +40,8 @@ pub use mutation::{
 };
 pub use propose::Proposal;
 pub use replay::{Divergence, Replayed, replay};
-pub use resource::{Part, Resource};
+pub use resource::{Part, Resource, mime_type};
 pub use script::{FinishedScript, PreparedScript, ScriptCall, ScriptReport};
 pub use session::{Recording, Session, SessionOptions};
+pub use source::{SkillFiles, skill_files};
 pub use tool_call::follow_links;

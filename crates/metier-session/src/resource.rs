@@ -361,7 +361,8 @@ const MIME_TYPES: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
-fn mime_type(path: &str, is_text: bool) -> &'static str {
+/// What kind of file it is, by its name, or by whether it is text.
+pub fn mime_type(path: &str, is_text: bool) -> &'static str {
     let ending = Path::new(path).extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let known = MIME_TYPES.iter().find(|(known, _)| ending.as_deref() == Some(known));
     known.map_or(if is_text { "text/plain" } else { "application/octet-stream" }, |(_, mime)| mime)

@@ -166,6 +166,7 @@ impl Session {
         let prepared = self.try_prepare(call, &held, &source, &file);
         let (job, copy) = match prepared {
             Ok(prepared) => prepared,
+            Err(asked @ SessionError::Asked { .. }) => return Err(asked),
             Err(error) => {
                 let is_denied = matches!(error, SessionError::Denied { .. });
                 let outcome = if is_denied { ScriptOutcome::Denied } else { ScriptOutcome::Failed };

@@ -12,6 +12,30 @@ use metier_store::{Store, StoreError};
 /// How often a skill that changes while it is read is read again.
 const TRIES: usize = 3;
 
+/// A skill as it is now: what it consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkillFiles {
+    /// Its files, with their digests.
+    pub manifest: Manifest,
+    /// How many bytes each has, in the order of the manifest.
+    pub sizes: Vec<u64>,
+    /// The bytes of its `SKILL.md`.
+    pub skill_md: Vec<u8>,
+}
+
+/// Looks at a skill without using it: nothing is handed out to a model, and nothing is recorded.
+pub fn skill_files(catalog: &Catalog, entry: &Entry, limits: &Limits) -> Result<SkillFiles, SkillError> {
+    let mut sizes = Vec::new();
+    let captured = Source::open(catalog, entry)?.capture(limits, |file, bytes| {
+        sizes.push((file.path.clone(), bytes.len() as u64));
+        Ok(())
+    })?;
+    let size = |path: &Path| sizes.iter().find(|(other, _)| other == path).map_or(0, |(_, size)| *size);
+    let sizes = captured.manifest.files().iter().map(|file| size(&file.path)).collect();
+    Ok(SkillFiles { manifest: captured.manifest, sizes, skill_md: captured.skill_md })
+}
+
 /// Where a skill's files are.
 pub(crate) enum Source {
     Folder(Folder),

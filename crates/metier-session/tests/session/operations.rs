@@ -146,6 +146,26 @@ fn an_answer_for_once_is_used_up_once() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
+/// Who answers later is not taken for a no: nothing is recorded, and the same can be tried again with the answer.
+#[test]
+fn an_answer_can_come_later() {
+    struct Later;
+    impl metier_policy::Approver for Later {
+        fn ask(&mut self, _: &metier_policy::Question<'_>) -> metier_policy::Answer {
+            metier_policy::Answer::Later
+        }
+    }
+    let ground = Ground::with_pdf();
+    let mut session = ground.session(Tier::User);
+    session.set_approver(Box::new(Later));
+    let before = ground.events().len();
+    let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
+    assert_eq!(error.code(), "permission-asked");
+    assert_eq!(ground.events().len(), before, "nothing is recorded");
+    session.set_approver(Box::new(Says::yes()));
+    session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap();
+}
+
 #[test]
 fn a_no_is_remembered_and_recorded() {
     let ground = Ground::with_pdf();
