@@ -19,6 +19,7 @@ const LIFE: &[&str] = &[
     "metier-store",
     "metier-session",
     "metier-home",
+    "metier-mcp",
     "metier",
     "metier-cli",
     "metier-bench",

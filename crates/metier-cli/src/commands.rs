@@ -21,6 +21,7 @@ mod reference;
 mod run;
 mod sandbox;
 mod search;
+mod serve;
 mod show;
 mod tour;
 mod trust;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Read(read::Args),
     Exec(Box<exec::Args>),
     Run(Box<run::Args>),
+    Serve(Box<serve::Args>),
     Mount(mount::Args),
     Link(link::Args),
     Validate(validate::Args),
@@ -72,6 +74,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Read(args) => read::run(&args, output),
         Command::Exec(args) => exec::run(&args, output),
         Command::Run(args) => run::run(&args, output),
+        Command::Serve(args) => serve::run(&args, output),
         Command::Mount(args) => mount::run(&args, output),
         Command::Link(args) => link::run(&args, output),
         Command::Prompt(args) => prompt::run(&args, output),

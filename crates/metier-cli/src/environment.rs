@@ -84,6 +84,11 @@ impl Environment {
         host
     }
 
+    /// What time it is.
+    pub(crate) fn time() -> SystemTime {
+        SystemTime::now()
+    }
+
     /// Where homes of agents are made.
     pub(crate) fn temporary() -> PathBuf {
         env::temp_dir()

@@ -69,16 +69,25 @@ impl Skills {
         Ok(())
     }
 
-    /// The catalog made ready to be asked, which for many new skills takes a while.
-    pub(crate) fn search(&self, output: &mut Output) -> anyhow::Result<Search> {
+    /// What has learned everything about these skills, to go on looking.
+    pub(crate) fn into_scanner(self) -> Scanner {
+        self.scanner
+    }
+
+    /// Where what searching needs is kept, if anywhere.
+    pub(crate) fn search_directory(&self) -> Option<PathBuf> {
         // Roots that are not there make no difference, and would make one for every directory one works in.
         let roots = self.catalog.roots().iter().filter(|report| report.exists);
         let roots = roots.flat_map(|report| report.root.path.as_os_str().as_bytes());
         let roots: Vec<u8> = roots.copied().collect();
         let name = &Digest::of(&roots).hex()[..32];
-        let directory = self.cache("search").map(|directory| directory.join(name));
+        self.cache("search").map(|directory| directory.join(name))
+    }
+
+    /// The catalog made ready to be asked, which for many new skills takes a while.
+    pub(crate) fn search(&self, output: &mut Output) -> anyhow::Result<Search> {
         output.flush()?;
-        Ok(Search::open(&self.catalog, directory.as_deref())?)
+        Ok(Search::open(&self.catalog, self.search_directory().as_deref())?)
     }
 
     /// The skill with a name or an id.

@@ -1,0 +1,203 @@
+//! `metier serve`: skills for any client that speaks the Model Context Protocol.
+
+mod snippet;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use metier_catalog::{WatchOptions, Watcher};
+use metier_journal::Trigger;
+use metier_mcp::{CataloguePlace, HttpOptions, HttpServer, Library, LibraryOptions, ToolNames, serve_stdio};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tokio_util::sync::CancellationToken;
+
+use self::snippet::Client;
+use crate::config::Flags;
+use crate::environment::Environment;
+use crate::exit::{Exit, UsageError};
+use crate::output::Output;
+use crate::running::writable;
+use crate::sessions;
+use crate::skills::Skills;
+
+/// How long what is left to do may take when the server ends.
+const LAST: Duration = Duration::from_secs(15);
+
+/// Serve skills to any client that speaks MCP: at standard input and output, or over HTTP
+///
+/// Clients get four tools (list, load, read, run), skills as resources by the Skills extension, and prompts. What they do is decided by
+/// the policy, contained and recorded, as with every other command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier serve --print-config claude            how to tell Claude Code of it
+  metier serve --root skills                    one client, at standard input and output
+  metier serve --http 127.0.0.1:7800            any number of clients of this machine
+  metier serve --http 0.0.0.0:7800 --token-file tokens --allow-host skills.example.org")]
+pub(crate) struct Args {
+    /// Listen here for clients, at /mcp, instead of serving one at standard input and output
+    #[arg(long, value_name = "ADDR:PORT")]
+    http: Option<SocketAddr>,
+
+    /// What clients have to send: a token a line
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+
+    /// A name that the server is called by, beside localhost. May be repeated
+    #[arg(long, value_name = "HOST", requires = "http")]
+    allow_host: Vec<String>,
+
+    /// A web page that may use the server: `https://example.org`. May be repeated
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+
+    /// The most requests of one client in a second
+    #[arg(long, value_name = "N", default_value_t = 1_000, requires = "http", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: u32,
+
+    /// The most sessions at the same time
+    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "http")]
+    max_sessions: usize,
+
+    /// The directory that scripts may change; without it each gets an empty one that is removed afterwards
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+
+    /// What the tools are called: plain (`load_skill`) or dotted (`skills.read`)
+    #[arg(long, value_name = "HOW", default_value = "plain", hide_possible_values = true)]
+    tool_names: Names,
+
+    /// Where the list of skills goes: instructions, description (of the tool that loads skills) or nowhere
+    #[arg(long, value_name = "WHERE", default_value = "instructions", hide_possible_values = true)]
+    catalogue: Where,
+
+    /// At most so many tokens of it
+    #[arg(long, value_name = "N", default_value_t = 4_000)]
+    catalogue_tokens: usize,
+
+    /// Print what to put where so that a client uses it: claude, codex, opencode, gemini, goose, vscode, cursor
+    #[arg(long, value_name = "CLIENT", hide_possible_values = true)]
+    print_config: Option<Client>,
+
+    #[command(flatten)]
+    catalog: Flags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Names {
+    Plain,
+    Dotted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Where {
+    Instructions,
+    Description,
+    Nowhere,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    if let Some(client) = args.print_config {
+        output.text(&snippet::text(client, args.http))?;
+        return Ok(Exit::Done);
+    }
+    let http = args.http.map(|address| args.http_options(address)).transpose()?;
+    let mut skills = Skills::find(&args.catalog, output)?;
+    skills.save(output)?;
+    let recorder = skills.config.recording.open(&skills.environment)?;
+    let library = Library::new(args.library_options(&skills, &recorder)?);
+    output.flush()?;
+    // Changes are looked for beside everything else: a client that waits should not wait for that.
+    let watching = watch(skills.into_scanner(), Arc::clone(&library));
+    let until = CancellationToken::new();
+    end_by_signals(&until)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot serve")?;
+    let served = runtime.block_on(async {
+        let Some(options) = http else { return serve_stdio(library, until).await };
+        let server = HttpServer::bind(library, options).await?;
+        // Standard output stays for the client everywhere.
+        let _ = output.note(format_args!("listening on http://{}/mcp", server.address()));
+        let _ = output.flush();
+        server.serve(until).await
+    });
+    runtime.shutdown_timeout(LAST);
+    drop(watching);
+    served?;
+    recorder.close(output)?;
+    Ok(Exit::Done)
+}
+
+impl Args {
+    fn http_options(&self, address: SocketAddr) -> anyhow::Result<HttpOptions> {
+        let mut options = HttpOptions::new(address);
+        if let Some(path) = &self.token_file {
+            let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let tokens = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            options.tokens = tokens.map(str::to_owned).collect();
+            if options.tokens.is_empty() {
+                return Err(
+                    UsageError(format!("{} has no token in it: write one a line", path.display())).into()
+                );
+            }
+        }
+        options.hosts.clone_from(&self.allow_host);
+        options.origins.clone_from(&self.allow_origin);
+        (options.rate, options.sessions) = (self.rate, self.max_sessions);
+        Ok(options)
+    }
+
+    fn library_options(
+        &self,
+        skills: &Skills,
+        recorder: &crate::recording::Recorder,
+    ) -> anyhow::Result<LibraryOptions> {
+        let mut session = sessions::options(skills, recorder)?;
+        (session.trigger, session.actor, session.agent) = (Trigger::Model, None, Some("mcp".to_owned()));
+        let mut options = LibraryOptions::new(session);
+        options.tool_names = match self.tool_names {
+            Names::Plain => ToolNames::Plain,
+            Names::Dotted => ToolNames::Dotted,
+        };
+        options.catalogue = match self.catalogue {
+            Where::Instructions => CataloguePlace::Instructions,
+            Where::Description => CataloguePlace::Description,
+            Where::Nowhere => CataloguePlace::Nowhere,
+        };
+        options.catalogue_tokens = self.catalogue_tokens;
+        options.search = skills.search_directory();
+        if let Some(work) = &self.work {
+            options.work = Some(writable(work, &skills.environment)?.path().to_owned());
+        }
+        Ok(options)
+    }
+}
+
+/// Tells the library of every change, as long as what comes back is kept.
+fn watch(scanner: metier_catalog::Scanner, library: Arc<Library>) -> thread::JoinHandle<Option<Watcher>> {
+    thread::spawn(move || {
+        let told = Arc::clone(&library);
+        let options = WatchOptions::new(Environment::time);
+        let started = Watcher::start(scanner, options, move |change| told.set_catalog(change.catalog));
+        let (catalog, watcher) = started.ok()?;
+        library.update(catalog);
+        Some(watcher)
+    })
+}
+
+fn end_by_signals(until: &CancellationToken) -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let until = until.clone();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            until.cancel();
+        }
+    });
+    Ok(())
+}

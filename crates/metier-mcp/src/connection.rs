@@ -1,0 +1,523 @@
+//! One client: what it asks, and what it is answered.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use metier_catalog::Entry;
+use metier_policy::Nobody;
+use metier_sandbox::{Cancel, Sink, Stream};
+use metier_session::{FinishedScript, PreparedScript, Session};
+use rmcp::ErrorData;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestParams,
+    CompleteResult, CompletionInfo, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InputRequiredResult, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig, SubscriptionFilter,
+};
+use rmcp::service::{ElicitationMode, NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::answer::{Answer, Refusal};
+use crate::approval::{self, Person};
+use crate::conversation::Conversation;
+use crate::http::Principal;
+use crate::library::Library;
+use crate::tools::{self, Kind, Run};
+use crate::{extension, prompts, resources, uri};
+
+/// How often a client that wants to know is told how far a script is.
+const PROGRESS: Duration = Duration::from_millis(500);
+
+/// At most so many completions, as the protocol says.
+const COMPLETIONS: usize = 100;
+
+/// One client's connection to a library.
+pub struct Connection {
+    library: Arc<Library>,
+    conversation: Arc<Conversation>,
+    /// Ends what was started for it.
+    closed: CancellationToken,
+    _ending: DropGuard,
+}
+
+/// What a client brings along when it calls again with an answer.
+struct Brought<'a> {
+    call: Vec<u8>,
+    state: Option<&'a str>,
+    responses: Option<&'a BTreeMap<String, Value>>,
+}
+
+/// What became of something that a person may have to be asked about.
+enum Governed<T> {
+    Done(T),
+    /// The client has to ask, and to call again.
+    Asks(InputRequiredResult),
+}
+
+impl Connection {
+    /// A new client.
+    pub fn new(library: Arc<Library>) -> Self {
+        let closed = CancellationToken::new();
+        let conversation = Arc::new(Conversation::new(Arc::clone(&library)));
+        Self { library, conversation, _ending: closed.clone().drop_guard(), closed }
+    }
+
+    pub(crate) fn conversation(&self) -> Arc<Conversation> {
+        Arc::clone(&self.conversation)
+    }
+
+    /// Does something in the session, with whoever can be asked through this client.
+    async fn governed<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        brought: Brought<'_>,
+        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<Governed<T>, Refusal> {
+        let can_form = |capabilities: &ClientCapabilities| {
+            capabilities.elicitation.as_ref().is_some_and(|how| how.form.is_some() || how.url.is_none())
+        };
+        if is_modern(context) {
+            if context.client_capabilities().as_ref().is_some_and(can_form) {
+                return self.asked_along(brought, work).await;
+            }
+        } else if context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
+            return self.asked_back(context, work).await.map(Governed::Done);
+        }
+        let nobody = |session: &mut Session| {
+            session.set_approver(Box::new(Nobody));
+            work(session)
+        };
+        self.conversation.with(nobody).await.map(Governed::Done)
+    }
+
+    /// The same where the client is asked back while it waits.
+    async fn asked_back<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let (questions, mut asked) = mpsc::unbounded_channel();
+        let call = self.conversation.with(move |session| {
+            let person = Person::Here { questions, session: session.id().to_owned() };
+            session.set_approver(Box::new(person));
+            work(session)
+        });
+        let mut call = std::pin::pin!(call);
+        loop {
+            tokio::select! {
+                done = &mut call => return done,
+                Some(asking) = asked.recv() => tokio::select! {
+                    () = approval::elicit(asking, &context.peer, self.library.options.patience) => {}
+                    // The question is dropped, and with it whoever waits for the answer goes on.
+                    () = context.ct.cancelled() => {}
+                },
+            }
+        }
+    }
+
+    /// The same where the client calls again with the answer.
+    async fn asked_along<T: Send + 'static>(
+        &self,
+        brought: Brought<'_>,
+        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<Governed<T>, Refusal> {
+        let known = approval::brought(&self.library, &brought.call, brought.state, brought.responses)?;
+        let open = approval::Open::default();
+        let (asking, answers) = (Arc::clone(&open), known.clone());
+        let done = self.conversation.with(move |session| {
+            let person = Person::Later { known: answers, open: asking, session: session.id().to_owned() };
+            session.set_approver(Box::new(person));
+            work(session)
+        });
+        match done.await {
+            Err(Refusal::Asked) => {
+                let question = open.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let question = question.ok_or_else(|| Refusal::Broken("nothing was asked".to_owned()))?;
+                approval::send_along(&self.library, &brought.call, known, question).map(Governed::Asks)
+            }
+            done => done.map(Governed::Done),
+        }
+    }
+
+    async fn call(
+        &self,
+        kind: Kind,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Governed<Answer>, Refusal> {
+        let tool = self.library.options.tool_names.name(kind);
+        let CallToolRequestParams { arguments, input_responses, request_state, .. } = request;
+        let brought = Brought {
+            call: approval::call_of(principal(context), tool, arguments.as_ref()),
+            state: request_state.as_deref(),
+            responses: input_responses.as_ref(),
+        };
+        match kind {
+            Kind::List => {
+                let view = self.library.view();
+                let listed = tokio::task::spawn_blocking(move || tools::list(tool, arguments, &view));
+                let listed = listed.await.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string())));
+                listed.map(Governed::Done)
+            }
+            Kind::Load => {
+                self.governed(context, brought, move |session| tools::load(tool, arguments, session)).await
+            }
+            Kind::Read => {
+                self.governed(context, brought, move |session| tools::read(tool, arguments, session)).await
+            }
+            Kind::Run => self.run(tool, arguments, brought, context).await,
+        }
+    }
+
+    async fn run(
+        &self,
+        tool: &'static str,
+        arguments: Option<JsonObject>,
+        brought: Brought<'_>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Governed<Answer>, Refusal> {
+        let Run { mut call, temporary } =
+            tools::prepare(tool, arguments, self.library.options.work.as_deref())?;
+        let cancel = Cancel::new().map_err(|error| Refusal::Broken(error.to_string()))?;
+        call.cancel = cancel.clone();
+        let prepared =
+            self.governed(context, brought, move |session| Ok(session.prepare_script(call)?)).await?;
+        let prepared = match prepared {
+            Governed::Asks(question) => return Ok(Governed::Asks(question)),
+            Governed::Done(prepared) => prepared,
+        };
+        let finished = self.watch(prepared, cancel, context).await?;
+        let report = self.conversation.with(move |session| Ok(session.finish_script(finished)?)).await?;
+        drop(temporary);
+        Ok(Governed::Done(tools::report(&report)))
+    }
+
+    /// Waits for a script, says how far it is, and ends it when nobody wants it any more.
+    async fn watch(
+        &self,
+        prepared: PreparedScript,
+        cancel: Cancel,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<FinishedScript, Refusal> {
+        let (printed, so_far) = watch::channel(0_u64);
+        let ends = EndsWith(cancel);
+        let mut running = tokio::task::spawn_blocking(move || prepared.run(&mut Counting(printed)));
+        let token = context.meta.get_progress_token();
+        let mut ticks = tokio::time::interval(PROGRESS);
+        let mut seconds = 0.0;
+        let mut is_cancelled = false;
+        loop {
+            tokio::select! {
+                finished = &mut running => {
+                    return finished.map_err(|error| Refusal::Broken(error.to_string()));
+                }
+                () = context.ct.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    ends.0.cancel();
+                }
+                _ = ticks.tick() => {
+                    seconds += PROGRESS.as_secs_f64();
+                    let Some(token) = token.clone().filter(|_| !is_cancelled) else { continue };
+                    let message = format!("running; {} bytes printed", *so_far.borrow());
+                    let progress = ProgressNotificationParam::new(token, seconds).with_message(message);
+                    // A client that is gone is noticed elsewhere.
+                    let _ = context.peer.notify_progress(progress).await;
+                }
+            }
+        }
+    }
+
+    /// A refusal where the protocol has no place for the model to read it.
+    fn as_error(refusal: &Refusal) -> ErrorData {
+        let data = serde_json::json!({ "code": refusal.code() });
+        ErrorData::new(ErrorCode::INVALID_PARAMS, refusal.message(), Some(data))
+    }
+
+    /// Something that takes a while, one of so many at the same time.
+    async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
+        let _turn = self.library.calls.acquire().await;
+        work.await
+    }
+}
+
+/// Ends a script when nobody waits for it any more.
+struct EndsWith(Cancel);
+
+impl Drop for EndsWith {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Counts what a script prints.
+struct Counting(watch::Sender<u64>);
+
+impl Sink for Counting {
+    fn take(&mut self, _: Stream, bytes: &[u8]) {
+        self.0.send_modify(|count| *count += bytes.len() as u64);
+    }
+}
+
+/// Who calls: one of several over HTTP, the only one otherwise.
+fn principal(context: &RequestContext<RoleServer>) -> usize {
+    let parts = context.extensions.get::<axum::http::request::Parts>();
+    parts.and_then(|parts| parts.extensions.get::<Principal>()).map_or(0, |principal| principal.0)
+}
+
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| !version.has_initialize())
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct CustomParams {
+    uri: Option<String>,
+    cursor: Option<String>,
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_completions()
+            .enable_extensions_with(extension::capability())
+            .build();
+        let mut info = ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("metier", env!("CARGO_PKG_VERSION")));
+        info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        info.instructions.clone_from(&self.library.view().instructions);
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.library.view().tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let names = self.library.options.tool_names;
+        let kind = names.find(&request.name).filter(|_| !self.library.view().tools.is_empty());
+        let unknown = || ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None);
+        let kind = kind.ok_or_else(unknown)?;
+        let called = self.in_turn(self.call(kind, request, &context)).await;
+        let outcome = match &called {
+            Ok(Governed::Done(_)) => "ok",
+            Ok(Governed::Asks(_)) => "asked",
+            Err(refusal) => refusal.code(),
+        };
+        self.library.metrics.count(names.name(kind), outcome);
+        Ok(match called {
+            Ok(Governed::Done(answer)) => CallToolResult::from(answer).into(),
+            Ok(Governed::Asks(question)) => question.into(),
+            Err(refusal) => refusal.into_result(names.list()).into(),
+        })
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        resources::list(&self.library.view(), self.library.options.page, cursor.as_deref())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(vec![resources::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri.clone();
+        let view = self.library.view();
+        let found = uri::parse(&uri).filter(|(name, path)| !path.is_empty() && view.skill(name).is_some());
+        let (skill, path) = found.ok_or_else(|| resources::not_found(&uri))?;
+        let (skill, at) = (skill.to_owned(), uri.clone());
+        let brought = Brought {
+            call: approval::call_of(principal(&context), &uri, None),
+            state: request.request_state.as_deref(),
+            responses: request.input_responses.as_ref(),
+        };
+        let read =
+            self.governed(&context, brought, move |session| resources::read(session, &skill, &path, &at));
+        match self.in_turn(read).await {
+            Ok(Governed::Done(result)) => Ok(result.into()),
+            Ok(Governed::Asks(question)) => Ok(question.into()),
+            Err(Refusal::Session(metier_session::SessionError::Path { .. })) => {
+                Err(resources::not_found(&uri))
+            }
+            Err(refusal) => Err(Self::as_error(&refusal)),
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        prompts::list(&self.library.view(), self.library.options.page, cursor.as_deref())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let name = request.name.clone();
+        if !prompts::is_there(&self.library.view(), &name) {
+            return Err(ErrorData::invalid_params(format!("there is no prompt `{name}`"), None));
+        }
+        let wanted = request.arguments.as_ref().and_then(|all| all.get(prompts::ARGUMENT));
+        let wanted = wanted.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let brought = Brought {
+            call: approval::call_of(principal(&context), &name, request.arguments.as_ref()),
+            state: request.request_state.as_deref(),
+            responses: request.input_responses.as_ref(),
+        };
+        let got =
+            self.governed(&context, brought, move |session| prompts::get(session, &name, wanted.as_deref()));
+        match self.in_turn(got).await {
+            Ok(Governed::Done(result)) => Ok(result.into()),
+            Ok(Governed::Asks(question)) => Ok(question.into()),
+            Err(refusal) => Err(Self::as_error(&refusal)),
+        }
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let is_skill = matches!(request.r#ref, Reference::Resource(_)) && request.argument.name == "skill";
+        let view = self.library.view();
+        let names =
+            view.skills.iter().map(Entry::name).filter(|name| name.starts_with(&request.argument.value));
+        let names: Vec<String> = names.filter(|_| is_skill).map(str::to_owned).collect();
+        let total = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let has_more = names.len() > COMPLETIONS;
+        let shown = names.into_iter().take(COMPLETIONS).collect();
+        let completion = CompletionInfo::with_pagination(shown, Some(total), has_more);
+        let completion = completion.map_err(|error| ErrorData::internal_error(error, None))?;
+        Ok(CompleteResult::new(completion))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method.clone();
+        let unknown = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.clone(), None);
+        let is_malformed =
+            ["tools/call", "prompts/get", "resources/read", "completion/complete"].contains(&method.as_str());
+        if is_malformed {
+            // It would not have come here, had it been read.
+            return Err(ErrorData::invalid_params(
+                format!("the parameters of {method} are not what it takes"),
+                None,
+            ));
+        }
+        if !["skills/list", "skills/get", "resources/directory/read"].contains(&method.as_str()) {
+            return Err(unknown());
+        }
+        let given: CustomParams = match request.params_as() {
+            Ok(given) => given.unwrap_or_default(),
+            Err(error) => return Err(ErrorData::invalid_params(error.to_string(), None)),
+        };
+        let (view, limits) = (self.library.view(), self.library.options.session.rules.limits);
+        let is_list = method == "skills/list";
+        let is_directory = method == "resources/directory/read";
+        let work = tokio::task::spawn_blocking(move || {
+            let cursor = given.cursor.as_deref();
+            if is_list {
+                return extension::list(&view, &limits, cursor);
+            }
+            let missing = || ErrorData::invalid_params("`uri` is missing", None);
+            let uri = given.uri.as_deref().ok_or_else(missing)?;
+            if is_directory {
+                extension::directory(&view, &limits, uri, cursor)
+            } else {
+                extension::get(&view, &limits, uri)
+            }
+        });
+        let result = self
+            .in_turn(work)
+            .await
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))??;
+        Ok(CustomResult::new(extension::complete(result, is_modern(&context))))
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.library.changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    let sink = context.sink();
+                    // What the client does not want to hear is not sent; one that is gone is noticed above.
+                    let _ = sink.notify_tool_list_changed().await;
+                    let _ = sink.notify_prompt_list_changed().await;
+                    let _ = sink.notify_resource_list_changed().await;
+                }
+            }
+        }
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let (mut changes, closed, peer) = (self.library.changes(), self.closed.clone(), context.peer);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = closed.cancelled() => return,
+                    changed = changes.changed() => {
+                        if changed.is_err() || peer.notify_tool_list_changed().await.is_err() {
+                            return;
+                        }
+                        let _ = peer.notify_prompt_list_changed().await;
+                        let _ = peer.notify_resource_list_changed().await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}

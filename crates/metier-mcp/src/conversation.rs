@@ -1,0 +1,70 @@
+//! The session behind a connection: begun when something is first done in it, worked in by one call at a time, ended with the connection.
+
+use std::sync::Arc;
+
+use metier_policy::Nobody;
+use metier_session::{Session, SessionError};
+use tokio::sync::Mutex;
+
+use crate::answer::Refusal;
+use crate::library::Library;
+
+/// One client's session.
+pub(crate) struct Conversation {
+    library: Arc<Library>,
+    session: Arc<Mutex<Option<Session>>>,
+}
+
+impl Conversation {
+    pub(crate) fn new(library: Arc<Library>) -> Self {
+        Self { library, session: Arc::default() }
+    }
+
+    /// Does something in the session, on a thread that may wait. Whoever does not wait for it any more does not stop it.
+    pub(crate) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let library = Arc::clone(&self.library);
+        let mut held = Arc::clone(&self.session).lock_owned().await;
+        let done = tokio::task::spawn_blocking(move || {
+            let catalog = library.view().catalog.clone();
+            let session = match &mut *held {
+                Some(session) => {
+                    if !session.catalog().is_same(&catalog) {
+                        session.set_catalog(catalog)?;
+                    }
+                    session
+                }
+                none => {
+                    let mut options = library.options.session.clone();
+                    options.catalog = catalog;
+                    none.insert(Session::start(options, None)?)
+                }
+            };
+            let done = work(session);
+            // Whoever could be asked may be gone with the call.
+            session.set_approver(Box::new(Nobody));
+            done
+        });
+        done.await.unwrap_or_else(|error| Err(Refusal::Broken(format!("the call was broken off: {error}"))))
+    }
+
+    /// Ends the session, if there is one, and waits until that is recorded.
+    pub(crate) async fn end(&self) -> Result<(), SessionError> {
+        let Some(session) = self.session.lock().await.take() else { return Ok(()) };
+        let ended = tokio::task::spawn_blocking(move || session.end());
+        // A panic has been said already.
+        ended.await.unwrap_or(Ok(()))
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        // Nobody waits for it any more; where there is no runtime either, it ends without a record, as after a crash.
+        let session = Arc::clone(&self.session);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn_blocking(move || session.blocking_lock().take().map(Session::end));
+        }
+    }
+}

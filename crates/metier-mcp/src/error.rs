@@ -1,0 +1,58 @@
+//! What keeps skills from being served.
+
+use std::io;
+use std::net::SocketAddr;
+
+use metier_session::SessionError;
+
+/// Why nothing is served, or no longer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// A client that does not speak the protocol.
+    #[error("the client and metier could not agree on how to talk: {reason}")]
+    Handshake {
+        /// What went wrong.
+        reason: String,
+    },
+    /// The system said no.
+    #[error("cannot {what}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody can listen there.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others than this machine would be served, and anybody could be one of them.
+    #[error(
+        "{address} can be reached from other machines: name tokens with `--token-file`, or listen on 127.0.0.1"
+    )]
+    Open {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The session could not be ended as it should.
+    #[error("the session could not be ended")]
+    Session(#[from] SessionError),
+}
+
+impl McpError {
+    /// A name that does not change.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Handshake { .. } => "mcp-handshake",
+            Self::Io { .. } => "mcp-io",
+            Self::Listen { .. } => "mcp-listen",
+            Self::Open { .. } => "mcp-open",
+            Self::Session(error) => error.code(),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What every request has to pass: who it is from, how many there are, and whose session it is about.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use metier_skill::Digest;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+
+use super::HttpOptions;
+use crate::library::Library;
+
+const SESSION: &str = "mcp-session-id";
+
+/// How many clients' rates are remembered.
+const CLIENTS_MAX: usize = 10_000;
+
+/// Who sends a request: the number of their token; 0 where there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Principal(pub(crate) usize);
+
+pub(super) struct Gate {
+    options: HttpOptions,
+    /// Compared as digests, so that how long it takes says nothing.
+    tokens: Vec<Digest>,
+    library: Arc<Library>,
+    sessions: Arc<LocalSessionManager>,
+    /// Whose each session is.
+    owners: Mutex<HashMap<String, Principal>>,
+    rates: Mutex<HashMap<(IpAddr, Principal), Bucket>>,
+    is_closed: AtomicBool,
+    requests: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// What a client may still send now.
+struct Bucket {
+    left: f64,
+    seen: Instant,
+}
+
+impl Gate {
+    pub(super) fn new(
+        options: HttpOptions,
+        library: Arc<Library>,
+        sessions: Arc<LocalSessionManager>,
+    ) -> Self {
+        Self {
+            tokens: options.tokens.iter().map(|token| Digest::of(token.as_bytes())).collect(),
+            options,
+            library,
+            sessions,
+            owners: Mutex::default(),
+            rates: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// Nobody is let in any more.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    fn principal(&self, headers: &HeaderMap) -> Option<Principal> {
+        if self.tokens.is_empty() {
+            return Some(Principal(0));
+        }
+        let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, token) = given.split_once(' ')?;
+        let digest = Digest::of(token.trim().as_bytes());
+        let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+        self.tokens.iter().position(|known| is_bearer && *known == digest).map(|number| Principal(number + 1))
+    }
+
+    /// Whether a client has sent no more than it may.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how fast somebody is cannot be told without looking at the clock"
+    )]
+    fn is_in_time(&self, client: (IpAddr, Principal)) -> bool {
+        let now = Instant::now();
+        let rate = f64::from(self.options.rate);
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if rates.len() >= CLIENTS_MAX {
+            // Whoever has been quiet for a second has all of it back.
+            rates.retain(|_, bucket| now.duration_since(bucket.seen).as_secs() < 1);
+        }
+        let bucket = rates.entry(client).or_insert(Bucket { left: rate, seen: now });
+        bucket.left = (bucket.left + now.duration_since(bucket.seen).as_secs_f64() * rate).min(rate);
+        bucket.seen = now;
+        if bucket.left < 1.0 {
+            return false;
+        }
+        bucket.left -= 1.0;
+        true
+    }
+
+    /// Whether a session is this client's, or nobody's.
+    fn is_own(&self, session: &str, principal: Principal) -> bool {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.get(session).is_none_or(|owner| *owner == principal)
+    }
+
+    async fn has_room(&self) -> bool {
+        self.sessions.sessions.read().await.len() < self.options.sessions
+    }
+
+    /// Remembers whose a new session is, and forgets those that are gone.
+    async fn own(&self, session: &str, principal: Principal) {
+        let known = self.sessions.sessions.read().await;
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        if owners.len() > 2 * known.len() + 100 {
+            owners.retain(|id, _| known.contains_key(id.as_str()));
+        }
+        owners.insert(session.to_owned(), principal);
+    }
+
+    /// What a monitor wants to know, as Prometheus reads it.
+    pub(super) async fn metrics(&self) -> String {
+        let sessions = self.sessions.sessions.read().await.len();
+        let (requests, refused) =
+            (self.requests.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed));
+        let mut text = String::new();
+        for (name, kind, help, value) in [
+            ("metier_http_requests_total", "counter", "Requests that came in.", requests),
+            ("metier_http_refused_total", "counter", "Requests that were not let in.", refused),
+            ("metier_sessions", "gauge", "Sessions that are open.", sessions as u64),
+            ("metier_skills", "gauge", "Skills that are served.", self.library.count() as u64),
+            (
+                "metier_calls_running",
+                "gauge",
+                "Calls that are being worked on.",
+                self.library.running() as u64,
+            ),
+        ] {
+            text.push_str(
+                &["# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n", name, " "].concat(),
+            );
+            text.push_str(&value.to_string());
+            text.push('\n');
+        }
+        text + &self.library.metrics.text()
+    }
+
+    async fn check(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        address: IpAddr,
+    ) -> Result<Principal, Response> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "metier is being shut down"));
+        }
+        let Some(principal) = self.principal(headers) else {
+            let mut response =
+                refusal(StatusCode::UNAUTHORIZED, "a token is needed: `Authorization: Bearer TOKEN`");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+            return Err(response);
+        };
+        if !self.is_in_time((address, principal)) {
+            return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many requests in a second"));
+        }
+        let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
+        if session.is_some_and(|session| !self.is_own(session, principal)) {
+            return Err(refusal(StatusCode::NOT_FOUND, "there is no such session"));
+        }
+        if method == Method::POST && session.is_none() && !self.has_room().await {
+            return Err(later(StatusCode::SERVICE_UNAVAILABLE, "there are as many sessions as there can be"));
+        }
+        Ok(principal)
+    }
+}
+
+fn refusal(status: StatusCode, why: &'static str) -> Response {
+    (status, [why, "\n"].concat()).into_response()
+}
+
+fn later(status: StatusCode, why: &'static str) -> Response {
+    let mut response = refusal(status, why);
+    response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+    response
+}
+
+/// Lets a request pass, or says why not.
+pub(super) async fn pass(
+    State(gate): State<Arc<Gate>>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    gate.requests.fetch_add(1, Ordering::Relaxed);
+    let (parts, body) = request.into_parts();
+    let checked = gate.check(&parts.method, &parts.headers, address.ip()).await;
+    let mut request = Request::from_parts(parts, body);
+    let principal = match checked {
+        Ok(principal) => principal,
+        Err(response) => {
+            gate.refused.fetch_add(1, Ordering::Relaxed);
+            return response;
+        }
+    };
+    let is_new = !request.headers().contains_key(SESSION);
+    request.extensions_mut().insert(principal);
+    let response = next.run(request).await;
+    let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok());
+    if let Some(session) = session.filter(|_| is_new) {
+        gate.own(session, principal).await;
+    }
+    response
+}

@@ -1,0 +1,96 @@
+//! Skills as resources: a list of them, and their files.
+
+use std::fs;
+use std::path::Path;
+
+use metier_catalog::Entry;
+use metier_session::{Part, Session, SessionError};
+use metier_skill::SKILL_FILES;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ListResourcesResult, MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+};
+use serde_json::json;
+
+use crate::answer::Refusal;
+use crate::uri;
+use crate::view::View;
+
+/// A page of the skills' own files.
+pub(crate) fn list(view: &View, page: usize, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+    let start = start_of(cursor)?;
+    let resources = view.skills.iter().skip(start).take(page).filter_map(resource).collect();
+    let mut result = ListResourcesResult::with_all_items(resources);
+    result.next_cursor = (start + page < view.skills.len()).then(|| (start + page).to_string());
+    Ok(result)
+}
+
+/// Where a list goes on.
+pub(crate) fn start_of(cursor: Option<&str>) -> Result<usize, ErrorData> {
+    let wrong = |_| ErrorData::invalid_params("this is no cursor of a list here; begin without one", None);
+    cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(wrong))
+}
+
+fn resource(skill: &Entry) -> Option<Resource> {
+    let uri = uri::of(skill.name(), Path::new(SKILL_FILES[0]))?;
+    let mut resource = Resource::new(uri, skill.name())
+        .with_description(skill.description())
+        .with_mime_type("text/markdown")
+        .with_meta(digest_meta(&skill.facts.skill_md_digest.to_string()));
+    let size = match skill.builtin() {
+        Some(builtin) => Some(builtin.skill_md().len() as u64),
+        None => fs::metadata(skill.path().join(SKILL_FILES[0])).ok().map(|meta| meta.len()),
+    };
+    if let Some(size) = size {
+        resource = resource.with_size(size);
+    }
+    Some(resource)
+}
+
+fn digest_meta(digest: &str) -> MetaObject {
+    let mut meta = MetaObject::new();
+    meta.0.insert("io.metier/digest".to_owned(), json!(digest));
+    meta
+}
+
+/// How to address any file of a skill.
+pub(crate) fn template() -> ResourceTemplate {
+    ResourceTemplate::new("skill://{skill}/{+path}", "skill-file")
+        .with_title("A file of a skill")
+        .with_description("Any file that belongs to a skill; its instructions are at SKILL.md")
+}
+
+/// An address that is none of a file here.
+pub(crate) fn not_found(uri: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("there is no resource {uri}"), Some(json!({ "uri": uri })))
+}
+
+/// A whole file, as the session has the skill.
+pub(crate) fn read(
+    session: &mut Session,
+    skill: &str,
+    path: &str,
+    uri: &str,
+) -> Result<ReadResourceResult, Refusal> {
+    let mut resource = session.read_resource(skill, path, None)?;
+    let (digest, is_text) = (resource.digest, resource.is_text);
+    let is_whole = resource.next_offset().is_none();
+    while let Some(offset) = resource.next_offset() {
+        let part = session.read_resource(skill, path, Some(Part::Bytes { offset, length: None }))?;
+        if part.tree_digest != resource.tree_digest {
+            return Err(SessionError::Changed { name: skill.to_owned(), what: path.to_owned() }.into());
+        }
+        resource.bytes.extend(part.bytes);
+        resource.range.length += part.range.length;
+    }
+    resource.is_text = is_text && std::str::from_utf8(&resource.bytes).is_ok();
+    let digest = if is_whole { digest } else { metier_skill::Digest::of(&resource.bytes) };
+    let content = resource.encoded();
+    let contents = if resource.is_text {
+        ResourceContents::text(content, uri)
+    } else {
+        ResourceContents::blob(content, uri)
+    };
+    let contents = contents.with_mime_type(resource.mime_type).with_meta(digest_meta(&digest.to_string()));
+    Ok(ReadResourceResult::new(vec![contents]))
+}
