@@ -57,14 +57,13 @@ enum RenameArg {
 
 impl Chosen {
     /// The skills that are named; without any, all of the roots that are given.
-    pub(crate) fn mounts(&self, skills: &Skills) -> anyhow::Result<Vec<SkillMount>> {
+    pub(crate) fn mounts(&self, skills: &Skills, output: &mut Output) -> anyhow::Result<Vec<SkillMount>> {
         if self.skill.is_empty() {
             if !self.catalog.has_roots() {
                 let words = "which skills? name some with `--skill`, or all of a directory with `--root`";
                 return Err(UsageError(words.to_owned()).into());
             }
-            let all = skills.catalog.skills().filter(|entry| entry.state.is_for_models());
-            return all.map(|entry| mount_of(entry, skills)).collect();
+            return all(skills, output);
         }
         self.skill.iter().map(|text| named(text, skills)).collect()
     }
@@ -91,6 +90,24 @@ impl Given {
     }
 }
 
+/// Every skill of the roots; what cannot be used is said.
+fn all(skills: &Skills, output: &mut Output) -> anyhow::Result<Vec<SkillMount>> {
+    if let Some(missing) = skills.catalog.roots().iter().find(|report| !report.exists) {
+        let words = format!("there is no directory {}; mend `--root`", missing.root.path.display());
+        return Err(NotFoundError(words).into());
+    }
+    for problem in skills.catalog.problems() {
+        let (path, message) = (problem.path.display(), &problem.message);
+        output.note(format_args!("note: left out: {path}: {message}; `metier validate {path}` says more"))?;
+    }
+    let all = skills.catalog.skills().filter(|entry| entry.state.is_for_models());
+    let mounts = all.map(|entry| mount_of(entry, skills)).collect::<anyhow::Result<Vec<_>>>()?;
+    if mounts.is_empty() {
+        return Err(NotFoundError("there are no skills in what `--root` names".to_owned()).into());
+    }
+    Ok(mounts)
+}
+
 /// The agent of a name, as somebody types it.
 pub(crate) fn agent(text: &str) -> Result<Agent, String> {
     let names: Vec<&str> = Agent::ALL.iter().map(|agent| agent.name()).collect();
@@ -110,7 +127,13 @@ fn named(text: &str, skills: &Skills) -> anyhow::Result<SkillMount> {
         Some(entry) if !is_path => mount_of(entry, skills)?,
         _ if is_path || path.exists() => SkillMount::new(path),
         _ => {
-            let words = format!("there is no skill `{what}`; `metier list` shows those there are");
+            let words = match skills.unusable(what) {
+                Some(problem) => {
+                    let (path, message) = (problem.path.display(), &problem.message);
+                    format!("`{what}` cannot be used: {message}; `metier validate {path}` says more")
+                }
+                None => format!("there is no skill `{what}`; `metier list` shows those there are"),
+            };
             return Err(NotFoundError(words).into());
         }
     };
@@ -158,7 +181,7 @@ pub(crate) fn note_skipped(mounted: &[MountedSkill], output: &mut Output) -> any
     for skill in mounted.iter().filter(|skill| !skill.skipped.is_empty()) {
         let paths: Vec<String> =
             skill.skipped.iter().take(5).map(|one| one.path.display().to_string()).collect();
-        let count = counted(skill.skipped.len(), "entry");
+        let count = counted(skill.skipped.len(), "part");
         output.note(format_args!("note: {count} of `{}` not copied: {}", skill.name, paths.join(", ")))?;
     }
     Ok(())

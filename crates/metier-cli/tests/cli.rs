@@ -26,6 +26,10 @@ mod run;
 mod sandbox;
 #[path = "cli/search.rs"]
 mod search;
+#[path = "cli/serve.rs"]
+mod serve;
+#[path = "cli/serve_http.rs"]
+mod serve_http;
 #[path = "cli/session.rs"]
 mod session;
 #[path = "cli/show.rs"]

@@ -167,7 +167,7 @@ impl<'a> Copy<'a> {
             return Ok(bytes.to_vec());
         }
         if self.options.rename == Rename::Reject {
-            let (name, path) = (self.name.to_owned(), self.target.to_owned());
+            let (name, path) = (self.name.to_owned(), self.source.to_owned());
             return Err(HomeError::Renamed { name, own, path });
         }
         let Some(span) = reading.frontmatter.as_ref().and_then(|all| all.get("name")).map(|name| name.span)
@@ -184,7 +184,7 @@ impl<'a> Copy<'a> {
                 return Ok(text.into_bytes());
             }
         }
-        let (name, path) = (self.name.to_owned(), self.target.to_owned());
+        let (name, path) = (self.name.to_owned(), self.source.to_owned());
         Err(HomeError::Renamed { name, own, path })
     }
 

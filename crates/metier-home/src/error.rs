@@ -16,7 +16,7 @@ pub enum HomeError {
         path: PathBuf,
     },
     /// What is there is no valid skill.
-    #[error("the skill `{name}` at {} is not valid: {reason}", path.display())]
+    #[error("the skill `{name}` at {} is not valid: {reason}; `metier validate {0}` says more", path.display())]
     Validation {
         /// What it would be mounted as.
         name: String,
@@ -97,6 +97,14 @@ pub enum HomeError {
         /// Where.
         path: PathBuf,
     },
+    /// The directory is inside of what is to be mounted there.
+    #[error("{} cannot be mounted into {}, which is inside of it", skill.display(), directory.display())]
+    Inside {
+        /// The skill.
+        skill: PathBuf,
+        /// Where it would be.
+        directory: PathBuf,
+    },
     /// The directory has something in it already.
     #[error("{} is there already and not empty", path.display())]
     Occupied {
@@ -130,7 +138,7 @@ pub enum HomeError {
         reason: String,
     },
     /// A directory of the host that is not to be mounted.
-    #[error("{} cannot be mounted as `{mount}`: {reason}", path.display())]
+    #[error("{} cannot be copied into the workspace as `{mount}`: {reason}", path.display())]
     Workspace {
         /// The directory.
         path: PathBuf,
@@ -167,6 +175,7 @@ impl HomeError {
             Self::SkillMdLink { .. } => "mount-skill-md-link",
             Self::NoDirectory { .. } => "link-no-directory",
             Self::AlreadyMounted { .. } => "mount-twice",
+            Self::Inside { .. } => "mount-inside",
             Self::Occupied { .. } => "mount-occupied",
             Self::Copy { .. } => "mount-copy",
             Self::Io { .. } => "home-io",

@@ -184,13 +184,7 @@ impl Home {
 
     /// Says that a process uses it: as long as that is there, nobody else removes it, even if this process is killed.
     pub fn lend_to(&self, pid: u32) -> Result<(), HomeError> {
-        let Some(owner) = Owner::of(pid) else { return Ok(()) };
-        let mark = self.path.join(OWNER);
-        let write = || {
-            let mut file = OpenOptions::new().append(true).open(&mark)?;
-            file.write_all(format!("{owner}\n").as_bytes())
-        };
-        write().map_err(HomeError::io("write", &mark))
+        lend(&self.path, pid)
     }
 
     /// What of the host's could not be copied, and will do without.
@@ -244,6 +238,17 @@ pub(crate) fn make_directory(base: &Path, prefix: &str) -> Result<PathBuf, HomeE
         }
     }
     Err(HomeError::io("make", base)(io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Says in a directory's mark that a process uses it.
+pub(crate) fn lend(directory: &Path, pid: u32) -> Result<(), HomeError> {
+    let Some(owner) = Owner::of(pid) else { return Ok(()) };
+    let mark = directory.join(OWNER);
+    let write = || {
+        let mut file = OpenOptions::new().append(true).open(&mark)?;
+        file.write_all(format!("{owner}\n").as_bytes())
+    };
+    write().map_err(HomeError::io("write", &mark))
 }
 
 /// Removes the homes and workspaces in a directory whose processes are gone, and what they were about to mount. Only what is this

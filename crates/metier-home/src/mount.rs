@@ -145,6 +145,11 @@ fn stage(
     if named.is_empty() {
         return wrong.map(|()| (None, Vec::new()));
     }
+    // It would be copied while it grows.
+    let place = directory.ancestors().find_map(|above| fs::canonicalize(above).ok()).unwrap_or_default();
+    if let Some(outer) = named.iter().find(|skill| skill.path.is_dir() && place.starts_with(&skill.path)) {
+        return Err(HomeError::Inside { skill: outer.given.clone(), directory: directory.to_owned() });
+    }
     let staging = Staging::beside(directory)?;
     let copied = copy_all(&named, staging.path(), options)?;
     wrong?;

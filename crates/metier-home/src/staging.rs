@@ -131,7 +131,8 @@ impl Staging {
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(HomeError::io("make", &path)(error)),
+                // Its own name says nothing to anybody.
+                Err(error) => return Err(HomeError::io("make", directory)(error)),
             }
         }
         Err(HomeError::io("make", parent)(io::ErrorKind::AlreadyExists.into()))

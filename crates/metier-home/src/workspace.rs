@@ -124,6 +124,14 @@ impl WorkingDirectory {
         }
     }
 
+    /// Says that a process works there: as long as it does, nobody else removes what is temporary.
+    pub fn lend_to(&self, pid: u32) -> Result<(), HomeError> {
+        match self {
+            Self::Given(_) => Ok(()),
+            Self::Temporary(workspace) => crate::home::lend(&workspace.root, pid),
+        }
+    }
+
     /// The directory.
     pub fn path(&self) -> &Path {
         match self {
@@ -138,6 +146,8 @@ struct Copying<'a> {
     roots: &'a [PathBuf],
     source: PathBuf,
     target: PathBuf,
+    /// What it is copied into: it may be inside of what is copied.
+    workspace: PathBuf,
     include: GlobSet,
     exclude: GlobSet,
     bytes: u64,
@@ -175,7 +185,9 @@ impl<'a> Copying<'a> {
             return Err(wrong("there is something of that name in the workspace already"));
         }
         let (include, exclude) = (globs(&mount.include)?, globs(&mount.exclude)?);
-        Ok(Self { mount, roots, source, target: workspace.join(shown), include, exclude, bytes: 0 })
+        let (target, workspace) = (workspace.join(shown), workspace.to_owned());
+        let workspace = fs::canonicalize(&workspace).unwrap_or(workspace);
+        Ok(Self { mount, roots, source, target, workspace, include, exclude, bytes: 0 })
     }
 
     fn run(mut self) -> Result<u64, HomeError> {
@@ -209,7 +221,8 @@ impl<'a> Copying<'a> {
     }
 
     fn directory(&mut self, path: &Path, below: &Path) -> Result<(), HomeError> {
-        if !below.as_os_str().is_empty() && self.exclude.is_match(below) {
+        let is_excluded = !below.as_os_str().is_empty() && self.exclude.is_match(below);
+        if is_excluded || path == self.workspace {
             return Ok(());
         }
         if self.mount.include.is_empty() {

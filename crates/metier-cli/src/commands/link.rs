@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let home = home.ok_or_else(|| UsageError("there is no home to link into; set HOME".to_owned()))?;
     let directory = home.join(args.agent.skills_directory());
     let mut done = Vec::new();
-    for mount in args.chosen.mounts(&skills)? {
+    for mount in args.chosen.mounts(&skills, output)? {
         done.push(link(&mount, &directory, args.undo)?);
     }
     let new = done.iter().filter(|one| one.is_new).count();
@@ -56,7 +56,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             output.line(one.link.display())?;
         }
         let what = if args.undo { "removed" } else { "made" };
-        output.summary(format!("{} {what}", counted(new, "link")))?;
+        let same = done.len() - new;
+        let rest = match (same, args.undo) {
+            (0, _) => String::new(),
+            (same, false) => format!(", {same} there already"),
+            (same, true) => format!(", {same} not there"),
+        };
+        output.summary(format!("{} {what}{rest}", counted(new, "link")))?;
     }
     Ok(Exit::Done)
 }

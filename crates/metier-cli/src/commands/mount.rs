@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.given.chosen.skills(output)?;
-    let (mounts, options) = (args.given.chosen.mounts(&skills)?, args.given.options(&skills));
+    let (mounts, options) = (args.given.chosen.mounts(&skills, output)?, args.given.options(&skills));
     let directory = skills.environment.absolute(&args.directory);
     let mounted = if args.add {
         add_skills(&mounts, &directory, &options)?

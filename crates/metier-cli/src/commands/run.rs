@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 
 use metier_home::{
-    Agent, Closing, Home, HomeError, HomeOptions, HostMount, WorkingDirectory, Workspace, leaks,
+    Agent, Closing, Home, HomeError, HomeOptions, HostMount, MountedSkill, WorkingDirectory, Workspace, leaks,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -92,7 +92,13 @@ impl Place {
             return Ok(WorkingDirectory::choose(Some(here), None, &base)?);
         }
         let copies: Vec<PathBuf> = self.copy.iter().map(|path| environment.absolute(path)).collect();
-        let mounts: Vec<HostMount> = copies.iter().map(HostMount::new).collect();
+        let mount = |path: &PathBuf| {
+            let mut mount = HostMount::new(path);
+            // A copy of where one is, is where the agent is.
+            mount.mount_path = (Some(path) == environment.working.as_ref()).then(|| ".".into());
+            mount
+        };
+        let mounts: Vec<HostMount> = copies.iter().map(mount).collect();
         let workspace = Workspace::new(&base, &mounts, &copies)?;
         Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
     }
@@ -114,14 +120,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let agent = args.agent;
     let name = args.program.as_deref().unwrap_or(Path::new(agent.program()));
     let program = skills.environment.program(name).ok_or_else(|| {
-        let words = format!(
-            "{} is not there: `{}` was not found; install it, or name it with `--program`",
-            agent.title(),
-            name.display()
-        );
-        NotFoundError(words)
+        let (title, name) = (agent.title(), name.display());
+        NotFoundError(match args.program {
+            Some(_) => format!("there is no program `{name}` to run as {title}"),
+            None => format!(
+                "{title} is not there: `{name}` was not found; install it, or name it with `--program`"
+            ),
+        })
     })?;
-    let mounts = args.given.chosen.mounts(&skills)?;
+    let mounts = args.given.chosen.mounts(&skills, output)?;
     // From here on there is something to remove, whatever tells metier to end.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
     let working = args.place.working_directory(&skills.environment)?;
@@ -137,7 +144,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut arguments: Vec<&str> = Vec::new();
     match &closing {
         Some(_) => arguments.extend(home.hermetic_arguments()),
-        None => note_leaks(agent, working.path(), output)?,
+        None => note_leaks(agent, working.path(), &mounted, output)?,
     }
     let hidden = closing.map(|closing| closing.covered).unwrap_or_default();
     arguments.extend(args.arguments.iter().map(String::as_str));
@@ -152,9 +159,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot start {}", program.display())))?;
     // Where it ended at once there is nobody to lend it to.
     home.lend_to(child.id())?;
+    working.lend_to(child.id())?;
     let status = wait(child, signals)?;
     if args.keep {
-        output.note(format_args!("the home is kept: {}", home.keep().display()))?;
+        let kept = home.keep();
+        output.note(format_args!("the home is kept: {}", kept.display()))?;
+        output
+            .note(format_args!("note: it has what the agent authenticates with; its skills cannot be removed before `chmod -R u+w`"))?;
         if let WorkingDirectory::Temporary(workspace) = working {
             output.note(format_args!("the working directory is kept: {}", workspace.keep().display()))?;
         }
@@ -208,12 +219,25 @@ fn command(
 const COVER: &str = "count=$1; shift; while [ \"$count\" -gt 0 ]; do \
     mount -t tmpfs -o ro,size=4k,mode=755 none \"$1\" || exit 125; shift; count=$((count - 1)); done; exec \"$@\"";
 
-fn note_leaks(agent: Agent, working: &Path, output: &mut Output) -> anyhow::Result<()> {
+fn note_leaks(
+    agent: Agent,
+    working: &Path,
+    mounted: &[MountedSkill],
+    output: &mut Output,
+) -> anyhow::Result<()> {
     for leak in leaks(agent, working, Path::new("/")) {
         let count = counted(leak.skills.len(), "skill");
+        let names: Vec<&str> =
+            leak.skills.iter().filter_map(|file| file.parent()?.file_name()?.to_str()).collect();
+        let same: Vec<&str> =
+            names.into_iter().filter(|name| mounted.iter().any(|skill| skill.name == *name)).collect();
         let (title, directory) = (agent.title(), leak.directory.display());
+        let instead = match same.as_slice() {
+            [] => String::new(),
+            names => format!(" and may take `{}` from there instead of yours", names.join("`, `")),
+        };
         output.note(format_args!(
-            "note: {title} also finds {count} in {directory}; `--hermetic` keeps them out"
+            "note: {title} also finds {count} in {directory}{instead}; `--hermetic` keeps that out"
         ))?;
     }
     Ok(())

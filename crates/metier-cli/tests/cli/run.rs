@@ -350,3 +350,56 @@ fn an_agent_can_work_in_a_directory_that_is_gone_afterwards() {
     let text = said(&mut run(&place, "true", &["--skill", "skills/one", "--copy", "nowhere"]));
     assert!(text.contains("nowhere") && text.contains("it is not there"), "{text}");
 }
+
+#[test]
+fn what_is_in_a_root_is_mounted_or_said() {
+    let place = place();
+    place.write("skills/broken/SKILL.md", "no frontmatter");
+    for (name, args) in [
+        ("mount a root with a broken skill", &["mount", "out", "--root", "skills"][..]),
+        ("mount a root that is not there", &["mount", "more", "--root", "skillz"]),
+        ("mount a broken skill by name", &["mount", "more", "--root", "skills", "--skill", "broken"]),
+        ("mount a broken skill by path", &["mount", "more", "--skill", "skills/broken"]),
+        ("mount a skill into itself", &["mount", "skills/one/more", "--skill", "skills/one"]),
+    ] {
+        insta::assert_snapshot!(name, place.transcript_at_home(args));
+    }
+    assert!(!place.path().join("more").exists() && !place.path().join("skills/one/more").exists());
+}
+
+/// A workspace is its agent's as long as that is there, as its home is.
+#[test]
+fn a_workspace_is_not_taken_from_an_agent() {
+    let place = place();
+    let mut child = run(&place, "pwd; echo $$; exec sleep 600", &["--skill", "skills/one", "--workspace"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines =
+        std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap())).map_while(Result::ok);
+    let (work, agent) = (lines.next().unwrap(), lines.next().unwrap().parse().unwrap());
+    let mark = Path::new(&work).parent().unwrap().join(".metier-home");
+    while fs::read_to_string(&mark).unwrap().lines().count() < 2 {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said(&mut run(&place, "true", &["--skill", "skills/one"]));
+    assert!(Path::new(&work).is_dir());
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(agent).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_copy_of_here_is_where_the_agent_is() {
+    let place = place();
+    let text = said(&mut run(
+        &place,
+        "cat note.md | head -n 2; ls -d skills",
+        &["--skill", "skills/one", "--copy", "."],
+    ));
+    assert_eq!(text, "---\nname: note\nskills\n");
+}
