@@ -20,6 +20,8 @@ mod driver;
 mod outcome;
 #[path = "real_agents/rig.rs"]
 mod rig;
+#[path = "real_agents/served.rs"]
+mod served;
 
 macro_rules! agent {
     ($name:ident, $agent:ident, [$($case:ident),*]) => {
@@ -48,7 +50,8 @@ agent!(
         all_kinds,
         added_while_running,
         hermetic_command,
-        system_stays_out
+        system_stays_out,
+        served
     ]
 );
 agent!(

@@ -11,6 +11,7 @@ use metier_prompt::{Prompt, Section, SessionView, SkillMount};
 pub(crate) use crate::command::{hermetic_command, system_stays_out};
 use crate::driver::{Act, Run};
 use crate::rig::{Rig, skill_md};
+pub(crate) use crate::served::served;
 
 pub(crate) const DESCRIPTION: &str = "Quagga-description-71";
 pub(crate) const BODY: &str = "Okapi-body-72";

@@ -12,7 +12,7 @@ use crate::outcome::Asked;
 use crate::rig::{Rig, var};
 
 /// The program `metier`, where it was built: beside this one.
-fn metier(rig: &Rig) -> Option<PathBuf> {
+pub(crate) fn metier(rig: &Rig) -> Option<PathBuf> {
     let told = var("METIER_PROGRAM").map(PathBuf::from);
     let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("metier"));
     let found = told.or_else(beside).filter(|path| path.exists());

@@ -22,6 +22,8 @@ pub(crate) enum Act<'a> {
     Activate(&'a str),
     /// It runs a command.
     Shell(&'a str),
+    /// It calls a tool of the server `metier`.
+    Served(&'a str, serde_json::Value),
     /// It answers with the word that comes after these, if it was told.
     Quote(&'a str),
 }
@@ -35,11 +37,20 @@ pub(crate) struct Run<'a> {
     pub(crate) prompt: &'a str,
     /// A skill that is added once the model was asked for the first time.
     pub(crate) late: Option<SkillMount>,
+    /// What the agent is called with beside the usual.
+    pub(crate) more: Vec<String>,
 }
 
 impl Run<'_> {
     pub(crate) fn new(mounts: Vec<SkillMount>) -> Self {
-        Self { mounts, is_hermetic: false, acts: Vec::new(), prompt: "What is the codeword?", late: None }
+        Self {
+            mounts,
+            is_hermetic: false,
+            acts: Vec::new(),
+            prompt: "What is the codeword?",
+            late: None,
+            more: Vec::new(),
+        }
     }
 }
 
@@ -73,6 +84,7 @@ impl<'a> Run<'a> {
             .args(is_script.then_some("node"))
             .arg(program)
             .args(arguments)
+            .args(self.more)
             .current_dir(rig.work())
             .env_clear()
             .envs(home.env())
@@ -139,6 +151,9 @@ pub(crate) fn program(agent: Agent, agents: &Path) -> PathBuf {
 fn step(agent: Agent, act: &Act<'_>) -> Step {
     let (tool, arguments) = match (agent, act) {
         (_, Act::Quote(after)) => return Step::quote(*after),
+        (_, Act::Served(tool, arguments)) => {
+            return Step::call(format!("mcp__metier__{tool}"), arguments.clone());
+        }
         (Agent::ClaudeCode, Act::Activate(name)) => ("Skill", json!({ "skill": name })),
         (Agent::ClaudeCode, Act::Shell(command)) => {
             ("Bash", json!({ "command": command, "description": "x" }))
