@@ -54,6 +54,11 @@ impl Client {
         Ok((result, start.elapsed()))
     }
 
+    /// Asks for the list of tools.
+    pub fn list(&mut self) -> io::Result<Value> {
+        self.request("tools/list", &json!({}))
+    }
+
     fn send(&mut self, message: &Value) -> io::Result<()> {
         self.requests.write_all(format!("{message}\n").as_bytes())?;
         self.requests.flush()

@@ -53,6 +53,9 @@ fn every_example_prints_what_the_document_says() {
         "docs/policy.md",
         "docs/sandbox.md",
         "docs/journal.md",
+        "docs/homes.md",
+        "docs/mcp.md",
+        "docs/prompt.md",
         "docs/session.md",
     ] {
         // The examples of a document run one after the other, in a place with what they speak of.
@@ -70,7 +73,9 @@ fn every_example_prints_what_the_document_says() {
             {
                 continue;
             }
-            let printed = run(&command, place.path());
+            // Only there are homes spoken of; elsewhere nobody has one, so that nothing of theirs is found.
+            let home = (document == "docs/homes.md").then(|| place.path().join("me"));
+            let printed = run(&command, place.path(), home.as_deref());
             assert_eq!(stable(document, &printed), stable(document, &output), "{document}: {command}");
         }
     }
@@ -105,7 +110,7 @@ fn lay_out(place: &Path) {
 }
 
 /// What a person sees who types the command: both streams, in order.
-fn run(command: &str, place: &Path) -> String {
+fn run(command: &str, place: &Path, home: Option<&Path>) -> String {
     let metier = Path::new(env!("CARGO_BIN_EXE_metier")).parent().unwrap().to_str().unwrap();
     let path = format!("{metier}:/usr/local/bin:/usr/bin:/bin");
     let output = Command::new("sh")
@@ -113,6 +118,7 @@ fn run(command: &str, place: &Path) -> String {
         .current_dir(place)
         .env_clear()
         .env("PATH", path)
+        .envs(home.map(|home| ("HOME", home)))
         .env("XDG_STATE_HOME", place.join("state"))
         .env("XDG_DATA_HOME", place.join("data"))
         .output()

@@ -29,6 +29,8 @@ pub(crate) enum Refusal {
     Session(SessionError),
     /// A person is being asked; the client brings the answer.
     Asked,
+    /// Nobody waits for it any more.
+    Gone,
     /// Something broke that the model can do nothing about.
     Broken(String),
 }
@@ -48,6 +50,7 @@ impl Refusal {
             Self::Arguments { .. } => "tool-arguments",
             Self::Session(error) => error.code(),
             Self::Asked => "permission-asked",
+            Self::Gone => "cancelled",
             Self::Broken(_) => "internal",
         }
     }
@@ -58,6 +61,7 @@ impl Refusal {
             Self::Arguments { tool, reason } => format!("`{tool}` was called wrongly: {reason}"),
             Self::Session(error) => with_causes(error),
             Self::Asked => "a person is being asked".to_owned(),
+            Self::Gone => "the call was cancelled".to_owned(),
             Self::Broken(reason) => reason.clone(),
         }
     }

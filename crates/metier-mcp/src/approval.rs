@@ -1,8 +1,8 @@
 //! A person asked through a client: at once where the client can be called back, or by an answer that it brings along when it calls again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metier_policy::{Action, Answer, Approver, Lifetime, Question};
 use metier_skill::Digest;
@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::Refusal;
 use crate::library::Library;
+use crate::turns::Turn;
 
 /// Under which the question is asked, and the answer comes back.
 const KEY: &str = "approval";
@@ -99,7 +100,7 @@ pub(crate) async fn elicit(asking: Asking, peer: &Peer<RoleServer>, patience: Du
 /// Who is asked by a session while it works on one call.
 pub(crate) enum Person {
     /// One that the call's own task asks.
-    Here { questions: mpsc::UnboundedSender<Asking>, session: String },
+    Here { questions: mpsc::UnboundedSender<Asking>, session: String, turn: Turn },
     /// One whose answers come with the next call.
     Later { known: BTreeMap<String, Value>, open: Open, session: String },
 }
@@ -110,12 +111,13 @@ pub(crate) type Open = Arc<Mutex<Option<(String, String)>>>;
 impl Approver for Person {
     fn ask(&mut self, question: &Question<'_>) -> Answer {
         match self {
-            Self::Here { questions, session } => {
+            Self::Here { questions, session, turn } => {
                 let (answer, answered) = oneshot::channel();
                 if questions.send(Asking { text: question.text(), answer }).is_err() {
                     return Answer::Nobody;
                 }
-                answered.blocking_recv().unwrap_or(Answered::Nothing).into_answer(session)
+                let answered = turn.pause(|| answered.blocking_recv());
+                answered.unwrap_or(Answered::Nothing).into_answer(session)
             }
             Self::Later { known, open, session } => {
                 let key = key_of(question);
@@ -154,25 +156,23 @@ struct Carried {
     open: String,
 }
 
-/// Ids that have been used, the oldest first.
+/// Ids that have been used, as long as what they are in could be brought again.
 #[derive(Debug, Default)]
-pub(crate) struct Used(Mutex<Vec<String>>);
+pub(crate) struct Used(Mutex<HashMap<String, Instant>>);
 
 impl Used {
-    /// How many are remembered: more than can be carried at the same time.
-    const MOST: usize = 10_000;
-
     /// Whether it is used for the first time.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is too old to be brought again need not be remembered"
+    )]
     fn take(&self, id: &str) -> bool {
+        let now = Instant::now();
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.iter().any(|other| other == id) {
-            return false;
+        if used.len() == used.capacity() {
+            used.retain(|_, since| now.duration_since(*since) <= GOOD_FOR);
         }
-        if used.len() >= Self::MOST {
-            used.remove(0);
-        }
-        used.push(id.to_owned());
-        true
+        used.insert(id.to_owned(), now).is_none()
     }
 }
 

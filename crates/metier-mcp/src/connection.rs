@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use rmcp::model::{
 use rmcp::service::{ElicitationMode, NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer::{Answer, Refusal};
@@ -31,10 +32,14 @@ use crate::conversation::Conversation;
 use crate::http::Principal;
 use crate::library::Library;
 use crate::tools::{self, Kind, Run};
+use crate::turns::Turn;
 use crate::{extension, prompts, resources, uri};
 
 /// How often a client that wants to know is told how far a script is.
 const PROGRESS: Duration = Duration::from_millis(500);
+
+/// How many calls of one client are under way at the same time.
+const CALLS: usize = 32;
 
 /// At most so many completions, as the protocol says.
 const COMPLETIONS: usize = 100;
@@ -43,6 +48,9 @@ const COMPLETIONS: usize = 100;
 pub struct Connection {
     library: Arc<Library>,
     conversation: Arc<Conversation>,
+    /// How many calls it may still have under way.
+    open: Semaphore,
+    is_told: AtomicBool,
     /// Ends what was started for it.
     closed: CancellationToken,
     _ending: DropGuard,
@@ -66,12 +74,9 @@ impl Connection {
     /// A new client.
     pub fn new(library: Arc<Library>) -> Self {
         let closed = CancellationToken::new();
-        let conversation = Arc::new(Conversation::new(Arc::clone(&library)));
-        Self { library, conversation, _ending: closed.clone().drop_guard(), closed }
-    }
-
-    pub(crate) fn conversation(&self) -> Arc<Conversation> {
-        Arc::clone(&self.conversation)
+        let conversation = library.converse();
+        let (open, is_told) = (Semaphore::new(CALLS), AtomicBool::new(false));
+        Self { library, conversation, open, is_told, _ending: closed.clone().drop_guard(), closed }
     }
 
     /// Does something in the session, with whoever can be asked through this client.
@@ -86,16 +91,16 @@ impl Connection {
         };
         if is_modern(context) {
             if context.client_capabilities().as_ref().is_some_and(can_form) {
-                return self.asked_along(brought, work).await;
+                return self.asked_along(context, brought, work).await;
             }
         } else if context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
             return self.asked_back(context, work).await.map(Governed::Done);
         }
-        let nobody = |session: &mut Session| {
+        let nobody = |session: &mut Session, _: &Turn| {
             session.set_approver(Box::new(Nobody));
             work(session)
         };
-        self.conversation.with(nobody).await.map(Governed::Done)
+        self.conversation.with(&context.ct, nobody).await.map(Governed::Done)
     }
 
     /// The same where the client is asked back while it waits.
@@ -105,8 +110,8 @@ impl Connection {
         work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let (questions, mut asked) = mpsc::unbounded_channel();
-        let call = self.conversation.with(move |session| {
-            let person = Person::Here { questions, session: session.id().to_owned() };
+        let call = self.conversation.with(&context.ct, move |session, turn| {
+            let person = Person::Here { questions, session: session.id().to_owned(), turn: turn.clone() };
             session.set_approver(Box::new(person));
             work(session)
         });
@@ -126,13 +131,14 @@ impl Connection {
     /// The same where the client calls again with the answer.
     async fn asked_along<T: Send + 'static>(
         &self,
+        context: &RequestContext<RoleServer>,
         brought: Brought<'_>,
         work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<Governed<T>, Refusal> {
         let known = approval::brought(&self.library, &brought.call, brought.state, brought.responses)?;
         let open = approval::Open::default();
         let (asking, answers) = (Arc::clone(&open), known.clone());
-        let done = self.conversation.with(move |session| {
+        let done = self.conversation.with(&context.ct, move |session, _| {
             let person = Person::Later { known: answers, open: asking, session: session.id().to_owned() };
             session.set_approver(Box::new(person));
             work(session)
@@ -163,7 +169,7 @@ impl Connection {
         match kind {
             Kind::List => {
                 let view = self.library.view();
-                let listed = tokio::task::spawn_blocking(move || tools::list(tool, arguments, &view));
+                let listed = self.library.blocking(move || tools::list(tool, arguments, &view));
                 let listed = listed.await.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string())));
                 listed.map(Governed::Done)
             }
@@ -195,7 +201,12 @@ impl Connection {
             Governed::Done(prepared) => prepared,
         };
         let finished = self.watch(prepared, cancel, context).await?;
-        let report = self.conversation.with(move |session| Ok(session.finish_script(finished)?)).await?;
+        // That it has run is recorded, whoever still waits for it.
+        let nobody_stops_it = CancellationToken::new();
+        let report = self
+            .conversation
+            .with(&nobody_stops_it, move |session, _| Ok(session.finish_script(finished)?))
+            .await?;
         drop(temporary);
         Ok(Governed::Done(tools::report(&report)))
     }
@@ -209,7 +220,12 @@ impl Connection {
     ) -> Result<FinishedScript, Refusal> {
         let (printed, so_far) = watch::channel(0_u64);
         let ends = EndsWith(cancel);
-        let mut running = tokio::task::spawn_blocking(move || prepared.run(&mut Counting(printed)));
+        let turn = self.library.turns.script().await;
+        let mut running = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            prepared.run(&mut Counting(printed))
+        });
+        let stop = &self.library.turns.stop;
         let token = context.meta.get_progress_token();
         let mut ticks = tokio::time::interval(PROGRESS);
         let mut seconds = 0.0;
@@ -220,6 +236,10 @@ impl Connection {
                     return finished.map_err(|error| Refusal::Broken(error.to_string()));
                 }
                 () = context.ct.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    ends.0.cancel();
+                }
+                () = stop.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     ends.0.cancel();
                 }
@@ -241,9 +261,14 @@ impl Connection {
         ErrorData::new(ErrorCode::INVALID_PARAMS, refusal.message(), Some(data))
     }
 
-    /// Something that takes a while, one of so many at the same time.
-    async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
-        let _turn = self.library.calls.acquire().await;
+    /// One of the calls of this client; not more than it may have at the same time.
+    async fn counted<T>(&self, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+        let Ok(_one) = self.open.try_acquire() else {
+            let words =
+                format!("there are {CALLS} calls of this client under way already; wait for one of them");
+            return Err(Refusal::Broken(words));
+        };
+        let _under_way = self.library.turns.begin();
         work.await
     }
 }
@@ -318,7 +343,7 @@ impl ServerHandler for Connection {
         let kind = names.find(&request.name).filter(|_| !self.library.view().tools.is_empty());
         let unknown = || ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None);
         let kind = kind.ok_or_else(unknown)?;
-        let called = self.in_turn(self.call(kind, request, &context)).await;
+        let called = self.counted(self.call(kind, request, &context)).await;
         let outcome = match &called {
             Ok(Governed::Done(_)) => "ok",
             Ok(Governed::Asks(_)) => "asked",
@@ -366,7 +391,7 @@ impl ServerHandler for Connection {
         };
         let read =
             self.governed(&context, brought, move |session| resources::read(session, &skill, &path, &at));
-        match self.in_turn(read).await {
+        match self.counted(read).await {
             Ok(Governed::Done(result)) => Ok(result.into()),
             Ok(Governed::Asks(question)) => Ok(question.into()),
             Err(Refusal::Session(metier_session::SessionError::Path { .. })) => {
@@ -403,7 +428,7 @@ impl ServerHandler for Connection {
         };
         let got =
             self.governed(&context, brought, move |session| prompts::get(session, &name, wanted.as_deref()));
-        match self.in_turn(got).await {
+        match self.counted(got).await {
             Ok(Governed::Done(result)) => Ok(result.into()),
             Ok(Governed::Asks(question)) => Ok(question.into()),
             Err(refusal) => Err(Self::as_error(&refusal)),
@@ -454,7 +479,7 @@ impl ServerHandler for Connection {
         let (view, limits) = (self.library.view(), self.library.options.session.rules.limits);
         let is_list = method == "skills/list";
         let is_directory = method == "resources/directory/read";
-        let work = tokio::task::spawn_blocking(move || {
+        let work = self.library.blocking(move || {
             let cursor = given.cursor.as_deref();
             if is_list {
                 return extension::list(&view, &limits, cursor);
@@ -467,10 +492,7 @@ impl ServerHandler for Connection {
                 extension::get(&view, &limits, uri)
             }
         });
-        let result = self
-            .in_turn(work)
-            .await
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))??;
+        let result = work.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))??;
         Ok(CustomResult::new(extension::complete(result, is_modern(&context))))
     }
 
@@ -498,6 +520,10 @@ impl ServerHandler for Connection {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        // A client that says so again is told once all the same.
+        if self.is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let (mut changes, closed, peer) = (self.library.changes(), self.closed.clone(), context.peer);
         tokio::spawn(async move {
             loop {

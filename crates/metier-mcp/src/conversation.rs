@@ -5,9 +5,11 @@ use std::sync::Arc;
 use metier_policy::Nobody;
 use metier_session::{Session, SessionError};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use crate::answer::Refusal;
 use crate::library::Library;
+use crate::turns::Turn;
 
 /// One client's session.
 pub(crate) struct Conversation {
@@ -20,14 +22,23 @@ impl Conversation {
         Self { library, session: Arc::default() }
     }
 
-    /// Does something in the session, on a thread that may wait. Whoever does not wait for it any more does not stop it.
+    /// Does something in the session, on a thread that may wait. Whoever is gone before it is their turn is not waited for; what has
+    /// begun is done to its end.
     pub(crate) async fn with<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
+        gone: &CancellationToken,
+        work: impl FnOnce(&mut Session, &Turn) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let library = Arc::clone(&self.library);
-        let mut held = Arc::clone(&self.session).lock_owned().await;
+        let mut held = tokio::select! {
+            biased;
+            () = gone.cancelled() => return Err(Refusal::Gone),
+            held = Arc::clone(&self.session).lock_owned() => held,
+        };
+        let turn = library.turns.work().await;
+        let under_way = library.turns.begin();
         let done = tokio::task::spawn_blocking(move || {
+            let _under_way = under_way;
             let catalog = library.view().catalog.clone();
             let session = match &mut *held {
                 Some(session) => {
@@ -42,7 +53,7 @@ impl Conversation {
                     none.insert(Session::start(options, None)?)
                 }
             };
-            let done = work(session);
+            let done = work(session, &turn);
             // Whoever could be asked may be gone with the call.
             session.set_approver(Box::new(Nobody));
             done
@@ -64,7 +75,11 @@ impl Drop for Conversation {
         // Nobody waits for it any more; where there is no runtime either, it ends without a record, as after a crash.
         let session = Arc::clone(&self.session);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn_blocking(move || session.blocking_lock().take().map(Session::end));
+            let under_way = self.library.turns.begin();
+            runtime.spawn_blocking(move || {
+                let _under_way = under_way;
+                session.blocking_lock().take().map(Session::end)
+            });
         }
     }
 }

@@ -54,8 +54,8 @@ pub(crate) fn list(
     let page = view.skills.iter().skip(start).take(PAGE);
     let skills: Vec<_> = page.filter_map(|skill| entry(view, skill, limits)).collect();
     let mut result = json!({ "skills": skills });
-    if start + PAGE < view.skills.len() {
-        result["nextCursor"] = json!((start + PAGE).to_string());
+    if start.saturating_add(PAGE) < view.skills.len() {
+        result["nextCursor"] = json!(start.saturating_add(PAGE).to_string());
     }
     Ok(result)
 }
@@ -90,8 +90,8 @@ pub(crate) fn directory(
     }
     let page: Vec<_> = children.iter().skip(start).take(FILES_MAX).collect();
     let mut result = json!({ "resources": page });
-    if start + FILES_MAX < children.len() {
-        result["nextCursor"] = json!((start + FILES_MAX).to_string());
+    if start.saturating_add(FILES_MAX) < children.len() {
+        result["nextCursor"] = json!((start.saturating_add(FILES_MAX)).to_string());
     }
     Ok(result)
 }

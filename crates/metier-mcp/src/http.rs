@@ -28,6 +28,9 @@ const IDLE: Duration = Duration::from_mins(30);
 /// How long calls have to end when the server does.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
+/// How long connections have to close then.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Who is let in, and how much of it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -111,18 +114,31 @@ impl HttpServer {
         };
         let app = Router::new()
             .route_service("/mcp", service)
-            .route("/metrics", get(metrics))
+            // No page has any business there.
+            .route("/metrics", get(metrics).layer(middleware::from_fn(gate::no_page)))
             .layer(middleware::from_fn_with_state(Arc::clone(&gate), gate::pass))
             .route("/healthz", get(|| async { "ok\n" }))
             .into_make_service_with_connect_info::<SocketAddr>();
+        let drained = CancellationToken::new();
+        let over = drained.clone();
         let ending = async move {
             until.cancelled().await;
             gate.close();
-            library.settle(LAST_CALLS).await;
+            library.end(LAST_CALLS).await;
             streams.cancel();
+            drained.cancel();
         };
-        let served = axum::serve(listener, app).with_graceful_shutdown(ending).await;
-        served.map_err(|source: io::Error| McpError::Io { what: "serve", source })
+        let last = async move {
+            over.cancelled().await;
+            tokio::time::sleep(LAST_WORDS).await;
+        };
+        tokio::select! {
+            served = axum::serve(listener, app).with_graceful_shutdown(ending) => {
+                served.map_err(|source: io::Error| McpError::Io { what: "serve", source })
+            }
+            // Whoever has not said what they want by now is not waited for.
+            () = last => Ok(()),
+        }
     }
 }
 

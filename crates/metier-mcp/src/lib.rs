@@ -19,6 +19,7 @@ mod prompts;
 mod resources;
 mod stdio;
 mod tools;
+mod turns;
 mod uri;
 mod view;
 

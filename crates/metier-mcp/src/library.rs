@@ -1,17 +1,19 @@
 //! What is served: the same for every client, and changed in one step when the skills change.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use metier_catalog::Catalog;
 use metier_session::SessionOptions;
 use rmcp::model::RequestStateCodec;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::approval::Used;
+use crate::conversation::Conversation;
 use crate::metrics::Metrics;
 use crate::tools::ToolNames;
+use crate::turns::Turns;
 use crate::view::View;
 
 /// Where the list of skills goes.
@@ -47,8 +49,10 @@ pub struct LibraryOptions {
     pub page: usize,
     /// How long a person has to answer.
     pub patience: Duration,
-    /// How many calls are worked on at the same time, of all clients together.
+    /// How many calls are worked on at the same time, of all clients together. Those that wait for a person do not count.
     pub calls: usize,
+    /// What seals questions that clients take along; the same for servers that stand in for each other. Without it, each has its own.
+    pub seal_key: Option<[u8; 32]>,
 }
 
 impl LibraryOptions {
@@ -64,6 +68,7 @@ impl LibraryOptions {
             page: 100,
             patience: Duration::from_mins(5),
             calls: 64,
+            seal_key: None,
         }
     }
 }
@@ -82,7 +87,8 @@ pub struct Library {
     /// Seals what a client has to bring back.
     pub(crate) seal: RequestStateCodec,
     pub(crate) used: Used,
-    pub(crate) calls: Semaphore,
+    pub(crate) turns: Turns,
+    conversations: Mutex<Vec<Weak<Conversation>>>,
     pub(crate) metrics: Metrics,
 }
 
@@ -90,14 +96,16 @@ impl Library {
     /// A library of the skills in the options' catalog.
     pub fn new(options: LibraryOptions) -> Arc<Self> {
         let view = View::new(options.session.catalog.clone(), &options);
-        let key: Vec<u8> =
-            [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].iter().flat_map(|id| *id.as_bytes()).collect();
+        let random =
+            || [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].iter().flat_map(|id| *id.as_bytes()).collect();
+        let key: Vec<u8> = options.seal_key.map_or_else(random, |key| key.to_vec());
         Arc::new(Self {
             view: RwLock::new(Arc::new(view)),
             changes: watch::channel(0).0,
             seal: RequestStateCodec::new_unchecked(key),
             used: Used::default(),
-            calls: Semaphore::new(options.calls),
+            turns: Turns::new(options.calls),
+            conversations: Mutex::default(),
             metrics: Metrics::default(),
             options,
         })
@@ -117,11 +125,41 @@ impl Library {
         }
     }
 
-    /// Waits until no call is worked on any more, but not for ever.
-    pub(crate) async fn settle(&self, patience: Duration) {
-        let all = u32::try_from(self.options.calls).unwrap_or(u32::MAX);
-        // Whether they all ended or not, it is over.
-        let _ = tokio::time::timeout(patience, self.calls.acquire_many(all)).await;
+    /// A new client's session.
+    pub(crate) fn converse(self: &Arc<Self>) -> Arc<Conversation> {
+        let conversation = Arc::new(Conversation::new(Arc::clone(self)));
+        let mut all = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() == all.capacity() {
+            all.retain(|one| one.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(&conversation));
+        conversation
+    }
+
+    /// Waits for what is under way, ends what takes too long, and then every session: all of it is recorded.
+    pub(crate) async fn end(&self, patience: Duration) {
+        self.turns.settled(patience).await;
+        self.turns.stop.cancel();
+        self.turns.settled(patience).await;
+        let all = std::mem::take(&mut *self.conversations.lock().unwrap_or_else(PoisonError::into_inner));
+        for conversation in all.iter().filter_map(Weak::upgrade) {
+            // Whatever could not be recorded is said by the journal when it is closed.
+            let _ = conversation.end().await;
+        }
+        self.turns.settled(patience).await;
+    }
+
+    /// Does something on a thread that may wait, in turn.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, tokio::task::JoinError> {
+        let turn = self.turns.work().await;
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        })
+        .await
     }
 
     /// How many skills are served.
@@ -131,7 +169,7 @@ impl Library {
 
     /// How many calls are worked on.
     pub(crate) fn running(&self) -> usize {
-        self.options.calls.saturating_sub(self.calls.available_permits())
+        self.turns.count()
     }
 
     /// What is served now.

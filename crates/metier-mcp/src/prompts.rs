@@ -30,7 +30,8 @@ pub(crate) fn list(view: &View, page: usize, cursor: Option<&str>) -> Result<Lis
     };
     let prompts = all(view).skip(start).take(page).map(prompt).collect();
     let mut result = ListPromptsResult::with_all_items(prompts);
-    result.next_cursor = (start + page < all(view).count()).then(|| (start + page).to_string());
+    result.next_cursor =
+        (start.saturating_add(page) < all(view).count()).then(|| (start.saturating_add(page)).to_string());
     Ok(result)
 }
 

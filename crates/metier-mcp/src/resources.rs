@@ -21,7 +21,8 @@ pub(crate) fn list(view: &View, page: usize, cursor: Option<&str>) -> Result<Lis
     let start = start_of(cursor)?;
     let resources = view.skills.iter().skip(start).take(page).filter_map(resource).collect();
     let mut result = ListResourcesResult::with_all_items(resources);
-    result.next_cursor = (start + page < view.skills.len()).then(|| (start + page).to_string());
+    result.next_cursor =
+        (start.saturating_add(page) < view.skills.len()).then(|| (start.saturating_add(page)).to_string());
     Ok(result)
 }
 

@@ -21,7 +21,6 @@ const LONGEST: usize = 16 << 20;
 /// Serves the client at standard input and output until it goes, or until somebody says that it is enough.
 pub async fn serve_stdio(library: Arc<Library>, until: CancellationToken) -> Result<(), McpError> {
     let connection = Connection::new(Arc::clone(&library));
-    let conversation = connection.conversation();
     let (input, output) = stdio_pipes();
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LONGEST);
     let served = Box::pin(connection.serve_with_ct(transport, until.clone())).await;
@@ -36,6 +35,6 @@ pub async fn serve_stdio(library: Arc<Library>, until: CancellationToken) -> Res
         Err(error) => return Err(McpError::Handshake { reason: error.to_string() }),
     }
     // What was begun is ended, and recorded, before the session is.
-    library.settle(LAST_CALLS).await;
-    Ok(conversation.end().await?)
+    library.end(LAST_CALLS).await;
+    Ok(())
 }

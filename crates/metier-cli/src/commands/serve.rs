@@ -4,8 +4,8 @@ mod snippet;
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use clap::ValueEnum;
 use metier_catalog::{WatchOptions, Watcher};
 use metier_journal::Trigger;
 use metier_mcp::{CataloguePlace, HttpOptions, HttpServer, Library, LibraryOptions, ToolNames, serve_stdio};
+use metier_skill::Digest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
@@ -105,14 +106,16 @@ enum Where {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(client) = args.print_config {
-        output.text(&snippet::text(client, args.http))?;
-        return Ok(Exit::Done);
+        return print_config(client, args, output);
     }
     let http = args.http.map(|address| args.http_options(address)).transpose()?;
+    let seal_key = http.as_ref().and_then(seal_key);
     let mut skills = Skills::find(&args.catalog, output)?;
     skills.save(output)?;
     let recorder = skills.config.recording.open(&skills.environment)?;
-    let library = Library::new(args.library_options(&skills, &recorder)?);
+    let mut options = args.library_options(&skills, &recorder)?;
+    options.seal_key = seal_key;
+    let library = Library::new(options);
     output.flush()?;
     // Changes are looked for beside everything else: a client that waits should not wait for that.
     let watching = watch(skills.into_scanner(), Arc::clone(&library));
@@ -131,6 +134,29 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     drop(watching);
     served?;
     recorder.close(output)?;
+    Ok(Exit::Done)
+}
+
+/// What clients take along is good for every server with the same tokens, so that one can stand in for another.
+fn seal_key(options: &HttpOptions) -> Option<[u8; 32]> {
+    let tokens = options.tokens.join("\n");
+    (!tokens.is_empty()).then(|| *Digest::of(format!("metier seal\n{tokens}").as_bytes()).as_bytes())
+}
+
+fn print_config(client: Client, args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let environment = Environment::read();
+    let mut words = vec!["serve".to_owned()];
+    for root in args.catalog.roots() {
+        let path = environment.absolute(Path::new(root));
+        words.extend(["--root".to_owned(), path.to_string_lossy().into_owned()]);
+    }
+    let server = match args.http {
+        None => snippet::Server::Here(words),
+        Some(address) => snippet::Server::At { address, has_token: args.token_file.is_some() },
+    };
+    let (place, settings) = snippet::of(client, &server);
+    output.note(format_args!("into {place}:"))?;
+    output.text(&settings)?;
     Ok(Exit::Done)
 }
 
@@ -182,11 +208,20 @@ impl Args {
 /// Tells the library of every change, as long as what comes back is kept.
 fn watch(scanner: metier_catalog::Scanner, library: Arc<Library>) -> thread::JoinHandle<Option<Watcher>> {
     thread::spawn(move || {
-        let told = Arc::clone(&library);
+        let (told, is_newer) = (Arc::clone(&library), Arc::new(Mutex::new(false)));
         let options = WatchOptions::new(Environment::time);
-        let started = Watcher::start(scanner, options, move |change| told.set_catalog(change.catalog));
+        let said = Arc::clone(&is_newer);
+        let started = Watcher::start(scanner, options, move |change| {
+            let mut is_newer = said.lock().unwrap_or_else(PoisonError::into_inner);
+            *is_newer = true;
+            told.set_catalog(change.catalog);
+        });
         let (catalog, watcher) = started.ok()?;
-        library.update(catalog);
+        // What was found first must not take the place of what was found since.
+        let is_newer = is_newer.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_newer {
+            library.update(catalog);
+        }
         Some(watcher)
     })
 }
@@ -195,8 +230,13 @@ fn end_by_signals(until: &CancellationToken) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let until = until.clone();
     thread::spawn(move || {
-        if signals.forever().next().is_some() {
+        let mut told = signals.forever();
+        if told.next().is_some() {
             until.cancel();
+        }
+        // Whoever says so again means at once.
+        if let Some(signal) = told.next() {
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });
     Ok(())

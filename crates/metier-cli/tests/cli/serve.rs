@@ -259,6 +259,7 @@ fn errors_say_what_to_do_next() {
         ("resources/read", json!({ "uri": "skill://tally/nothing" }), -32602),
         ("resources/read", json!({ "uri": "file:///etc/passwd" }), -32602),
         ("resources/list", json!({ "cursor": "x" }), -32602),
+        ("skills/list", json!({ "cursor": "-1" }), -32602),
         ("prompts/get", json!({ "name": "nothing" }), -32602),
         ("skills/get", json!({ "uri": "skill://nothing/SKILL.md" }), -32602),
         ("skills/get", json!({}), -32602),
@@ -268,6 +269,35 @@ fn errors_say_what_to_do_next() {
         let id = client.request(method, params);
         assert_eq!(client.wait(id)["error"]["code"], code, "{method}");
     }
+}
+
+#[test]
+fn a_list_ends_wherever_it_is_asked_to_go_on() {
+    let place = place();
+    let mut client = Client::old(&place, &json!({}));
+    for (method, list) in
+        [("resources/list", "resources"), ("prompts/list", "prompts"), ("skills/list", "skills")]
+    {
+        let result = client.ask(method, json!({ "cursor": u64::MAX.to_string() }));
+        assert_eq!((&result[list], result.get("nextCursor")), (&json!([]), None), "{method}");
+    }
+    let far = client.call("list_skills", &json!({ "cursor": u64::MAX.to_string() }));
+    assert_eq!(far["structuredContent"]["skills"], json!([]));
+}
+
+#[test]
+fn what_is_switched_off_is_named_only_where_that_is_wanted() {
+    let place = place();
+    let mut client = Client::start(&place, &["--state", "plain=off"]);
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    client.ask("initialize", params);
+    let count = |result: &Value| result["structuredContent"]["total"].clone();
+    assert_eq!(count(&client.call("list_skills", &json!({}))), 1);
+    let all = client.call("list_skills", &json!({ "include_disabled": true }));
+    assert_eq!((count(&all), &all["structuredContent"]["skills"][0]["enabled"]), (json!(2), &json!(false)));
+    assert_eq!(client.call("load_skill", &json!({ "skill_name": "plain" }))["isError"], true);
+    let id = client.request("resources/read", json!({ "uri": "skill://plain/SKILL.md" }));
+    assert_eq!(client.wait(id)["error"]["code"], -32602);
 }
 
 #[test]

@@ -161,11 +161,15 @@ fn a_session_of_the_protocol_is_a_session() {
             answer.body
         );
     }
+    // Those that are still open are ended with the server.
+    for _ in 0..6 {
+        load(&server.session(&[]));
+    }
     server.end();
     let log = String::from_utf8(place.at_home(&["audit", "log", "--json"]).output().unwrap().stdout).unwrap();
     assert_eq!(
         (log.matches("session.started").count(), log.matches("session.ended").count()),
-        (4, 4),
+        (10, 10),
         "{log}"
     );
 }
@@ -240,6 +244,60 @@ fn no_web_page_gets_in() {
     ] {
         assert_eq!(server.post(&headers, &initialize()).status, status, "{headers:?}");
     }
+    for headers in [[("Host", "evil.example.com")], [("Origin", own.as_str())]] {
+        assert_eq!(server.request("GET", "/metrics", &headers, "").status, 403, "{headers:?}");
+    }
+}
+
+/// People take their time, and nobody else has to wait for them.
+#[test]
+fn whoever_does_not_answer_holds_up_nobody_else() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    let mut initialize = initialize();
+    initialize["params"]["capabilities"] = json!({ "elicitation": {} });
+    let waiting: Vec<TcpStream> = (0..70)
+        .map(|_| {
+            let id = server.post(&[], &initialize).header("mcp-session-id").unwrap().to_owned();
+            server.post(&[("Mcp-Session-Id", &id)], &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+            let arguments = json!({ "skill_name": "tally", "script_name": "scripts/run.sh" });
+            let params = json!({ "name": "run_skill_script", "arguments": arguments });
+            let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }).to_string();
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            let head = format!(
+                "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nMcp-Session-Id: {id}\r\n",
+                server.address
+            );
+            stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+            // It has been asked when the question is there.
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            assert!(lines.any(|line| line.contains("elicitation/create")));
+            stream
+        })
+        .collect();
+    let loaded = server.call(
+        &[("Mcp-Session-Id", server.session(&[]).as_str())],
+        "load_skill",
+        &json!({ "skill_name": "tally" }),
+    );
+    assert_eq!(loaded["isError"], false, "{loaded}");
+    drop(waiting);
+}
+
+/// A connection on which nobody says what they want does not keep the server from ending.
+#[test]
+fn nobody_keeps_a_server_from_ending() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    let mut half = TcpStream::connect(&server.address).unwrap();
+    half.write_all(
+        format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\n{{", server.address).as_bytes(),
+    )
+    .unwrap();
+    let mut less = TcpStream::connect(&server.address).unwrap();
+    less.write_all(b"POST /m").unwrap();
+    server.session(&[]);
+    server.end();
 }
 
 #[test]

@@ -17,6 +17,13 @@ use super::HttpOptions;
 use crate::library::Library;
 
 const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+
+/// The first revision that has no sessions.
+const STATELESS: &str = "2026-07-28";
+
+/// What this machine calls itself.
+const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// How many clients' rates are remembered.
 const CLIENTS_MAX: usize = 10_000;
@@ -24,6 +31,9 @@ const CLIENTS_MAX: usize = 10_000;
 /// Who sends a request: the number of their token; 0 where there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Principal(pub(crate) usize);
+
+/// Whoever has the wrong token.
+const NOBODY: Principal = Principal(usize::MAX);
 
 pub(super) struct Gate {
     options: HttpOptions,
@@ -150,6 +160,17 @@ impl Gate {
         text + &self.library.metrics.text()
     }
 
+    /// Whether a name is one that the server is called by.
+    fn is_ours(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let name = host
+            .rsplit_once(':')
+            .filter(|(_, port)| port.parse::<u16>().is_ok())
+            .map_or(host, |(name, _)| name);
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        OWN.contains(&name) || self.options.hosts.iter().any(|known| known == name || known == host)
+    }
+
     async fn check(
         &self,
         method: &Method,
@@ -159,7 +180,16 @@ impl Gate {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "metier is being shut down"));
         }
+        if !self.is_ours(headers) {
+            return Err(refusal(
+                StatusCode::FORBIDDEN,
+                "the server is not called that; `--allow-host` lets it be",
+            ));
+        }
         let Some(principal) = self.principal(headers) else {
+            if !self.is_in_time((address, NOBODY)) {
+                return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens in a second"));
+            }
             let mut response =
                 refusal(StatusCode::UNAUTHORIZED, "a token is needed: `Authorization: Bearer TOKEN`");
             response
@@ -170,11 +200,16 @@ impl Gate {
         if !self.is_in_time((address, principal)) {
             return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many requests in a second"));
         }
-        let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
+        let session = headers.get(SESSION).map(|value| value.to_str()).transpose();
+        let session = session.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the session's id is none"))?;
+        let is_stateless = headers
+            .get(VERSION)
+            .and_then(|value| value.to_str().ok())
+            .is_some_and(|version| version >= STATELESS);
         if session.is_some_and(|session| !self.is_own(session, principal)) {
             return Err(refusal(StatusCode::NOT_FOUND, "there is no such session"));
         }
-        if method == Method::POST && session.is_none() && !self.has_room().await {
+        if method == Method::POST && session.is_none() && !is_stateless && !self.has_room().await {
             return Err(later(StatusCode::SERVICE_UNAVAILABLE, "there are as many sessions as there can be"));
         }
         Ok(principal)
@@ -217,4 +252,12 @@ pub(super) async fn pass(
         gate.own(session, principal).await;
     }
     response
+}
+
+/// Lets only those pass who are no web page.
+pub(super) async fn no_page(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(header::ORIGIN) {
+        return refusal(StatusCode::FORBIDDEN, "this is not for web pages");
+    }
+    next.run(request).await
 }

@@ -87,7 +87,9 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
             && (given.include_disabled || entry.state.is_for_models())
     };
     let found: Vec<&Entry> = match &given.query {
-        None if given.include_disabled => view.catalog.skills().filter(is_meant).collect(),
+        None if given.include_disabled => {
+            view.catalog.all().iter().filter(|entry| entry.shadowed_by.is_none()).filter(is_meant).collect()
+        }
         None => view.skills.iter().filter(is_meant).collect(),
         Some(query) => {
             let search = view.search().map_err(|error| Refusal::Broken(error.to_string()))?;
@@ -100,7 +102,7 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
         }
     };
     let page: Vec<&&Entry> = found.iter().skip(start).take(limit).collect();
-    let end = start + page.len();
+    let end = page.len().saturating_add(start);
     let mut data = json!({ "skills": page.iter().map(|entry| as_json(entry)).collect::<Vec<_>>(), "total": found.len() });
     let lines = page.iter().map(|entry| format!("{}: {}", entry.name(), one_line(entry.description())));
     let mut text = lines.collect::<Vec<_>>().join("\n");

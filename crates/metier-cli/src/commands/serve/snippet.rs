@@ -1,6 +1,6 @@
 //! What a person puts into a client's settings.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -19,65 +19,109 @@ pub(crate) enum Client {
     Cursor,
 }
 
-/// Where it goes, and what: for a server at standard input and output, or one that listens.
-pub(super) fn text(client: Client, http: Option<SocketAddr>) -> String {
-    let url = http.map(|address| format!("http://{address}/mcp"));
+/// The server that a client is told of.
+pub(super) enum Server {
+    /// The client starts it, with these arguments.
+    Here(Vec<String>),
+    /// It listens already.
+    At { address: SocketAddr, has_token: bool },
+}
+
+impl Server {
+    fn url(&self) -> Option<String> {
+        let Self::At { address, .. } = self else { return None };
+        let mut address = *address;
+        // Nobody can call an address that stands for all.
+        if address.ip().is_unspecified() {
+            address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        }
+        Some(format!("http://{address}/mcp"))
+    }
+
+    fn has_token(&self) -> bool {
+        matches!(self, Self::At { has_token: true, .. })
+    }
+
+    fn arguments(&self) -> &[String] {
+        match self {
+            Self::Here(arguments) => arguments,
+            Self::At { .. } => &[],
+        }
+    }
+
+    /// As JSON, where `kind` is what a client calls a server that listens.
+    fn json(&self, kind: Option<&str>, here: Value) -> Value {
+        let Some(url) = self.url() else { return here };
+        let mut server = json!({ "url": url });
+        if let Some(kind) = kind {
+            server["type"] = json!(kind);
+        }
+        if self.has_token() {
+            server["headers"] = json!({ "Authorization": "Bearer TOKEN" });
+        }
+        server
+    }
+}
+
+/// Where it goes, and what.
+pub(super) fn of(client: Client, server: &Server) -> (&'static str, String) {
+    let arguments = server.arguments();
+    let here = json!({ "command": "metier", "args": arguments });
+    let typed = json!({ "type": "stdio", "command": "metier", "args": arguments });
     let (place, settings) = match client {
-        Client::Claude => {
-            let server = match &url {
-                None => json!({ "type": "stdio", "command": "metier", "args": ["serve"] }),
-                Some(url) => json!({ "type": "http", "url": url }),
-            };
-            ("`.mcp.json` in a project, or `mcpServers` in ~/.claude.json", servers("mcpServers", &server))
-        }
-        Client::Codex => {
-            let server = match &url {
-                None => "command = \"metier\"\nargs = [\"serve\"]".to_owned(),
-                Some(url) => format!("url = \"{url}\""),
-            };
-            return format!("# ~/.codex/config.toml\n[mcp_servers.metier]\n{server}\n");
-        }
+        Client::Claude => (
+            ".mcp.json in a project, or `mcpServers` of ~/.claude.json",
+            servers("mcpServers", &server.json(Some("http"), typed)),
+        ),
+        Client::Codex => return ("~/.codex/config.toml", codex(server)),
         Client::OpenCode => {
-            let server = match &url {
-                None => json!({ "type": "local", "command": ["metier", "serve"], "enabled": true }),
-                Some(url) => json!({ "type": "remote", "url": url, "enabled": true }),
-            };
+            let command: Vec<&str> =
+                std::iter::once("metier").chain(arguments.iter().map(String::as_str)).collect();
+            let mut server = server.json(Some("remote"), json!({ "type": "local", "command": command }));
+            server["enabled"] = json!(true);
             ("opencode.json in a project, or ~/.config/opencode/opencode.json", servers("mcp", &server))
         }
-        Client::Gemini => {
-            let server = match &url {
-                None => json!({ "command": "metier", "args": ["serve"] }),
-                Some(url) => json!({ "type": "http", "url": url }),
-            };
-            ("~/.gemini/settings.json, or .gemini/settings.json in a project", servers("mcpServers", &server))
-        }
-        Client::Goose => {
-            let server = match &url {
-                None => "    type: stdio\n    cmd: metier\n    args: [serve]".to_owned(),
-                Some(url) => format!("    type: streamable_http\n    uri: {url}"),
-            };
-            return format!(
-                "# ~/.config/goose/config.yaml\nextensions:\n  metier:\n    enabled: true\n    name: metier\n{server}\n    timeout: 300\n"
-            );
-        }
-        Client::VsCode => {
-            let server = match &url {
-                None => json!({ "type": "stdio", "command": "metier", "args": ["serve"] }),
-                Some(url) => json!({ "type": "http", "url": url }),
-            };
-            (".vscode/mcp.json in a project, or the profile's mcp.json", servers("servers", &server))
-        }
-        Client::Cursor => {
-            let server = match &url {
-                None => json!({ "command": "metier", "args": ["serve"] }),
-                Some(url) => json!({ "url": url }),
-            };
-            ("~/.cursor/mcp.json, or .cursor/mcp.json in a project", servers("mcpServers", &server))
-        }
+        Client::Gemini => (
+            ".gemini/settings.json in a project, or ~/.gemini/settings.json",
+            servers("mcpServers", &server.json(Some("http"), here)),
+        ),
+        Client::Goose => return ("~/.config/goose/config.yaml", goose(server)),
+        Client::VsCode => (
+            ".vscode/mcp.json in a project, or the mcp.json of a profile",
+            servers("servers", &server.json(Some("http"), typed)),
+        ),
+        Client::Cursor => (
+            ".cursor/mcp.json in a project, or ~/.cursor/mcp.json",
+            servers("mcpServers", &server.json(None, here)),
+        ),
     };
-    format!("// {place}\n{settings:#}\n")
+    (place, format!("{settings:#}\n"))
 }
 
 fn servers(key: &str, server: &Value) -> Value {
     json!({ key: { "metier": server } })
+}
+
+/// JSON's texts and lists are TOML's, and YAML's as well.
+fn codex(server: &Server) -> String {
+    let table = "[mcp_servers.metier]\n";
+    match server.url() {
+        None => format!("{table}command = \"metier\"\nargs = {}\n", json!(server.arguments())),
+        Some(url) if server.has_token() => {
+            format!("{table}url = \"{url}\"\nbearer_token_env_var = \"METIER_TOKEN\"\n")
+        }
+        Some(url) => format!("{table}url = \"{url}\"\n"),
+    }
+}
+
+fn goose(server: &Server) -> String {
+    let how = match server.url() {
+        None => format!("    type: stdio\n    cmd: metier\n    args: {}\n", json!(server.arguments())),
+        Some(url) => {
+            let headers =
+                if server.has_token() { "    headers: { Authorization: \"Bearer TOKEN\" }\n" } else { "" };
+            format!("    type: streamable_http\n    uri: {url}\n{headers}")
+        }
+    };
+    format!("extensions:\n  metier:\n    enabled: true\n    name: metier\n{how}    timeout: 300\n")
 }

@@ -1,0 +1,274 @@
+//! What serving skills costs: from the start to the answer to `tools/list`, beside the smallest server that there can be and beside the
+//! servers that people use; calls over HTTP; memory of idle sessions.
+//!
+//! `scripts/bench-serve` prints the tables of `docs/benchmarks.md`.
+
+#![expect(clippy::print_stdout, reason = "the tables are the result")]
+#![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock and at its own program")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use metier_bench::generate;
+use metier_bench::mcp::Client;
+use metier_bench::run::build_metier;
+use metier_bench::table::{Table, ratio, time};
+use serde_json::{Value, json};
+
+const SIZES: [usize; 3] = [100, 1_000, 10_000];
+const ROUNDS: usize = 15;
+/// A server that takes longer is not waited for.
+const PATIENCE: Duration = Duration::from_mins(2);
+const CALLS: usize = 4_000;
+const SESSIONS: u64 = 1_000;
+
+fn main() -> anyhow::Result<()> {
+    let own = std::env::current_exe()?;
+    let metier = build_metier(env!("CARGO"), Path::new(env!("CARGO_BIN_EXE_bare-mcp")))?;
+    ensure!(metier.exists(), "{} is not there; this is {}", metier.display(), own.display());
+    let place = tempfile::tempdir()?;
+    starts(&metier, place.path())?;
+    calls(&metier, place.path())?;
+    memory(&metier, place.path())
+}
+
+/// Servers that people use, where `METIER_PEERS` has them: their programs, and how they are started.
+const PEERS: &[(&str, &str, &[&str])] = &[
+    ("skrills 0.8.2", "cargo/bin/skrills", &["serve", "--skill-dir", "{skills}"]),
+    (
+        "skillet-mcp 0.6.0",
+        "cargo/bin/skillet",
+        &["serve", "--repo", "{skills}", "--no-suggest", "--refresh-interval", "0"],
+    ),
+    (
+        "skillport-mcp 1.1.2",
+        "py/bin/skillport-mcp",
+        &["--skills-dir", "{skills}", "--db-path", "{home}/index", "--embedding-provider", "none"],
+    ),
+    ("skillz 0.1.14", "skillz/bin/skillz", &["{skills}"]),
+];
+
+/// From the start of the process to the answer to `tools/list`, in turns, with what an earlier run has left.
+fn starts(metier: &Path, place: &Path) -> anyhow::Result<()> {
+    let peers = std::env::var_os("METIER_PEERS").map(PathBuf::from);
+    let mut table = Table::default();
+    for size in SIZES {
+        let skills = place.join(format!("skills-{size}"));
+        generate(&skills, size, 7)?;
+        let home = place.join(format!("home-{size}"));
+        fs::create_dir_all(&home)?;
+        let mut servers = vec![
+            ("the smallest `rmcp` server", Path::new(env!("CARGO_BIN_EXE_bare-mcp")).to_owned(), Vec::new()),
+            (
+                "metier serve",
+                metier.to_owned(),
+                vec!["serve".to_owned(), "--root".to_owned(), skills.to_string_lossy().into_owned()],
+            ),
+        ];
+        for (title, program, args) in PEERS {
+            let Some(program) = peers.as_ref().map(|peers| peers.join(program)).filter(|path| path.exists())
+            else {
+                continue;
+            };
+            let args = args.iter().map(|arg| {
+                arg.replace("{skills}", &skills.to_string_lossy()).replace("{home}", &home.to_string_lossy())
+            });
+            servers.push((title, program, args.collect()));
+        }
+        let mut best = vec![Duration::MAX; servers.len()];
+        // Others than these two take seconds.
+        let rounds = |index: usize| if index < 2 { ROUNDS } else { 3 };
+        for round in 0..=ROUNDS {
+            for (index, (_, program, args)) in
+                servers.iter().enumerate().filter(|(index, _)| round <= rounds(*index))
+            {
+                let mut command = Command::new(program);
+                command
+                    .args(args)
+                    .env_clear()
+                    .env("HOME", &home)
+                    .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+                    .current_dir(place);
+                let start = Instant::now();
+                let answered = Client::start(command, PATIENCE).and_then(|mut client| client.list());
+                // The first round is there to leave something behind.
+                if round > 0 && answered.is_ok() {
+                    best[index] = best[index].min(start.elapsed());
+                }
+            }
+        }
+        table.column(format!("{size} skills"));
+        for ((title, _, _), took) in servers.iter().zip(&best).filter(|(_, took)| **took < Duration::MAX) {
+            table.cell(
+                title,
+                format!("{} ({})", time(*took), ratio(took.as_secs_f64(), best[0].as_secs_f64())),
+            );
+        }
+    }
+    println!("{table}");
+    Ok(())
+}
+
+/// A server that listens.
+struct Http {
+    child: Child,
+    address: String,
+}
+
+impl Http {
+    fn start(metier: &Path, place: &Path) -> anyhow::Result<Self> {
+        let mut child = Command::new(metier)
+            .args(["serve", "--http", "127.0.0.1:0", "--rate", "100000000", "--root"])
+            .arg(place.join("skills-1000"))
+            .env_clear()
+            .env("HOME", place.join("home-1000"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stderr.as_mut().context("no messages")?).read_line(&mut line)?;
+        let address =
+            line.trim().strip_prefix("listening on http://").and_then(|rest| rest.strip_suffix("/mcp"));
+        let address = address.with_context(|| line.clone())?.to_owned();
+        Ok(Self { child, address })
+    }
+
+    fn resident(&self) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no memory")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A client that keeps its connection.
+struct Caller {
+    stream: BufReader<TcpStream>,
+    address: String,
+    session: Option<String>,
+}
+
+impl Caller {
+    fn new(address: &str) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let mut caller = Self { stream: BufReader::new(stream), address: address.to_owned(), session: None };
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "b", "version": "0" } });
+        caller.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }))?;
+        caller.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        Ok(caller)
+    }
+
+    fn load(&mut self, name: &str) -> anyhow::Result<()> {
+        let params = json!({ "name": "load_skill", "arguments": { "skill_name": name, "force": true } });
+        let body =
+            self.post(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }))?;
+        ensure!(body.contains("\"already_active\":false"), "{body}");
+        Ok(())
+    }
+
+    fn post(&mut self, body: &Value) -> anyhow::Result<String> {
+        let body = body.to_string();
+        let session = self.session.as_ref().map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{session}Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.get_mut().write_all(head.as_bytes())?;
+        let (mut length, mut is_chunked) = (0, false);
+        loop {
+            let mut line = String::new();
+            ensure!(self.stream.read_line(&mut line)? > 0, "the server hung up");
+            let line = line.trim_end();
+            if line.is_empty() {
+                break;
+            }
+            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+            match name.to_ascii_lowercase().as_str() {
+                "mcp-session-id" => self.session = Some(value.to_owned()),
+                "content-length" => length = value.parse()?,
+                "transfer-encoding" => is_chunked = true,
+                _ => {}
+            }
+        }
+        let mut text = Vec::new();
+        if !is_chunked {
+            text.resize(length, 0);
+            self.stream.read_exact(&mut text)?;
+            return Ok(String::from_utf8(text)?);
+        }
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line)?;
+            let size = usize::from_str_radix(line.trim_end(), 16)?;
+            let mut chunk = vec![0; size + 2];
+            self.stream.read_exact(&mut chunk)?;
+            if size == 0 {
+                return Ok(String::from_utf8(text)?);
+            }
+            text.extend_from_slice(&chunk[..size]);
+        }
+    }
+}
+
+/// How many skills are loaded in a second, each recorded.
+fn calls(metier: &Path, place: &Path) -> anyhow::Result<()> {
+    let server = Http::start(metier, place)?;
+    let names: Vec<String> = fs::read_dir(place.join("skills-1000"))?
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    println!("| clients | `load_skill` a second |\n|---|---|");
+    for clients in [1, 64] {
+        let each = CALLS / clients;
+        let callers =
+            (0..clients).map(|_| Caller::new(&server.address)).collect::<anyhow::Result<Vec<_>>>()?;
+        let start = Instant::now();
+        thread::scope(|scope| -> anyhow::Result<()> {
+            let names = &names;
+            let work = |(number, mut caller): (usize, Caller)| {
+                scope.spawn(move || {
+                    (0..each).try_for_each(|call| caller.load(&names[(number * each + call) % names.len()]))
+                })
+            };
+            let threads: Vec<_> = callers.into_iter().enumerate().map(work).collect();
+            threads
+                .into_iter()
+                .try_for_each(|thread| thread.join().unwrap_or_else(|_| anyhow::bail!("a client panicked")))
+        })?;
+        let micros = start.elapsed().as_micros().max(1);
+        println!("| {clients} | {} |", (each * clients) as u128 * 1_000_000 / micros);
+    }
+    println!();
+    Ok(())
+}
+
+fn memory(metier: &Path, place: &Path) -> anyhow::Result<()> {
+    let server = Http::start(metier, place)?;
+    Caller::new(&server.address)?;
+    let before = server.resident()?;
+    for _ in 0..SESSIONS {
+        Caller::new(&server.address)?;
+    }
+    let after = server.resident()?;
+    println!("| | resident memory |\n|---|---|\n| 1,000 skills, one session | {} MB |", before / 1_000);
+    println!(
+        "| {SESSIONS} idle sessions more | {} MB, {} kB each |",
+        after / 1_000,
+        (after - before) / SESSIONS
+    );
+    Ok(())
+}
