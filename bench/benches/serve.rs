@@ -25,7 +25,7 @@ const SIZES: [usize; 3] = [100, 1_000, 10_000];
 const ROUNDS: usize = 15;
 /// A server that takes longer is not waited for.
 const PATIENCE: Duration = Duration::from_mins(2);
-const CALLS: usize = 4_000;
+const CALLS: usize = 1_280;
 const SESSIONS: u64 = 1_000;
 
 fn main() -> anyhow::Result<()> {

@@ -28,6 +28,9 @@ use crate::running::writable;
 use crate::sessions;
 use crate::skills::Skills;
 
+/// A client that has just come is served before anybody looks for changes.
+const FIRST: Duration = Duration::from_millis(300);
+
 /// How long what is left to do may take when the server ends.
 const LAST: Duration = Duration::from_secs(15);
 
@@ -208,6 +211,7 @@ impl Args {
 /// Tells the library of every change, as long as what comes back is kept.
 fn watch(scanner: metier_catalog::Scanner, library: Arc<Library>) -> thread::JoinHandle<Option<Watcher>> {
     thread::spawn(move || {
+        thread::sleep(FIRST);
         let (told, is_newer) = (Arc::clone(&library), Arc::new(Mutex::new(false)));
         let options = WatchOptions::new(Environment::time);
         let said = Arc::clone(&is_newer);
