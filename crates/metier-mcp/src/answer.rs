@@ -55,6 +55,18 @@ impl Refusal {
         }
     }
 
+    /// Whether it is nothing that the client did.
+    pub(crate) fn is_ours(&self) -> bool {
+        use SessionError::{Approvals, Copy, Journal, Store, Unrecorded};
+        match self {
+            Self::Broken(_) => true,
+            Self::Session(error) => {
+                matches!(error, Journal(_) | Store(_) | Unrecorded { .. } | Approvals { .. } | Copy { .. })
+            }
+            _ => false,
+        }
+    }
+
     /// What went wrong, in a sentence.
     pub(crate) fn message(&self) -> String {
         match self {

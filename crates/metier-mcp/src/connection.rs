@@ -1,42 +1,32 @@
 //! One client: what it asks, and what it is answered.
 
-use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use metier_catalog::Entry;
-use metier_policy::Nobody;
-use metier_sandbox::{Cancel, Sink, Stream};
-use metier_session::{FinishedScript, PreparedScript, Session};
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, CompleteRequestParams,
-    CompleteResult, CompletionInfo, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InputRequiredResult, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CompletionInfo, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
     ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
-use rmcp::service::{ElicitationMode, NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde::Deserialize;
-use serde_json::Value;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer::{Answer, Refusal};
-use crate::approval::{self, Person};
+use crate::approval;
 use crate::conversation::Conversation;
+use crate::governed::{Brought, Governed};
 use crate::http::Principal;
 use crate::library::Library;
-use crate::tools::{self, Kind, Run};
-use crate::turns::Turn;
+use crate::tools::{self, Kind};
 use crate::{extension, prompts, resources, uri};
-
-/// How often a client that wants to know is told how far a script is.
-const PROGRESS: Duration = Duration::from_millis(500);
 
 /// How many calls of one client are under way at the same time.
 const CALLS: usize = 32;
@@ -46,28 +36,14 @@ const COMPLETIONS: usize = 100;
 
 /// One client's connection to a library.
 pub struct Connection {
-    library: Arc<Library>,
-    conversation: Arc<Conversation>,
+    pub(crate) library: Arc<Library>,
+    pub(crate) conversation: Arc<Conversation>,
     /// How many calls it may still have under way.
     open: Semaphore,
     is_told: AtomicBool,
     /// Ends what was started for it.
     closed: CancellationToken,
     _ending: DropGuard,
-}
-
-/// What a client brings along when it calls again with an answer.
-struct Brought<'a> {
-    call: Vec<u8>,
-    state: Option<&'a str>,
-    responses: Option<&'a BTreeMap<String, Value>>,
-}
-
-/// What became of something that a person may have to be asked about.
-enum Governed<T> {
-    Done(T),
-    /// The client has to ask, and to call again.
-    Asks(InputRequiredResult),
 }
 
 impl Connection {
@@ -77,80 +53,6 @@ impl Connection {
         let conversation = library.converse();
         let (open, is_told) = (Semaphore::new(CALLS), AtomicBool::new(false));
         Self { library, conversation, open, is_told, _ending: closed.clone().drop_guard(), closed }
-    }
-
-    /// Does something in the session, with whoever can be asked through this client.
-    async fn governed<T: Send + 'static>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        brought: Brought<'_>,
-        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<Governed<T>, Refusal> {
-        let can_form = |capabilities: &ClientCapabilities| {
-            capabilities.elicitation.as_ref().is_some_and(|how| how.form.is_some() || how.url.is_none())
-        };
-        if is_modern(context) {
-            if context.client_capabilities().as_ref().is_some_and(can_form) {
-                return self.asked_along(context, brought, work).await;
-            }
-        } else if context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
-            return self.asked_back(context, work).await.map(Governed::Done);
-        }
-        let nobody = |session: &mut Session, _: &Turn| {
-            session.set_approver(Box::new(Nobody));
-            work(session)
-        };
-        self.conversation.with(&context.ct, nobody).await.map(Governed::Done)
-    }
-
-    /// The same where the client is asked back while it waits.
-    async fn asked_back<T: Send + 'static>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let (questions, mut asked) = mpsc::unbounded_channel();
-        let call = self.conversation.with(&context.ct, move |session, turn| {
-            let person = Person::Here { questions, session: session.id().to_owned(), turn: turn.clone() };
-            session.set_approver(Box::new(person));
-            work(session)
-        });
-        let mut call = std::pin::pin!(call);
-        loop {
-            tokio::select! {
-                done = &mut call => return done,
-                Some(asking) = asked.recv() => tokio::select! {
-                    () = approval::elicit(asking, &context.peer, self.library.options.patience) => {}
-                    // The question is dropped, and with it whoever waits for the answer goes on.
-                    () = context.ct.cancelled() => {}
-                },
-            }
-        }
-    }
-
-    /// The same where the client calls again with the answer.
-    async fn asked_along<T: Send + 'static>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        brought: Brought<'_>,
-        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<Governed<T>, Refusal> {
-        let known = approval::brought(&self.library, &brought.call, brought.state, brought.responses)?;
-        let open = approval::Open::default();
-        let (asking, answers) = (Arc::clone(&open), known.clone());
-        let done = self.conversation.with(&context.ct, move |session, _| {
-            let person = Person::Later { known: answers, open: asking, session: session.id().to_owned() };
-            session.set_approver(Box::new(person));
-            work(session)
-        });
-        match done.await {
-            Err(Refusal::Asked) => {
-                let question = open.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let question = question.ok_or_else(|| Refusal::Broken("nothing was asked".to_owned()))?;
-                approval::send_along(&self.library, &brought.call, known, question).map(Governed::Asks)
-            }
-            done => done.map(Governed::Done),
-        }
     }
 
     async fn call(
@@ -183,82 +85,11 @@ impl Connection {
         }
     }
 
-    async fn run(
-        &self,
-        tool: &'static str,
-        arguments: Option<JsonObject>,
-        brought: Brought<'_>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Governed<Answer>, Refusal> {
-        let Run { mut call, temporary } =
-            tools::prepare(tool, arguments, self.library.options.work.as_deref())?;
-        let cancel = Cancel::new().map_err(|error| Refusal::Broken(error.to_string()))?;
-        call.cancel = cancel.clone();
-        let prepared =
-            self.governed(context, brought, move |session| Ok(session.prepare_script(call)?)).await?;
-        let prepared = match prepared {
-            Governed::Asks(question) => return Ok(Governed::Asks(question)),
-            Governed::Done(prepared) => prepared,
-        };
-        let finished = self.watch(prepared, cancel, context).await?;
-        // That it has run is recorded, whoever still waits for it.
-        let nobody_stops_it = CancellationToken::new();
-        let report = self
-            .conversation
-            .with(&nobody_stops_it, move |session, _| Ok(session.finish_script(finished)?))
-            .await?;
-        drop(temporary);
-        Ok(Governed::Done(tools::report(&report)))
-    }
-
-    /// Waits for a script, says how far it is, and ends it when nobody wants it any more.
-    async fn watch(
-        &self,
-        prepared: PreparedScript,
-        cancel: Cancel,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<FinishedScript, Refusal> {
-        let (printed, so_far) = watch::channel(0_u64);
-        let ends = EndsWith(cancel);
-        let turn = self.library.turns.script().await;
-        let mut running = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            prepared.run(&mut Counting(printed))
-        });
-        let stop = &self.library.turns.stop;
-        let token = context.meta.get_progress_token();
-        let mut ticks = tokio::time::interval(PROGRESS);
-        let mut seconds = 0.0;
-        let mut is_cancelled = false;
-        loop {
-            tokio::select! {
-                finished = &mut running => {
-                    return finished.map_err(|error| Refusal::Broken(error.to_string()));
-                }
-                () = context.ct.cancelled(), if !is_cancelled => {
-                    is_cancelled = true;
-                    ends.0.cancel();
-                }
-                () = stop.cancelled(), if !is_cancelled => {
-                    is_cancelled = true;
-                    ends.0.cancel();
-                }
-                _ = ticks.tick() => {
-                    seconds += PROGRESS.as_secs_f64();
-                    let Some(token) = token.clone().filter(|_| !is_cancelled) else { continue };
-                    let message = format!("running; {} bytes printed", *so_far.borrow());
-                    let progress = ProgressNotificationParam::new(token, seconds).with_message(message);
-                    // A client that is gone is noticed elsewhere.
-                    let _ = context.peer.notify_progress(progress).await;
-                }
-            }
-        }
-    }
-
     /// A refusal where the protocol has no place for the model to read it.
     fn as_error(refusal: &Refusal) -> ErrorData {
         let data = serde_json::json!({ "code": refusal.code() });
-        ErrorData::new(ErrorCode::INVALID_PARAMS, refusal.message(), Some(data))
+        let code = if refusal.is_ours() { ErrorCode::INTERNAL_ERROR } else { ErrorCode::INVALID_PARAMS };
+        ErrorData::new(code, refusal.message(), Some(data))
     }
 
     /// One of the calls of this client; not more than it may have at the same time.
@@ -273,31 +104,13 @@ impl Connection {
     }
 }
 
-/// Ends a script when nobody waits for it any more.
-struct EndsWith(Cancel);
-
-impl Drop for EndsWith {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
-/// Counts what a script prints.
-struct Counting(watch::Sender<u64>);
-
-impl Sink for Counting {
-    fn take(&mut self, _: Stream, bytes: &[u8]) {
-        self.0.send_modify(|count| *count += bytes.len() as u64);
-    }
-}
-
 /// Who calls: one of several over HTTP, the only one otherwise.
 fn principal(context: &RequestContext<RoleServer>) -> usize {
     let parts = context.extensions.get::<axum::http::request::Parts>();
     parts.and_then(|parts| parts.extensions.get::<Principal>()).map_or(0, |principal| principal.0)
 }
 
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| !version.has_initialize())
 }
 

@@ -75,6 +75,24 @@ impl Server {
         id
     }
 
+    /// Begins to run a script in a session, and does not wait for what comes of it.
+    fn begin(&self, session: &str, args: &[&str]) -> TcpStream {
+        let arguments = json!({ "skill_name": "tally", "script_name": "scripts/run.sh", "args": args });
+        let params = json!({ "name": "run_skill_script", "arguments": arguments });
+        let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }).to_string();
+        let head = [
+            "POST /mcp HTTP/1.1",
+            &format!("Host: {}", self.address),
+            "Accept: application/json, text/event-stream",
+            "Content-Type: application/json",
+            &format!("Mcp-Session-Id: {session}"),
+            &format!("Content-Length: {}", body.len()),
+        ];
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(format!("{}\r\n\r\n{body}", head.join("\r\n")).as_bytes()).unwrap();
+        stream
+    }
+
     fn call(&self, headers: &[(&str, &str)], tool: &str, arguments: &Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         self.post(headers, &json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }))
@@ -259,16 +277,11 @@ fn whoever_does_not_answer_holds_up_nobody_else() {
     let waiting: Vec<TcpStream> = (0..70)
         .map(|_| {
             let id = server.post(&[], &initialize).header("mcp-session-id").unwrap().to_owned();
-            server.post(&[("Mcp-Session-Id", &id)], &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-            let arguments = json!({ "skill_name": "tally", "script_name": "scripts/run.sh" });
-            let params = json!({ "name": "run_skill_script", "arguments": arguments });
-            let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }).to_string();
-            let mut stream = TcpStream::connect(&server.address).unwrap();
-            let head = format!(
-                "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nMcp-Session-Id: {id}\r\n",
-                server.address
+            server.post(
+                &[("Mcp-Session-Id", &id)],
+                &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
             );
-            stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+            let stream = server.begin(&id, &[]);
             // It has been asked when the question is there.
             let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
             assert!(lines.any(|line| line.contains("elicitation/create")));
@@ -398,16 +411,7 @@ fn a_server_that_ends_ends_what_it_runs() {
     assert!(approved.status.success(), "{}", String::from_utf8_lossy(&approved.stderr));
     let server = Server::start(&place, &[]);
     let id = server.session(&[]);
-    let arguments =
-        json!({ "skill_name": "tally", "script_name": "scripts/run.sh", "args": ["wait", "903.125"] });
-    let params = json!({ "name": "run_skill_script", "arguments": arguments });
-    let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }).to_string();
-    let mut stream = TcpStream::connect(&server.address).unwrap();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nMcp-Session-Id: {id}\r\n",
-        server.address
-    );
-    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+    let stream = server.begin(&id, &["wait", "903.125"]);
     assert!(soon(|| runs("903.125")));
     drop(stream);
     server.request("DELETE", "/mcp", &[("Mcp-Session-Id", &id)], "");
