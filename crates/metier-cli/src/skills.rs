@@ -20,14 +20,33 @@ pub(crate) struct Skills {
     scanner: Scanner,
 }
 
-impl Skills {
-    /// Every skill there is here.
-    pub(crate) fn find(flags: &Flags, output: &mut Output) -> anyhow::Result<Self> {
+/// What a catalog is made with.
+pub(crate) struct Settings {
+    pub(crate) config: Config,
+    pub(crate) environment: Environment,
+}
+
+impl Settings {
+    /// Those that hold here.
+    pub(crate) fn read(flags: &Flags, output: &mut Output) -> anyhow::Result<Self> {
         let environment = Environment::read();
         let config = Config::read(&environment, flags)?;
         for note in &config.notes {
             output.note(format_args!("note: {note}"))?;
         }
+        Ok(Self { config, environment })
+    }
+}
+
+impl Skills {
+    /// Every skill there is here.
+    pub(crate) fn find(flags: &Flags, output: &mut Output) -> anyhow::Result<Self> {
+        Self::scan(Settings::read(flags, output)?, output)
+    }
+
+    /// Every skill that there is with these settings.
+    pub(crate) fn scan(settings: Settings, output: &mut Output) -> anyhow::Result<Self> {
+        let Settings { config, environment } = settings;
         let options = Self::options(&environment, &config);
         let mut scanner = Scanner::new(options);
         let catalog = scanner.scan(environment.now);

@@ -26,7 +26,7 @@ use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::running::writable;
 use crate::sessions;
-use crate::skills::Skills;
+use crate::skills::{Settings, Skills};
 
 /// A client that has just come is served before anybody looks for changes.
 const FIRST: Duration = Duration::from_millis(300);
@@ -113,9 +113,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let http = args.http.map(|address| args.http_options(address)).transpose()?;
     let seal_key = http.as_ref().and_then(seal_key);
-    let mut skills = Skills::find(&args.catalog, output)?;
+    let settings = Settings::read(&args.catalog, output)?;
+    // A client waits for both.
+    let (recording, environment) = (settings.config.recording.clone(), settings.environment.clone());
+    let opening = thread::spawn(move || recording.open(&environment));
+    let mut skills = Skills::scan(settings, output)?;
     skills.save(output)?;
-    let recorder = skills.config.recording.open(&skills.environment)?;
+    let recorder = opening.join().map_err(|_| anyhow::anyhow!("the journal could not be opened"))??;
     let mut options = args.library_options(&skills, &recorder)?;
     options.seal_key = seal_key;
     let library = Library::new(options);
