@@ -11,6 +11,7 @@ use axum::Router;
 use axum::middleware;
 use axum::response::IntoResponse as _;
 use axum::routing::get;
+use axum::serve::ListenerExt as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -101,6 +102,10 @@ impl HttpServer {
         let sessions = Arc::new(sessions);
         let streams = CancellationToken::new();
         let config = config(&options, streams.clone());
+        // An answer comes in pieces; none of them should wait until the one before it is acknowledged.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
         let served = Arc::clone(&library);
         let service = StreamableHttpService::new(
             move || Ok(Connection::new(Arc::clone(&served))),
