@@ -8,6 +8,8 @@
 pub use metier_catalog as catalog;
 pub use metier_home as home;
 pub use metier_journal as journal;
+#[cfg(feature = "mcp")]
+pub use metier_mcp as mcp;
 pub use metier_policy as policy;
 pub use metier_prompt as prompt;
 pub use metier_sandbox as sandbox;
