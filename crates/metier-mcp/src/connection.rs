@@ -176,7 +176,10 @@ impl ServerHandler for Connection {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        resources::list(&self.library.view(), self.library.options.page, cursor.as_deref())
+        let (view, page) = (self.library.view(), self.library.options.page);
+        let limits = self.library.options.session.rules.limits;
+        let listed = self.library.blocking(move || resources::list(&view, &limits, page, cursor.as_deref()));
+        listed.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?
     }
 
     async fn list_resource_templates(

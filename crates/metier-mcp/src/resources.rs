@@ -1,11 +1,10 @@
 //! Skills as resources: a list of them, and their files.
 
-use std::fs;
 use std::path::Path;
 
 use metier_catalog::Entry;
-use metier_session::{Part, Session, SessionError};
-use metier_skill::SKILL_FILES;
+use metier_session::{Part, Session, SessionError, skill_files};
+use metier_skill::{Digest, Limits, SKILL_FILES};
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourcesResult, MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
@@ -16,10 +15,16 @@ use crate::answer::Refusal;
 use crate::uri;
 use crate::view::View;
 
-/// A page of the skills' own files.
-pub(crate) fn list(view: &View, page: usize, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+/// A page of the skills' own files, as they are now. What cannot be read is left out.
+pub(crate) fn list(
+    view: &View,
+    limits: &Limits,
+    page: usize,
+    cursor: Option<&str>,
+) -> Result<ListResourcesResult, ErrorData> {
     let start = start_of(cursor)?;
-    let resources = view.skills.iter().skip(start).take(page).filter_map(resource).collect();
+    let skills = view.skills.iter().skip(start).take(page);
+    let resources = skills.filter_map(|skill| resource(view, skill, limits)).collect();
     let mut result = ListResourcesResult::with_all_items(resources);
     result.next_cursor =
         (start.saturating_add(page) < view.skills.len()).then(|| (start.saturating_add(page)).to_string());
@@ -32,19 +37,14 @@ pub(crate) fn start_of(cursor: Option<&str>) -> Result<usize, ErrorData> {
     cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(wrong))
 }
 
-fn resource(skill: &Entry) -> Option<Resource> {
+fn resource(view: &View, skill: &Entry, limits: &Limits) -> Option<Resource> {
     let uri = uri::of(skill.name(), Path::new(SKILL_FILES[0]))?;
-    let mut resource = Resource::new(uri, skill.name())
+    let skill_md = skill_files(&view.catalog, skill, limits).ok()?.skill_md;
+    let resource = Resource::new(uri, skill.name())
         .with_description(skill.description())
         .with_mime_type("text/markdown")
-        .with_meta(digest_meta(&skill.facts.skill_md_digest.to_string()));
-    let size = match skill.builtin() {
-        Some(builtin) => Some(builtin.skill_md().len() as u64),
-        None => fs::metadata(skill.path().join(SKILL_FILES[0])).ok().map(|meta| meta.len()),
-    };
-    if let Some(size) = size {
-        resource = resource.with_size(size);
-    }
+        .with_size(skill_md.len() as u64)
+        .with_meta(digest_meta(&Digest::of(&skill_md).to_string()));
     Some(resource)
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn read(
         resource.range.length += part.range.length;
     }
     resource.is_text = is_text && std::str::from_utf8(&resource.bytes).is_ok();
-    let digest = if is_whole { digest } else { metier_skill::Digest::of(&resource.bytes) };
+    let digest = if is_whole { digest } else { Digest::of(&resource.bytes) };
     let content = resource.encoded();
     let contents = if resource.is_text {
         ResourceContents::text(content, uri)
