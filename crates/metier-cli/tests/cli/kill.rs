@@ -19,7 +19,7 @@ fn whatever_is_killed_the_next_start_is_right() {
     #[expect(clippy::disallowed_methods, reason = "how long a whole run takes decides when to kill")]
     let began = std::time::Instant::now();
     assert_eq!(place.json_at_home(&args), cold);
-    let whole = began.elapsed();
+    let mut whole = began.elapsed();
     let mut killed = 0;
     for round in 0..KILLS {
         // Something to write each time.
@@ -27,7 +27,11 @@ fn whatever_is_killed_the_next_start_is_right() {
         let mut child = place.at_home(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Spread over the whole run; a child that has ended by then is no kill.
         std::thread::sleep(whole * (round % 50) / 50 + Duration::from_micros(u64::from(round) * 7 % 300));
-        killed += u32::from(child.try_wait().unwrap().is_none());
+        match child.try_wait().unwrap() {
+            None => killed += 1,
+            // The machine was busy when the first was measured, and is not any more.
+            Some(_) => whole = whole * 19 / 20,
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         if round % 10 == 9 {
