@@ -14,5 +14,7 @@ mod faults;
 mod mounting;
 #[path = "home/others.rs"]
 mod others;
+#[path = "../../../tests/shared/small_disk.rs"]
+mod small_disk;
 #[path = "home/workspaces.rs"]
 mod workspaces;

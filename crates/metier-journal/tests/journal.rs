@@ -21,3 +21,5 @@ mod promises;
 mod python;
 #[path = "journal/records.rs"]
 mod records;
+#[path = "../../../tests/shared/small_disk.rs"]
+mod small_disk;

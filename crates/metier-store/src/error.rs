@@ -1,9 +1,11 @@
 //! What can go wrong with a store.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use metier_skill::Digest;
+use metier_skill::{Digest, SkillError};
+
+use crate::{ArchiveError, SignatureError, TrustError};
 
 /// Why something cannot be kept or had.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +33,150 @@ pub enum StoreError {
         /// What was asked for.
         digest: Digest,
     },
+    /// An archive that is not to be unpacked.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// A signature that does not count, or cannot be made.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// A list of keys that cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// Another process changes what is installed, and takes its time.
+    #[error("another process holds {}; wait until it is done, and try again", path.display())]
+    Locked {
+        /// What it holds.
+        path: PathBuf,
+    },
+    /// A lock or what stands beside it cannot be read.
+    #[error("{} cannot be used: {reason}", path.display())]
+    Lock {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nothing that skills come from.
+    #[error("`{text}` is {problem}")]
+    Source {
+        /// As it was written.
+        text: String,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
+    /// What was asked for is not in the source.
+    #[error("`{source_name}` has no skill `{name}`; it has {has}")]
+    NoSuchSkill {
+        /// Where it was looked for.
+        source_name: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        has: String,
+    },
+    /// There are several skills, and nobody said which.
+    #[error(
+        "`{source_name}` has {count} skills: {names}; choose with `--skill NAME`, or take them with `--all`"
+    )]
+    Several {
+        /// Where.
+        source_name: String,
+        /// How many.
+        count: usize,
+        /// Some of them.
+        names: String,
+    },
+    /// Two skills of one name are to be installed.
+    #[error("two skills are called `{name}`: one from `{first}`, one from `{second}`; choose one")]
+    Twice {
+        /// Their name.
+        name: String,
+        /// Where the one is.
+        first: String,
+        /// Where the other is.
+        second: String,
+    },
+    /// A skill breaks the rules that it is held to.
+    #[error("`{name}` is no valid skill: {reason}; see `metier validate`")]
+    Invalid {
+        /// The skill, or its folder.
+        name: String,
+        /// The first of what is wrong.
+        reason: String,
+    },
+    /// The scan found what nobody should run unseen.
+    #[error(
+        "the scan stopped `{name}`: {findings}; look at it, then install it with `--accept-risk` if you want it all the same"
+    )]
+    Risk {
+        /// The skill.
+        name: String,
+        /// What it found.
+        findings: String,
+    },
+    /// Another skill has the name already.
+    #[error(
+        "`{name}` is installed already, from `{origin}`; `metier update {name}` brings it up to date, `--replace` takes this one instead"
+    )]
+    Occupied {
+        /// The name.
+        name: String,
+        /// Where the installed one came from.
+        origin: String,
+    },
+    /// What is to be installed was there before something newer.
+    #[error("`{name}` would go back to {what}; `--allow-rollback` lets it")]
+    Rollback {
+        /// The skill.
+        name: String,
+        /// To what.
+        what: String,
+    },
+    /// No such skill is installed.
+    #[error("`{name}` is not installed; `metier lock` lists what is")]
+    NotInstalled {
+        /// The name.
+        name: String,
+    },
+    /// What is there is not what is locked.
+    #[error("`{name}` is not what the lock says: {difference}")]
+    NotAsLocked {
+        /// The skill.
+        name: String,
+        /// What is different.
+        difference: String,
+    },
+    /// What was agreed to is no longer what is there.
+    #[error("`{name}` has changed since it was shown, and nothing was installed; look again")]
+    NotAsShown {
+        /// The skill.
+        name: String,
+    },
+    /// A tag is another commit now.
+    #[error(
+        "the tag `{tag}` of `{source_name}` was moved: it was {was}, and is {now}; ask its owner why before you trust either"
+    )]
+    TagMoved {
+        /// Where.
+        source_name: String,
+        /// The tag.
+        tag: String,
+        /// The commit that is locked.
+        was: String,
+        /// What it is now.
+        now: String,
+    },
+    /// git could not do what it should.
+    #[error("git cannot {doing}: {reason}")]
+    Git {
+        /// What it should do.
+        doing: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// The skill itself.
+    #[error(transparent)]
+    Skill(#[from] SkillError),
     /// The disk.
     #[error("cannot {doing} {}", path.display())]
     Io {
@@ -50,7 +196,31 @@ impl StoreError {
             Self::Missing { .. } => "store-missing",
             Self::Changed { .. } => "store-changed",
             Self::NotASkill { .. } => "store-not-a-skill",
+            Self::Locked { .. } => "store-locked",
+            Self::Lock { .. } => "store-lock",
+            Self::Source { .. } => "store-source",
+            Self::NoSuchSkill { .. } => "store-no-such-skill",
+            Self::Several { .. } => "store-several-skills",
+            Self::Twice { .. } => "store-twice",
+            Self::Invalid { .. } => "store-invalid",
+            Self::Risk { .. } => "store-risk",
+            Self::Occupied { .. } => "store-occupied",
+            Self::Rollback { .. } => "store-rollback",
+            Self::NotInstalled { .. } => "store-not-installed",
+            Self::NotAsLocked { .. } => "store-not-as-locked",
+            Self::NotAsShown { .. } => "store-not-as-shown",
+            Self::TagMoved { .. } => "store-tag-moved",
+            Self::Git { .. } => "store-git",
+            Self::Archive(error) => error.code(),
+            Self::Signature(error) => error.code(),
+            Self::Trust(error) => error.code(),
+            Self::Skill(error) => error.code(),
             Self::Io { .. } => "store-io",
         }
     }
+}
+
+pub(crate) fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { doing, path, source }
 }

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use metier_skill::{Digest, Manifest};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
-use crate::error::StoreError;
+use crate::error::{StoreError, io_error};
 
 /// The largest object that is read back: more than the largest file of a skill.
 const MOST: u64 = 1 << 30;
@@ -67,7 +68,15 @@ impl Store {
     pub fn keep_as(&self, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path(digest);
         // One of another length is what a machine that stopped left of it.
-        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() == bytes.len() as u64) {
+        let is_same = |meta: &fs::Metadata| meta.is_file() && meta.len() == bytes.len() as u64;
+        if let Some(known) = fs::symlink_metadata(&path).ok().filter(is_same) {
+            // Whoever sweeps leaves what somebody wanted just now. It stays as old as it was where that cannot be said; and what
+            // installed skills have as well stays anyway, and must not look changed.
+            if known.nlink() == 1 {
+                let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+                let times = Timestamps { last_access: now, last_modification: now };
+                let _ = utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW);
+            }
             return Ok(());
         }
         let directory = path.parent().unwrap_or(&self.root);
@@ -135,17 +144,19 @@ impl Store {
         Manifest::parse(&bytes).ok_or(StoreError::NotASkill { digest: *tree_digest })
     }
 
+    /// Where a file of installed skills is that they share. One that may be run is another than one with the same bytes that may not:
+    /// two names of one file have the same permissions.
+    pub(crate) fn installed_object(&self, digest: &Digest, is_executable: bool) -> PathBuf {
+        let path = self.path(digest);
+        if is_executable { path.with_extension("x") } else { path }
+    }
+
     /// Where an object is.
     pub fn path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
         let (first, rest) = hex.split_at(2);
         self.root.join("objects").join(first).join(rest)
     }
-}
-
-fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io { doing, path, source }
 }
 
 #[cfg(test)]
@@ -164,6 +175,19 @@ mod tests {
         let missing = store.read(&Digest::of(b"two")).unwrap_err();
         assert_eq!(missing.code(), "store-missing");
         assert!(store.has(&digest) && !store.has(&Digest::of(b"two")));
+    }
+
+    #[test]
+    fn what_is_kept_again_is_young_again() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::new(place.path()).batched();
+        let path = store.path(&store.keep(b"one").unwrap());
+        let changed = || fs::metadata(&path).map(|meta| (meta.ctime(), meta.ctime_nsec())).unwrap();
+        let before = changed();
+        // A clock that ticks slowly gets there as well.
+        while changed() == before {
+            store.keep(b"one").unwrap();
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use metier_home::{Agent, Home, HomeOptions, Host, MountOptions, mount_skills, re
 use metier_prompt::SkillMount;
 
 use crate::common::{Ground, skill_md};
+use crate::small_disk::in_small_file_system;
 
 const SKILLS: usize = 30;
 
@@ -116,31 +117,9 @@ fn whoever_is_killed_leaves_nothing_by_half_and_nothing_for_long() {
     assert!(partly > 0, "some were killed in the middle of it");
 }
 
-/// Runs a test again where `/…/small` is a file system of 4 MiB; its path in there, and nothing out here.
-fn in_small_file_system(test: &str) -> Option<PathBuf> {
-    if let Some(place) = asked("METIER_SMALL") {
-        return Some(place.into());
-    }
-    if asked("SKIP_NAMESPACES").is_some() {
-        return None;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let script =
-        "mount -t tmpfs -o size=4m,mode=700 none \"$METIER_SMALL\" && exec \"$0\" --exact \"$1\" --nocapture";
-    let status = Command::new("unshare")
-        .args(["--map-root-user", "--mount", "sh", "-c", script])
-        .arg(std::env::current_exe().unwrap())
-        .arg(test)
-        .env("METIER_SMALL", directory.path())
-        .status()
-        .unwrap();
-    assert!(status.success());
-    None
-}
-
 #[test]
 fn a_disk_that_gets_full_shows_nothing_by_half() {
-    let Some(small) = in_small_file_system("faults::a_disk_that_gets_full_shows_nothing_by_half") else {
+    let Some(small) = in_small_file_system("faults::a_disk_that_gets_full_shows_nothing_by_half", 4) else {
         return;
     };
     let ground = ground();

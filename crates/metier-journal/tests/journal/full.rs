@@ -4,34 +4,13 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use metier_journal::{Journal, JournalError, Options, Query, Reader, verify};
 
-use crate::common::{Counting, asked, entry, place};
-
-/// Runs a test again where `/…/small` is a file system of 8 MiB; its path in there, and nothing out here.
-fn in_small_file_system(test: &str) -> Option<PathBuf> {
-    if let Some(place) = asked("METIER_SMALL") {
-        return Some(place.into());
-    }
-    if asked("SKIP_NAMESPACES").is_some() {
-        return None;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let script =
-        "mount -t tmpfs -o size=8m,mode=700 none \"$METIER_SMALL\" && exec \"$0\" --exact \"$1\" --nocapture";
-    let status = Command::new("unshare")
-        .args(["--map-root-user", "--mount", "sh", "-c", script])
-        .arg(std::env::current_exe().unwrap())
-        .arg(test)
-        .env("METIER_SMALL", directory.path())
-        .status()
-        .unwrap();
-    assert!(status.success());
-    None
-}
+use crate::common::{Counting, entry, place};
+use crate::small_disk::in_small_file_system;
 
 fn journal(directory: &Path) -> Result<Journal, JournalError> {
     Journal::open(&place(directory), Options::new(Counting::new(1)))
@@ -51,7 +30,7 @@ fn size(directory: &Path) -> u64 {
 
 #[test]
 fn a_full_disk() {
-    let Some(small) = in_small_file_system("full::a_full_disk") else { return };
+    let Some(small) = in_small_file_system("full::a_full_disk", 8) else { return };
     let source = Counting::new(1);
     let journal = journal(&small).unwrap();
     journal.append(entry(&*source, "s", 0)).unwrap();
@@ -89,7 +68,7 @@ fn a_full_disk() {
 
 #[test]
 fn no_room_to_begin() {
-    let Some(small) = in_small_file_system("full::no_room_to_begin") else { return };
+    let Some(small) = in_small_file_system("full::no_room_to_begin", 8) else { return };
     fill(&small.join("ballast"));
     assert_eq!(journal(&small).unwrap_err().code(), "journal-full");
     fs::remove_file(small.join("ballast")).unwrap();
@@ -98,7 +77,7 @@ fn no_room_to_begin() {
 
 #[test]
 fn a_file_system_that_becomes_read_only() {
-    let Some(small) = in_small_file_system("full::a_file_system_that_becomes_read_only") else { return };
+    let Some(small) = in_small_file_system("full::a_file_system_that_becomes_read_only", 8) else { return };
     let source = Counting::new(1);
     let first = journal(&small).unwrap();
     first.append(entry(&*source, "s", 0)).unwrap();
@@ -139,7 +118,9 @@ fn a_directory_that_may_not_be_written_to() {
 /// Each of many was promised room for what it does.
 #[test]
 fn a_disk_that_becomes_full_for_many_at_once() {
-    let Some(small) = in_small_file_system("full::a_disk_that_becomes_full_for_many_at_once") else { return };
+    let Some(small) = in_small_file_system("full::a_disk_that_becomes_full_for_many_at_once", 8) else {
+        return;
+    };
     let journal = journal(&small).unwrap();
     let source = Counting::new(1);
     journal.append(entry(&*source, "s", 0)).unwrap();

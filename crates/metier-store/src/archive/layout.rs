@@ -1,0 +1,121 @@
+//! Which skills are in an archive, told by its paths: a folder with a `SKILL.md` directly inside is one.
+
+use std::collections::BTreeSet;
+
+use metier_skill::SKILL_FILES;
+
+use super::error::ArchiveError;
+
+/// Where the skills of an archive are.
+///
+/// Skills can be anywhere: at the top (`x/SKILL.md`), or below other folders (`repo-main/skills/x/SKILL.md`). A
+/// `SKILL.md` inside of a skill is one of its files.
+///
+/// ```
+/// use metier_store::Layout;
+///
+/// let layout = Layout::of(["repo/README.md", "repo/skills/x/SKILL.md", "repo/skills/x/a.py"])?;
+/// assert_eq!(layout.skills(), ["repo/skills/x"]);
+/// assert_eq!(layout.outside(), ["repo/README.md"]);
+/// # Ok::<(), metier_store::ArchiveError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    skills: Vec<String>,
+    outside: Vec<String>,
+}
+
+impl Layout {
+    /// The skills among these paths, which were checked ([`crate::Unpacked::files`]). There is at least one, and none is the archive
+    /// itself: the name of a skill's folder is the skill's.
+    pub fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Result<Self, ArchiveError> {
+        let paths: BTreeSet<&str> = paths.into_iter().collect();
+        let mut folders = BTreeSet::new();
+        for path in &paths {
+            match path.rsplit_once('/') {
+                Some((folder, file)) if SKILL_FILES.contains(&file) => drop(folders.insert(folder)),
+                None if SKILL_FILES.contains(path) => {
+                    return Err(ArchiveError::SkillAtRoot { file: (*path).to_owned() });
+                }
+                _ => {}
+            }
+        }
+        let skills: Vec<String> = folders
+            .iter()
+            .filter(|folder| above(folder).all(|above| !folders.contains(above)))
+            .map(|folder| (*folder).to_owned())
+            .collect();
+        if skills.is_empty() {
+            return Err(ArchiveError::NoSkill);
+        }
+        let is_outside = |path: &&&str| above(path).all(|above| !folders.contains(above));
+        let outside = paths.iter().filter(is_outside).map(|path| (*path).to_owned()).collect();
+        Ok(Self { skills, outside })
+    }
+
+    /// The folders of the skills, sorted.
+    pub fn skills(&self) -> &[String] {
+        &self.skills
+    }
+
+    /// The files that are in no skill's folder, sorted.
+    pub fn outside(&self) -> &[String] {
+        &self.outside
+    }
+
+    /// The folder of the only skill, where there must be one and nothing else.
+    pub fn only(&self) -> Result<&str, ArchiveError> {
+        match self.skills.as_slice() {
+            [only] => self.nothing_outside().map(|()| only.as_str()),
+            [first, second, ..] => Err(ArchiveError::SeveralSkills {
+                count: self.skills.len(),
+                first: first.clone(),
+                second: second.clone(),
+            }),
+            [] => Err(ArchiveError::NoSkill),
+        }
+    }
+
+    /// An error if there is a file in no skill's folder.
+    pub fn nothing_outside(&self) -> Result<(), ArchiveError> {
+        match self.outside.first() {
+            Some(file) => Err(ArchiveError::OutsideSkill { file: file.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The folders above a path, the nearest first.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(path.rsplit_once('/'), |(folder, _)| folder.rsplit_once('/'))
+        .map(|(folder, _)| folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code<T>(result: Result<T, ArchiveError>) -> &'static str {
+        result.map_or_else(|error| error.code(), |_| "fine")
+    }
+
+    #[test]
+    fn skills_are_where_a_skill_md_is() {
+        let layout = Layout::of(["b/skill.md", "a/SKILL.md", "a/inner/SKILL.md", "c/x.md", "a-b/y"]).unwrap();
+        assert_eq!(layout.skills(), ["a", "b"]);
+        assert_eq!(layout.outside(), ["a-b/y", "c/x.md"]);
+        assert_eq!(code(layout.only()), "archive-several-skills");
+        assert_eq!(code(layout.nothing_outside()), "archive-outside-skill");
+        let one = Layout::of(["deep/er/a/SKILL.md", "deep/er/a/b/c"]).unwrap();
+        assert_eq!(one.only().unwrap(), "deep/er/a");
+    }
+
+    #[test]
+    fn what_is_no_layout() {
+        assert_eq!(code(Layout::of([])), "archive-no-skill");
+        assert_eq!(code(Layout::of(["a/README.md", "a/Skill.md"])), "archive-no-skill");
+        assert_eq!(code(Layout::of(["SKILL.md", "a/SKILL.md"])), "archive-skill-at-root");
+        assert_eq!(code(Layout::of(["skill.md"])), "archive-skill-at-root");
+        assert_eq!(code(Layout::of(["a/SKILL.md", "README.md"]).unwrap().only()), "archive-outside-skill");
+    }
+}

@@ -1,0 +1,230 @@
+//! tar: one header after the other, each with its file, read as a stream.
+//!
+//! Headers that extend the next one (pax, GNU) are read for a long name and for nothing else. A size that they give must
+//! be the header's own: no file that may be this large needs another, and programs disagree on which one counts.
+//!
+//! A leading `./`, which `tar -C folder .` writes before every name, is taken off: it is not `.` somewhere in a path.
+
+mod header;
+mod pax;
+
+use rayon::prelude::*;
+
+use super::entry::{Intake, Kind};
+use super::error::{ArchiveError, EntryProblem};
+use super::gzip::Gunzip;
+use super::{ArchiveFile, ArchiveLimits, Format, Unpacked, Write, format};
+use crate::StoreError;
+
+use header::{BLOCK, Header, Type};
+
+pub(super) use header::is_tar;
+
+/// The bytes of a tar archive, one after the other.
+#[derive(Debug)]
+pub(super) struct Stream<'a> {
+    source: Source<'a>,
+    /// How many were read.
+    at: u64,
+}
+
+#[derive(Debug)]
+enum Source<'a> {
+    Plain(&'a [u8]),
+    Gzip(Box<Gunzip<'a>>),
+}
+
+impl<'a> Stream<'a> {
+    pub(super) const fn plain(archive: &'a [u8]) -> Self {
+        Self { source: Source::Plain(archive), at: 0 }
+    }
+
+    pub(super) fn gzip(archive: &'a [u8], limits: &ArchiveLimits) -> Result<Self, ArchiveError> {
+        Ok(Self { source: Source::Gzip(Box::new(Gunzip::new(archive, limits)?)), at: 0 })
+    }
+
+    const fn format(&self) -> Format {
+        match self.source {
+            Source::Plain(_) => Format::Tar,
+            Source::Gzip(_) => Format::TarGz,
+        }
+    }
+
+    /// Fills the buffer as far as there is something, and says how far.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
+        let count = match &mut self.source {
+            Source::Gzip(gunzip) => gunzip.fill(buffer)?,
+            Source::Plain(rest) => {
+                let count = buffer.len().min(rest.len());
+                let (taken, left) = rest.split_at(count);
+                buffer.iter_mut().zip(taken).for_each(|(to, from)| *to = *from);
+                *rest = left;
+                count
+            }
+        };
+        self.at += count as u64;
+        Ok(count)
+    }
+
+    /// The next block; `None` at the end of the file.
+    fn block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
+        let mut block = [0; BLOCK];
+        match self.fill(&mut block)? {
+            0 => Ok(None),
+            BLOCK => Ok(Some(block)),
+            _ => Err(ArchiveError::Truncated { what: "the last header is not whole" }),
+        }
+    }
+
+    /// The content of an entry, and what fills up its last block.
+    fn content(&mut self, size: u64) -> Result<Vec<u8>, ArchiveError> {
+        let short = ArchiveError::Truncated { what: "the last file is not whole" };
+        let size = usize::try_from(size).map_err(|_| short.clone())?;
+        let mut bytes = vec![0; size.next_multiple_of(BLOCK)];
+        if self.fill(&mut bytes)? < bytes.len() {
+            return Err(short);
+        }
+        bytes.truncate(size);
+        Ok(bytes)
+    }
+}
+
+/// Zeros that may follow the end: what the largest blocks that anybody uses leave.
+const PADDING_MAX: u64 = 1 << 20;
+/// The most bytes of a header that only extends another.
+const EXTENSION_MAX: u64 = 64 << 10;
+
+pub(super) fn unpack(
+    stream: &mut Stream<'_>,
+    limits: &ArchiveLimits,
+    write: &Write<'_>,
+) -> Result<Unpacked, StoreError> {
+    let mut intake = Intake::new(limits, stream.format());
+    let mut batch = Batch::new(write);
+    let mut extended = pax::Extended::default();
+    let mut extensions = 0;
+    while let Some(block) = stream.block()? {
+        if block == [0; BLOCK] {
+            end(stream, &extended)?;
+            batch.hand_out()?;
+            return Ok(intake.finish());
+        }
+        let header = read_header(stream, &block)?;
+        if let Type::Extension(kind) = header.kind {
+            // They are no entries, and could go on for ever.
+            extensions += 1;
+            if extensions > limits.entries {
+                return Err(ArchiveError::TooManyEntries { limit: limits.entries }.into());
+            }
+            if header.size > EXTENSION_MAX {
+                let what = "is too long";
+                return Err(header.error(EntryProblem::Extension { what }).into());
+            }
+            let bytes = stream.content(header.size)?;
+            extended.read(kind, &bytes).map_err(|problem| header.error(problem))?;
+            continue;
+        }
+        let extended = std::mem::take(&mut extended);
+        entry(stream, &mut intake, &mut batch, &header, &extended)?;
+    }
+    Err(ArchiveError::Truncated { what: "the end of the tar archive is missing" }.into())
+}
+
+/// The header in a block. What is none at the very start is another kind of file.
+fn read_header<'b>(stream: &Stream<'_>, block: &'b [u8; BLOCK]) -> Result<Header<'b>, ArchiveError> {
+    let is_first = stream.at == BLOCK as u64;
+    if is_first && !is_tar(block) {
+        let looks_like = match format::looks_like(block) {
+            "text" => "text that is compressed with gzip",
+            _ => "a file other than tar that is compressed with gzip",
+        };
+        return Err(ArchiveError::UnknownFormat { looks_like });
+    }
+    Header::read(block)
+}
+
+/// Takes in one file or directory.
+fn entry(
+    stream: &mut Stream<'_>,
+    intake: &mut Intake<'_>,
+    batch: &mut Batch<'_>,
+    header: &Header<'_>,
+    extended: &pax::Extended,
+) -> Result<(), StoreError> {
+    let raw = extended.name().unwrap_or(&header.name);
+    let problem = |problem| ArchiveError::entry(raw, problem);
+    let kind = header.entry_kind(raw).map_err(problem)?;
+    if extended.size().is_some_and(|size| size != header.size) {
+        return Err(problem(EntryProblem::SizeDiffers).into());
+    }
+    let name = raw.strip_prefix(b"./").unwrap_or(raw);
+    if kind == Kind::Folder && matches!(name, b"" | b".") {
+        return Ok(());
+    }
+    let name = if kind == Kind::Folder { name.strip_suffix(b"/").unwrap_or(name) } else { name };
+    let (path, is_wanted) = intake.admit(name, kind, header.size)?;
+    let bytes = stream.content(header.size)?;
+    if is_wanted {
+        batch.add(path, header.is_executable, bytes)?;
+    }
+    Ok(())
+}
+
+/// After the first block of zeros: another, and then nothing but a few more.
+fn end(stream: &mut Stream<'_>, extended: &pax::Extended) -> Result<(), ArchiveError> {
+    if !extended.is_empty() {
+        return Err(ArchiveError::Truncated { what: "an extended header is followed by nothing" });
+    }
+    let at = stream.at;
+    match stream.block()? {
+        None => return Err(ArchiveError::Truncated { what: "the end of the tar archive is not whole" }),
+        Some(block) if block != [0; BLOCK] => return Err(ArchiveError::TrailingData { at }),
+        Some(_) => {}
+    }
+    let mut buffer = [0; 16 << 10];
+    let most = stream.at + PADDING_MAX;
+    loop {
+        let at = stream.at;
+        let count = stream.fill(&mut buffer)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let is_zero = buffer.iter().take(count).all(|byte| *byte == 0);
+        if !is_zero || stream.at > most {
+            return Err(ArchiveError::TrailingData { at });
+        }
+    }
+}
+
+/// Files that are handed out together, so that whoever digests and writes them can do so in parallel.
+struct Batch<'a> {
+    write: &'a Write<'a>,
+    files: Vec<(String, bool, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// Bytes after which a batch is handed out, whatever the last file adds to them.
+    const BYTES: usize = 8 << 20;
+    const FILES: usize = 1_024;
+
+    fn new(write: &'a Write<'a>) -> Self {
+        Self { write, files: Vec::new(), bytes: 0 }
+    }
+
+    fn add(&mut self, path: &str, is_executable: bool, bytes: Vec<u8>) -> Result<(), StoreError> {
+        self.bytes += bytes.len();
+        self.files.push((path.to_owned(), is_executable, bytes));
+        if self.bytes >= Self::BYTES || self.files.len() >= Self::FILES { self.hand_out() } else { Ok(()) }
+    }
+
+    fn hand_out(&mut self) -> Result<(), StoreError> {
+        let write = self.write;
+        self.files.par_iter().try_for_each(|(path, is_executable, bytes)| {
+            write(ArchiveFile { path, is_executable: *is_executable, bytes })
+        })?;
+        self.files.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+}

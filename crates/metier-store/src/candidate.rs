@@ -1,0 +1,246 @@
+//! A skill that might be installed: found in a source, checked, scanned, its signature looked at. Nothing is decided here but whether it may.
+
+use std::collections::BTreeMap;
+
+use metier_catalog::read_requires;
+use metier_skill::{Limits, Location, Rules, Skill, Tier};
+use rayon::prelude::*;
+
+use crate::archive::{ArchiveError, Layout};
+use crate::install::{InstallOptions, Wanted};
+use crate::lock::LockedSkill;
+use crate::provenance::{Provenance, Scanned, Signed};
+use crate::scan::{Files, Report, Verdict};
+use crate::signature::{SIGNATURE_MAX, Signer, verify};
+use crate::source::{Fetched, Source};
+use crate::staging::{Basket, Staged};
+use crate::{SignatureError, StoreError};
+
+/// Names that an error lists.
+const NAMES_SHOWN: usize = 8;
+
+/// A skill that may be installed.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) locked: LockedSkill,
+    pub(crate) provenance: Provenance,
+    pub(crate) staged: Staged,
+    pub(crate) report: Report,
+    /// What a person should know of it.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Candidate {
+    /// The same, trusted as a person once said.
+    pub(crate) fn trust(&mut self, tier: Tier) {
+        (self.locked.tier, self.provenance.tier) = (tier, tier);
+        "asked".clone_into(&mut self.provenance.tier_from);
+    }
+}
+
+/// The skills of a source that are wanted, each checked. Findings of the scan do not stop anything here.
+pub(crate) fn candidates(
+    source: &dyn Source,
+    fetched: &Fetched,
+    basket: &Basket<'_>,
+    wanted: &Wanted,
+    options: &InstallOptions,
+) -> Result<Vec<Candidate>, StoreError> {
+    let layout = basket.layout()?;
+    let folders = chosen(source, fetched, &layout, wanted)?;
+    let is_only = layout.skills().len() == 1;
+    let candidate = |folder: &&str| {
+        let beside = fetched.signature.clone().filter(|_| is_only);
+        let signature = beside.or_else(|| basket.text(&format!("{folder}.sig"), SIGNATURE_MAX));
+        candidate(source, fetched, folder, basket.skill(folder), signature, options)
+    };
+    folders.par_iter().map(candidate).collect()
+}
+
+/// The folders that are wanted.
+fn chosen<'l>(
+    source: &dyn Source,
+    fetched: &Fetched,
+    layout: &'l Layout,
+    wanted: &Wanted,
+) -> Result<Vec<&'l str>, StoreError> {
+    let mut named: BTreeMap<&str, &str> = BTreeMap::new();
+    for folder in layout.skills() {
+        let name = folder.rsplit('/').next().unwrap_or(folder);
+        if let Some(other) = named.insert(name, folder)
+            && wanted.has(name)
+        {
+            let (first, second) = (other.to_owned(), folder.clone());
+            return Err(StoreError::Twice { name: name.to_owned(), first, second });
+        }
+    }
+    match wanted {
+        Wanted::All => Ok(named.into_values().collect()),
+        Wanted::Only => {
+            // What stands beside the only skill of an archive is a sign of something else; signatures may.
+            let is_stray = |file: &&String| {
+                file.strip_suffix(".sig")
+                    .is_none_or(|folder| !layout.skills().iter().any(|skill| skill == folder))
+            };
+            if let Some(file) = layout
+                .outside()
+                .iter()
+                .find(is_stray)
+                .filter(|_| fetched.is_single && layout.skills().len() == 1)
+            {
+                return Err(ArchiveError::OutsideSkill { file: file.clone() }.into());
+            }
+            match layout.skills() {
+                [only] => Ok(vec![only]),
+                several => Err(StoreError::Several {
+                    source_name: source.name(),
+                    count: several.len(),
+                    names: some(named.keys()),
+                }),
+            }
+        }
+        Wanted::At(paths) => paths
+            .iter()
+            .map(|path| {
+                let found = layout.skills().iter().find(|folder| *folder == path).map(String::as_str);
+                let has = || StoreError::NoSuchSkill {
+                    source_name: source.name(),
+                    name: path.clone(),
+                    has: some(named.keys()),
+                };
+                found.ok_or_else(has)
+            })
+            .collect(),
+        // Whoever names one twice wants it once.
+        Wanted::Named(names) => names
+            .iter()
+            .enumerate()
+            .filter(|(at, name)| !names[..*at].contains(name))
+            .map(|(_, name)| name)
+            .map(|name| {
+                let found = named.get(name.as_str()).copied();
+                found.ok_or_else(|| StoreError::NoSuchSkill {
+                    source_name: source.name(),
+                    name: name.clone(),
+                    has: some(named.keys()),
+                })
+            })
+            .collect(),
+    }
+}
+
+/// Some names, and how many more there are.
+fn some<'a>(names: impl ExactSizeIterator<Item = &'a &'a str>) -> String {
+    let more = names.len().saturating_sub(NAMES_SHOWN);
+    let shown: Vec<String> = names.take(NAMES_SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn candidate(
+    source: &dyn Source,
+    fetched: &Fetched,
+    folder: &str,
+    staged: Staged,
+    signature: Option<String>,
+    options: &InstallOptions,
+) -> Result<Candidate, StoreError> {
+    let location = Location::find(&staged.directory)?;
+    let skill = valid(&location, folder, &options.rules)?;
+    let digest = staged.manifest.digest();
+    let signer = signature.as_deref().map(|text| verify(text, &digest, &options.trust)).transpose();
+    let (signer, mut notes) = match signer {
+        Ok(signer) => (signer, Vec::new()),
+        // Whoever signed it is a stranger, which is no worse than no signature. Everything else is.
+        Err(SignatureError::UnknownKey { fingerprint, .. }) => (
+            None,
+            vec![format!(
+                "`{}` is signed by a key that nobody here knows: {fingerprint}",
+                skill.name.as_str()
+            )],
+        ),
+        Err(error) => return Err(error.into()),
+    };
+    let report = Files::read(&location, &Limits::default())?.scan();
+    let (tier, tier_from) = tier(options.tier, signer.as_ref());
+    let is_own =
+        |note: &&String| fetched.folder.is_some() || note.starts_with(&format!("left out {folder}/"));
+    notes.extend(fetched.notes.iter().filter(is_own).cloned());
+    let path = match (&fetched.base, &fetched.folder) {
+        (base, Some(_)) => base.clone(),
+        (Some(base), None) => Some(format!("{base}/{folder}")),
+        (None, None) => Some(folder.to_owned()),
+    };
+    let requires = skill
+        .metadata_text()
+        .into_iter()
+        .find(|(key, value)| key == "requires" && !value.trim_start().starts_with('{'));
+    let requires = requires
+        .map(|(_, text)| read_requires(&text).into_iter().flatten().map(|one| one.to_string()).collect());
+    let provenance = Provenance {
+        source: source.name(),
+        resolved: fetched.commit.clone().or_else(|| fetched.resolved.clone()),
+        path: path.clone(),
+        digest,
+        time: options.time.clone(),
+        who: options.who.clone(),
+        tier,
+        tier_from: tier_from.to_owned(),
+        signature: signer.as_ref().zip(signature).map(|(signer, text)| Signed {
+            name: signer.name.clone(),
+            fingerprint: signer.fingerprint.clone(),
+            text,
+        }),
+        scan: scanned(&report, options.accept_risk),
+        history: Vec::new(),
+    };
+    let locked = LockedSkill {
+        name: skill.id.to_string(),
+        version: skill.version().map(str::to_owned),
+        tier,
+        source: source.name(),
+        reference: fetched.reference.clone(),
+        commit: fetched.commit.clone(),
+        path,
+        digest,
+        signer: signer.map(|signer| signer.fingerprint),
+        requires: requires.unwrap_or_default(),
+        files: LockedSkill::lines(&staged.manifest),
+    };
+    Ok(Candidate { locked, provenance, staged, report, notes })
+}
+
+/// The skill, if it is one by these rules.
+fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<Skill, StoreError> {
+    let reading = location.validate(rules)?;
+    let error = reading.diagnostics.iter().find(|found| found.is_error());
+    let reason = error.map(|found| format!("{}:{}: {}", found.file, found.line, found.message));
+    match (reading.skill, reason) {
+        (Some(skill), None) => Ok(skill),
+        (_, reason) => Err(StoreError::Invalid {
+            name: folder.to_owned(),
+            reason: reason.unwrap_or_else(|| "there is nothing to read".to_owned()),
+        }),
+    }
+}
+
+/// How far it is trusted: as far as the person says, else as whoever signed it is, else not at all.
+fn tier(asked: Option<Tier>, signer: Option<&Signer>) -> (Tier, &'static str) {
+    match (asked, signer) {
+        (Some(tier), _) => (tier, "asked"),
+        (None, Some(signer)) => (signer.tier, "signature"),
+        (None, None) => (Tier::ThirdParty, "default"),
+    }
+}
+
+fn scanned(report: &Report, is_accepted: bool) -> Scanned {
+    let mut rules: Vec<String> = report.findings.iter().map(|finding| finding.rule.to_owned()).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let verdict = report.verdict();
+    Scanned {
+        verdict: verdict.as_str().to_owned(),
+        rules,
+        is_accepted: is_accepted && verdict == Verdict::Block,
+    }
+}

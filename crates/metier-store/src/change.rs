@@ -1,0 +1,148 @@
+//! What becomes of a skill: what is new in it, gone from it, and different.
+
+use metier_skill::{Manifest, Tier};
+use serde::Serialize;
+
+use crate::candidate::Candidate;
+use crate::lock::LockedSkill;
+use crate::provenance::Scanned;
+
+/// How many files a difference names.
+const FILES_SHOWN: usize = 5;
+
+/// What happens to a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Kind {
+    /// It was not there.
+    Installed,
+    /// It is something else now.
+    Changed,
+    /// It is what it was.
+    Unchanged,
+    /// It is what it was, and was something else in between that nobody had installed.
+    Repaired,
+    /// It is gone.
+    Removed,
+}
+
+/// What becomes of one skill.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// Its name.
+    pub name: String,
+    /// What happens to it.
+    pub kind: Kind,
+    /// What it was.
+    pub before: Option<LockedSkill>,
+    /// What it is.
+    pub after: Option<LockedSkill>,
+    /// What the scan says of it.
+    pub scan: Option<Scanned>,
+    /// Its files that are new, gone or different: `+`, `-` or `~`, and the path; `x` where a file may be run that could not be before.
+    pub files: Vec<String>,
+}
+
+impl Change {
+    pub(crate) fn new(before: Option<&LockedSkill>, candidate: &Candidate) -> Self {
+        let after = &candidate.locked;
+        let kind = match before {
+            None => Kind::Installed,
+            Some(before)
+                if before.digest == after.digest
+                    && before.tier == after.tier
+                    && before.signer == after.signer
+                    && before.commit == after.commit
+                    && before.source == after.source =>
+            {
+                Kind::Unchanged
+            }
+            Some(_) => Kind::Changed,
+        };
+        let files =
+            before.and_then(LockedSkill::manifest).map(|old| differences(&old, &candidate.staged.manifest));
+        Self {
+            name: after.name.clone(),
+            kind,
+            before: before.cloned(),
+            after: Some(after.clone()),
+            scan: Some(candidate.provenance.scan.clone()),
+            files: files.unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn removed(before: &LockedSkill) -> Self {
+        let (name, before) = (before.name.clone(), Some(before.clone()));
+        Self { name, kind: Kind::Removed, before, after: None, scan: None, files: Vec::new() }
+    }
+
+    /// Whether it is what it was, wherever it comes from now.
+    pub(crate) fn is_same_bytes(&self) -> bool {
+        let what = |skill: &LockedSkill| (skill.digest, skill.tier, skill.signer.clone());
+        self.before
+            .as_ref()
+            .zip(self.after.as_ref())
+            .is_some_and(|(before, after)| what(before) == what(after))
+    }
+
+    /// Whether a person who approved the skill as it was should look again: what may be run, who signed it, and how far it is trusted.
+    pub fn is_grave(&self) -> bool {
+        let signers =
+            |skill: &Option<LockedSkill>| skill.as_ref().map(|skill| (skill.signer.clone(), skill.tier));
+        let raises = |tier: Tier, from: Tier| tier < from;
+        let (before, after) = (signers(&self.before), signers(&self.after));
+        let signed =
+            before.zip(after).is_some_and(|((old, from), (new, tier))| old != new || raises(tier, from));
+        signed || self.files.iter().any(|line| line.ends_with(" (may be run)"))
+    }
+
+    /// What is different, in a line.
+    pub fn difference(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        if let (Some(before), Some(after)) = (&self.before, &self.after) {
+            if before.name != after.name {
+                parts.push(format!("it is called `{}`", after.name));
+            }
+            if before.digest != after.digest {
+                parts.push(format!("its digest is {}, not {}", after.digest, before.digest));
+            }
+        }
+        let more = self.files.len().saturating_sub(FILES_SHOWN);
+        parts.extend(self.files.iter().take(FILES_SHOWN).cloned());
+        if more > 0 {
+            parts.push(format!("and {more} more"));
+        }
+        parts.join(", ")
+    }
+}
+
+/// The files that one has and another has not, or not like that.
+pub(crate) fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
+    let mut lines = Vec::new();
+    let runs = |executable: bool| if executable { " (may be run)" } else { "" };
+    for file in new.files() {
+        let path = file.path.display();
+        match old.get(&file.path) {
+            None => lines.push(format!("+ {path}{}", runs(file.executable))),
+            Some(before) if before.digest != file.digest => {
+                lines.push(format!("~ {path}{}", runs(file.executable)));
+            }
+            Some(before) if before.executable != file.executable => {
+                lines.push(format!(
+                    "~ {path}{}",
+                    if file.executable { " (may be run)" } else { " (may not be run any more)" }
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    lines.extend(
+        old.files()
+            .iter()
+            .filter(|file| new.get(&file.path).is_none())
+            .map(|file| format!("- {}", file.path.display())),
+    );
+    lines
+}

@@ -1,0 +1,301 @@
+//! What is installed, changed in one step: a directory for each state of it, and one link that says which holds.
+//!
+//! ```text
+//! current ─▶ generations/7/ ─┬ metier.lock, provenance.json
+//!                            └ skills/<tier>/<name> ─▶ trees/<digest>/<name>/   read-only, its files shared by links
+//! ```
+//!
+//! A new state is made beside and complete before the link is renamed over the old one. The state before stays until the next, so that
+//! whoever reads it meanwhile comes to the end.
+
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use metier_skill::{Digest, Folder, Limits, Tier};
+
+use crate::StoreError;
+use crate::error::io_error;
+use crate::lock::{LOCK_FILE, LOCK_MAX, Lock, LockedSkill};
+use crate::provenance::{PROVENANCE_FILE, Provenance, Provenances};
+use crate::staging::{Staged, Staging, close, remove};
+use crate::store::Store;
+
+/// How often one looks whether another process is done.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// How often one reads again what changed while it was read.
+const READS: usize = 10;
+
+/// Which skills are installed, and what is known of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Installed {
+    lock: Lock,
+    provenances: Provenances,
+}
+
+impl Installed {
+    /// What is pinned.
+    pub const fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// The skill of a name.
+    pub fn get(&self, name: &str) -> Option<&LockedSkill> {
+        self.lock.get(name)
+    }
+
+    /// Where a skill came from.
+    pub fn provenance(&self, name: &str) -> Option<&Provenance> {
+        self.provenances.get(name)
+    }
+
+    /// The installed skills of these names; all where there are none.
+    pub(crate) fn named(&self, names: &[String]) -> Result<Vec<&LockedSkill>, StoreError> {
+        if let Some(name) = names.iter().find(|name| self.get(name).is_none()) {
+            return Err(StoreError::NotInstalled { name: name.clone() });
+        }
+        let all = self.lock.skills().iter();
+        Ok(all.filter(|skill| names.is_empty() || names.contains(&skill.name)).collect())
+    }
+
+    /// The same with these skills, each instead of the one that has its name.
+    pub(crate) fn with(&self, skills: Vec<(LockedSkill, Provenance)>) -> Self {
+        let mut next = self.without(|name| skills.iter().any(|(skill, _)| skill.name == name));
+        let mut locked = next.lock.skills().to_vec();
+        for (skill, provenance) in skills {
+            next.provenances.insert(skill.name.clone(), provenance.following(self.provenance(&skill.name)));
+            locked.push(skill);
+        }
+        next.lock = Lock::new(locked);
+        next
+    }
+
+    /// The same without the skills of which this is so.
+    pub(crate) fn without(&self, is_gone: impl Fn(&str) -> bool) -> Self {
+        let kept = self.lock.skills().iter().filter(|skill| !is_gone(&skill.name)).cloned().collect();
+        let mut provenances = self.provenances.clone();
+        provenances.retain(|name, _| !is_gone(name));
+        Self { lock: Lock::new(kept), provenances }
+    }
+}
+
+/// The right to change what is installed, which one process has at a time.
+#[derive(Debug)]
+pub(crate) struct Held(#[expect(dead_code, reason = "it is held, not used")] File);
+
+impl Store {
+    /// Where installed skills of a tier are found, by their names.
+    pub fn skills_directory(&self, tier: Tier) -> PathBuf {
+        self.root().join("current/skills").join(tier.as_str())
+    }
+
+    /// What is installed now.
+    pub fn installed(&self) -> Result<Installed, StoreError> {
+        Ok(self.installed_at()?.map_or_else(Installed::default, |(_, installed)| installed))
+    }
+
+    /// The same with the directory of the state that says so; nothing where nothing ever was installed.
+    pub(crate) fn installed_at(&self) -> Result<Option<(PathBuf, Installed)>, StoreError> {
+        let current = self.root().join("current");
+        let mut last = None;
+        for _ in 0..READS {
+            let Some(generation) = self.generation()? else { return Ok(None) };
+            match read_generation(&generation) {
+                Ok(installed) => return Ok(Some((generation, installed))),
+                // It may have been replaced twice since.
+                Err(error) if self.generation()?.as_ref() == Some(&generation) => return Err(error),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| io_error("read", &current)(io::ErrorKind::NotFound.into())))
+    }
+
+    /// The directory of the state that holds.
+    pub(crate) fn generation(&self) -> Result<Option<PathBuf>, StoreError> {
+        let current = self.root().join("current");
+        match fs::read_link(&current) {
+            Ok(target) if target.parent() == Some(Path::new("generations")) && number(&target).is_some() => {
+                Ok(Some(self.root().join(target)))
+            }
+            // Nobody but the store makes it, and the store makes no others.
+            Ok(_) => Err(io_error("use", &current)(io::Error::other("it leads to no state of this store"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("read", &current)(error)),
+        }
+    }
+
+    /// Where the files of an installed skill are.
+    pub(crate) fn tree(&self, digest: &Digest, name: &str) -> PathBuf {
+        self.trees().join(digest.hex()).join(name)
+    }
+
+    pub(crate) fn trees(&self) -> PathBuf {
+        self.root().join("trees")
+    }
+
+    /// Waits for the right to change what is installed, no longer than this. What others left behind is removed.
+    pub(crate) fn hold(&self, patience: Duration) -> Result<Held, StoreError> {
+        let path = self.root().join("lock");
+        let open = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(self.root())?;
+            File::options().create(true).append(true).read(true).open(&path)
+        };
+        let file = open().map_err(io_error("write to", &path))?;
+        let mut waited = Duration::ZERO;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if waited < patience => {
+                    thread::sleep(AGAIN);
+                    waited += AGAIN;
+                }
+                Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { path }),
+                Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
+            }
+        }
+        Staging::sweep(self);
+        self.forget_generations();
+        Ok(Held(file))
+    }
+
+    /// Makes this what is installed, in one step. What is staged becomes a tree first.
+    pub(crate) fn switch(
+        &self,
+        _held: &Held,
+        staging: &Staging<'_>,
+        next: &Installed,
+        staged: &[(String, Staged)],
+    ) -> Result<(), StoreError> {
+        for (name, skill) in staged {
+            self.plant(staging, name, skill)?;
+        }
+        let number = self.numbers().into_iter().max().unwrap_or(0) + 1;
+        let made = staging.scratch()?;
+        Self::write_generation(&made, next)?;
+        let generations = self.root().join("generations");
+        let step = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&generations)?;
+            // Everything is on the disk before anything says that it holds.
+            sync(self.root())?;
+            fs::rename(&made, generations.join(number.to_string()))?;
+            File::open(&generations)?.sync_all()?;
+            let link = staging.scratch_path("current");
+            std::os::unix::fs::symlink(Path::new("generations").join(number.to_string()), &link)?;
+            fs::rename(link, self.root().join("current"))?;
+            File::open(self.root())?.sync_all()
+        };
+        step().map_err(io_error("write to", self.root()))
+    }
+
+    /// Puts the files of a skill where they stay.
+    fn plant(&self, staging: &Staging<'_>, name: &str, skill: &Staged) -> Result<(), StoreError> {
+        let digest = skill.manifest.digest();
+        let place = self.trees().join(digest.hex());
+        let tree = place.join(name);
+        let is_there = || {
+            let captured =
+                Folder::open(&tree).and_then(|folder| folder.capture(&Limits::default(), |_, _| Ok(())));
+            captured.is_ok_and(|captured| captured.manifest == skill.manifest && captured.skipped.is_empty())
+        };
+        // Everything is made durable at once, later.
+        self.clone().batched().keep_as(&digest, &skill.manifest.to_bytes())?;
+        if is_there() {
+            // Whoever put it there may have been killed before this.
+            return close(&tree, &skill.manifest).map_err(io_error("close", &tree));
+        }
+        let aside = staging.scratch()?;
+        let step = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
+            if tree.symlink_metadata().is_ok() {
+                // A directory that is closed cannot be moved.
+                let _ = fs::set_permissions(&tree, Permissions::from_mode(0o700));
+                fs::rename(&tree, aside.join("changed"))?;
+            }
+            // Skills that are the same but for the name of their folder are beside each other.
+            fs::rename(&skill.directory, &tree)?;
+            close(&tree, &skill.manifest)
+        };
+        step().map_err(io_error("write", &tree))
+    }
+
+    fn write_generation(directory: &Path, next: &Installed) -> Result<(), StoreError> {
+        let lock = next.lock.text()?;
+        let step = || {
+            for skill in next.lock.skills() {
+                let above = directory.join("skills").join(skill.tier.as_str());
+                DirBuilder::new().recursive(true).mode(0o700).create(&above)?;
+                let tree = Path::new("../../../../trees").join(skill.digest.hex()).join(&skill.name);
+                std::os::unix::fs::symlink(tree, above.join(&skill.name))?;
+            }
+            File::create_new(directory.join(LOCK_FILE))?.write_all(lock.as_bytes())?;
+            let provenances = serde_json::to_vec_pretty(&next.provenances)?;
+            File::create_new(directory.join(PROVENANCE_FILE))?.write_all(&provenances)
+        };
+        step().map_err(io_error("write", directory))
+    }
+
+    /// Every state that is there, as far as it can be read.
+    pub(crate) fn states(&self) -> Vec<Installed> {
+        let generations = self.root().join("generations");
+        let numbers = self.numbers().into_iter();
+        numbers.filter_map(|number| read_generation(&generations.join(number.to_string())).ok()).collect()
+    }
+
+    /// The numbers of all states that are there.
+    fn numbers(&self) -> Vec<u64> {
+        let entries = fs::read_dir(self.root().join("generations")).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// Removes the states before the last one, and those that never held.
+    fn forget_generations(&self) {
+        // As long as nobody can tell which one holds, none goes.
+        let Ok(current) = self.generation() else { return };
+        let current = current.as_deref().and_then(number);
+        let mut before: Vec<u64> = self.numbers();
+        before.sort_unstable();
+        let previous =
+            before.iter().rev().find(|number| current.is_some_and(|current| **number < current)).copied();
+        for number in
+            before.into_iter().filter(|number| Some(*number) != current && Some(*number) != previous)
+        {
+            remove(&self.root().join("generations").join(number.to_string()));
+        }
+    }
+}
+
+/// The number of a state, by its path.
+fn number(generation: &Path) -> Option<u64> {
+    generation.file_name()?.to_str()?.parse().ok()
+}
+
+fn read_generation(directory: &Path) -> Result<Installed, StoreError> {
+    let read = |name: &str| {
+        let path = directory.join(name);
+        let mut text = String::new();
+        let read = File::open(&path).and_then(|file| file.take(LOCK_MAX).read_to_string(&mut text));
+        read.map(|_| (text, path.clone())).map_err(io_error("read", &path))
+    };
+    let (text, path) = read(LOCK_FILE)?;
+    let lock = Lock::parse(&text, &path)?;
+    let (text, path) = read(PROVENANCE_FILE)?;
+    let provenances =
+        serde_json::from_str(&text).map_err(|error| StoreError::Lock { path, reason: error.to_string() })?;
+    Ok(Installed { lock, provenances })
+}
+
+/// Waits until everything that was written is on the disk: one call, and not one for each of thousands of files.
+fn sync(directory: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(File::open(directory)?)?;
+    #[cfg(not(target_os = "linux"))]
+    {
+        File::open(directory)?.sync_all()?;
+        rustix::fs::sync();
+    }
+    Ok(())
+}

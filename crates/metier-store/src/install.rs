@@ -1,0 +1,430 @@
+//! Installing, updating and removing: what would change, and then all of it in one step.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metier_skill::{Rules, Tier};
+
+use crate::candidate::{Candidate, candidates};
+use crate::change::{Change, Kind};
+use crate::generation::Installed;
+use crate::lock::{Lock, LockedSkill};
+use crate::provenance::Provenance;
+use crate::scan::Verdict;
+use crate::source::{Fetching, GIT_HOST, GitSource, Source, parse_source};
+use crate::staging::Staging;
+use crate::store::Store;
+use crate::{StoreError, TrustFile};
+
+/// Which skills of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// The only one there is.
+    Only,
+    /// All.
+    All,
+    /// Those of these names.
+    Named(Vec<String>),
+    /// Those in these folders of the source.
+    At(Vec<String>),
+}
+
+impl Wanted {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Only | Self::All => true,
+            Self::At(_) => false,
+            Self::Named(names) => names.iter().any(|wanted| wanted == name),
+        }
+    }
+}
+
+/// How skills are installed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
+pub struct InstallOptions {
+    /// What skills are held to.
+    pub rules: Rules,
+    /// How far they are trusted, whoever signed them.
+    pub tier: Option<Tier>,
+    /// Whose signatures count.
+    pub trust: TrustFile,
+    /// Whether what the scan would stop is installed all the same.
+    pub accept_risk: bool,
+    /// Whether one from elsewhere may take the place of an installed skill.
+    pub replace: bool,
+    /// Whether one may go back to what it was before.
+    pub allow_rollback: bool,
+    /// Whether what is to be removed need not be there.
+    pub missing_ok: bool,
+    /// What somebody has seen and agreed to: nothing else is installed. Anything, where nobody was asked.
+    pub agreed: Option<Vec<LockedSkill>>,
+    /// Whether only to say what would change.
+    pub dry_run: bool,
+    /// What time it is.
+    pub time: String,
+    /// Who installs.
+    pub who: Option<String>,
+    /// How long to wait for another process.
+    pub patience: Duration,
+}
+
+impl InstallOptions {
+    /// The usual, at this time.
+    pub fn new(time: impl Into<String>) -> Self {
+        Self {
+            rules: Rules::standard(),
+            tier: None,
+            trust: TrustFile::default(),
+            accept_risk: false,
+            replace: false,
+            allow_rollback: false,
+            missing_ok: false,
+            agreed: None,
+            dry_run: false,
+            time: time.into(),
+            who: None,
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub struct Request {
+    /// Where from.
+    pub source: Box<dyn Source>,
+    /// Which skills of it.
+    pub wanted: Wanted,
+}
+
+/// What was or would be done.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// What becomes of each skill, by name.
+    pub changes: Vec<Change>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Decides whether something that would change may; what it says instead stops everything.
+type Check<'c> = dyn Fn(&Change, &Installed) -> Result<(), StoreError> + 'c;
+
+impl Store {
+    /// Installs skills from sources: all that is asked for, or nothing.
+    pub fn install(
+        &self,
+        requests: &[Request],
+        options: &InstallOptions,
+        fetching: &Fetching<'_>,
+    ) -> Result<Outcome, StoreError> {
+        let staging = self.staging(options)?;
+        let mut all = Vec::new();
+        for request in requests {
+            all.extend(fetch(&staging, &*request.source, &request.wanted, options, fetching)?);
+        }
+        let check = |change: &Change, _: &Installed| match (&change.kind, &change.before) {
+            (Kind::Changed, Some(before)) if !options.replace => {
+                Err(StoreError::Occupied { name: change.name.clone(), origin: before.origin() })
+            }
+            _ => Ok(()),
+        };
+        self.apply(&staging, all, options, &check, fetching)
+    }
+
+    /// Installs exactly what a lock says, or nothing.
+    pub fn install_locked(
+        &self,
+        lock: &Lock,
+        working: &Path,
+        options: &InstallOptions,
+        fetching: &Fetching<'_>,
+    ) -> Result<Outcome, StoreError> {
+        let staging = self.staging(options)?;
+        let mut all = Vec::new();
+        let skills: Vec<&LockedSkill> = lock.skills().iter().collect();
+        for (source, wanted, skills) in together(&skills, working, GitSource::locked)? {
+            let mut found = fetch(&staging, &*source, &wanted, options, fetching)?;
+            for (candidate, skill) in found.iter_mut().zip(&skills) {
+                as_locked(candidate, skill)?;
+                // How far it is trusted is not for whoever wrote the lock to say.
+                let tier = candidate.locked.tier;
+                if skill.tier < tier {
+                    candidate.notes.push(format!(
+                        "the lock says `{}` of `{}`; it is installed as {tier}",
+                        skill.tier, skill.name
+                    ));
+                }
+            }
+            all.extend(found);
+        }
+        self.apply(&staging, all, options, &|_, _| Ok(()), fetching)
+    }
+
+    /// Brings installed skills up to date with where they came from: all of those named, or of all that are.
+    pub fn update(
+        &self,
+        names: &[String],
+        working: &Path,
+        options: &InstallOptions,
+        fetching: &Fetching<'_>,
+    ) -> Result<Outcome, StoreError> {
+        let installed = self.installed()?;
+        let staging = self.staging(options)?;
+        let mut all = Vec::new();
+        let named = installed.named(names)?;
+        for (source, wanted, skills) in together(&named, working, GitSource::following)? {
+            let mut found = fetch(&staging, &*source, &wanted, options, fetching)?;
+            for (candidate, skill) in found.iter_mut().zip(&skills) {
+                if candidate.locked.name != skill.name {
+                    return Err(StoreError::NotAsLocked {
+                        name: skill.name.clone(),
+                        difference: format!("where it came from there is `{}` now", candidate.locked.name),
+                    });
+                }
+                let is_asked = |known: &&Provenance| known.tier_from == "asked" && options.tier.is_none();
+                if let Some(known) = installed.provenance(&skill.name).filter(is_asked) {
+                    candidate.trust(known.tier);
+                }
+                candidate.locked.reference =
+                    skill.reference.clone().or_else(|| candidate.locked.reference.take());
+            }
+            all.extend(found);
+        }
+        let snapshot = installed.clone();
+        let check = |change: &Change, installed: &Installed| {
+            let (name, now) = (change.name.clone(), installed.get(&change.name));
+            if now.is_none() {
+                return Err(StoreError::NotInstalled { name });
+            }
+            if now != snapshot.get(&name) {
+                let difference = "somebody else changed it meanwhile; try again".to_owned();
+                return Err(StoreError::NotAsLocked { name, difference });
+            }
+            Ok(())
+        };
+        self.apply(&staging, all, options, &check, fetching)
+    }
+
+    /// Removes installed skills: all that are named, or none.
+    pub fn remove(&self, names: &[String], options: &InstallOptions) -> Result<Outcome, StoreError> {
+        let changes = |installed: &Installed| -> Result<Vec<Change>, StoreError> {
+            let is_there = |name: &&String| !options.missing_ok || installed.get(name).is_some();
+            let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
+            if there.is_empty() {
+                return Ok(Vec::new());
+            }
+            Ok(installed.named(&there)?.into_iter().map(Change::removed).collect())
+        };
+        if options.dry_run {
+            return Ok(Outcome { changes: changes(&self.installed()?)?, notes: Vec::new() });
+        }
+        let staging = Staging::new(self)?;
+        let held = self.hold(options.patience)?;
+        let installed = self.installed()?;
+        let changes = changes(&installed)?;
+        if !changes.is_empty() {
+            self.switch(
+                &held,
+                &staging,
+                &installed.without(|name| names.iter().any(|gone| gone == name)),
+                &[],
+            )?;
+        }
+        Ok(Outcome { changes, notes: Vec::new() })
+    }
+
+    fn staging(&self, options: &InstallOptions) -> Result<Staging<'_>, StoreError> {
+        if options.dry_run { Staging::elsewhere(self) } else { Staging::new(self) }
+    }
+
+    /// Makes candidates what is installed, if every one of them may be.
+    fn apply(
+        &self,
+        staging: &Staging<'_>,
+        candidates: Vec<Candidate>,
+        options: &InstallOptions,
+        check: &Check<'_>,
+        fetching: &Fetching<'_>,
+    ) -> Result<Outcome, StoreError> {
+        unique(&candidates)?;
+        let plan = |state: &Option<(PathBuf, Installed)>| -> Result<Vec<Change>, StoreError> {
+            let none = (PathBuf::new(), Installed::default());
+            let (generation, installed) = state.as_ref().unwrap_or(&none);
+            let change = |candidate: &Candidate| {
+                let mut change = Change::new(installed.get(&candidate.locked.name), candidate);
+                if !options.replace && change.is_same_bytes() {
+                    change.kind = Kind::Unchanged;
+                }
+                let is_changed = |before: &LockedSkill| !self.verified(before, generation).is_fine();
+                if change.kind == Kind::Unchanged && change.before.as_ref().is_some_and(is_changed) {
+                    change.kind = Kind::Repaired;
+                }
+                check(&change, installed)?;
+                let is_other = |agreed: &Vec<LockedSkill>| !agreed.contains(&candidate.locked);
+                if options.agreed.as_ref().is_some_and(is_other) {
+                    return Err(StoreError::NotAsShown { name: change.name });
+                }
+                may(&change, candidate, installed, options)?;
+                Ok(change)
+            };
+            candidates.iter().map(change).collect()
+        };
+        let notes = candidates.iter().flat_map(|candidate| candidate.notes.clone()).collect();
+        if options.dry_run {
+            return Ok(Outcome { changes: plan(&self.installed_at()?)?, notes });
+        }
+        // What may not be is known before anybody is waited for.
+        plan(&self.installed_at()?)?;
+        (fetching.progress)("installing");
+        let held = self.hold(options.patience)?;
+        let state = self.installed_at()?;
+        let changes = plan(&state)?;
+        if changes.iter().any(|change| change.kind != Kind::Unchanged) {
+            let (mut skills, mut staged) = (Vec::new(), Vec::new());
+            let is_new = |(_, change): &(Candidate, &Change)| change.kind != Kind::Unchanged;
+            for (candidate, change) in candidates.into_iter().zip(&changes).filter(is_new) {
+                staged.push((candidate.locked.name.clone(), candidate.staged));
+                // What is put right is known already, and what was accepted stays accepted.
+                if change.kind != Kind::Repaired {
+                    skills.push((candidate.locked, candidate.provenance));
+                }
+            }
+            let installed = state.map(|(_, installed)| installed).unwrap_or_default();
+            self.switch(&held, staging, &installed.with(skills), &staged)?;
+        }
+        Ok(Outcome { changes, notes })
+    }
+}
+
+/// A source, what is wanted of it, and the skills that this is about.
+type Group<'l> = (Box<dyn Source>, Wanted, Vec<&'l LockedSkill>);
+
+/// Skills by where they came from, so that each source is fetched once; in the order in which they will be found.
+fn together<'l>(
+    skills: &[&'l LockedSkill],
+    working: &Path,
+    git: impl Fn(&LockedSkill) -> GitSource,
+) -> Result<Vec<Group<'l>>, StoreError> {
+    let mut groups: Vec<Vec<&LockedSkill>> = Vec::new();
+    let key = |skill: &LockedSkill| (skill.source.clone(), skill.reference.clone(), skill.commit.clone());
+    for skill in skills {
+        // One that is the whole source is fetched by itself.
+        let found = groups
+            .iter_mut()
+            .find(|group| skill.path.is_some() && group[0].path.is_some() && key(group[0]) == key(skill));
+        match found {
+            Some(group) => group.push(skill),
+            None => groups.push(vec![skill]),
+        }
+    }
+    let source = |group: Vec<&'l LockedSkill>| {
+        let first = group[0];
+        if first.commit.is_some() && group.len() == 1 {
+            // Nothing else in the repository matters.
+            let source = git(first).at(first.path.clone());
+            return Ok((Box::new(source) as Box<dyn Source>, Wanted::Only, group));
+        }
+        let gone = |error: StoreError| match error {
+            StoreError::Source { text, problem } => {
+                let problem = format!(
+                    "{problem}, and `{}` came from there; name the others to go on without it",
+                    first.name
+                );
+                StoreError::Source { text, problem }
+            }
+            error => error,
+        };
+        let source: Box<dyn Source> = match &first.commit {
+            Some(_) => Box::new(git(first)),
+            None => parse_source(&first.source, working, GIT_HOST).map_err(gone)?,
+        };
+        let paths: Vec<String> = group.iter().filter_map(|skill| skill.path.clone()).collect();
+        let is_whole = paths.is_empty();
+        Ok((source, if is_whole { Wanted::Only } else { Wanted::At(paths) }, group))
+    };
+    groups.into_iter().map(source).collect()
+}
+
+fn fetch(
+    staging: &Staging<'_>,
+    source: &dyn Source,
+    wanted: &Wanted,
+    options: &InstallOptions,
+    fetching: &Fetching<'_>,
+) -> Result<Vec<Candidate>, StoreError> {
+    let basket = staging.basket()?;
+    let fetched = source.fetch(&basket, fetching)?;
+    (fetching.progress)("checking");
+    candidates(source, &fetched, &basket, wanted, options)
+}
+
+/// What a lock says must be what is there.
+fn as_locked(candidate: &Candidate, skill: &LockedSkill) -> Result<(), StoreError> {
+    let change = Change::new(Some(skill), candidate);
+    if candidate.locked.digest == skill.digest && candidate.locked.name == skill.name {
+        return Ok(());
+    }
+    Err(StoreError::NotAsLocked { name: skill.name.clone(), difference: change.difference() })
+}
+
+/// No two of them may have one name.
+fn unique(candidates: &[Candidate]) -> Result<(), StoreError> {
+    for (index, candidate) in candidates.iter().enumerate() {
+        let name = &candidate.locked.name;
+        if let Some(other) = candidates[..index].iter().find(|other| other.locked.name == *name) {
+            let (first, second) = (other.locked.origin(), candidate.locked.origin());
+            return Err(StoreError::Twice { name: name.clone(), first, second });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the scan and the past allow it.
+fn may(
+    change: &Change,
+    candidate: &Candidate,
+    installed: &Installed,
+    options: &InstallOptions,
+) -> Result<(), StoreError> {
+    if matches!(change.kind, Kind::Unchanged | Kind::Repaired) {
+        return Ok(());
+    }
+    let name = change.name.clone();
+    if candidate.report.verdict() == Verdict::Block && !options.accept_risk {
+        let worst = candidate.report.because();
+        let first = candidate.report.findings.iter().find(|finding| worst.contains(&finding.rule));
+        let place = first
+            .map_or_else(String::new, |found| format!(" ({}:{}: {})", found.file, found.line, found.message));
+        return Err(StoreError::Risk { name, findings: format!("{}{place}", worst.join(", ")) });
+    }
+    if options.allow_rollback
+        || change.before.as_ref().is_some_and(|before| before.digest == candidate.locked.digest)
+    {
+        return Ok(());
+    }
+    let known = installed.provenance(&change.name);
+    if known.is_some_and(|known| known.history.contains(&candidate.locked.digest)) {
+        return Err(StoreError::Rollback {
+            name,
+            what: format!("{}, which it was before", candidate.locked.digest),
+        });
+    }
+    match (
+        change.before.as_ref().and_then(|before| before.version.as_deref()),
+        candidate.locked.version.as_deref(),
+    ) {
+        (Some(before), Some(after)) if is_older(after, before) => {
+            Err(StoreError::Rollback { name, what: format!("version {after}, from {before}") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a version is before another; what are no versions say nothing.
+fn is_older(version: &str, than: &str) -> bool {
+    let read = metier_catalog::read_version;
+    read(version).zip(read(than)).is_some_and(|(version, than)| version < than)
+}

@@ -1,0 +1,170 @@
+//! `metier.lock`: which skills are installed, where they came from, and the bytes that they are. Its text is the same for the same
+//! skills, in an order that keeps differences small.
+
+use std::path::Path;
+
+use metier_skill::{Digest, Manifest, ManifestFile, SkillName, Tier};
+use serde::{Deserialize, Serialize};
+
+use crate::StoreError;
+use crate::source::git::{is_address, is_commit};
+
+/// What the file is called.
+pub const LOCK_FILE: &str = "metier.lock";
+
+/// The format that is written.
+const VERSION: u32 = 1;
+
+/// Bytes of a file that is read.
+pub(crate) const LOCK_MAX: u64 = 64 << 20;
+
+const HEADER: &str = "# Written by metier: every skill that is installed, and the very bytes that it is.\n";
+
+/// Every installed skill, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    version: u32,
+    #[serde(default, rename = "skill")]
+    skills: Vec<LockedSkill>,
+}
+
+/// One installed skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LockedSkill {
+    /// Its name.
+    pub name: String,
+    /// What it calls its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// How far it is trusted.
+    pub tier: Tier,
+    /// Where it came from, as `metier install` takes it, without reference and path.
+    pub source: String,
+    /// The branch, tag or commit that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// What that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Where in the source it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The digest of the whole skill.
+    pub digest: Digest,
+    /// The fingerprint of the key that signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
+    /// The skills that it needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
+    /// Its files: the digits of the digest, `x` or `-`, the path.
+    pub files: Vec<String>,
+}
+
+impl LockedSkill {
+    /// What it consists of; `None` where the lines say something else than the digest.
+    pub fn manifest(&self) -> Option<Manifest> {
+        let file = |line: &String| {
+            let (digits, rest) = line.split_once(' ')?;
+            let (mode, path) = rest.split_once(' ')?;
+            let digest = format!("sha256:{digits}").parse().ok()?;
+            let executable = match mode {
+                "x" => true,
+                "-" => false,
+                _ => return None,
+            };
+            Some(ManifestFile::new(path, executable, digest))
+        };
+        let manifest = Manifest::new(self.files.iter().map(file).collect::<Option<_>>()?);
+        (manifest.digest() == self.digest).then_some(manifest)
+    }
+
+    /// The lines that say what a manifest does.
+    pub(crate) fn lines(manifest: &Manifest) -> Vec<String> {
+        let line = |file: &ManifestFile| {
+            let mode = if file.executable { 'x' } else { '-' };
+            format!("{} {mode} {}", file.digest.hex(), file.path.display())
+        };
+        manifest.files().iter().map(line).collect()
+    }
+
+    /// Where it came from, as a person would write it.
+    pub fn origin(&self) -> String {
+        let mut text = self.source.clone();
+        if let Some(path) = self.path.as_ref().filter(|_| self.commit.is_some()) {
+            text = format!("{text}//{path}");
+        }
+        self.reference.iter().fold(text, |text, reference| format!("{text}#{reference}"))
+    }
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self { version: VERSION, skills: Vec::new() }
+    }
+}
+
+impl Lock {
+    /// These skills, of which no two have one name.
+    pub fn new(mut skills: Vec<LockedSkill>) -> Self {
+        skills.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { version: VERSION, skills }
+    }
+
+    /// The skills, by name.
+    pub fn skills(&self) -> &[LockedSkill] {
+        &self.skills
+    }
+
+    /// The skill of a name.
+    pub fn get(&self, name: &str) -> Option<&LockedSkill> {
+        self.skills.iter().find(|skill| skill.name == name)
+    }
+
+    /// Reads a lock; `path` is for what is said of it.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, StoreError> {
+        let wrong = |reason: String| StoreError::Lock { path: path.to_owned(), reason };
+        let lock: Self =
+            toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        if lock.version != VERSION {
+            return Err(wrong(format!("its version is {}, and only {VERSION} is known", lock.version)));
+        }
+        for skill in &lock.skills {
+            if SkillName::new(&skill.name).is_err() {
+                return Err(wrong(format!("`{}` is no name of a skill", skill.name)));
+            }
+            let is_asked = |commit: &String| is_commit(commit) && is_address(&skill.source);
+            if !skill.commit.as_ref().is_none_or(is_asked) {
+                return Err(wrong(format!(
+                    "`{}` comes from no git repository that could be asked",
+                    skill.name
+                )));
+            }
+            let Some(manifest) = skill.manifest() else {
+                return Err(wrong(format!("the files of `{}` are not those of its digest", skill.name)));
+            };
+            let is_plain = |file: &ManifestFile| {
+                crate::archive::name::check(file.path.as_os_str().as_encoded_bytes(), usize::MAX - 1).is_ok()
+            };
+            if !manifest.files().iter().all(is_plain) {
+                return Err(wrong(format!("`{}` has a file that no skill can have", skill.name)));
+            }
+        }
+        let mut names = lock.skills.iter().map(|skill| skill.name.as_str());
+        if !names.clone().zip(names.by_ref().skip(1)).all(|(a, b)| a < b) {
+            return Err(wrong("its skills are not in the order of their names, each once".to_owned()));
+        }
+        Ok(lock)
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> Result<String, StoreError> {
+        let written = toml::to_string_pretty(self);
+        let written = written
+            .map_err(|error| StoreError::Lock { path: LOCK_FILE.into(), reason: error.to_string() })?;
+        Ok(format!("{HEADER}{written}"))
+    }
+}

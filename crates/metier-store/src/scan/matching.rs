@@ -1,0 +1,186 @@
+//! Rules with patterns, found in one text. A search for literals says which patterns are worth trying at all.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::excuse;
+use super::rule::{Excuse, Pattern, Rule, Scope, Test};
+use super::rules;
+
+/// A place in a text where a rule is found.
+#[derive(Debug)]
+pub(super) struct Match {
+    pub(super) rule: &'static Rule,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) is_excused: bool,
+}
+
+/// What kind of text is looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// Markdown and plain text: everything applies.
+    Instructions,
+    /// Files of code and data.
+    Code,
+    /// What a reader of the rendered page does not see.
+    Hidden,
+}
+
+impl Reads {
+    const fn includes(self, scope: Scope) -> bool {
+        match scope {
+            Scope::Text => true,
+            Scope::Code => matches!(self, Self::Instructions | Self::Code | Self::Hidden),
+            Scope::Instructions => matches!(self, Self::Instructions | Self::Hidden),
+            Scope::Hidden => matches!(self, Self::Hidden),
+            Scope::Files => false,
+        }
+    }
+}
+
+/// Places per rule in one text; more say nothing new.
+const MOST: usize = 3;
+/// Candidates that are tried per rule: a text can be made of nothing else.
+const MOST_TRIED: usize = 60;
+
+/// A rule with its patterns compiled, when they are first needed.
+struct Ready {
+    rule: &'static Rule,
+    pattern: &'static Pattern,
+    all: LazyLock<Vec<Regex>, Compile>,
+    except: LazyLock<Vec<Regex>, Compile>,
+    unless: LazyLock<Vec<Regex>, Compile>,
+}
+
+type Compile = Box<dyn FnOnce() -> Vec<Regex> + Send + Sync>;
+
+struct Matcher {
+    rules: Vec<Ready>,
+    literals: AhoCorasick,
+    /// For each literal, the rule it belongs to.
+    owners: Vec<usize>,
+}
+
+static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
+    let mut ready = Vec::new();
+    for rule in rules::all() {
+        if let Test::Pattern(pattern) = &rule.test {
+            let scope = rule.scope;
+            let all: Compile = Box::new(move || compile(pattern.all, scope));
+            let except: Compile = Box::new(move || compile(pattern.except, scope));
+            let unless: Compile = Box::new(move || compile(pattern.unless, scope));
+            let [all, except, unless] = [all, except, unless].map(LazyLock::new);
+            ready.push(Ready { rule, pattern, all, except, unless });
+        }
+    }
+    let each = ready
+        .iter()
+        .enumerate()
+        .flat_map(|(at, rule)| rule.pattern.literals.iter().map(move |text| (at, text)));
+    let (owners, literals): (Vec<usize>, Vec<&&str>) = each.unzip();
+    let literals = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(literals).ok()?;
+    Some(Matcher { rules: ready, literals, owners })
+});
+
+/// Patterns that do not compile find nothing; a test compiles them all.
+fn compile(patterns: &[&str], scope: Scope) -> Vec<Regex> {
+    patterns.iter().filter_map(|pattern| regex(pattern, scope).ok()).collect()
+}
+
+pub(super) fn regex(pattern: &str, scope: Scope) -> Result<Regex, regex::Error> {
+    let mut pattern = rules::expand(pattern).into_owned();
+    if scope == Scope::Instructions || scope == Scope::Hidden {
+        pattern = pattern.replace(' ', r#"[\s*_>"'`#|:,(){}-]+"#);
+    }
+    // Text is folded to ASCII where it matters.
+    RegexBuilder::new(&pattern).unicode(false).size_limit(4 << 20).build()
+}
+
+/// A match is looked for this far from a literal of its rule, so that one word does not make a rule go through a whole book.
+const REACH: usize = 1_200;
+
+/// Every rule that is found in a text.
+pub(super) fn find(text: &[u8], reads: Reads) -> Vec<Match> {
+    let Some(matcher) = MATCHER.as_ref() else { return Vec::new() };
+    let mut windows: Vec<Vec<(usize, usize)>> = vec![Vec::new(); matcher.rules.len()];
+    for found in matcher.literals.find_overlapping_iter(text) {
+        let Some(windows) =
+            matcher.owners.get(found.pattern().as_usize()).and_then(|owner| windows.get_mut(*owner))
+        else {
+            continue;
+        };
+        let (start, end) = (found.start().saturating_sub(REACH), text.len().min(found.end() + REACH));
+        match windows.last_mut() {
+            Some(last) if last.1 >= start => last.1 = end,
+            _ => windows.push((start, end)),
+        }
+    }
+    let mut matches = Vec::new();
+    for (ready, windows) in matcher.rules.iter().zip(&windows) {
+        if !windows.is_empty() && reads.includes(ready.rule.scope) {
+            ready.find(text, windows, &mut matches);
+        }
+    }
+    matches
+}
+
+impl Ready {
+    fn find(&self, text: &[u8], windows: &[(usize, usize)], matches: &mut Vec<Match>) {
+        let Some((first, rest)) = self.all.split_first() else { return };
+        let (mut kept, mut tried) = (0, 0);
+        for (start, end) in windows {
+            let mut at = *start;
+            while let Some(found) = first.find_at(&text[..*end], at) {
+                (at, tried) = (found.end().max(at + 1), tried + 1);
+                if let Some(found) = self.judge(text, found.start(), found.end(), rest) {
+                    matches.push(found);
+                    kept += 1;
+                }
+                if kept == MOST || tried == MOST_TRIED {
+                    return;
+                }
+                if at > *end {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// What a match of the first pattern comes to: nothing, where the others do not agree.
+    fn judge(&self, text: &[u8], start: usize, end: usize, rest: &[Regex]) -> Option<Match> {
+        let lines = around(text, start, end, self.pattern.within);
+        if !rest.iter().all(|other| other.is_match(lines)) {
+            return None;
+        }
+        let own = around(text, start, end, 0);
+        let is_exception = self.except.iter().any(|other| other.is_match(&text[start..end]));
+        if is_exception || self.unless.iter().any(|other| other.is_match(own)) {
+            return None;
+        }
+        let is_excused = match self.pattern.excuse {
+            Excuse::Never => false,
+            Excuse::Negation => excuse::is_negated(text, start),
+            Excuse::Quoting if self.rule.scope == Scope::Instructions => {
+                excuse::is_negated(text, start) || excuse::is_quoted(text, start, end)
+            }
+            Excuse::Quoting => excuse::is_negated(text, start) || excuse::is_looked_for(text, start, end),
+        };
+        Some(Match { rule: self.rule, start, end, is_excused })
+    }
+}
+
+/// The lines of a range, and some before and after.
+fn around(text: &[u8], start: usize, end: usize, lines: usize) -> &[u8] {
+    // A line can be a whole file.
+    const REACH: usize = 2_000;
+    let floor = start.saturating_sub(REACH);
+    let before = text[floor..start].iter().rev().enumerate();
+    let begin = before.filter(|(_, byte)| **byte == b'\n').nth(lines).map_or(floor, |(back, _)| start - back);
+    let ceiling = text.len().min(end.saturating_add(REACH));
+    let after = text[end..ceiling].iter().enumerate();
+    let stop = after.filter(|(_, byte)| **byte == b'\n').nth(lines).map_or(ceiling, |(on, _)| end + on);
+    &text[begin..stop]
+}

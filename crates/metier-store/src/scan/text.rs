@@ -1,0 +1,213 @@
+//! Text as rules see it, with the way back to the bytes of the file.
+//!
+//! An attacker writes so that a person or an agent reads one thing and a pattern another. Here both read the same:
+//! compatibility forms are folded (NFKC), what is not seen is dropped, letters that look Latin become Latin, continued
+//! lines and split quotes are joined, references to characters are resolved, capitals are made small.
+
+use metier_skill::is_invisible;
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::confusable;
+
+/// Lower-case text, and for each of its bytes where that came from.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) text: Vec<u8>,
+    /// Offsets in the file; one for each byte and one for the end.
+    places: Vec<u32>,
+    /// Where in the file something else stands than what is read there.
+    changed: Vec<usize>,
+}
+
+impl View {
+    /// The bytes as they are, in small letters, where they are not what is read: some lines around each such place. Elsewhere
+    /// both are the same.
+    pub(super) fn raw(&self, bytes: &[u8]) -> Self {
+        const AROUND: usize = 600;
+        let mut raw = Self::default();
+        let mut end = 0;
+        for place in &self.changed {
+            let start = place.saturating_sub(AROUND).max(end);
+            end = bytes.len().min(place + AROUND).max(end);
+            raw.text.extend(bytes[start..end].iter().map(u8::to_ascii_lowercase));
+            raw.places.extend((start..end).map(offset));
+        }
+        raw.places.push(offset(end));
+        raw
+    }
+
+    /// The text as it is read.
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        Self::read_chars(&chars(bytes), bytes.len())
+    }
+
+    /// The same where the characters are known already.
+    pub(super) fn read_chars(chars: &[(usize, char)], length: usize) -> Self {
+        let (text, places) = (Vec::with_capacity(length), Vec::with_capacity(length + 1));
+        let mut view = Self { text, places, changed: Vec::new() };
+        let mut at = 0;
+        while let Some(&(place, c)) = chars.get(at) {
+            // Nearly all are letters.
+            if c.is_ascii_alphanumeric() || c == ' ' {
+                view.text.push(c.to_ascii_lowercase() as u8);
+                view.places.push(offset(place));
+                at += 1;
+                continue;
+            }
+            let skipped = joined(&chars[at..]);
+            if skipped > 0 {
+                view.changed.push(place);
+                at += skipped;
+                continue;
+            }
+            if let Some((c, length)) = reference(&chars[at..]) {
+                view.changed.push(place);
+                view.push(c, place);
+                at += length;
+                continue;
+            }
+            view.push(c, place);
+            at += 1;
+        }
+        view.places.push(offset(length));
+        view
+    }
+
+    /// Where a byte of the text came from.
+    pub(super) fn place(&self, at: usize) -> usize {
+        self.places.get(at).or(self.places.last()).map_or(0, |place| *place as usize)
+    }
+
+    fn push(&mut self, c: char, place: usize) {
+        if c.is_ascii() {
+            if c == '\n' || c == '\t' || !c.is_ascii_control() {
+                self.text.push(c.to_ascii_lowercase() as u8);
+                self.places.push(offset(place));
+            }
+            return;
+        }
+        let mut buffer = [0; 4];
+        for c in std::iter::once(c).nfkc() {
+            let folded = if c.is_ascii() { c } else { confusable::folded(c) };
+            if is_invisible(c) || (folded != c && c.is_alphabetic()) {
+                self.changed.push(place);
+            }
+            if is_invisible(c) {
+                continue;
+            }
+            let c = folded;
+            for c in c.to_lowercase() {
+                let bytes = c.encode_utf8(&mut buffer).as_bytes();
+                self.text.extend_from_slice(bytes);
+                self.places.extend(bytes.iter().map(|_| offset(place)));
+            }
+        }
+    }
+}
+
+/// Files beyond four gigabytes are never looked at.
+fn offset(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// The characters of a file with their places: UTF-8, or UTF-16 if it says so. What is neither is U+FFFD.
+pub(super) fn chars(bytes: &[u8]) -> Vec<(usize, char)> {
+    let wide: Option<fn([u8; 2]) -> u16> = match bytes {
+        [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => Some(u16::from_be_bytes),
+        _ => None,
+    };
+    if let Some(unit) = wide {
+        let units = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+        let mut at = 2;
+        return char::decode_utf16(units)
+            .map(|c| {
+                let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+                let place = at;
+                at += 2 * c.len_utf16();
+                (place, c)
+            })
+            .collect();
+    }
+    let mut chars = Vec::with_capacity(bytes.len());
+    let mut start = 0;
+    for chunk in bytes.utf8_chunks() {
+        chars.extend(chunk.valid().char_indices().map(|(at, c)| (start + at, c)));
+        start += chunk.valid().len();
+        if !chunk.invalid().is_empty() {
+            chars.push((start, char::REPLACEMENT_CHARACTER));
+            start += chunk.invalid().len();
+        }
+    }
+    chars
+}
+
+/// How many characters at the beginning only keep apart what a shell or an interpreter puts together: a backslash at the
+/// end of a line, an empty pair of quotes, two quotes with a plus sign between them, a backslash before punctuation.
+fn joined(chars: &[(usize, char)]) -> usize {
+    let at = |index: usize| chars.get(index).map(|(_, c)| *c);
+    match (at(0), at(1), at(2)) {
+        (Some('\\' | '`' | '^'), Some('\n'), _) => 2,
+        (Some('\\'), Some('\r'), Some('\n')) => 3,
+        (Some('\\'), Some('&' | '|' | '*' | '[' | ']' | '(' | ')' | '_' | '<' | '>' | '-' | '.'), _) => 1,
+        // Three are a string of many lines, or a fence.
+        (Some(quote @ ('"' | '\'')), Some(same), third) if quote == same && third != Some(quote) => {
+            let is_inside_word = third.is_some_and(char::is_alphanumeric);
+            if is_inside_word { 2 } else { 0 }
+        }
+        (Some(quote @ ('"' | '\'')), Some(' ' | '+'), _) => {
+            let rest = chars.iter().skip(1).take(6).take_while(|(_, c)| matches!(c, ' ' | '+'));
+            let (blanks, pluses) =
+                rest.fold((0, 0), |(all, pluses), (_, c)| (all + 1, pluses + usize::from(*c == '+')));
+            if pluses == 1 && at(1 + blanks) == Some(quote) { blanks + 2 } else { 0 }
+        }
+        _ => 0,
+    }
+}
+
+/// A reference to a character by its number, and how many characters that is.
+fn reference(chars: &[(usize, char)]) -> Option<(char, usize)> {
+    if chars.first()?.1 != '&' || chars.get(1)?.1 != '#' {
+        return None;
+    }
+    let is_hex = matches!(chars.get(2)?.1, 'x' | 'X');
+    let (start, radix) = if is_hex { (3, 16) } else { (2, 10) };
+    let digits: String =
+        chars.iter().skip(start).take(8).map(|(_, c)| *c).take_while(char::is_ascii_hexdigit).collect();
+    let end = start + digits.len();
+    let ends = chars.get(end).is_some_and(|(_, c)| *c == ';');
+    let c = char::from_u32(u32::from_str_radix(&digits, radix).ok()?)?;
+    Some((c, end + usize::from(ends)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> String {
+        String::from_utf8(View::read(text.as_bytes()).text).unwrap()
+    }
+
+    #[test]
+    fn what_is_read_the_same_is_the_same() {
+        assert_eq!(read("I\u{200b}gn\u{ad}ore ｔｈｉｓ"), "ignore this");
+        assert_eq!(read("\u{456}gn\u{43e}re"), "ignore", "Cyrillic letters");
+        assert_eq!(read("cu''rl \\\n x"), "curl  x");
+        assert_eq!(read("'ba' + 'sh'"), "'bash'");
+        assert_eq!(read("&#105;gnor&#x65;"), "ignore");
+        assert_eq!(read("a \\| b \\&\\& c"), "a | b && c");
+        assert_eq!(read("x = ''\ny"), "x = ''\ny");
+    }
+
+    #[test]
+    fn a_place_leads_back_to_the_file() {
+        let bytes = "é\u{200b}\u{200b}x".as_bytes();
+        let view = View::read(bytes);
+        assert_eq!(view.place(2), 8);
+        assert_eq!(view.place(3), bytes.len());
+        let wide: Vec<u8> = [0xfeff_u16, 0x41, 0x42].iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        let view = View::read(&wide);
+        assert_eq!((view.text.as_slice(), view.place(1)), (&b"ab"[..], 4));
+        assert_eq!(View::read(b"a\xffb").place(4), 2);
+    }
+}

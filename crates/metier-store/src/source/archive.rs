@@ -1,0 +1,73 @@
+//! Skills in an archive on the disk.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use metier_skill::Digest;
+
+use super::{Fetched, Fetching, Source};
+use crate::StoreError;
+use crate::archive::{ArchiveError, SkippedEntry, SkippedReason, unpack};
+use crate::error::io_error;
+use crate::signature::SIGNATURE_MAX;
+use crate::staging::Basket;
+
+/// An archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveSource {
+    path: PathBuf,
+}
+
+impl ArchiveSource {
+    /// The archive at a path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+}
+
+impl Source for ArchiveSource {
+    fn name(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    fn fetch(&self, basket: &Basket<'_>, fetching: &Fetching<'_>) -> Result<Fetched, StoreError> {
+        let limits = &fetching.limits;
+        let bytes = read(&self.path, limits.archive_bytes)?;
+        if bytes.len() as u64 > limits.archive_bytes {
+            return Err(ArchiveError::TooLarge { limit: limits.archive_bytes }.into());
+        }
+        (fetching.progress)("unpacking");
+        let unpacked = unpack(&bytes, limits, &|file| basket.add(file))?;
+        let version_control = |skipped: &&SkippedEntry| skipped.reason == SkippedReason::VersionControl;
+        let notes = unpacked.skipped.iter().filter(version_control);
+        let notes = notes.map(|skipped| format!("left out {}: it belongs to version control", skipped.path));
+        Ok(Fetched {
+            resolved: Some(Digest::of(&bytes).to_string()),
+            signature: beside(&self.path),
+            is_single: true,
+            notes: notes.collect(),
+            ..Fetched::default()
+        })
+    }
+}
+
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
+    let read = || {
+        let file = File::open(path)?;
+        let size = file.metadata()?.len().min(most);
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(io_error("read", path))
+}
+
+/// The signature beside a file or a directory: the same name with `.sig` after it.
+pub(super) fn beside(path: &Path) -> Option<String> {
+    let mut name = path.file_name()?.to_owned();
+    name.push(".sig");
+    let mut text = String::new();
+    File::open(path.with_file_name(name)).ok()?.take(SIGNATURE_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}

@@ -1,0 +1,110 @@
+//! Skills in a directory on the disk: the directory itself, or those below it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use metier_skill::{Folder, Limits, SkipReason, VCS_DIRECTORIES, is_skill_directory};
+
+use super::archive::beside;
+use super::{Fetched, Fetching, Source, folder_name};
+use crate::StoreError;
+use crate::archive::{ArchiveFile, name};
+use crate::error::io_error;
+use crate::staging::Basket;
+
+/// How deep below a directory skills are looked for.
+const DEPTH: usize = 6;
+
+/// Directories that hold no skills of their own.
+const SKIPPED: [&str; 3] = ["node_modules", "target", ".venv"];
+
+/// A directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectorySource {
+    path: PathBuf,
+}
+
+impl DirectorySource {
+    /// The directory at a path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+}
+
+impl Source for DirectorySource {
+    fn name(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    fn fetch(&self, basket: &Basket<'_>, _: &Fetching<'_>) -> Result<Fetched, StoreError> {
+        let real = fs::canonicalize(&self.path).map_err(io_error("read", &self.path))?;
+        let mut fetched = Fetched::default();
+        if is_skill_directory(&real) {
+            let folder = folder_name(&real.to_string_lossy());
+            add(basket, &real, &folder, &mut fetched.notes)?;
+            fetched.signature = beside(&real);
+            fetched.folder = Some(folder);
+            return Ok(fetched);
+        }
+        let mut skills = Vec::new();
+        find(&real, "", 0, &mut skills).map_err(io_error("read", &real))?;
+        for folder in skills {
+            let path = real.join(&folder);
+            add(basket, &path, &folder, &mut fetched.notes)?;
+            if let Some(signature) = beside(&path) {
+                let path = format!("{folder}.sig");
+                basket.add(ArchiveFile { path: &path, is_executable: false, bytes: signature.as_bytes() })?;
+            }
+        }
+        Ok(fetched)
+    }
+}
+
+/// The folders below a directory that are skills.
+fn find(root: &Path, below: &str, depth: usize, skills: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let is_skipped = SKIPPED.contains(&name.as_str()) || VCS_DIRECTORIES.contains(&name.as_str());
+        if is_skipped || !entry.file_type()?.is_dir() {
+            continue;
+        }
+        let folder = if below.is_empty() { name } else { format!("{below}/{name}") };
+        if is_skill_directory(&root.join(&folder)) {
+            skills.push(folder);
+        } else if depth < DEPTH {
+            find(root, &folder, depth + 1, skills)?;
+        }
+    }
+    Ok(())
+}
+
+fn add(basket: &Basket<'_>, path: &Path, folder: &str, notes: &mut Vec<String>) -> Result<(), StoreError> {
+    let limits = Limits::default();
+    let mut failed = None;
+    let captured = Folder::open(path)?.capture(&limits, |file, bytes| {
+        let below = [folder.as_bytes(), b"/", file.path.as_os_str().as_encoded_bytes()].concat();
+        let added = name::check(&below, usize::MAX - 1)
+            .map_err(StoreError::from)
+            .and_then(|path| basket.add(ArchiveFile { path, is_executable: file.executable, bytes }));
+        added.map_err(|error| {
+            failed = Some(error);
+            io::Error::other("it cannot be taken")
+        })
+    });
+    let captured = match failed {
+        Some(error) => return Err(error),
+        None => captured?,
+    };
+    for skipped in &captured.skipped {
+        let why = match skipped.reason {
+            SkipReason::VersionControl => continue,
+            SkipReason::Link | SkipReason::LinkOutside => "it is a link",
+            SkipReason::Special => "it is no regular file",
+            _ => "it cannot be read",
+        };
+        notes.push(format!("left out {folder}/{}: {why}", skipped.path.display()));
+    }
+    Ok(())
+}

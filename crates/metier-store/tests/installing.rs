@@ -1,0 +1,209 @@
+//! Installing through the library: locks written and read again, text that means nothing, what a sweep keeps.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use metier_skill::{Digest, Manifest, ManifestFile, Tier};
+use metier_store::{
+    DirectorySource, Fetching, GIT_HOST, InstallOptions, Lock, LockedSkill, Request, Store, StoreError,
+    Swept, TrustFile, Wanted, parse_source,
+};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn locked_skill() -> impl Strategy<Value = LockedSkill> {
+    let tier = prop::sample::select(vec![Tier::Org, Tier::User, Tier::ThirdParty]);
+    let file =
+        ("[a-zé][a-z0-9 '=\\[\\]#]{0,8}[a-z](/[A-Z][a-z.-]{0,6}z){0,3}", any::<bool>(), any::<[u8; 4]>());
+    let text = || prop::option::of(any::<String>());
+    let source = prop_oneof![
+        (any::<String>(), Just(None)),
+        ("https://[a-z]{1,9}/[ -~é]{0,9}", "[0-9a-f]{40}".prop_map(Some)),
+    ];
+    let parts = ("[a-z]{1,5}(-[a-z0-9]{1,5}){0,2}", tier, text(), text(), text(), source);
+    let more = (
+        prop::collection::vec(any::<String>(), 0..3),
+        prop::collection::btree_map(file.0, (file.1, file.2), 0..5),
+    );
+    (parts, more).prop_map(|((name, tier, version, path, signer, (source, commit)), (requires, files))| {
+        let files: Vec<_> = files
+            .iter()
+            .map(|(path, (executable, bytes))| ManifestFile::new(path, *executable, Digest::of(bytes)))
+            .collect();
+        let line = |file: &ManifestFile| {
+            format!(
+                "{} {} {}",
+                file.digest.hex(),
+                if file.executable { 'x' } else { '-' },
+                file.path.display()
+            )
+        };
+        let manifest = Manifest::new(files);
+        let lines: Vec<String> = manifest.files().iter().map(line).collect();
+        let value = json!({
+            "name": name, "tier": tier, "version": version, "path": path, "signer": signer, "source": source,
+            "commit": commit, "requires": requires, "digest": manifest.digest(), "files": lines,
+        });
+        serde_json::from_value(value).unwrap()
+    })
+}
+
+fn parse_all(text: &str) {
+    // Whatever comes of it.
+    let _ = Lock::parse(text, Path::new("metier.lock"));
+    let _ = TrustFile::parse(text);
+    let _ = parse_source(text, Path::new("/nowhere"), GIT_HOST);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_lock_is_read_as_it_was_written(skills in prop::collection::vec(locked_skill(), 0..5)) {
+        let by_name: BTreeMap<String, LockedSkill> = skills.into_iter().map(|skill| (skill.name.clone(), skill)).collect();
+        let lock = Lock::new(by_name.into_values().rev().collect());
+        let text = lock.text().unwrap();
+        let read = Lock::parse(&text, Path::new("metier.lock")).unwrap();
+        prop_assert_eq!(&read, &lock);
+        prop_assert_eq!(read.text().unwrap(), text);
+    }
+
+    #[test]
+    fn a_lock_with_something_else_in_it_is_read_or_refused(skill in locked_skill(), at in any::<prop::sample::Index>(), other in any::<char>()) {
+        let mut text: Vec<char> = Lock::new(vec![skill]).text().unwrap().chars().collect();
+        let at = at.index(text.len());
+        text[at] = other;
+        let text: String = text.into_iter().collect();
+        parse_all(&text);
+        parse_all(text.get(at..).unwrap_or_default());
+    }
+
+    #[test]
+    fn text_that_means_nothing_is_refused_and_no_more(text in any::<String>()) {
+        parse_all(&text);
+    }
+
+    #[test]
+    fn addresses_that_nearly_mean_something(text in "(file://|https://|git\\+|x@y:|[a-z]/|ext::|-|\\.\\./|~)?[a-z0-9/:@.-]{0,9}(//[a-z./-]{0,6})?(#[a-z./^~:-]{0,6})?") {
+        parse_all(&text);
+    }
+}
+
+/// A store and a skill to install.
+struct Ground(tempfile::TempDir);
+
+impl Drop for Ground {
+    /// What is installed cannot be written to, and would outlive this.
+    fn drop(&mut self) {
+        let opened = Command::new("chmod").args(["-R", "u+w"]).arg(self.0.path()).status();
+        assert!(opened.unwrap().success());
+    }
+}
+
+impl Ground {
+    fn new() -> Self {
+        let ground = Self(tempfile::tempdir().unwrap());
+        ground.write("1.0.0");
+        ground
+    }
+
+    fn write(&self, version: &str) {
+        let skill = self.0.path().join("pdf");
+        fs::create_dir_all(&skill).unwrap();
+        let head = format!(
+            "---\nname: pdf\ndescription: Use when testing.\nmetadata:\n  version: \"{version}\"\n---\nDo it.\n"
+        );
+        fs::write(skill.join("SKILL.md"), head).unwrap();
+        fs::write(skill.join("same.md"), "The same in all.\n").unwrap();
+        fs::write(skill.join("other.md"), format!("Of {version}.\n")).unwrap();
+    }
+
+    fn store(&self) -> Store {
+        Store::new(self.0.path().join("store"))
+    }
+
+    fn install(&self) -> Digest {
+        let source = Box::new(DirectorySource::new(self.0.path().join("pdf")));
+        let request = Request { source, wanted: Wanted::Only };
+        self.store().install(&[request], &InstallOptions::new("now"), &Fetching::new("git")).unwrap();
+        self.digest()
+    }
+
+    fn install_another(&self) {
+        let skill = self.0.path().join("md");
+        fs::create_dir_all(&skill).unwrap();
+        fs::write(skill.join("SKILL.md"), "---\nname: md\ndescription: Use when testing.\n---\nDo it.\n")
+            .unwrap();
+        let request = Request { source: Box::new(DirectorySource::new(skill)), wanted: Wanted::Only };
+        self.store().install(&[request], &InstallOptions::new("now"), &Fetching::new("git")).unwrap();
+    }
+
+    fn update(&self, options: &InstallOptions) -> Result<Digest, StoreError> {
+        self.store().update(&[], self.0.path(), options, &Fetching::new("git"))?;
+        Ok(self.digest())
+    }
+
+    fn digest(&self) -> Digest {
+        self.store().installed().unwrap().get("pdf").unwrap().digest
+    }
+
+    fn sweep(&self, kept: &[Digest], now: SystemTime, dry_run: bool) -> Swept {
+        let kept: HashSet<Digest> = kept.iter().copied().collect();
+        self.store().sweep(&kept, now, dry_run, Duration::ZERO).unwrap()
+    }
+
+    fn has(&self, digest: &Digest) -> bool {
+        let Ok(manifest) = self.store().manifest(digest) else { return false };
+        manifest.files().iter().all(|file| self.store().read(&file.digest).is_ok())
+    }
+}
+
+#[test]
+fn a_sweep_keeps_what_is_installed_what_is_referred_to_and_what_is_young() {
+    let ground = Ground::new();
+    let first = ground.install();
+    ground.write("2.0.0");
+    let second = ground.update(&InstallOptions::new("now")).unwrap();
+    // The state before is kept for whoever reads it; this is what it is no longer.
+    ground.install_another();
+    let made = fs::metadata(ground.store().root()).unwrap().modified().unwrap();
+    let (soon, later) = (made + Duration::from_mins(59), made + Duration::from_hours(2));
+    let tree = ground.store().root().join("trees").join(first.hex());
+    let count = |swept: Swept| (swept.trees, swept.objects);
+    assert_eq!(count(ground.sweep(&[], soon, false)), (0, 0));
+    // The tree can be made again from what is kept; the files and what they make up are.
+    assert_eq!(count(ground.sweep(&[first], later, true)), (1, 0));
+    assert!(tree.exists(), "it was only said");
+    assert_eq!(count(ground.sweep(&[first], later, false)), (1, 0));
+    assert!(!tree.exists() && ground.has(&first) && ground.has(&second));
+    let would = ground.sweep(&[], later, true);
+    assert_eq!(count(would), (0, 3), "a manifest and two files; the third is in both");
+    assert_eq!(ground.sweep(&[], later, false), would);
+    assert!(!ground.has(&first) && ground.has(&second));
+    assert!(ground.store().verify_installed(&[]).unwrap().iter().all(metier_store::Verified::is_fine));
+    // What was never heard of is no reason to fail.
+    ground.sweep(&[Digest::of(b"nothing")], later, false);
+}
+
+#[test]
+fn nothing_is_installed_but_what_was_agreed_to() {
+    let ground = Ground::new();
+    let first = ground.install();
+    ground.write("2.0.0");
+    let mut options = InstallOptions::new("now");
+    options.agreed = Some(vec![ground.store().installed().unwrap().get("pdf").unwrap().clone()]);
+    assert_eq!(ground.update(&options).unwrap_err().code(), "store-not-as-shown");
+    assert_eq!(ground.digest(), first);
+    options.agreed = None;
+    options.dry_run = true;
+    let planned = ground.store().update(&[], ground.0.path(), &options, &Fetching::new("git")).unwrap();
+    let shown = planned.changes[0].after.clone().unwrap();
+    options.agreed = Some(vec![shown.clone()]);
+    options.dry_run = false;
+    assert_eq!(ground.update(&options).unwrap(), shown.digest);
+}

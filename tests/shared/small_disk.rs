@@ -1,0 +1,32 @@
+//! A file system that gets full soon, for tests: in memory, and in a mount namespace of its own.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+#[expect(clippy::disallowed_methods, reason = "a test asks itself by a variable")]
+fn asked(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Runs a test of this binary again where `METIER_SMALL` is a file system of so many MiB: its path in there, and nothing out here.
+#[expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
+pub(crate) fn in_small_file_system(test: &str, size: u32) -> Option<PathBuf> {
+    if let Some(place) = asked("METIER_SMALL") {
+        return Some(place.into());
+    }
+    if asked("SKIP_NAMESPACES").is_some() {
+        println!("SKIPPED {test}: there are no namespaces");
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o \"size=$2m,mode=700\" none \"$METIER_SMALL\" && exec \"$0\" --exact \"$1\" --nocapture";
+    let status = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .args([test, &size.to_string()])
+        .env("METIER_SMALL", directory.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    None
+}
