@@ -66,11 +66,11 @@ pub(crate) struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Folder {
     #[serde(with = "crate::bytes")]
-    below: Box<[u8]>,
+    pub(crate) below: Box<[u8]>,
     /// `None` where something in it could not be read; then it is looked at each time.
-    stamp: Option<Stamp>,
+    pub(crate) stamp: Option<Stamp>,
     /// Links in it, which are looked at each time: what they lead to has times of its own.
-    links: Vec<Box<[u8]>>,
+    pub(crate) links: Vec<Box<[u8]>>,
     entries: usize,
     /// It lies at the bound and has directories in it.
     is_cut: bool,

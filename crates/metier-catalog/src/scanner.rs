@@ -1,5 +1,6 @@
 //! From roots to a catalog: what is scanned, under which rules, with what is remembered between scans.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,6 +12,7 @@ use rayon::prelude::*;
 use crate::builtin::{BUILTIN, Builtin};
 use crate::catalog::{Candidate, Collected, RootReport, Unusable};
 use crate::entry::{Entry, Place, SkillId};
+use crate::evidence::{Evidence, RootEvidence};
 use crate::index::IndexFile;
 use crate::problem::{Problem, ProblemCode};
 use crate::record::{Facts, Outcome};
@@ -77,6 +79,8 @@ pub struct Scanner {
 /// What is remembered of one root.
 #[derive(Debug)]
 struct Memory {
+    /// Its path without links, if it was there.
+    real: Option<PathBuf>,
     survey: Option<Survey>,
     index: Option<IndexFile>,
     is_unsaved: bool,
@@ -90,7 +94,7 @@ impl Scanner {
                 .index
                 .as_deref()
                 .map(|directory| IndexFile::new(directory, &root.path, &options.rules, options.bounds));
-            Memory { survey: None, index, is_unsaved: false }
+            Memory { real: None, survey: None, index, is_unsaved: false }
         });
         Self { roots: roots.collect(), options }
     }
@@ -118,6 +122,7 @@ impl Scanner {
             let (problems, skills) = (all.problems.len(), all.candidates.len());
             let mut read = 0;
             let exists = scanned.is_ok();
+            memory.real = scanned.as_ref().ok().map(|found| found.real.clone());
             match scanned {
                 Ok(found) => {
                     read = found.read;
@@ -137,6 +142,16 @@ impl Scanner {
             });
         }
         Catalog::new(all, options.precedence, &options.rules.limits, reports)
+    }
+
+    /// What the last catalog rests on, for somebody who was shown the texts of the skills in these directories. `None` where the times
+    /// of files cannot vouch for it.
+    pub fn evidence(&self, shown: &HashSet<&Path>) -> Option<Evidence> {
+        let of_root = |(root, memory): (&Root, &Memory)| match (&memory.real, &memory.survey) {
+            (Some(real), Some(survey)) => RootEvidence::of(&root.path, real, survey, shown),
+            _ => fs::symlink_metadata(&root.path).is_err().then(|| RootEvidence::absent(&root.path)),
+        };
+        self.options.roots.iter().zip(&self.roots).map(of_root).collect::<Option<_>>().map(Evidence::new)
     }
 
     /// Writes what was learned to the index, if there is one and there is anything new. A catalog is right

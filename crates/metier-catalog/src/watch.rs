@@ -150,11 +150,13 @@ fn wait(received: &Receiver<Signal>, options: WatchOptions) -> bool {
 fn watch_roots(watch: &mut RecommendedWatcher, scanner: &Scanner) -> Vec<PathBuf> {
     let mut unwatched = Vec::new();
     for root in &scanner.options().roots {
-        let failed = if root.path.is_dir() {
-            // A root that is a link may be made to lead elsewhere.
-            if let Some(parent) = root.path.parent().filter(|_| root.path.is_symlink()) {
+        // A link on the way to a root may be made to lead elsewhere.
+        for link in root.path.ancestors().filter(|path| path.is_symlink()) {
+            if let Some(parent) = link.parent() {
                 let _ = watch.watch(parent, RecursiveMode::NonRecursive);
             }
+        }
+        let failed = if root.path.is_dir() {
             watch.watch(&root.path, RecursiveMode::Recursive).is_err()
         } else {
             let above = root.path.ancestors().find(|path| path.is_dir());

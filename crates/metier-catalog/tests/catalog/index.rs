@@ -4,7 +4,7 @@ use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use metier_catalog::{CatalogOptions, Scanner, Tier};
+use metier_catalog::{Catalog, CatalogOptions, Entry, Evidence, Scanner, Tier};
 use proptest::prelude::*;
 
 use crate::support::{Place, later, now, skill_md, text, tick};
@@ -305,15 +305,72 @@ proptest! {
         let place = Place::new();
         fs::create_dir_all(place.path("root")).unwrap();
         let mut kept = None;
+        let mut known = None;
         for event in &events {
             tick(&place);
             apply(event, &place, &mut kept);
-            let cold = text(&Scanner::new(CatalogOptions::new(vec![place.root("root", Tier::User)])).scan(later()));
+            let cold = Scanner::new(CatalogOptions::new(vec![place.root("root", Tier::User)])).scan(later());
+            let (shown, cold) = (shown_text(&cold), text(&cold));
+            if let Some((evidence, before)) = &known && Evidence::holds(evidence) {
+                prop_assert_eq!(before, &shown, "after {:?}", event);
+            }
             let mut warm = Scanner::new(options(&place));
-            prop_assert_eq!(&text(&warm.scan(later())), &cold, "after {:?}", event);
+            let catalog = warm.scan(later());
+            prop_assert_eq!(&text(&catalog), &cold, "after {:?}", event);
             warm.save(later()).unwrap();
+            known = evidence(&warm, &catalog).map(|evidence| (evidence, shown));
         }
     }
+}
+
+/// What somebody sees who is shown every skill.
+fn shown_text(catalog: &Catalog) -> Vec<String> {
+    catalog.skills().map(|entry| format!("{} {}", entry.id, entry.description())).collect()
+}
+
+fn evidence(scanner: &Scanner, catalog: &Catalog) -> Option<Evidence> {
+    scanner.evidence(&catalog.skills().map(Entry::path).collect())
+}
+
+#[test]
+fn evidence_holds_until_something_that_was_shown_may_have_changed() {
+    let place = Place::new();
+    for name in ["a", "group/b"] {
+        place.skill(&format!("root/{name}"), "Use.");
+    }
+    place.skill("elsewhere/linked", "Use.");
+    place.link("root/linked", place.path("elsewhere/linked"));
+    let mut options = options(&place);
+    let mut later_root = place.root("later", Tier::User);
+    later_root.is_optional = true;
+    options.roots.push(later_root);
+    let taken = || {
+        let mut scanner = Scanner::new(options.clone());
+        let catalog = scanner.scan(later());
+        let all = evidence(&scanner, &catalog).unwrap();
+        assert!(all.holds());
+        (all, scanner.evidence(&[place.path("root/a")].iter().map(PathBuf::as_path).collect()).unwrap())
+    };
+    let changes: [(&str, &dyn Fn(), bool); 5] = [
+        ("a file beside SKILL.md", &|| drop(place.write("root/a/more.md", "x")), true),
+        ("a description that was not shown", &|| drop(place.skill("root/group/b", "Use it.")), true),
+        ("a description that was", &|| drop(place.skill("root/a", "Use it.")), false),
+        ("a new skill in a group", &|| drop(place.skill("root/group/c", "Use.")), false),
+        ("a root that was not there", &|| drop(place.skill("later/d", "Use.")), false),
+    ];
+    for (what, change, holds) in changes {
+        let (_, some) = taken();
+        tick(&place);
+        change();
+        assert_eq!(some.holds(), holds, "{what}");
+    }
+    let (all, _) = taken();
+    tick(&place);
+    place.skill("elsewhere/linked", "Use it.");
+    assert!(!all.holds(), "what a link leads to");
+    let mut scanner = Scanner::new(options.clone());
+    let catalog = scanner.scan(now());
+    assert!(evidence(&scanner, &catalog).is_none(), "what is fresh proves nothing");
 }
 
 #[test]

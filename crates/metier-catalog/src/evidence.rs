@@ -1,0 +1,111 @@
+//! What a catalog rests on, kept to tell later, without a scan, whether a new one would show the same.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, statat};
+use serde::{Deserialize, Serialize};
+
+use crate::open::open_root;
+use crate::record::Outcome;
+use crate::scan::{Record, Survey};
+use crate::stamp::Stamp;
+
+/// What was there when a catalog was made: the roots, every folder that skills can be added to or taken from, and the
+/// `SKILL.md` of those skills whose texts somebody was shown.
+///
+/// As long as it holds, a scan would find the same names, and the same in those texts. It costs a look at each of these, and reads nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    roots: Vec<RootEvidence>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RootEvidence {
+    path: PathBuf,
+    /// Where it led to; `None` where there was nothing.
+    real: Option<PathBuf>,
+    folders: Vec<(String, Stamp)>,
+    skills: Vec<(String, Stamp)>,
+    /// Skills that links in the root lead to: the link, where it leads, and the file there.
+    linked: Vec<(String, PathBuf, Stamp)>,
+}
+
+impl Evidence {
+    pub(crate) const fn new(roots: Vec<RootEvidence>) -> Self {
+        Self { roots }
+    }
+
+    /// Whether everything is still as it was.
+    pub fn holds(&self) -> bool {
+        self.roots.iter().all(RootEvidence::holds)
+    }
+}
+
+impl RootEvidence {
+    /// A root that was not there.
+    pub(crate) fn absent(path: &Path) -> Self {
+        let path = path.to_owned();
+        Self { path, real: None, folders: Vec::new(), skills: Vec::new(), linked: Vec::new() }
+    }
+
+    /// What a survey of a root rests on; `None` where times cannot vouch for it.
+    pub(crate) fn of(path: &Path, real: &Path, survey: &Survey, shown: &HashSet<&Path>) -> Option<Self> {
+        let text = |below: &[u8]| std::str::from_utf8(below).ok().map(str::to_owned);
+        let settled = |stamp: Option<Stamp>| stamp.filter(|stamp| stamp.is_settled_at(survey.when));
+        let mut evidence = Self { real: Some(real.to_owned()), ..Self::absent(path) };
+        for folder in &survey.folders {
+            // A link that leads to no skill may lead to one tomorrow, and nothing here would show it.
+            let leads =
+                |link: &[u8]| survey.records.binary_search_by(|record| (*record.below).cmp(link)).is_ok();
+            if folder.links.iter().any(|link| !folder.below.is_empty() || !leads(link)) {
+                return None;
+            }
+            evidence.folders.push((text(&folder.below)?, settled(folder.stamp)?));
+        }
+        for record in &survey.records {
+            if is_shown(record, path, shown) {
+                let (below, stamp) = (text(&record.below)?, settled(record.stamp)?);
+                match &record.target {
+                    Some(target) => evidence.linked.push((below, target.clone(), stamp)),
+                    None => evidence.skills.push((below, stamp)),
+                }
+            }
+        }
+        Some(evidence)
+    }
+
+    fn holds(&self) -> bool {
+        let Some(real) = &self.real else { return fs::symlink_metadata(&self.path).is_err() };
+        if fs::canonicalize(&self.path).ok().as_ref() != Some(real) {
+            return false;
+        }
+        let Ok(root) = open_root(real.as_path()) else { return false };
+        let is_same = |at: BorrowedFd<'_>, path: &[u8], stamp: Stamp| {
+            statat(at, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| Stamp::of(&stat) == stamp)
+        };
+        let root = root.as_fd();
+        let folder = |below: &'_ str| if below.is_empty() { ".".to_owned() } else { below.to_owned() };
+        self.folders.iter().all(|(below, stamp)| is_same(root, folder(below).as_bytes(), *stamp))
+            && self.skills.iter().all(|(below, stamp)| is_same(root, skill_md(below).as_bytes(), *stamp))
+            && self.linked.iter().all(|(below, target, stamp)| {
+                fs::canonicalize(real.join(below)).is_ok_and(|leads| leads == *target)
+                    && is_same(CWD, target.join("SKILL.md").as_os_str().as_bytes(), *stamp)
+            })
+    }
+}
+
+/// Whether a record's text matters: it was shown, or might be once it is mended or says so.
+fn is_shown(record: &Record, root: &Path, shown: &HashSet<&Path>) -> bool {
+    match &record.outcome {
+        Outcome::Broken(..) => true,
+        Outcome::Skill(facts) => facts.is_hidden_from_models || shown.contains(&*record.path(root)),
+    }
+}
+
+fn skill_md(below: &str) -> String {
+    if below.is_empty() { "SKILL.md".to_owned() } else { format!("{below}/SKILL.md") }
+}
