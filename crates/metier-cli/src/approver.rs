@@ -23,6 +23,15 @@ pub(crate) fn is_somebody_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// Whether the person at this terminal says yes.
+pub(crate) fn confirm(question: &str) -> bool {
+    let mut line = String::new();
+    let mut errors = std::io::stderr().lock();
+    let shown = write!(errors, "{question} [yes/no] ").and_then(|()| errors.flush());
+    let read = shown.and_then(|()| std::io::stdin().lock().read_line(&mut line));
+    read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
 /// Asks the person at this terminal when there is something to ask.
 pub(crate) struct AtTerminal(pub(crate) Lifetime);
 

@@ -9,23 +9,32 @@ mod config;
 mod digest;
 mod doctor;
 mod exec;
+mod gc;
+mod install;
 mod link;
 mod list;
+mod lock;
 mod man;
 mod mount;
 mod new;
+mod pack;
 mod policy;
 mod prompt;
 mod read;
 mod reference;
+mod remove;
 mod run;
 mod sandbox;
+mod scan;
 mod search;
 mod serve;
 mod show;
+mod sign;
 mod tour;
 mod trust;
+mod update;
 mod validate;
+mod verify;
 
 use clap::{CommandFactory as _, Subcommand};
 
@@ -47,7 +56,16 @@ pub(crate) enum Command {
     Serve(Box<serve::Args>),
     Mount(mount::Args),
     Link(link::Args),
+    Install(Box<install::Args>),
+    Update(update::Args),
+    Remove(remove::Args),
+    Verify(verify::Args),
+    Lock(lock::Args),
+    Pack(pack::Args),
+    Sign(sign::Args),
+    Gc(gc::Args),
     Validate(validate::Args),
+    Scan(scan::Args),
     New(new::Args),
     Trust(trust::Args),
     Approve(approve::Args),
@@ -64,6 +82,18 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
+/// The one command that somebody waits for each time it starts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Serving {
+    Serve(Box<serve::Args>),
+}
+
+impl From<Serving> for Command {
+    fn from(Serving::Serve(args): Serving) -> Self {
+        Self::Serve(args)
+    }
+}
+
 /// Runs a command and makes sure that all it printed is out.
 pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit> {
     let exit = match command {
@@ -77,6 +107,14 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Serve(args) => serve::run(&args, output),
         Command::Mount(args) => mount::run(&args, output),
         Command::Link(args) => link::run(&args, output),
+        Command::Install(args) => install::run(&args, output),
+        Command::Update(args) => update::run(&args, output),
+        Command::Remove(args) => remove::run(&args, output),
+        Command::Verify(args) => verify::run(&args, output),
+        Command::Lock(args) => lock::run(&args, output),
+        Command::Pack(args) => pack::run(&args, output),
+        Command::Sign(args) => sign::run(&args, output),
+        Command::Gc(args) => gc::run(&args, output),
         Command::Prompt(args) => prompt::run(&args, output),
         Command::Trust(args) => trust::run(&args, output),
         Command::Approve(args) => approve::run(&args, output),
@@ -87,6 +125,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
         Command::Config(args) => config::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Validate(args) => validate::run(&args, output),
+        Command::Scan(args) => scan::run(&args, output),
         Command::New(args) => new::run(&args, output),
         Command::Show(args) => show::run(&args, output),
         Command::Digest(args) => digest::run(&args, output),

@@ -7,8 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use metier_catalog::{Bounds, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
 use metier_journal::Durability;
+use metier_mcp::ToolNames;
 use metier_policy::PolicySettings;
 use metier_skill::Rules;
+use metier_store::GIT_HOST;
 use serde::Deserialize;
 
 use crate::environment::Environment;
@@ -104,6 +106,9 @@ pub(crate) struct Config {
     pub(crate) index: Setting<bool>,
     pub(crate) depth: Setting<usize>,
     pub(crate) entries: Setting<usize>,
+    pub(crate) tool_names: Setting<ToolNames>,
+    /// Where `owner/repository` is.
+    pub(crate) git_host: Setting<String>,
     /// In layers: within one the last that matches decides.
     pub(crate) rules: Vec<Vec<Rule>>,
     pub(crate) recording: Recording,
@@ -126,6 +131,8 @@ struct File {
     profile: Option<CatalogProfile>,
     precedence: Option<Vec<Tier>>,
     index: Option<bool>,
+    tool_names: Option<ToolNames>,
+    git_host: Option<String>,
     #[serde(default)]
     scan: ScanTable,
     #[serde(default)]
@@ -200,6 +207,8 @@ impl Config {
             index: Setting::default(true),
             depth: Setting::default(bounds.depth),
             entries: Setting::default(bounds.entries),
+            tool_names: Setting::default(ToolNames::Plain),
+            git_host: Setting::default(GIT_HOST.to_owned()),
             rules: Vec::new(),
             recording: Recording::usual(environment),
             policies: Vec::new(),
@@ -231,7 +240,8 @@ impl Config {
         config.apply_flags(flags, environment)?;
         if config.usual_roots.value {
             let usual = environment.places().roots(&environment.trust());
-            config.roots.extend(usual.into_iter().map(Setting::default));
+            let installed = environment.installed_roots();
+            config.roots.extend(usual.into_iter().chain(installed).map(Setting::default));
         }
         Ok(config)
     }
@@ -342,6 +352,8 @@ impl Config {
         self.profile.set(file.profile, &source);
         self.precedence.set(precedence, &source);
         self.index.set(file.index, &source);
+        self.tool_names.set(file.tool_names, &source);
+        self.git_host.set(file.git_host, &source);
         self.depth.set(file.scan.depth, &source);
         self.entries.set(file.scan.entries, &source);
         let recording = RecordingTable {

@@ -4,12 +4,14 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use metier_catalog::{Places, TrustStore};
+use metier_catalog::{Places, Root, Scope, TrustStore};
 use metier_home::Host;
 use metier_journal::Time;
+use metier_skill::Tier;
 use metier_store::Store;
 
 /// What the organisation sets up for everybody on a machine.
@@ -75,6 +77,18 @@ impl Environment {
         Some(Store::new(self.xdg("XDG_DATA_HOME", ".local/share")?.join("store")))
     }
 
+    /// Where skills are found that were installed, a root for each tier that any can have. Links there lead to the store, and nowhere else.
+    pub(crate) fn installed_roots(&self) -> Vec<Root> {
+        let Some(store) = self.store() else { return Vec::new() };
+        let root = |tier| {
+            let mut root = Root::new(store.skills_directory(tier), tier, Scope::User);
+            root.is_optional = true;
+            store.root().clone_into(&mut root.confines);
+            root
+        };
+        [Tier::Org, Tier::User, Tier::ThirdParty].map(root).to_vec()
+    }
+
     /// What an agent's home is made from: every variable of the process.
     pub(crate) fn host() -> Host {
         let text =
@@ -82,6 +96,24 @@ impl Environment {
         let mut host = Host::new(env::vars_os().filter_map(text).collect());
         host.is_root = rustix::process::geteuid().is_root();
         host
+    }
+
+    /// The name of the account, as the system has it.
+    pub(crate) fn account() -> String {
+        let uid = rustix::process::getuid().as_raw().to_string();
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let own = |line: &str| {
+            let mut fields = line.split(':');
+            let name = fields.next()?.to_owned();
+            (fields.nth(1)? == uid).then_some(name)
+        };
+        accounts.lines().find_map(own).unwrap_or(uid)
+    }
+
+    /// What tells this program from one that was built at another time.
+    pub(crate) fn program_stamp() -> Option<String> {
+        let meta = env::current_exe().ok()?.metadata().ok()?;
+        Some(format!("{} {} {} {}", meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
     }
 
     /// What time it is.

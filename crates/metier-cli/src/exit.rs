@@ -8,6 +8,7 @@ use metier_journal::JournalError;
 use metier_sandbox::SandboxError;
 use metier_session::{PathProblem, SessionError};
 use metier_skill::SkillError;
+use metier_store::{ArchiveError, SignatureError, StoreError, TrustError};
 
 use crate::output::Output;
 
@@ -75,6 +76,18 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     if let Some(error) = error.downcast_ref::<SessionError>() {
         return of_session(error, output);
     }
+    if let Some(error) = error.downcast_ref::<StoreError>() {
+        return crate::installing::exit_of(error);
+    }
+    if let Some(error) = error.downcast_ref::<SignatureError>() {
+        return crate::installing::exit_of_signature(error);
+    }
+    if error.downcast_ref::<TrustError>().is_some() {
+        return Exit::Usage;
+    }
+    if error.downcast_ref::<ArchiveError>().is_some() {
+        return Exit::Findings;
+    }
     if let Some(error) = error.downcast_ref::<HomeError>() {
         return of_home(error);
     }
@@ -96,7 +109,7 @@ const fn of_journal(error: &JournalError) -> Exit {
     }
 }
 
-const fn of_skill(error: &SkillError) -> Exit {
+pub(crate) const fn of_skill(error: &SkillError) -> Exit {
     match error {
         SkillError::NotFound { .. } => Exit::NotFound,
         SkillError::Validation { .. } | SkillError::Limit { .. } => Exit::Findings,

@@ -8,6 +8,7 @@ mod config;
 mod environment;
 mod exit;
 mod find;
+mod installing;
 mod mounting;
 mod output;
 mod policy;
@@ -59,9 +60,33 @@ struct Cli {
     command: commands::Command,
 }
 
+/// The same for a server alone. A client waits for its start, and describing every other command takes as long as everything else it
+/// does before its first answer.
+#[derive(Debug, Parser)]
+#[command(name = "metier")]
+struct ServeCli {
+    #[arg(long, short, global = true)]
+    quiet: bool,
+
+    #[arg(long, global = true, default_value = "auto")]
+    color: ColorChoice,
+
+    #[command(subcommand)]
+    command: commands::Serving,
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let is_server = std::env::args_os().nth(1).is_some_and(|first| first == "serve");
+    // What it does not understand is for the whole to explain.
+    if is_server && let Ok(ServeCli { quiet, color, command }) = ServeCli::try_parse() {
+        return Ok(Cli { quiet, color, command: command.into() });
+    }
+    Cli::try_parse()
+}
+
 fn main() -> ExitCode {
     metier_sandbox::launch_if_asked();
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             let wants_text = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);

@@ -46,6 +46,16 @@ impl Output {
         Self { out, err, is_styled, quiet }
     }
 
+    /// One for what is done beside something else: it says nothing.
+    pub(crate) fn silent() -> Self {
+        Self::new(true, ColorChoice::Never)
+    }
+
+    /// Whether only results are wanted.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether results may have colour.
     pub(crate) fn is_styled(&self) -> bool {
         self.is_styled

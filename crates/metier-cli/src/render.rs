@@ -3,6 +3,7 @@
 mod github;
 mod json;
 mod sarif;
+mod scanned;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use metier_skill::{AllowedTools, Code, Diagnostic, Fix, Reading, Scalar, Severit
 pub(crate) use github::github;
 pub(crate) use json::json;
 pub(crate) use sarif::sarif;
+pub(crate) use scanned::{Scanned, Shape};
 pub(crate) use text::text;
 
 /// A skill that was looked at, and what there is to print of it. The skill itself is not kept: there may be
@@ -31,7 +33,7 @@ pub(crate) struct Checked {
 #[derive(Debug)]
 struct Finding {
     code: &'static str,
-    severity: Severity,
+    severity: Weight,
     message: String,
     /// From where the user stands.
     file: PathBuf,
@@ -41,6 +43,36 @@ struct Finding {
     span: Option<Span>,
     source: Option<SourceLine>,
     fix: Option<Fix>,
+    /// What to do, where the message does not say it.
+    help: Option<&'static str>,
+}
+
+/// How bad a finding is, whoever found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    Error,
+    Warning,
+    Note,
+}
+
+impl From<Severity> for Weight {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Error => Self::Error,
+            Severity::Warning => Self::Warning,
+        }
+    }
+}
+
+impl Weight {
+    /// The word that JSON and SARIF have for it.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
 }
 
 /// The line that a finding is about. Keeping that alone makes the cost independent of the file's size.
@@ -131,7 +163,7 @@ fn about_rule(field: &str, note: &RuleNote, reading: &Reading, root: &Path) -> F
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     Finding {
         code: note.code.as_str(),
-        severity: Severity::Warning,
+        severity: Weight::Warning,
         message: format!("the rule `{}`: {}", note.rule.escape_debug(), note.message),
         file: shown(&root.join(&reading.file)),
         line: before.matches('\n').count() + 1,
@@ -139,6 +171,7 @@ fn about_rule(field: &str, note: &RuleNote, reading: &Reading, root: &Path) -> F
         span,
         source: span.and_then(|span| SourceLine::around(&reading.text, span)),
         fix: None,
+        help: None,
     }
 }
 
@@ -152,7 +185,7 @@ fn finding(found: &Diagnostic, reading: &Reading, root: &Path) -> Finding {
     let span = Some(found.span).filter(|span| span.end > 0);
     Finding {
         code: found.code.as_str(),
-        severity: found.severity,
+        severity: found.severity.into(),
         message: found.message.clone(),
         file: shown(&root.join(&found.file)),
         line: found.line,
@@ -160,6 +193,7 @@ fn finding(found: &Diagnostic, reading: &Reading, root: &Path) -> Finding {
         span,
         source: span.and_then(|span| SourceLine::around(&reading.text, span)),
         fix: found.fix.clone(),
+        help: None,
     }
 }
 
@@ -172,7 +206,7 @@ fn failure(error: &SkillError, path: &Path) -> Finding {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     Finding {
         code: error.code(),
-        severity: Severity::Error,
+        severity: Weight::Error,
         message: format!("{error}{cause}"),
         file: path.to_owned(),
         line: 1,
@@ -180,6 +214,7 @@ fn failure(error: &SkillError, path: &Path) -> Finding {
         span: None,
         source: None,
         fix: None,
+        help: None,
     }
 }
 

@@ -36,6 +36,16 @@ impl Settings {
         }
         Ok(Self { config, environment })
     }
+
+    /// What a catalog is made of.
+    pub(crate) fn options(&self) -> CatalogOptions {
+        Skills::options(&self.environment, &self.config)
+    }
+
+    /// A directory for what can be made again, unless the person wants none.
+    pub(crate) fn cache(&self, name: &str) -> Option<PathBuf> {
+        cache(&self.environment, &self.config, name)
+    }
 }
 
 impl Skills {

@@ -24,6 +24,8 @@ mod reference;
 mod run;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[path = "cli/scan.rs"]
+mod scan;
 #[path = "cli/search.rs"]
 mod search;
 #[path = "cli/serve.rs"]
@@ -34,6 +36,24 @@ mod serve_http;
 mod session;
 #[path = "cli/show.rs"]
 mod show;
+#[path = "../../../tests/shared/small_disk.rs"]
+mod small_disk;
+#[path = "cli/store.rs"]
+mod store;
+#[path = "cli/store_changes.rs"]
+mod store_changes;
+#[path = "cli/store_faults.rs"]
+mod store_faults;
+#[path = "cli/store_git.rs"]
+mod store_git;
+#[path = "cli/store_rules.rs"]
+mod store_rules;
+#[path = "cli/store_server.rs"]
+mod store_server;
+#[path = "cli/store_signatures.rs"]
+mod store_signatures;
+#[path = "cli/store_support.rs"]
+mod store_support;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/validate.rs"]

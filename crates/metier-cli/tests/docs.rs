@@ -57,6 +57,8 @@ fn every_example_prints_what_the_document_says() {
         "docs/mcp.md",
         "docs/prompt.md",
         "docs/session.md",
+        "docs/scan.md",
+        "docs/store.md",
     ] {
         // The examples of a document run one after the other, in a place with what they speak of.
         let place = tempfile::tempdir().unwrap();
@@ -129,10 +131,14 @@ fn run(command: &str, place: &Path, home: Option<&Path>) -> String {
 
 #[test]
 fn the_tables_of_codes_are_the_code_s() {
-    let (findings, policy) = (top().join("docs/diagnostics.md"), top().join("docs/policy.md"));
-    for (path, name, table) in
-        [(&findings, "codes", table()), (&findings, "rules", rules()), (&policy, "decisions", decisions())]
-    {
+    let [findings, policy, scan] =
+        ["docs/diagnostics.md", "docs/policy.md", "docs/scan.md"].map(|path| top().join(path));
+    for (path, name, table) in [
+        (&findings, "codes", table()),
+        (&findings, "rules", rules()),
+        (&policy, "decisions", decisions()),
+        (&scan, "scan", scanned()),
+    ] {
         let document = fs::read_to_string(path).unwrap();
         let (begin, end) = (format!("<!-- {name} -->\n"), "<!-- end -->\n");
         let (before, rest) = document.split_once(&begin).unwrap();
@@ -150,6 +156,20 @@ fn rules() -> String {
     let mut table = String::from("| code | means |\n|---|---|\n");
     for code in NoteCode::ALL {
         writeln!(table, "| `{code}` | {} |", code.summary()).unwrap();
+    }
+    table
+}
+
+fn scanned() -> String {
+    let mut table = String::from("| rule | severity | weight | in | finds that |\n|---|---|---|---|---|\n");
+    for rule in metier_store::scan::rules() {
+        let (severity, scope) = (rule.severity, rule.scope.as_str());
+        let weight = if severity == metier_store::scan::Severity::High {
+            "–".to_owned()
+        } else {
+            rule.weight.to_string()
+        };
+        writeln!(table, "| `{}` | {severity} | {weight} | {scope} | {} |", rule.id, rule.why).unwrap();
     }
     table
 }

@@ -16,16 +16,17 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde::Deserialize;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer::{Answer, Refusal};
 use crate::approval;
 use crate::conversation::Conversation;
 use crate::governed::{Brought, Governed};
-use crate::http::Principal;
+use crate::http::{Holder, Principal};
 use crate::library::Library;
 use crate::tools::{self, Kind};
+use crate::view::View;
 use crate::{extension, prompts, resources, uri};
 
 /// How many calls of one client are under way at the same time.
@@ -41,6 +42,8 @@ pub struct Connection {
     /// How many calls it may still have under way.
     open: Semaphore,
     is_told: AtomicBool,
+    /// What changes from the moment on that it came.
+    changes: watch::Receiver<u64>,
     /// Ends what was started for it.
     closed: CancellationToken,
     _ending: DropGuard,
@@ -51,8 +54,8 @@ impl Connection {
     pub fn new(library: Arc<Library>) -> Self {
         let closed = CancellationToken::new();
         let conversation = library.converse();
-        let (open, is_told) = (Semaphore::new(CALLS), AtomicBool::new(false));
-        Self { library, conversation, open, is_told, _ending: closed.clone().drop_guard(), closed }
+        let (open, is_told, changes) = (Semaphore::new(CALLS), AtomicBool::new(false), library.changes());
+        Self { library, conversation, open, is_told, changes, _ending: closed.clone().drop_guard(), closed }
     }
 
     async fn call(
@@ -70,7 +73,7 @@ impl Connection {
         };
         match kind {
             Kind::List => {
-                let view = self.library.view();
+                let view = self.library.view().await.ok_or(Refusal::Gone)?;
                 let listed = self.library.blocking(move || tools::list(tool, arguments, &view));
                 let listed = listed.await.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string())));
                 listed.map(Governed::Done)
@@ -83,6 +86,12 @@ impl Connection {
             }
             Kind::Run => self.run(tool, arguments, brought, context).await,
         }
+    }
+
+    /// What is served now.
+    async fn view(&self) -> Result<Arc<View>, ErrorData> {
+        let gone = || ErrorData::internal_error("the skills could not be looked for", None);
+        self.library.view().await.ok_or_else(gone)
     }
 
     /// A refusal where the protocol has no place for the model to read it.
@@ -110,6 +119,12 @@ fn principal(context: &RequestContext<RoleServer>) -> usize {
     parts.and_then(|parts| parts.extensions.get::<Principal>()).map_or(0, |principal| principal.0)
 }
 
+/// The name that goes with the token of whoever calls.
+pub(crate) fn holder(context: &RequestContext<RoleServer>) -> Option<String> {
+    let parts = context.extensions.get::<axum::http::request::Parts>();
+    parts.and_then(|parts| parts.extensions.get::<Holder>()).map(|holder| holder.0.clone())
+}
+
 pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| !version.has_initialize())
 }
@@ -135,7 +150,7 @@ impl ServerHandler for Connection {
         let mut info = ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("metier", env!("CARGO_PKG_VERSION")));
         info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
-        info.instructions.clone_from(&self.library.view().instructions);
+        info.instructions.clone_from(&self.library.shown().instructions);
         info
     }
 
@@ -144,7 +159,7 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.library.view().tools.clone()))
+        Ok(ListToolsResult::with_all_items(self.library.shown().tools.clone()))
     }
 
     async fn call_tool(
@@ -153,7 +168,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let names = self.library.options.tool_names;
-        let kind = names.find(&request.name).filter(|_| !self.library.view().tools.is_empty());
+        let kind = names.find(&request.name).filter(|_| !self.library.shown().tools.is_empty());
         let unknown = || ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None);
         let kind = kind.ok_or_else(unknown)?;
         let called = self.counted(self.call(kind, request, &context)).await;
@@ -176,8 +191,8 @@ impl ServerHandler for Connection {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let (view, page) = (self.library.view(), self.library.options.page);
-        let limits = self.library.options.session.rules.limits;
+        let (view, page) = (self.view().await?, self.library.options.page);
+        let limits = view.stock.session.rules.limits;
         let listed = self.library.blocking(move || resources::list(&view, &limits, page, cursor.as_deref()));
         listed.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?
     }
@@ -196,7 +211,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
-        let view = self.library.view();
+        let view = self.view().await?;
         let found = uri::parse(&uri).filter(|(name, path)| !path.is_empty() && view.skill(name).is_some());
         let (skill, path) = found.ok_or_else(|| resources::not_found(&uri))?;
         let (skill, at) = (skill.to_owned(), uri.clone());
@@ -223,7 +238,7 @@ impl ServerHandler for Connection {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        prompts::list(&self.library.view(), self.library.options.page, cursor.as_deref())
+        prompts::list(&*self.view().await?, self.library.options.page, cursor.as_deref())
     }
 
     async fn get_prompt(
@@ -232,7 +247,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let name = request.name.clone();
-        if !prompts::is_there(&self.library.view(), &name) {
+        if !prompts::is_there(&*self.view().await?, &name) {
             return Err(ErrorData::invalid_params(format!("there is no prompt `{name}`"), None));
         }
         let wanted = request.arguments.as_ref().and_then(|all| all.get(prompts::ARGUMENT));
@@ -257,7 +272,7 @@ impl ServerHandler for Connection {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let is_skill = matches!(request.r#ref, Reference::Resource(_)) && request.argument.name == "skill";
-        let view = self.library.view();
+        let view = self.view().await?;
         let names =
             view.skills.iter().map(Entry::name).filter(|name| name.starts_with(&request.argument.value));
         let names: Vec<String> = names.filter(|_| is_skill).map(str::to_owned).collect();
@@ -292,7 +307,8 @@ impl ServerHandler for Connection {
             Ok(given) => given.unwrap_or_default(),
             Err(error) => return Err(ErrorData::invalid_params(error.to_string(), None)),
         };
-        let (view, limits) = (self.library.view(), self.library.options.session.rules.limits);
+        let view = self.view().await?;
+        let limits = view.stock.session.rules.limits;
         let is_list = method == "skills/list";
         let is_directory = method == "resources/directory/read";
         let work = self.library.blocking(move || {
@@ -317,7 +333,7 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.library.changes();
+        let mut changes = self.changes.clone();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
@@ -340,7 +356,7 @@ impl ServerHandler for Connection {
         if self.is_told.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (mut changes, closed, peer) = (self.library.changes(), self.closed.clone(), context.peer);
+        let (mut changes, closed, peer) = (self.changes.clone(), self.closed.clone(), context.peer);
         tokio::spawn(async move {
             loop {
                 tokio::select! {

@@ -1,6 +1,6 @@
 //! The session behind a connection: begun when something is first done in it, worked in by one call at a time, ended with the connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use metier_policy::Nobody;
 use metier_session::{Session, SessionError};
@@ -15,11 +15,20 @@ use crate::turns::Turn;
 pub(crate) struct Conversation {
     library: Arc<Library>,
     session: Arc<Mutex<Option<Session>>>,
+    /// Under whose name it is recorded what is done.
+    actor: OnceLock<String>,
 }
 
 impl Conversation {
     pub(crate) fn new(library: Arc<Library>) -> Self {
-        Self { library, session: Arc::default() }
+        Self { library, session: Arc::default(), actor: OnceLock::new() }
+    }
+
+    /// Says who does what is done here, before anything is. A session belongs to one token, so it is the same each time.
+    pub(crate) fn set_actor(&self, actor: Option<String>) {
+        if let Some(actor) = actor {
+            self.actor.get_or_init(|| actor);
+        }
     }
 
     /// Does something in the session, on a thread that may wait. Whoever is gone before it is their turn is not waited for; what has
@@ -29,7 +38,13 @@ impl Conversation {
         gone: &CancellationToken,
         work: impl FnOnce(&mut Session, &Turn) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let library = Arc::clone(&self.library);
+        let (library, actor) = (Arc::clone(&self.library), self.actor.get().cloned());
+        // Before anybody's turn: whoever ends the session does not wait for this.
+        let view = tokio::select! {
+            biased;
+            () = gone.cancelled() => return Err(Refusal::Gone),
+            view = library.view() => view.ok_or(Refusal::Gone)?,
+        };
         let mut held = tokio::select! {
             biased;
             () = gone.cancelled() => return Err(Refusal::Gone),
@@ -39,7 +54,7 @@ impl Conversation {
         let under_way = library.turns.begin();
         let done = tokio::task::spawn_blocking(move || {
             let _under_way = under_way;
-            let catalog = library.view().catalog.clone();
+            let catalog = view.catalog.clone();
             let session = match &mut *held {
                 Some(session) => {
                     if !session.catalog().is_same(&catalog) {
@@ -48,8 +63,9 @@ impl Conversation {
                     session
                 }
                 none => {
-                    let mut options = library.options.session.clone();
+                    let mut options = view.stock.session.clone();
                     options.catalog = catalog;
+                    options.actor = actor.or(options.actor);
                     none.insert(Session::start(options, None)?)
                 }
             };

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::answer::Refusal;
 use crate::approval::{self, Person};
-use crate::connection::{Connection, is_modern};
+use crate::connection::{Connection, holder, is_modern};
 use crate::turns::Turn;
 
 /// What a client brings along when it calls again with an answer.
@@ -37,6 +37,7 @@ impl Connection {
         brought: Brought<'_>,
         work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<Governed<T>, Refusal> {
+        self.conversation.set_actor(holder(context));
         let can_form = |capabilities: &ClientCapabilities| {
             capabilities.elicitation.as_ref().is_some_and(|how| how.form.is_some() || how.url.is_none())
         };

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::gate::Gate;
-pub(crate) use self::gate::Principal;
+pub(crate) use self::gate::{Holder, Principal};
 use crate::connection::Connection;
 use crate::error::McpError;
 use crate::library::Library;
@@ -32,6 +32,39 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 /// How long connections have to close then.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// What a client has to know, and who that client is.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Token {
+    /// Under whose name it is recorded what the client does.
+    pub holder: Option<String>,
+    /// What is sent.
+    pub secret: String,
+}
+
+impl Token {
+    /// `SECRET`, or `HOLDER SECRET`.
+    ///
+    /// ```
+    /// let token = metier_mcp::Token::parse("build-server 3f8a61c2");
+    /// assert_eq!((token.holder.as_deref(), token.secret.as_str()), (Some("build-server"), "3f8a61c2"));
+    /// ```
+    pub fn parse(line: &str) -> Self {
+        match line.trim().rsplit_once(char::is_whitespace) {
+            Some((holder, secret)) => {
+                Self { holder: Some(holder.trim_end().to_owned()), secret: secret.to_owned() }
+            }
+            None => Self { holder: None, secret: line.trim().to_owned() },
+        }
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Token").field("holder", &self.holder).finish_non_exhaustive()
+    }
+}
+
 /// Who is let in, and how much of it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -39,7 +72,7 @@ pub struct HttpOptions {
     /// Where to listen.
     pub address: SocketAddr,
     /// What clients have to know, one of these each. Without any, only clients on this machine are served.
-    pub tokens: Vec<String>,
+    pub tokens: Vec<Token>,
     /// What the server may be called, beside the names of this machine for itself.
     pub hosts: Vec<String>,
     /// Which web pages may use it, beside those of this machine.

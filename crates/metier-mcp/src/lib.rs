@@ -27,7 +27,8 @@ mod view;
 
 pub use connection::Connection;
 pub use error::McpError;
-pub use http::{HttpOptions, HttpServer};
-pub use library::{CataloguePlace, Library, LibraryOptions};
+pub use http::{HttpOptions, HttpServer, Token};
+pub use library::{CataloguePlace, Library, LibraryOptions, Stock};
 pub use stdio::serve_stdio;
 pub use tools::ToolNames;
+pub use view::Shown;

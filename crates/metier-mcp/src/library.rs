@@ -1,20 +1,21 @@
 //! What is served: the same for every client, and changed in one step when the skills change.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use metier_catalog::Catalog;
 use metier_session::SessionOptions;
 use rmcp::model::RequestStateCodec;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::approval::Used;
 use crate::conversation::Conversation;
 use crate::metrics::Metrics;
 use crate::tools::ToolNames;
 use crate::turns::Turns;
-use crate::view::View;
+use crate::view::{Shown, View};
 
 /// Where the list of skills goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,16 +34,12 @@ pub enum CataloguePlace {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct LibraryOptions {
-    /// What sessions work with, and the skills to begin with.
-    pub session: SessionOptions,
     /// What the tools are called.
     pub tool_names: ToolNames,
     /// Where the list of skills goes.
     pub catalogue: CataloguePlace,
     /// At most so many tokens of it.
     pub catalogue_tokens: usize,
-    /// Where what searching needs is kept; without it, it is made anew each time.
-    pub search: Option<PathBuf>,
     /// The directory that scripts may change; without it each gets an empty one that is removed afterwards.
     pub work: Option<PathBuf>,
     /// How many entries of a list are sent at once.
@@ -55,15 +52,13 @@ pub struct LibraryOptions {
     pub seal_key: Option<[u8; 32]>,
 }
 
-impl LibraryOptions {
+impl Default for LibraryOptions {
     /// The usual.
-    pub const fn new(session: SessionOptions) -> Self {
+    fn default() -> Self {
         Self {
-            session,
             tool_names: ToolNames::Plain,
             catalogue: CataloguePlace::Instructions,
             catalogue_tokens: 4_000,
-            search: None,
             work: None,
             page: 100,
             patience: Duration::from_mins(5),
@@ -75,14 +70,44 @@ impl LibraryOptions {
 
 impl std::fmt::Debug for LibraryOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The key is nobody's business.
         f.debug_struct("LibraryOptions").field("tool_names", &self.tool_names).finish_non_exhaustive()
+    }
+}
+
+/// What a library is opened with.
+#[non_exhaustive]
+pub struct Stock {
+    /// What sessions work with, and the skills to begin with.
+    pub session: SessionOptions,
+    /// Where what searching needs is kept; without it, it is made anew each time.
+    pub search: Option<PathBuf>,
+}
+
+impl Stock {
+    /// These sessions, and searches that keep nothing.
+    pub const fn new(session: SessionOptions) -> Self {
+        Self { session, search: None }
+    }
+}
+
+impl std::fmt::Debug for Stock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stock").field("search", &self.search).finish_non_exhaustive()
     }
 }
 
 /// What is served, to any number of clients.
 pub struct Library {
     pub(crate) options: LibraryOptions,
-    view: RwLock<Arc<View>>,
+    /// What clients are told before they ask for anything.
+    shown: RwLock<Arc<Shown>>,
+    /// Everything else; nothing before the library is opened.
+    view: watch::Sender<Option<Arc<View>>>,
+    /// Whether somebody waits for the library to be opened.
+    wanted: (Mutex<bool>, Condvar),
+    /// Ends the wait of everybody, where it cannot be opened.
+    never: CancellationToken,
     changes: watch::Sender<u64>,
     /// Seals what a client has to bring back.
     pub(crate) seal: RequestStateCodec,
@@ -93,14 +118,23 @@ pub struct Library {
 }
 
 impl Library {
-    /// A library of the skills in the options' catalog.
-    pub fn new(options: LibraryOptions) -> Arc<Self> {
-        let view = View::new(options.session.catalog.clone(), &options);
+    /// A library of the skills in the catalog that sessions work with.
+    pub fn new(options: LibraryOptions, stock: Stock) -> Arc<Self> {
+        let library = Self::closed(options, Shown::default());
+        library.open(stock);
+        library
+    }
+
+    /// A library that is known to show this, and that can be looked through once it is opened. Whoever wants more than what is shown waits.
+    pub fn closed(options: LibraryOptions, shown: Shown) -> Arc<Self> {
         let random =
             || [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].iter().flat_map(|id| *id.as_bytes()).collect();
         let key: Vec<u8> = options.seal_key.map_or_else(random, |key| key.to_vec());
         Arc::new(Self {
-            view: RwLock::new(Arc::new(view)),
+            shown: RwLock::new(Arc::new(shown)),
+            view: watch::channel(None).0,
+            wanted: (Mutex::new(false), Condvar::new()),
+            never: CancellationToken::new(),
             changes: watch::channel(0).0,
             seal: RequestStateCodec::new_unchecked(key),
             used: Used::default(),
@@ -111,16 +145,51 @@ impl Library {
         })
     }
 
+    /// Opens the library, and says what it shows. Clients that were shown something else are told.
+    pub fn open(&self, stock: Stock) -> Arc<Shown> {
+        let view = View::new(stock.session.catalog.clone(), Arc::new(stock), &self.options);
+        if view.shown == self.shown() {
+            let shown = Arc::clone(&view.shown);
+            self.view.send_replace(Some(Arc::new(view)));
+            return shown;
+        }
+        self.set_view(view)
+    }
+
+    /// Waits until somebody wants the library to be opened, but no longer than this.
+    pub fn wait_until_wanted(&self, patience: Duration) {
+        let (wanted, told) = &self.wanted;
+        let wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        // Either way it is time.
+        let _ = told.wait_timeout_while(wanted, patience, |wanted| !*wanted);
+    }
+
+    /// Says that it will never be opened: nobody needs to wait any more.
+    pub fn give_up(&self) {
+        self.never.cancel();
+    }
+
     /// Other skills from now on. Clients that want to know are told.
     pub fn set_catalog(&self, catalog: Catalog) {
-        let view = Arc::new(View::new(catalog, &self.options));
-        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
+        let Some(old) = self.view_now() else { return };
+        // Also where nothing of that is shown at first: lists of resources and prompts have changed.
+        self.set_view(View::new(catalog, Arc::clone(&old.stock), &self.options));
+    }
+
+    fn set_view(&self, view: View) -> Arc<Shown> {
+        let shown = Arc::clone(&view.shown);
+        self.view.send_replace(Some(Arc::new(view)));
+        let mut told = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        *told = Arc::clone(&shown);
+        drop(told);
         self.changes.send_modify(|count| *count += 1);
+        shown
     }
 
     /// The same, unless it is what is served already.
     pub fn update(&self, catalog: Catalog) {
-        if !catalog.is_same(&self.view().catalog) && !catalog.changes_since(&self.view().catalog).is_empty() {
+        let Some(old) = self.view_now() else { return };
+        if !catalog.is_same(&old.catalog) && !catalog.changes_since(&old.catalog).is_empty() {
             self.set_catalog(catalog);
         }
     }
@@ -164,7 +233,7 @@ impl Library {
 
     /// How many skills are served.
     pub(crate) fn count(&self) -> usize {
-        self.view().skills.len()
+        self.view_now().map_or(0, |view| view.skills.len())
     }
 
     /// How many calls are worked on.
@@ -172,9 +241,31 @@ impl Library {
         self.turns.count()
     }
 
-    /// What is served now.
-    pub(crate) fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    /// What clients are told before they ask for anything.
+    pub(crate) fn shown(&self) -> Arc<Shown> {
+        Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is served now, as soon as the library is open; `None` where it never will be.
+    pub(crate) async fn view(&self) -> Option<Arc<View>> {
+        let mut views = self.view.subscribe();
+        loop {
+            if let Some(view) = views.borrow_and_update().clone() {
+                return Some(view);
+            }
+            let (wanted, told) = &self.wanted;
+            *wanted.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            told.notify_all();
+            tokio::select! {
+                // It cannot be gone: this holds it.
+                _ = views.changed() => {}
+                () = self.never.cancelled() => return None,
+            }
+        }
+    }
+
+    fn view_now(&self) -> Option<Arc<View>> {
+        self.view.borrow().clone()
     }
 
     /// Says when that changes.
@@ -185,6 +276,6 @@ impl Library {
 
 impl std::fmt::Debug for Library {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Library").field("skills", &self.view().skills.len()).finish_non_exhaustive()
+        f.debug_struct("Library").field("skills", &self.count()).finish_non_exhaustive()
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use metier_catalog::Entry;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub(crate) use list::list;
@@ -20,10 +21,11 @@ pub(crate) use run::{Run, prepare, report};
 use crate::answer::Refusal;
 
 /// Up to so many skills are named in the schema, so that a model cannot name another.
-const NAMED: usize = 50;
+pub(crate) const NAMED: usize = 50;
 
 /// What the tools are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ToolNames {
     /// `load_skill` and the like, as most agents call them.

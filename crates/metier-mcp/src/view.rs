@@ -1,37 +1,57 @@
 //! What clients see of one state of the catalog, put together once: instructions, tools, and the skills in their order.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use metier_catalog::{Catalog, CatalogError, Entry, Search, State};
 use metier_prompt::{Activation, Catalogue, Listed};
 use rmcp::model::Tool;
+use serde::{Deserialize, Serialize};
 
-use crate::library::{CataloguePlace, LibraryOptions};
+use crate::library::{CataloguePlace, LibraryOptions, Stock};
 use crate::tools;
+
+/// What clients are told of the skills before they ask for anything.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Shown {
+    pub(crate) instructions: Option<String>,
+    pub(crate) tools: Vec<Tool>,
+    /// The directories of the skills whose texts are in it.
+    skills: Vec<PathBuf>,
+}
+
+impl Shown {
+    /// The directories of the skills whose names or texts stand in it.
+    pub fn skills(&self) -> &[PathBuf] {
+        &self.skills
+    }
+}
 
 pub(crate) struct View {
     pub(crate) catalog: Catalog,
+    pub(crate) stock: Arc<Stock>,
     /// Those that models may use, the most relevant first.
     pub(crate) skills: Vec<Entry>,
-    pub(crate) instructions: Option<String>,
-    pub(crate) tools: Vec<Tool>,
+    pub(crate) shown: Arc<Shown>,
     search: OnceLock<Search>,
-    kept: Option<PathBuf>,
 }
 
 impl View {
-    pub(crate) fn new(catalog: Catalog, options: &LibraryOptions) -> Self {
+    pub(crate) fn new(catalog: Catalog, stock: Arc<Stock>, options: &LibraryOptions) -> Self {
         let skills: Vec<Entry> =
             catalog.skills().filter(|entry| entry.state.is_for_models()).cloned().collect();
         let list = (!skills.is_empty()).then(|| catalogue(&skills, options));
+        let (list, listed) = list.map_or((None, 0), |(list, listed)| (Some(list), listed));
         let (instructions, described) = match options.catalogue {
             CataloguePlace::Instructions => (list, None),
             CataloguePlace::Description => (None, list),
             CataloguePlace::Nowhere => (None, None),
         };
         let tools = tools::all(&skills, options.tool_names, described.as_deref());
-        Self { catalog, skills, instructions, tools, search: OnceLock::new(), kept: options.search.clone() }
+        let named = if skills.len() <= tools::NAMED { skills.len() } else { listed };
+        let named = skills.iter().take(named).map(|entry| entry.path().to_owned()).collect();
+        let shown = Arc::new(Shown { instructions, tools, skills: named });
+        Self { catalog, stock, skills, shown, search: OnceLock::new() }
     }
 
     /// The catalog made ready to be asked; for many skills that are new it takes a while.
@@ -39,7 +59,7 @@ impl View {
         if let Some(search) = self.search.get() {
             return Ok(search);
         }
-        let made = Search::open(&self.catalog, self.kept.as_deref())?;
+        let made = Search::open(&self.catalog, self.stock.search.as_deref())?;
         Ok(self.search.get_or_init(|| made))
     }
 
@@ -50,7 +70,8 @@ impl View {
     }
 }
 
-fn catalogue(skills: &[Entry], options: &LibraryOptions) -> String {
+/// The list of skills, and how many of them are on it.
+fn catalogue(skills: &[Entry], options: &LibraryOptions) -> (String, usize) {
     let listed: Vec<Listed<'_>> = skills
         .iter()
         .map(|entry| {
@@ -65,5 +86,5 @@ fn catalogue(skills: &[Entry], options: &LibraryOptions) -> String {
         .search(Some(&search))
         .budget(Some(options.catalogue_tokens))
         .render();
-    rendered.text
+    (rendered.text, skills.len() - rendered.omitted)
 }

@@ -19,6 +19,7 @@ use crate::table::{counted, one_line, pad};
 Example of a metier.toml:
   roots = [\"skills\", \"vendor/skills:third_party\"]
   profile = \"lenient\"
+  tool_names = \"dotted\"                 of the tools of `metier serve`: skills.read, not load_skill
 
   [[skills]]
   name = \"deploy-*\"
@@ -140,6 +141,8 @@ fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
         ("index", json!(config.index.value), config.index.source.to_string()),
         ("scan.depth", json!(config.depth.value), config.depth.source.to_string()),
         ("scan.entries", json!(config.entries.value), config.entries.source.to_string()),
+        ("git_host", json!(config.git_host.value), config.git_host.source.to_string()),
+        ("tool_names", json!(config.tool_names.value), config.tool_names.source.to_string()),
     ];
     let recording = &config.recording;
     let journal = recording.journal.value.as_ref().map(ToString::to_string);

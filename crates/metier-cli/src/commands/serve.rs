@@ -1,9 +1,11 @@
 //! `metier serve`: skills for any client that speaks the Model Context Protocol.
 
+mod front;
 mod snippet;
 
 use std::fs;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,20 +15,29 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use metier_catalog::{WatchOptions, Watcher};
 use metier_journal::Trigger;
-use metier_mcp::{CataloguePlace, HttpOptions, HttpServer, Library, LibraryOptions, ToolNames, serve_stdio};
+use metier_mcp::{
+    CataloguePlace, HttpOptions, HttpServer, Library, LibraryOptions, McpError, Stock, Token, ToolNames,
+    serve_stdio,
+};
 use metier_skill::Digest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
+use self::front::Front;
 use self::snippet::Client;
 use crate::config::Flags;
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
+use crate::recording::Recorder;
 use crate::running::writable;
 use crate::sessions;
 use crate::skills::{Settings, Skills};
+
+/// A client that is shown what was shown last time gets its first answers before the skills are looked for, which takes all there is of
+/// the machine.
+const SOON: Duration = Duration::from_millis(50);
 
 /// A client that has just come is served before anybody looks for changes.
 const FIRST: Duration = Duration::from_millis(300);
@@ -50,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR:PORT")]
     http: Option<SocketAddr>,
 
-    /// What clients have to send: a token a line
+    /// What clients have to send: a token a line, after the name of its holder and a blank if what they do is to be recorded under it
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
@@ -74,9 +85,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
 
-    /// What the tools are called: plain (`load_skill`) or dotted (`skills.read`)
-    #[arg(long, value_name = "HOW", default_value = "plain", hide_possible_values = true)]
-    tool_names: Names,
+    /// What the tools are called: plain (`load_skill`) or dotted (`skills.read`); the setting `tool_names`, plain without one
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    tool_names: Option<Names>,
 
     /// Where the list of skills goes: instructions, description (of the tool that loads skills) or nowhere
     #[arg(long, value_name = "WHERE", default_value = "instructions", hide_possible_values = true)]
@@ -112,22 +123,94 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return print_config(client, args, output);
     }
     let http = args.http.map(|address| args.http_options(address)).transpose()?;
-    let seal_key = http.as_ref().and_then(seal_key);
     let settings = Settings::read(&args.catalog, output)?;
-    // A client waits for both.
+    let mut options = args.library_options(&settings)?;
+    options.seal_key = http.as_ref().and_then(seal_key);
+    // Clients of a server that listens do not wait for its start.
+    let front = if http.is_none() { Front::new(&settings, &options) } else { None };
+    let shown = front.as_ref().and_then(Front::read);
+    let is_known = shown.is_some();
+    let library = Library::closed(options, shown.unwrap_or_default());
+    let until = CancellationToken::new();
+    end_by_signals(&until)?;
+    let opening = if is_known {
+        let (library, until) = (Arc::clone(&library), until.clone());
+        thread::spawn(move || {
+            library.wait_until_wanted(SOON);
+            // Whatever goes wrong, nobody can be served any more than this.
+            let ends = until.drop_guard();
+            let opened = catch_unwind(AssertUnwindSafe(|| {
+                open(&library, settings, front.as_ref(), &mut Output::silent())
+            }));
+            match opened {
+                Ok(Ok(opened)) => {
+                    ends.disarm();
+                    Ok(opened)
+                }
+                Ok(Err(error)) => {
+                    library.give_up();
+                    Err(error)
+                }
+                Err(panic) => {
+                    library.give_up();
+                    resume_unwind(panic)
+                }
+            }
+        })
+    } else {
+        let opened = open(&library, settings, front.as_ref(), output)?;
+        thread::spawn(move || Ok(opened))
+    };
+    output.flush()?;
+    let served = serve(library, http, until, output)?;
+    let opened = opening.join().map_err(|_| anyhow::anyhow!("the skills could not be looked for"))??;
+    drop(opened.watching);
+    served?;
+    opened.recorder.close(output)?;
+    Ok(Exit::Done)
+}
+
+/// What goes on beside the serving.
+struct Opened {
+    recorder: Recorder,
+    watching: thread::JoinHandle<Option<Watcher>>,
+}
+
+/// Looks for the skills, opens the journal, and with both the library.
+fn open(
+    library: &Arc<Library>,
+    settings: Settings,
+    front: Option<&Front>,
+    output: &mut Output,
+) -> anyhow::Result<Opened> {
     let (recording, environment) = (settings.config.recording.clone(), settings.environment.clone());
+    // A client waits for both.
     let opening = thread::spawn(move || recording.open(&environment));
     let mut skills = Skills::scan(settings, output)?;
     skills.save(output)?;
     let recorder = opening.join().map_err(|_| anyhow::anyhow!("the journal could not be opened"))??;
-    let mut options = args.library_options(&skills, &recorder)?;
-    options.seal_key = seal_key;
-    let library = Library::new(options);
-    output.flush()?;
+    let mut session = sessions::options(&skills, &recorder)?;
+    (session.trigger, session.actor, session.agent) = (Trigger::Model, None, Some("mcp".to_owned()));
+    let mut stock = Stock::new(session);
+    stock.search = skills.search_directory();
+    let shown = library.open(stock);
+    // What was said of a root is said each time.
+    let is_quiet = skills.catalog.roots().iter().all(|report| report.exists || report.root.is_optional);
+    let scanner = skills.into_scanner();
+    if let Some(front) = front.filter(|_| is_quiet) {
+        front.write(&shown, &scanner);
+    }
     // Changes are looked for beside everything else: a client that waits should not wait for that.
-    let watching = watch(skills.into_scanner(), Arc::clone(&library));
-    let until = CancellationToken::new();
-    end_by_signals(&until)?;
+    Ok(Opened { recorder, watching: watch(scanner, Arc::clone(library)) })
+}
+
+/// Serves until the client goes, or until somebody says that it is enough.
+fn serve(
+    library: Arc<Library>,
+    http: Option<HttpOptions>,
+    until: CancellationToken,
+    output: &mut Output,
+) -> anyhow::Result<Result<(), McpError>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot serve")?;
     let served = runtime.block_on(async {
         let Some(options) = http else { return serve_stdio(library, until).await };
@@ -138,15 +221,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         server.serve(until).await
     });
     runtime.shutdown_timeout(LAST);
-    drop(watching);
-    served?;
-    recorder.close(output)?;
-    Ok(Exit::Done)
+    Ok(served)
 }
 
 /// What clients take along is good for every server with the same tokens, so that one can stand in for another.
 fn seal_key(options: &HttpOptions) -> Option<[u8; 32]> {
-    let tokens = options.tokens.join("\n");
+    let tokens: Vec<&str> = options.tokens.iter().map(|token| token.secret.as_str()).collect();
+    let tokens = tokens.join("\n");
     (!tokens.is_empty()).then(|| *Digest::of(format!("metier seal\n{tokens}").as_bytes()).as_bytes())
 }
 
@@ -172,8 +253,8 @@ impl Args {
         let mut options = HttpOptions::new(address);
         if let Some(path) = &self.token_file {
             let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            let tokens = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            options.tokens = tokens.map(str::to_owned).collect();
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            options.tokens = lines.map(Token::parse).collect();
             if options.tokens.is_empty() {
                 return Err(
                     UsageError(format!("{} has no token in it: write one a line", path.display())).into()
@@ -186,17 +267,12 @@ impl Args {
         Ok(options)
     }
 
-    fn library_options(
-        &self,
-        skills: &Skills,
-        recorder: &crate::recording::Recorder,
-    ) -> anyhow::Result<LibraryOptions> {
-        let mut session = sessions::options(skills, recorder)?;
-        (session.trigger, session.actor, session.agent) = (Trigger::Model, None, Some("mcp".to_owned()));
-        let mut options = LibraryOptions::new(session);
+    fn library_options(&self, settings: &Settings) -> anyhow::Result<LibraryOptions> {
+        let mut options = LibraryOptions::default();
         options.tool_names = match self.tool_names {
-            Names::Plain => ToolNames::Plain,
-            Names::Dotted => ToolNames::Dotted,
+            Some(Names::Plain) => ToolNames::Plain,
+            Some(Names::Dotted) => ToolNames::Dotted,
+            None => settings.config.tool_names.value,
         };
         options.catalogue = match self.catalogue {
             Where::Instructions => CataloguePlace::Instructions,
@@ -204,9 +280,8 @@ impl Args {
             Where::Nowhere => CataloguePlace::Nowhere,
         };
         options.catalogue_tokens = self.catalogue_tokens;
-        options.search = skills.search_directory();
         if let Some(work) = &self.work {
-            options.work = Some(writable(work, &skills.environment)?.path().to_owned());
+            options.work = Some(writable(work, &settings.environment)?.path().to_owned());
         }
         Ok(options)
     }

@@ -2,14 +2,25 @@
 
 use std::io;
 
-use super::Checked;
+use super::{Checked, Finding, Weight};
 use crate::output::{Output, clean};
 
 pub(crate) fn github(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    for finding in checked.iter().flat_map(|skill| &skill.findings) {
+    commands(checked.iter().flat_map(|skill| &skill.findings), output)
+}
+
+pub(super) fn commands<'a>(
+    findings: impl Iterator<Item = &'a Finding>,
+    output: &mut Output,
+) -> io::Result<()> {
+    for finding in findings {
+        let command = match finding.severity {
+            Weight::Note => "notice",
+            other => other.as_str(),
+        };
         output.line(format_args!(
             "::{} file={},line={},col={},title={}::{}",
-            finding.severity.as_str(),
+            command,
             property(&finding.file.display().to_string()),
             finding.line,
             finding.column,

@@ -18,12 +18,21 @@ const FAILURES: [(&str, &str); 3] = [
 ];
 
 pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    let results: Vec<Value> = checked.iter().flat_map(|skill| &skill.findings).map(result).collect();
     let mut rules: Vec<Value> = Code::ALL.iter().map(|code| rule(*code)).collect();
     rules.extend(NoteCode::ALL.iter().map(|code| {
         let text = json!({ "text": code.summary() });
         json!({ "id": code.as_str(), "shortDescription": text, "defaultConfiguration": { "level": "warning" } })
     }));
+    log(rules, checked.iter().flat_map(|skill| &skill.findings), output)
+}
+
+/// A whole log: what rules there are, and what they found.
+pub(super) fn log<'a>(
+    mut rules: Vec<Value>,
+    findings: impl Iterator<Item = &'a Finding>,
+    output: &mut Output,
+) -> io::Result<()> {
+    let results: Vec<Value> = findings.map(result).collect();
     rules.extend(FAILURES.map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })));
     output.json(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

@@ -6,23 +6,16 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{
     AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet, Title, normalize_untrusted_str,
 };
-use metier_skill::{Edit, Severity, Span};
+use metier_skill::{Edit, Span};
 use rayon::prelude::*;
 
-use super::{Checked, Finding, SourceLine};
+use super::{Checked, Finding, SourceLine, Weight};
 use crate::output::{self, Output};
 
 pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    let renderer = if output.is_styled() { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(output::width());
-    // Laying a finding out takes longer than finding it.
     let findings: Vec<&Finding> = checked.iter().flat_map(|skill| &skill.findings).collect();
-    let rendered: Vec<String> = findings.par_iter().map(|finding| render(finding, &renderer)).collect();
-    for text in rendered {
-        output.line(text)?;
-        output.line("")?;
-    }
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    underlined(&findings, output)?;
+    let errors = findings.iter().filter(|finding| finding.severity == Weight::Error).count();
     let warnings = findings.len() - errors;
     let valid = checked.iter().filter(|skill| skill.is_valid).count();
     output.summary(format_args!(
@@ -34,21 +27,39 @@ pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     ))
 }
 
-fn count(number: usize, noun: &str) -> String {
+/// Each finding with the line that it is about.
+pub(super) fn underlined(findings: &[&Finding], output: &mut Output) -> io::Result<()> {
+    let renderer = if output.is_styled() { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(output::width());
+    // Laying a finding out takes longer than finding it.
+    let rendered: Vec<String> = findings.par_iter().map(|finding| render(finding, &renderer)).collect();
+    for text in rendered {
+        output.line(text)?;
+        output.line("")?;
+    }
+    Ok(())
+}
+
+pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn render(finding: &Finding, renderer: &Renderer) -> String {
     let level = match finding.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
+        Weight::Error => Level::ERROR,
+        Weight::Warning => Level::WARNING,
+        Weight::Note => Level::NOTE,
     };
     let path = normalize_untrusted_str(&finding.file.display().to_string());
     let message = normalize_untrusted_str(&finding.message);
     let title = level.primary_title(message.as_str()).id(finding.code);
     match (finding.span, &finding.source) {
         (Some(span), Some(line)) => renderer.render(&report(finding, title, &path, span, line)),
-        _ => renderer.render(&[title.element(Origin::path(path))]),
+        _ => {
+            let mut groups = vec![title.element(Origin::path(path))];
+            groups.extend(finding.help.map(help));
+            renderer.render(&groups)
+        }
     }
 }
 
@@ -73,5 +84,10 @@ fn report<'a>(
             Group::with_title(title)
         });
     }
+    groups.extend(finding.help.map(help));
     groups
+}
+
+fn help(text: &str) -> Group<'_> {
+    Group::with_title(Level::HELP.secondary_title(text))
 }

@@ -42,8 +42,11 @@ pub(crate) struct Client {
 
 impl Client {
     fn start(place: &Place, more: &[&str]) -> Self {
-        let args = [&["serve", "--root", "skills:user"], more].concat();
-        let mut command = place.at_home(&args);
+        Self::serve(place, &[&["serve", "--root", "skills:user"], more].concat())
+    }
+
+    fn serve(place: &Place, args: &[&str]) -> Self {
+        let mut command = place.at_home(args);
         fs::create_dir_all(place.path().join("tmp")).unwrap();
         command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.path().join("tmp"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -153,7 +156,7 @@ fn says(answer: &str) -> Value {
     json!({ "action": "accept", "content": { "answer": answer } })
 }
 
-fn log(place: &Place) -> String {
+pub(crate) fn log(place: &Place) -> String {
     String::from_utf8(place.at_home(&["audit", "log", "--json"]).output().unwrap().stdout).unwrap()
 }
 
@@ -542,6 +545,119 @@ fn clients_are_told_when_skills_change() {
         listed["structuredContent"]["skills"][0]["name"].as_str().unwrap().starts_with("more-"),
         "{listed}"
     );
+}
+
+/// A client that starts the server gets what was shown last time at once; where that is not right any more, it is told so.
+#[test]
+fn what_was_shown_last_time_is_shown_at_once() {
+    // Skills that nobody has written just now.
+    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/skills");
+    let place = Place::new();
+    let start = || {
+        let mut client = Client::serve(&place, &["serve", "--root", skills]);
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        let shown = client.ask("initialize", hello)["instructions"].as_str().unwrap().to_owned();
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        (client, shown)
+    };
+    let kept = || {
+        let entries = fs::read_dir(place.path().join("me/.cache/metier/serve")).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let (client, first) = start();
+    client.leave();
+    let [file] = &kept()[..] else { panic!("one file is kept") };
+    let (mut client, second) = start();
+    assert_eq!(
+        (&second, client.call("load_skill", &json!({ "skill_name": "release-notes" }))["isError"].clone()),
+        (&first, json!(false))
+    );
+    client.leave();
+
+    // Only what was kept can have said this.
+    let text = fs::read_to_string(file).unwrap();
+    fs::write(file, text.replace("Turns the commits", "Burns the commits")).unwrap();
+    let (mut client, third) = start();
+    assert!(third.contains("Burns the commits"), "{third}");
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    client.leave();
+    let (_, fourth) = start();
+    assert_eq!(fourth, first, "and what was wrong is kept no longer");
+
+    for broken in ["", "{}", "[", &text[..text.len() / 2]] {
+        fs::write(file, broken).unwrap();
+        assert_eq!(start().1, first, "{broken:.20}");
+    }
+}
+
+/// A server that shows what it knows and then cannot open its journal says so and ends, whoever waits.
+#[test]
+fn a_server_that_cannot_go_on_ends() {
+    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/skills");
+    let place = Place::new();
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let mut client = Client::serve(&place, &["serve", "--root", skills]);
+    client.ask("initialize", hello.clone());
+    client.leave();
+    fs::remove_dir_all(place.path().join("me/.local/state")).unwrap();
+    place.write("me/.local/state", "no directory");
+    let mut client = Client::serve(&place, &["serve", "--root", skills]);
+    client.ask("initialize", hello);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    client.request(
+        "tools/call",
+        json!({ "name": "load_skill", "arguments": { "skill_name": "release-notes" } }),
+    );
+    // Its input stays open: it ends by itself.
+    assert_eq!(client.child.wait().unwrap().code(), Some(5));
+}
+
+/// A skill that is installed while a server runs is served, also the first one.
+#[test]
+fn what_is_installed_is_served_at_once() {
+    let place = place();
+    let mut client = Client::serve(&place, &["serve"]);
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    client.ask("initialize", hello);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let has = |client: &mut Client, name: &str| {
+        let listed = client.call("list_skills", &json!({}))["structuredContent"]["skills"].clone();
+        listed.as_array().unwrap().iter().any(|skill| skill["name"] == name)
+    };
+    for (name, command) in [("tally", "install"), ("plain", "install"), ("tally", "remove")] {
+        let what = if command == "install" { format!("skills/{name}") } else { name.to_owned() };
+        let done = place.at_home(&[command, &what]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let is_there = || command == "install";
+        assert!(
+            (0..1_000).any(|_| has(&mut client, name) == is_there() || {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                false
+            }),
+            "{command} {name}"
+        );
+    }
+}
+
+#[test]
+fn tools_are_called_as_the_settings_say() {
+    let place = place();
+    place.write("me/.config/metier/config.toml", "tool_names = \"dotted\"\n");
+    let names = |more: &[&str]| {
+        let mut client = Client::start(&place, more);
+        client.meta = Some(
+            json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} }),
+        );
+        let tools = client.ask("tools/list", json!({}))["tools"].clone();
+        tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), ["skills.list", "skills.read", "skills.read_resource", "skills.run_script"]);
+    assert_eq!(names(&["--tool-names", "plain"])[1], "load_skill");
 }
 
 #[test]

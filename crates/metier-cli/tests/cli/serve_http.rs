@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::serve::{place, runs, soon};
+use crate::serve::{log, place, runs, soon};
 use crate::support::{Place, skips_namespaces};
 
 /// A server that listens on a port of its own.
@@ -77,19 +77,30 @@ impl Server {
 
     /// Begins to run a script in a session, and does not wait for what comes of it.
     fn begin(&self, session: &str, args: &[&str]) -> TcpStream {
+        self.begin_with(&[], session, args)
+    }
+
+    fn begin_with(&self, headers: &[(&str, &str)], session: &str, args: &[&str]) -> TcpStream {
         let arguments = json!({ "skill_name": "tally", "script_name": "scripts/run.sh", "args": args });
         let params = json!({ "name": "run_skill_script", "arguments": arguments });
         let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }).to_string();
-        let head = [
-            "POST /mcp HTTP/1.1",
-            &format!("Host: {}", self.address),
-            "Accept: application/json, text/event-stream",
-            "Content-Type: application/json",
-            &format!("Mcp-Session-Id: {session}"),
-            &format!("Content-Length: {}", body.len()),
-        ];
+        let length = body.len().to_string();
+        let more =
+            [("Content-Type", "application/json"), ("Mcp-Session-Id", session), ("Content-Length", &length)];
+        self.open("POST", &[headers, &more].concat(), &body)
+    }
+
+    /// Opens the stream of what the server says by itself, or goes on with one that broke off.
+    fn stream(&self, headers: &[(&str, &str)]) -> TcpStream {
+        self.open("GET", headers, "")
+    }
+
+    fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let own = [("Host", self.address.as_str()), ("Accept", "application/json, text/event-stream")];
+        let lines = own.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n"));
+        let head = format!("{method} /mcp HTTP/1.1\r\n{}", lines.collect::<String>());
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.write_all(format!("{}\r\n\r\n{body}", head.join("\r\n")).as_bytes()).unwrap();
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
         stream
     }
 
@@ -297,6 +308,54 @@ fn whoever_does_not_answer_holds_up_nobody_else() {
     drop(waiting);
 }
 
+/// Over HTTP a person is asked on the stream of the call and answers in a request of its own. A client whose stream broke off goes on where it was.
+#[test]
+fn a_question_and_an_answer_survive_a_broken_stream() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    place.write("tokens", "build-server first-token\n");
+    let server = Server::start(&place, &["--token-file", "tokens"]);
+    let token = ("Authorization", "Bearer first-token");
+    for breaks in [false, true] {
+        let mut hello = initialize();
+        hello["params"]["capabilities"] = json!({ "elicitation": {} });
+        let id = server.post(&[token], &hello).header("mcp-session-id").unwrap().to_owned();
+        let headers = [token, ("Mcp-Session-Id", id.as_str())];
+        server.post(&headers, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        let stream = server.begin_with(&[token], &id, &["hello"]);
+        let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+        let mut last = None;
+        let question: Value = loop {
+            let line = lines.next().unwrap();
+            last = line.strip_prefix("id: ").map(str::to_owned).or(last);
+            let data = line.strip_prefix("data: ").and_then(|data| serde_json::from_str(data).ok());
+            if let Some(Value::Object(message)) = data {
+                break Value::Object(message);
+            }
+        };
+        assert_eq!(question["method"], "elicitation/create");
+        let answer = json!({ "action": "accept", "content": { "answer": "once" } });
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer });
+        let rest = if breaks {
+            drop(lines);
+            drop(stream);
+            assert_eq!(server.post(&headers, &answer).status, 202);
+            let last = last.unwrap();
+            let resumed = server.stream(&[token, ("Mcp-Session-Id", &id), ("Last-Event-ID", &last)]);
+            BufReader::new(resumed).lines().map_while(Result::ok).find(|line| line.contains("got: hello"))
+        } else {
+            assert_eq!(server.post(&headers, &answer).status, 202);
+            lines.find(|line| line.contains("got: hello"))
+        };
+        assert!(rest.is_some_and(|line| line.contains("\"id\":5")), "breaks: {breaks}");
+    }
+    server.end();
+    let log = log(&place);
+    assert!(log.contains("\"actor\":\"build-server\""), "{log}");
+}
+
 /// A connection on which nobody says what they want does not keep the server from ending.
 #[test]
 fn nobody_keeps_a_server_from_ending() {
@@ -328,6 +387,9 @@ fn there_is_a_limit_to_everything() {
     let ids: Vec<String> = (0..3).map(|_| server.session(&[])).collect();
     let full = server.post(&[], &initialize());
     assert_eq!((full.status, full.header("retry-after")), (503, Some("1")));
+    let claims = server.post(&[("MCP-Protocol-Version", "2026-07-28")], &initialize());
+    assert!(claims.header("mcp-session-id").is_none(), "{}", claims.head);
+    assert!(server.request("GET", "/metrics", &[], "").body.contains("\nmetier_sessions 3\n"));
     server.request("DELETE", "/mcp", &[("Mcp-Session-Id", &ids[0])], "");
     assert!(soon(|| server.post(&[], &initialize()).status == 200), "there is room again");
     let slow = Server::start(&place, &["--rate", "2"]);

@@ -2,11 +2,29 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// An empty directory that goes when it is dropped.
 pub(crate) struct Place(tempfile::TempDir);
+
+impl Drop for Place {
+    /// What is installed cannot be written to, and would outlive the place of an ordinary user.
+    fn drop(&mut self) {
+        open_up(self.path());
+    }
+}
+
+fn open_up(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // Where this is not allowed, removing it is not either.
+            let _ = fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o700));
+            open_up(&entry.path());
+        }
+    }
+}
 
 impl Place {
     pub(crate) fn new() -> Self {

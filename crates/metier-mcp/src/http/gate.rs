@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use metier_skill::Digest;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
 use super::HttpOptions;
@@ -31,6 +32,10 @@ const CLIENTS_MAX: usize = 10_000;
 /// Who sends a request: the number of their token; 0 where there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Principal(pub(crate) usize);
+
+/// The name that goes with the token, if there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Holder(pub(crate) String);
 
 /// Whoever has the wrong token.
 const NOBODY: Principal = Principal(usize::MAX);
@@ -62,7 +67,7 @@ impl Gate {
         sessions: Arc<LocalSessionManager>,
     ) -> Self {
         Self {
-            tokens: options.tokens.iter().map(|token| Digest::of(token.as_bytes())).collect(),
+            tokens: options.tokens.iter().map(|token| Digest::of(token.secret.as_bytes())).collect(),
             options,
             library,
             sessions,
@@ -88,6 +93,11 @@ impl Gate {
         let digest = Digest::of(token.trim().as_bytes());
         let is_bearer = scheme.eq_ignore_ascii_case("bearer");
         self.tokens.iter().position(|known| is_bearer && *known == digest).map(|number| Principal(number + 1))
+    }
+
+    fn holder(&self, principal: Principal) -> Option<Holder> {
+        let token = self.options.tokens.get(principal.0.checked_sub(1)?)?;
+        token.holder.clone().map(Holder)
     }
 
     /// Whether a client has sent no more than it may.
@@ -246,11 +256,19 @@ pub(super) async fn pass(
     };
     let is_new = !request.headers().contains_key(SESSION);
     request.extensions_mut().insert(principal);
+    if let Some(holder) = gate.holder(principal) {
+        request.extensions_mut().insert(holder);
+    }
     let response = next.run(request).await;
     let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok());
-    if let Some(session) = session.filter(|_| is_new) {
-        gate.own(session, principal).await;
+    let Some(session) = session.filter(|_| is_new).map(str::to_owned) else { return response };
+    // Whoever says beforehand that they need none may have been given one all the same.
+    if gate.sessions.sessions.read().await.len() > gate.options.sessions {
+        let _ = gate.sessions.close_session(&session.into()).await;
+        gate.refused.fetch_add(1, Ordering::Relaxed);
+        return later(StatusCode::SERVICE_UNAVAILABLE, "there are as many sessions as there can be");
     }
+    gate.own(&session, principal).await;
     response
 }
 

@@ -1,0 +1,87 @@
+//! `metier install`: skills from directories, archives and git repositories, all that is asked for or nothing.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use metier_store::{Fetching, LOCK_FILE, Lock, Request, Wanted, parse_source};
+
+use crate::exit::{Exit, UsageError};
+use crate::installing::{Installing, Place, Progress, finish};
+use crate::output::Output;
+
+/// Install skills: checked, scanned, pinned by their digests; all that is asked for, or nothing
+///
+/// A SOURCE is a skill's directory or one with skills below it, an archive (.zip, .skill, .tar.gz), or a git repository:
+/// `owner/repository` or any address, with `//directory` and `#reference` (branch, tag or commit) after it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier install ./my-skill
+  metier install my-skill.skill --dry-run
+  metier install acme/skills --skill pdf --skill ocr
+  metier install https://git.example.org/skills.git//tools#v2 --all
+  metier install --locked                       exactly what metier.lock here says, or nothing")]
+pub(crate) struct Args {
+    /// Where from
+    #[arg(value_name = "SOURCE")]
+    sources: Vec<String>,
+
+    /// The skill of this name, of several. May be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    skill: Vec<String>,
+
+    /// Every skill there is
+    #[arg(long)]
+    all: bool,
+
+    /// Take the place of an installed skill of the same name that came from elsewhere
+    #[arg(long)]
+    replace: bool,
+
+    /// Install exactly what a lock says (metier.lock, if not given), or nothing
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = LOCK_FILE, conflicts_with_all = ["sources", "skill", "all"])]
+    locked: Option<PathBuf>,
+
+    #[command(flatten)]
+    installing: Installing,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let place = Place::find()?;
+    let mut options = place.options(&args.installing)?;
+    options.replace = args.replace;
+    if args.locked.is_none() && args.sources.is_empty() {
+        let message = "name what to install, or `--locked`; see `metier install --help`";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    let working = place.working();
+    // What cannot be recorded is not done.
+    let recorder = place.recorder(args.installing.dry_run)?;
+    let outcome = {
+        let progress = Progress::begin(output);
+        let say = |text: &str| progress.say(text);
+        let fetching = Fetching::new(place.git()).telling(&say);
+        if let Some(path) = &args.locked {
+            let path = place.environment.absolute(path);
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            options.replace = true;
+            // Where it says where something is, it means from where it is itself.
+            let here = path.parent().unwrap_or(&working);
+            place.store.install_locked(&Lock::parse(&text, &path)?, here, &options, &fetching)?
+        } else {
+            let request = |text: &String| -> anyhow::Result<Request> {
+                let wanted = match (args.all, args.skill.is_empty()) {
+                    (true, _) => Wanted::All,
+                    (_, true) => Wanted::Only,
+                    _ => Wanted::Named(args.skill.clone()),
+                };
+                Ok(Request { source: parse_source(text, &working, &place.config.git_host.value)?, wanted })
+            };
+            let requests = args.sources.iter().map(request).collect::<anyhow::Result<Vec<_>>>()?;
+            place.store.install(&requests, &options, &fetching)?
+        }
+    };
+    finish(&outcome, recorder, &args.installing, output)
+}

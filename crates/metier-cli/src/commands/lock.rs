@@ -1,0 +1,61 @@
+//! `metier lock`: what is installed, pinned.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::exit::Exit;
+use crate::installing::Place;
+use crate::output::Output;
+use crate::table::counted;
+
+/// Print the lock: every installed skill with its source, its version and the digests of its files
+///
+/// `metier install --locked` installs exactly that on another machine, or fails.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier lock
+  metier lock --output metier.lock       to keep beside a project
+  metier lock --json | jq -r '.skill[].name'")]
+pub(crate) struct Args {
+    /// Write it to a file
+    #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
+    output: Option<PathBuf>,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let place = Place::find()?;
+    let installed = place.store.installed()?;
+    if args.json {
+        output.json(installed.lock())?;
+        return Ok(Exit::Done);
+    }
+    let text = installed.lock().text()?;
+    let Some(path) = &args.output else {
+        output.text(&text)?;
+        return Ok(Exit::Done);
+    };
+    let path = place.environment.absolute(path);
+    write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    output.summary(format!(
+        "{} locked in {}",
+        counted(installed.lock().skills().len(), "skill"),
+        path.display()
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Whole or not at all.
+pub(super) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+    let mut file = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(bytes.as_ref())?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}

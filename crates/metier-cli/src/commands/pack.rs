@@ -1,0 +1,71 @@
+//! `metier pack`: a skill as an archive, the same bytes for the same skill anywhere.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use metier_skill::{Folder, Rules};
+use metier_store::{Format, pack};
+use serde_json::json;
+
+use super::lock::write;
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Pack a skill into an archive: the same bytes for the same skill, anywhere
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier pack my-skill                        writes my-skill.skill
+  metier pack my-skill --format tar-gz -o dist/my-skill.tar.gz")]
+pub(crate) struct Args {
+    /// The skill's directory
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+
+    /// Where to write it; NAME.skill or NAME.tar.gz here, if not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Which kind of archive
+    #[arg(long, value_enum, default_value_t = Kind::Zip)]
+    format: Kind,
+
+    /// Print what was written as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// A ZIP archive, called .skill
+    Zip,
+    /// A compressed tar archive
+    TarGz,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let environment = Environment::read();
+    let (format, ending) = match args.format {
+        Kind::Zip => (Format::Zip, "skill"),
+        Kind::TarGz => (Format::TarGz, "tar.gz"),
+    };
+    let directory = environment.absolute(&args.directory);
+    let packed = pack(&Folder::open(&directory)?, &Rules::standard(), format)?;
+    for skipped in &packed.skipped {
+        output.note(format_args!("note: left out {}", skipped.path))?;
+    }
+    let path = args.output.clone().unwrap_or_else(|| format!("{}.{ending}", packed.name.as_str()).into());
+    let path = environment.absolute(&path);
+    write(&path, &packed.bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    let name = packed.name.as_str();
+    if args.json {
+        output.json(
+            &json!({ "name": name, "path": path, "bytes": packed.bytes.len(), "tree_digest": packed.digest }),
+        )?;
+    } else {
+        output.line(format_args!("{}  {}", packed.digest, path.display()))?;
+    }
+    Ok(Exit::Done)
+}

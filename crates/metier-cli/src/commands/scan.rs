@@ -1,0 +1,78 @@
+//! `metier scan`: what a reviewer would look for in skills, before they ever run.
+
+use std::path::{Path, PathBuf};
+
+use metier_skill::{Limits, Location, SkillError, is_skill_directory};
+use metier_store::scan::{Files, Verdict};
+use rayon::prelude::*;
+
+use crate::exit::Exit;
+use crate::find;
+use crate::output::Output;
+use crate::render::{Scanned, Shape};
+
+/// Look for what attackers put into skills
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A PATH is a skill's directory, its SKILL.md, a single markdown file, or a directory
+that is searched for skills; a directory without any is looked at as one. Nothing is
+run, and nothing is asked of the network. Exits with 1 if a skill is blocked, else with 0.
+
+A skill that nothing is found in is not proven harmless: read what you install.
+
+Examples:
+  metier scan downloaded-skill          before you use it
+  metier scan --deny-warnings skills/   also fail for what somebody should look at
+  metier scan --format github           annotations on a pull request
+  metier scan --json | jq '.skills[] | select(.verdict == \"block\") | .path, .because'")]
+pub(crate) struct Args {
+    /// Where to look
+    #[arg(default_value = ".", value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Exit with 1 for what somebody should look at, too
+    #[arg(long)]
+    deny_warnings: bool,
+
+    /// How to print findings
+    #[arg(long, value_enum, default_value_t = Shape::Text)]
+    format: Shape,
+
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let all: Vec<Scanned> = args.paths.iter().flat_map(|path| below(path)).collect();
+    Scanned::print(&all, if args.json { Shape::Json } else { args.format }, output)?;
+    let worst = if args.deny_warnings { Verdict::Look } else { Verdict::Block };
+    let is_bad = all.iter().any(|skill| skill.verdict() >= worst);
+    Ok(if is_bad { Exit::Findings } else { Exit::Done })
+}
+
+/// The skill at a path, or those below it.
+fn below(path: &Path) -> Vec<Scanned> {
+    if !path.is_dir() {
+        return vec![look(path, Location::find(path))];
+    }
+    let probe = |path: &Path| is_skill_directory(path).then(|| path.to_owned());
+    match find::skills(path, &probe) {
+        Ok(found) if found.is_empty() => vec![look(path, Location::directory(path))],
+        Ok(found) => found.par_iter().map(|path| look(path, Location::directory(path))).collect(),
+        Err(source) => vec![Scanned::failed(path, &SkillError::Io { path: path.to_owned(), source })],
+    }
+}
+
+fn look(path: &Path, location: Result<Location, SkillError>) -> Scanned {
+    let read = location.and_then(|location| {
+        let files = Files::read(&location, &Limits::default())?;
+        Ok((location, files))
+    });
+    match read {
+        Ok((location, files)) => {
+            Scanned::new(path, location.root(), Some(files.name()), files.scan(), |file| files.bytes(file))
+        }
+        Err(error) => Scanned::failed(path, &error),
+    }
+}

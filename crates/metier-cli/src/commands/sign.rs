@@ -1,0 +1,70 @@
+//! `metier sign`: a signature over the digest of a skill, in the form that `ssh-keygen -Y` makes and checks.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use metier_skill::{Digest, Limits, Location};
+use metier_store::{sign, skill_digest};
+use serde_json::json;
+
+use super::lock::write;
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Sign a skill with an SSH key
+///
+/// What is signed is the digest of the whole skill and a line feed, as `metier digest` prints it, for the namespace `metier-skill`. The
+/// signature is written beside the skill or archive, as NAME.sig, where `metier install` looks for it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier sign my-skill --key ~/.ssh/id_ed25519
+  metier sign my-skill.skill --key key --passphrase-file passphrase")]
+pub(crate) struct Args {
+    /// A skill's directory, or an archive with one skill
+    path: PathBuf,
+
+    /// The private key, ed25519, as `ssh-keygen` writes it
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+
+    /// A file whose first line is the key's passphrase
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+
+    /// Print what was signed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let environment = Environment::read();
+    let read =
+        |path: &Path| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+    let path = environment.absolute(&args.path);
+    let digest = digest(&path)?;
+    let passphrase = args.passphrase_file.as_deref().map(read).transpose()?;
+    let passphrase = passphrase.as_deref().and_then(|text| text.lines().next()).map(str::as_bytes);
+    let signature = sign(&read(&args.key)?, passphrase, &digest)?;
+    let mut name = path.file_name().map_or_else(OsString::new, ToOwned::to_owned);
+    name.push(".sig");
+    let written = path.with_file_name(name);
+    write(&written, &signature).with_context(|| format!("cannot write {}", written.display()))?;
+    if args.json {
+        output.json(&json!({ "tree_digest": digest, "signature": written }))?;
+    } else {
+        output.line(format_args!("{digest}  {}", written.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn digest(path: &Path) -> anyhow::Result<Digest> {
+    if path.is_dir() {
+        return Ok(Location::find(path)?.tree_digest(&Limits::default())?);
+    }
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(skill_digest(&bytes)?)
+}

@@ -1,0 +1,71 @@
+//! `metier update`: installed skills brought up to date with where they came from, after showing what changes.
+
+use metier_store::{Fetching, Kind, LockedSkill, Outcome};
+
+use crate::approver::is_somebody_there;
+use crate::exit::{Exit, UsageError};
+use crate::installing::{Installing, Place, Progress, finish, print};
+use crate::output::Output;
+
+/// Bring installed skills up to date with where they came from
+///
+/// What changes is shown first: every file, who signed it, what may be run. At a terminal you are asked; elsewhere `--yes` says so.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier update --dry-run
+  metier update pdf
+  metier update --yes")]
+pub(crate) struct Args {
+    /// Which; all, if none is named
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// Do it without asking
+    #[arg(long, short)]
+    yes: bool,
+
+    #[command(flatten)]
+    installing: Installing,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let place = Place::find()?;
+    let options = place.options(&args.installing)?;
+    let update =
+        |dry_run: bool, agreed: Option<Vec<LockedSkill>>, output: &Output| -> anyhow::Result<Outcome> {
+            let mut options = options.clone();
+            (options.dry_run, options.agreed) = (dry_run, agreed);
+            let progress = Progress::begin(output);
+            let say = |text: &str| progress.say(text);
+            let fetching = Fetching::new(place.git()).telling(&say);
+            Ok(place.store.update(&args.names, &place.working(), &options, &fetching)?)
+        };
+    let recorder = place.recorder(args.installing.dry_run)?;
+    if args.installing.dry_run || args.yes {
+        return finish(&update(args.installing.dry_run, None, output)?, recorder, &args.installing, output);
+    }
+    let planned = update(true, None, output)?;
+    if planned.changes.iter().all(|change| change.kind == Kind::Unchanged) {
+        return finish(&planned, recorder, &args.installing, output);
+    }
+    if args.installing.json {
+        return Err(UsageError("say `--yes` or `--dry-run` with `--json`".to_owned()).into());
+    }
+    print(&planned.changes, output)?;
+    output.flush()?;
+    if !is_somebody_there() {
+        return Err(UsageError(
+            "nothing was changed: say `--yes` to do it, there is nobody to ask".to_owned(),
+        )
+        .into());
+    }
+    if !crate::approver::confirm("Do it?") {
+        output.note("nothing was changed")?;
+        return Ok(Exit::Done);
+    }
+    // What was agreed to is what was shown, and nothing that came since.
+    let agreed = planned.changes.iter().filter_map(|change| change.after.clone()).collect();
+    let done = update(false, Some(agreed), output)?;
+    finish(&done, recorder, &args.installing, output)
+}

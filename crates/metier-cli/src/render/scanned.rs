@@ -1,0 +1,203 @@
+//! What a scan found, in every format: one skill after the other.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use metier_skill::{SkillError, Span};
+use metier_store::scan::{self, Report, Severity, Verdict};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Finding, SourceLine, Weight, failure, github, sarif, shown, text};
+use crate::output::Output;
+
+/// A skill that was looked at, and what there is to print of it.
+#[derive(Debug)]
+pub(crate) struct Scanned {
+    path: PathBuf,
+    name: Option<String>,
+    /// `None` where it could not be read at all.
+    report: Option<Report>,
+    findings: Vec<Finding>,
+}
+
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shape {
+    /// For people, with the source underlined
+    Text,
+    /// For programs
+    Json,
+    /// For code-scanning tools
+    Sarif,
+    /// For GitHub Actions
+    Github,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    path: String,
+    name: Option<&'a str>,
+    verdict: &'static str,
+    score: u32,
+    because: Vec<&'static str>,
+    findings: Vec<FindingRow<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct FindingRow<'a> {
+    rule: &'static str,
+    severity: &'static str,
+    weight: u32,
+    message: &'a str,
+    help: &'static str,
+    file: &'a str,
+    line: usize,
+    column: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<Span>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    excerpt: &'a str,
+}
+
+impl Scanned {
+    /// A skill with its report. `bytes` are those of its files, to show lines of.
+    pub(crate) fn new<'a>(
+        path: &Path,
+        root: &Path,
+        name: Option<&str>,
+        report: Report,
+        bytes: impl Fn(&str) -> Option<&'a [u8]>,
+    ) -> Self {
+        let findings = report.findings.iter().map(|found| finding(found, root, bytes(&found.file))).collect();
+        Self { path: shown(path), name: name.map(ToOwned::to_owned), report: Some(report), findings }
+    }
+
+    /// A skill that could not be read.
+    pub(crate) fn failed(path: &Path, error: &SkillError) -> Self {
+        let path = shown(path);
+        Self { findings: vec![failure(error, &path)], path, name: None, report: None }
+    }
+
+    /// What the findings come to; what could not be looked at is not to be used.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.report.as_ref().map_or(Verdict::Block, Report::verdict)
+    }
+
+    /// Prints all.
+    pub(crate) fn print(all: &[Self], shape: Shape, output: &mut Output) -> io::Result<()> {
+        let findings = || all.iter().flat_map(|skill| &skill.findings);
+        match shape {
+            Shape::Text => people(all, output),
+            Shape::Json => {
+                let skills: Vec<Row<'_>> = all.iter().map(Self::row).collect();
+                output.json(&json!({ "skills": skills }))
+            }
+            Shape::Sarif => sarif::log(scan::rules().map(rule).collect(), findings(), output),
+            Shape::Github => github::commands(findings(), output),
+        }
+    }
+
+    fn row(&self) -> Row<'_> {
+        let rows = |report: &'_ Report| report.score();
+        let findings = self.report.iter().flat_map(|report| &report.findings);
+        Row {
+            path: self.path.display().to_string(),
+            name: self.name.as_deref(),
+            verdict: self.verdict().as_str(),
+            score: self.report.as_ref().map_or(0, rows),
+            because: self.report.as_ref().map(Report::because).unwrap_or_default(),
+            findings: findings.map(FindingRow::new).collect(),
+            error: self
+                .findings
+                .first()
+                .filter(|_| self.report.is_none())
+                .map(|failure| failure.message.as_str()),
+        }
+    }
+}
+
+impl<'a> FindingRow<'a> {
+    fn new(found: &'a scan::Finding) -> Self {
+        Self {
+            rule: found.rule,
+            severity: found.severity.as_str(),
+            weight: found.weight,
+            message: &found.message,
+            help: found.help,
+            file: &found.file,
+            line: found.line,
+            column: found.column,
+            span: found.span,
+            excerpt: &found.excerpt,
+        }
+    }
+}
+
+fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
+    let findings: Vec<&Finding> = all.iter().flat_map(|skill| &skill.findings).collect();
+    text::underlined(&findings, output)?;
+    for skill in all.iter().filter(|skill| skill.verdict() == Verdict::Block) {
+        let reasons = skill.report.as_ref().map(Report::because).unwrap_or_default();
+        let is_alone = skill
+            .report
+            .iter()
+            .flat_map(|report| &report.findings)
+            .any(|found| found.severity == Severity::High);
+        let how = if is_alone { "" } else { " together" };
+        if !reasons.is_empty() {
+            output.line(format_args!(
+                "{} is blocked{how} by {}",
+                skill.path.display(),
+                reasons.join(", ")
+            ))?;
+        }
+    }
+    let with = |verdict: Verdict| all.iter().filter(|skill| skill.verdict() == verdict).count();
+    output.summary(format_args!(
+        "{}: {} clean, {} to look at, {} blocked",
+        text::count(all.len(), "skill"),
+        with(Verdict::Clean),
+        with(Verdict::Look),
+        with(Verdict::Block),
+    ))
+}
+
+fn finding(found: &scan::Finding, root: &Path, bytes: Option<&[u8]>) -> Finding {
+    // Only where bytes and text are the same does a place in one mean the same in the other.
+    let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let span = found.span.filter(|span| text.is_some_and(|text| text.get(span.range()).is_some()));
+    Finding {
+        code: found.rule,
+        severity: match found.severity {
+            Severity::High => Weight::Error,
+            Severity::Medium => Weight::Warning,
+            _ => Weight::Note,
+        },
+        message: found.message.clone(),
+        file: shown(&root.join(&found.file)),
+        line: found.line,
+        column: found.column,
+        span,
+        source: span.zip(text).and_then(|(span, text)| SourceLine::around(text, span)),
+        fix: None,
+        help: Some(found.help),
+    }
+}
+
+fn rule(rule: &scan::Rule) -> Value {
+    let level = match rule.severity {
+        Severity::High => "error",
+        Severity::Medium => "warning",
+        _ => "note",
+    };
+    json!({
+        "id": rule.id,
+        "shortDescription": { "text": rule.why },
+        "help": { "text": rule.help },
+        "defaultConfiguration": { "level": level },
+    })
+}

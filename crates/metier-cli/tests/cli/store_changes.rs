@@ -1,0 +1,232 @@
+//! What is installed and was changed by hand, upstream, or by a lock: found, refused, put right. Packing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::store_support::{set_mode, text};
+use crate::support::Place;
+
+fn place() -> Place {
+    let place = Place::new();
+    place.versioned("pdf", "1.0.0");
+    place
+}
+
+/// What somebody does to an installed skill, and what `verify` says of it.
+const DEEDS: [(&str, &str); 6] = [
+    ("byte", "~ references/guide.md"),
+    ("added", "+ references/more.md"),
+    ("removed", "- references/guide.md"),
+    ("run bit", "~ references/guide.md (may be run)"),
+    ("no run bit", "~ scripts/run.sh (may not be run any more)"),
+    ("link", "+ references/link.md"),
+];
+
+fn tamper(place: &Place, deed: &str) {
+    let guide = place.opened("third_party", "pdf/references/guide.md");
+    match deed {
+        "byte" => fs::write(&guide, "The guidE of 1.0.0.\n").unwrap(),
+        "added" => fs::write(guide.with_file_name("more.md"), "more").unwrap(),
+        "removed" => fs::remove_file(&guide).unwrap(),
+        "run bit" => set_mode(&guide, 0o755),
+        "link" => std::os::unix::fs::symlink("/etc/passwd", guide.with_file_name("link.md")).unwrap(),
+        _ => set_mode(place.opened("third_party", "pdf/scripts/run.sh"), 0o644),
+    }
+}
+
+#[test]
+fn what_was_changed_in_place_is_found_and_put_right() {
+    for (deed, found) in DEEDS {
+        for way in ["locked", "again", "remove"] {
+            let place = place();
+            place.done(&["install", "pdf"]);
+            place.done(&["lock", "--output", "metier.lock"]);
+            place.done(&["verify"]);
+            let locked = place.locked("pdf");
+            tamper(&place, deed);
+            let said = place.ends(1, &["verify"]);
+            assert!(said.contains(found), "{deed}: {said}");
+            match way {
+                "locked" => assert!(place.done(&["install", "--locked"]).contains("repaired  pdf")),
+                "again" => assert!(place.done(&["install", "pdf"]).contains("1 skill repaired")),
+                _ => {
+                    place.done(&["remove", "pdf"]);
+                    place.done(&["install", "pdf"]);
+                }
+            }
+            place.done(&["verify"]);
+            assert_eq!(place.locked("pdf"), locked, "{deed}, {way}");
+            assert_closed(&place.store().join("current/skills/third_party/pdf"));
+        }
+    }
+}
+
+/// Nobody may write to anything below it.
+fn assert_closed(directory: &Path) {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(directory) & 0o222, 0, "{}", directory.display());
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            assert_closed(&path);
+        }
+        assert_eq!(mode(&path) & 0o222, 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn what_was_done_to_a_shared_file_is_not_in_the_next_skill() {
+    for deed in ["byte", "run bit", "writable"] {
+        let place = place();
+        place.versioned("ocr", "1.0.0");
+        place.done(&["install", "pdf"]);
+        if deed == "writable" {
+            place.opened("third_party", "pdf/references/guide.md");
+        } else {
+            tamper(&place, deed);
+        }
+        // Both have the guide in common.
+        place.done(&["install", "ocr"]);
+        place.done(&["verify", "ocr"]);
+        let ocr = place.store().join("current/skills/third_party/ocr");
+        assert_eq!(fs::read_to_string(ocr.join("references/guide.md")).unwrap(), "The guide of 1.0.0.\n");
+        assert_closed(&ocr);
+    }
+}
+
+#[test]
+fn a_link_among_the_objects_leads_nowhere() {
+    let place = place();
+    place.done(&["install", "pdf"]);
+    let digest = place.locked("pdf")["files"][1].as_str().unwrap()[..64].to_owned();
+    let object = place.store().join("objects").join(&digest[..2]).join(&digest[2..]);
+    fs::remove_file(&object).unwrap();
+    let outside = place.write("outside.md", "The guide of 1.0.0.\n");
+    std::os::unix::fs::symlink(outside, &object).unwrap();
+    place.versioned("ocr", "1.0.0");
+    place.done(&["install", "ocr"]);
+    place.done(&["verify"]);
+    let guide = place.store().join("current/skills/third_party/ocr/references/guide.md");
+    assert!(fs::symlink_metadata(guide).unwrap().is_file());
+}
+
+#[test]
+fn an_upstream_that_changed_is_not_what_is_locked() {
+    for source in ["pdf", "pdf.skill"] {
+        let place = place();
+        let pack = || place.done(&["pack", "pdf"]);
+        pack();
+        place.done(&["install", source]);
+        place.done(&["lock", "-o", "metier.lock"]);
+        place.done(&["install", "--locked"]);
+        place.write("pdf/references/guide.md", "Another.\n");
+        place.write("pdf/scripts/new.sh", "echo\n");
+        fs::remove_file(place.path().join("pdf/scripts/run.sh")).unwrap();
+        pack();
+        let before = place.locked("pdf");
+        let said = place.ends(1, &["install", "--locked"]);
+        for file in [
+            "`pdf` is not what the lock says",
+            "~ references/guide.md",
+            "+ scripts/new.sh",
+            "- scripts/run.sh",
+        ] {
+            assert!(said.contains(file), "{said}");
+        }
+        assert_eq!(place.locked("pdf"), before);
+        place.done(&["verify"]);
+        // Nor is it where nothing is installed yet.
+        place.done(&["remove", "pdf"]);
+        place.ends(1, &["install", "--locked"]);
+        assert!(place.locked("pdf").is_null());
+    }
+}
+
+#[test]
+fn a_lock_is_the_same_on_another_machine_and_raises_nobody() {
+    let place = place();
+    place.done(&["install", "pdf", "--tier", "user"]);
+    place.done(&["lock", "-o", "metier.lock"]);
+    assert_eq!(place.provenance("pdf")["tier_from"], "asked");
+    place.done(&["remove", "pdf"]);
+    let lock = place.read("metier.lock");
+    for tier in ["user", "org", "builtin"] {
+        place.write("metier.lock", lock.replace("tier = \"user\"", &format!("tier = \"{tier}\"")));
+        let said = place.done(&["install", "--locked"]);
+        assert!(
+            said.contains(&format!("the lock says `{tier}` of `pdf`; it is installed as third_party")),
+            "{said}"
+        );
+        assert_eq!(place.locked("pdf")["tier"], "third_party");
+        place.done(&["remove", "pdf"]);
+    }
+}
+
+#[test]
+fn a_lock_that_was_tampered_with_is_refused() {
+    let place = place();
+    place.done(&["install", "pdf"]);
+    let lock = place.done(&["lock"]);
+    let commit = "0".repeat(40);
+    let bad = [
+        (lock.replace("version = 1\n", "version = 2\n"), "its version is 2"),
+        (lock.replace("name = \"pdf\"", "name = \"../pdf\""), "is no name of a skill"),
+        (lock.replace(" - SKILL.md", " x SKILL.md"), "not those of its digest"),
+        (lock.replace("tier = ", &format!("commit = \"{commit}\"\ntier = ")), "no git repository"),
+        (lock.replace("source = \"", "commit = \"--x\"\nsource = \"file://"), "no git repository"),
+        (
+            lock.replace(
+                "source = \"",
+                &format!("commit = \"{commit}\"\nsource = \"ext::sh -c touch% ran\"#"),
+            ),
+            "no git repository",
+        ),
+        (lock.clone() + &lock[lock.find("[[skill]]").unwrap()..], "each once"),
+        ("version = 1\nwhat = 2\n".to_owned(), "unknown field"),
+    ];
+    for (text, why) in bad {
+        place.write("metier.lock", &text);
+        let said = place.ends(2, &["install", "--locked"]);
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    place.ends(5, &["install", "--locked", "elsewhere.lock"]);
+}
+
+#[test]
+fn a_pack_is_the_same_bytes_anywhere() {
+    let place = Place::new();
+    for directory in ["one", "deep/er/two"] {
+        place.versioned(&format!("{directory}/pdf"), "1.0.0");
+    }
+    for path in ["", "/SKILL.md", "/scripts", "/scripts/run.sh", "/references/guide.md"] {
+        let path = place.path().join(format!("one/pdf{path}"));
+        assert!(Command::new("touch").args(["-d", "2001-02-03"]).arg(path).status().unwrap().success());
+    }
+    set_mode(place.path().join("one/pdf/SKILL.md"), 0o600);
+    set_mode(place.path().join("one/pdf/scripts/run.sh"), 0o700);
+    set_mode(place.path().join("deep/er/two/pdf/SKILL.md"), 0o666);
+    for (format, ending) in [("zip", "skill"), ("tar-gz", "tar.gz")] {
+        let packed = |directory: &str, umask: &str| {
+            let script = "umask $1; exec \"$0\" pack pdf --format \"$2\"";
+            let output = Command::new("sh")
+                .args(["-c", script, env!("CARGO_BIN_EXE_metier"), umask, format])
+                .current_dir(place.path().join(directory))
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            fs::read(place.path().join(directory).join(format!("pdf.{ending}"))).unwrap()
+        };
+        let first = packed("one", "077");
+        assert!(first == packed("deep/er/two", "000"), "{format}");
+        place.write("one/pdf/scripts/run.sh", "#!/bin/sh\necho other\n");
+        assert!(first != packed("one", "077"), "{format}: another file, another archive");
+        place.write("one/pdf/scripts/run.sh", "#!/bin/sh\necho 1.0.0\n");
+    }
+    // What is packed installs as what it was packed from.
+    place.done(&["pack", "one/pdf", "-o", "one/pdf.skill"]);
+    let said = place.done(&["install", "one/pdf.skill"]);
+    assert!(said.contains("1 skill installed"), "{said}");
+    assert!(place.done(&["digest", "one/pdf"]).starts_with(place.locked("pdf")["digest"].as_str().unwrap()));
+}

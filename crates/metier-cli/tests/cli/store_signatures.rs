@@ -1,0 +1,139 @@
+//! Signatures through the binary: made by `ssh-keygen` and checked by us, made by us and checked by `ssh-keygen`.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::store_support::{has_program, text};
+use crate::support::Place;
+
+/// A place with a skill, a key that is trusted as the organisation's and one that nobody knows.
+fn place() -> Option<Place> {
+    if !has_program("ssh-keygen") {
+        return None;
+    }
+    let place = Place::new();
+    place.versioned("pdf", "1.0.0");
+    for key in ["known", "stranger"] {
+        keygen(&place, &["-q", "-t", "ed25519", "-N", "", "-C", key, "-f", key], "");
+    }
+    let key = place.read("known.pub");
+    let file = format!("[[keys]]\nname = \"Platform team\"\nkey = \"{}\"\ntier = \"org\"\n", key.trim());
+    place.write("me/.config/metier/trusted-keys.toml", file);
+    Some(place)
+}
+
+pub(crate) fn keygen(place: &Place, args: &[&str], input: &str) -> String {
+    use std::io::Write as _;
+    let mut command = Command::new("ssh-keygen");
+    command
+        .args(args)
+        .current_dir(place.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Signs what `metier digest` begins with.
+fn sign(place: &Place, key: &str, namespace: &str, path: &str) {
+    let digest = place.done(&["digest", "pdf"]);
+    let signed = format!("{}\n", digest.split_whitespace().next().unwrap());
+    let signature = keygen(place, &["-Y", "sign", "-q", "-n", namespace, "-f", key], &signed);
+    place.write(&format!("{path}.sig"), signature);
+}
+
+#[test]
+fn one_by_ssh_keygen_gives_the_tier_of_its_key() {
+    let Some(place) = place() else { return };
+    place.done(&["pack", "pdf"]);
+    for source in ["pdf", "pdf.skill"] {
+        sign(&place, "known", "metier-skill", source);
+        place.done(&["install", source]);
+        assert_eq!(place.locked("pdf")["tier"], "org");
+        assert!(place.locked("pdf")["signer"].as_str().unwrap().starts_with("SHA256:"));
+        let provenance = place.provenance("pdf");
+        assert_eq!(provenance["tier_from"], "signature");
+        assert_eq!(provenance["signature"]["name"], "Platform team");
+        place.done(&["verify"]);
+        place.done(&["remove", "pdf"]);
+    }
+    // A person may trust it less.
+    place.done(&["install", "pdf", "--tier", "third_party"]);
+    assert_eq!(place.locked("pdf")["tier"], "third_party");
+}
+
+#[test]
+fn one_by_us_is_fine_for_ssh_keygen() {
+    let Some(place) = place() else { return };
+    place.done(&["sign", "pdf", "--key", "known"]);
+    place.write("allowed", format!("team@example.org {}", place.read("known.pub")));
+    let digest = place.done(&["digest", "pdf"]);
+    let signed = format!("{}\n", digest.split_whitespace().next().unwrap());
+    let args =
+        ["-Y", "verify", "-f", "allowed", "-I", "team@example.org", "-n", "metier-skill", "-s", "pdf.sig"];
+    assert!(keygen(&place, &args, &signed).contains("Good \"metier-skill\" signature"));
+    place.done(&["install", "pdf"]);
+    assert_eq!(place.locked("pdf")["tier"], "org");
+}
+
+#[test]
+fn a_strangers_is_no_signature_and_a_wrong_one_is_worse() {
+    let Some(place) = place() else { return };
+    sign(&place, "stranger", "metier-skill", "pdf");
+    let told = place.done(&["install", "pdf"]);
+    assert!(told.contains("`pdf` is signed by a key that nobody here knows: SHA256:"), "{told}");
+    assert_eq!(place.locked("pdf")["tier"], "third_party");
+    assert!(place.locked("pdf")["signer"].is_null());
+    place.done(&["remove", "pdf"]);
+    // For something else, over something else, or no signature at all.
+    sign(&place, "known", "file", "pdf");
+    place.ends(1, &["install", "pdf"]);
+    sign(&place, "known", "metier-skill", "pdf");
+    place.write("pdf/references/guide.md", "Another.\n");
+    let told = place.ends(1, &["install", "pdf"]);
+    assert!(told.contains("Platform team"), "{told}");
+    place.write("pdf.sig", "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n");
+    place.ends(1, &["install", "pdf"]);
+    assert!(place.locked("pdf").is_null());
+    fs::remove_file(place.path().join("pdf.sig")).unwrap();
+    place.done(&["install", "pdf"]);
+}
+
+#[test]
+fn losing_a_signature_is_shown_and_lowers_trust() {
+    let Some(place) = place() else { return };
+    sign(&place, "known", "metier-skill", "pdf");
+    place.done(&["install", "pdf"]);
+    place.versioned("pdf", "2.0.0");
+    fs::remove_file(place.path().join("pdf.sig")).unwrap();
+    let told = place.done(&["update", "--dry-run"]);
+    assert!(told.contains("signed by nobody, before by SHA256:"), "{told}");
+    assert!(told.contains("trusted as third_party, before as org"), "{told}");
+    place.done(&["update", "--yes"]);
+    assert_eq!(place.locked("pdf")["tier"], "third_party");
+    // A lock of a signed skill does not stand for the signature.
+    let told =
+        place.done(&["lock"]).replace("tier = \"third_party\"", "tier = \"org\"\nsigner = \"SHA256:x\"");
+    place.write("metier.lock", told);
+    place.done(&["install", "--locked"]);
+    assert_eq!(place.locked("pdf")["tier"], "third_party");
+    assert!(place.locked("pdf")["signer"].is_null());
+}
+
+#[test]
+fn a_list_of_keys_that_is_wrong_trusts_nobody() {
+    let Some(place) = place() else { return };
+    sign(&place, "known", "metier-skill", "pdf");
+    let file = place.read("me/.config/metier/trusted-keys.toml");
+    for wrong in [file.replace("\"org\"", "\"builtin\""), file.clone() + &file, "what = 1\n".to_owned()] {
+        place.write("me/.config/metier/trusted-keys.toml", wrong);
+        let output = place.metier(&["install", "pdf"]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("trusted-keys.toml"), "{}", text(&output.stderr));
+    }
+    assert!(place.locked("pdf").is_null());
+}
