@@ -63,6 +63,8 @@ fn starts(metier: &Path, place: &Path) -> anyhow::Result<()> {
         generate(&skills, size, 7)?;
         let home = place.join(format!("home-{size}"));
         fs::create_dir_all(&home)?;
+        // What was written a moment ago is read each time: its times vouch for nothing yet.
+        thread::sleep(Duration::from_millis(2_100));
         let mut servers = vec![
             ("the smallest `rmcp` server", Path::new(env!("CARGO_BIN_EXE_bare-mcp")).to_owned(), Vec::new()),
             (

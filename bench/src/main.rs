@@ -16,6 +16,7 @@ use wait4::Wait4 as _;
 mod corpus;
 mod quality;
 mod readers;
+mod scan;
 
 const USAGE: &str = "usage:
   metier-bench generate DIR COUNT          write skills shaped like published ones
@@ -24,6 +25,8 @@ const USAGE: &str = "usage:
   metier-bench read-known DIR|LIST         read every DIR/*/SKILL.md, or every file in a list
   metier-bench stat-known DIR|LIST         look at them without opening them
   metier-bench corpus DIR                  how the profiles take all skills below a directory
+  metier-bench scan LABELS DIR HALF        how much the scan finds of labelled skills; HALF is all, even or odd
+  metier-bench scan-corpus DIR             what the scan makes of all skills below a directory
   metier-bench quality METIER DIR QUERIES [PEERS]
                                            how often searches find what was meant; QUERIES has lines of
                                            query, name and path, with tabs between them
@@ -41,6 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["read-known", known] => println!("{} bytes", readers::read_known(Path::new(known))?),
         ["stat-known", known] => println!("{} bytes", readers::stat_known(Path::new(known))?),
         ["corpus", directory] => corpus::report(Path::new(directory))?,
+        ["scan", labels, directory, half @ ("all" | "even" | "odd")] => {
+            scan::labelled(Path::new(labels), Path::new(directory), half)?;
+        }
+        ["scan-corpus", directory] => scan::corpus(Path::new(directory))?,
         ["quality", metier, corpus, queries, peers @ ..] if peers.len() < 2 => {
             let peers = fs::canonicalize(peers.first().unwrap_or(&"target/peers"));
             let peers = peers.unwrap_or_else(|_| PathBuf::from("nowhere"));
