@@ -17,7 +17,8 @@ use crate::stamp::Stamp;
 /// What was there when a catalog was made: the roots, every folder that skills can be added to or taken from, and the
 /// `SKILL.md` of those skills whose texts somebody was shown.
 ///
-/// As long as it holds, a scan would find the same names, and the same in those texts. It costs a look at each of these, and reads nothing.
+/// As long as it holds, a scan would find skills in the same folders, and the same in those texts. Of the others it knows only where they
+/// are: one that was broken since, or put right, is found by the scan. It costs a look at each of these, and reads nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     roots: Vec<RootEvidence>,
@@ -53,7 +54,7 @@ impl RootEvidence {
     }
 
     /// What a survey of a root rests on; `None` where times cannot vouch for it.
-    pub(crate) fn of(path: &Path, real: &Path, survey: &Survey, shown: &HashSet<&Path>) -> Option<Self> {
+    pub(crate) fn of(path: &Path, real: &Path, survey: &Survey, shown: Shown<'_>) -> Option<Self> {
         let text = |below: &[u8]| std::str::from_utf8(below).ok().map(str::to_owned);
         let settled = |stamp: Option<Stamp>| stamp.filter(|stamp| stamp.is_settled_at(survey.when));
         let mut evidence = Self { real: Some(real.to_owned()), ..Self::absent(path) };
@@ -67,7 +68,7 @@ impl RootEvidence {
             evidence.folders.push((text(&folder.below)?, settled(folder.stamp)?));
         }
         for record in &survey.records {
-            if is_shown(record, path, shown) {
+            if shown.has(record, path) {
                 let (below, stamp) = (text(&record.below)?, settled(record.stamp)?);
                 match &record.target {
                     Some(target) => evidence.linked.push((below, target.clone(), stamp)),
@@ -98,11 +99,24 @@ impl RootEvidence {
     }
 }
 
-/// Whether a record's text matters: it was shown, or might be once it is mended or says so.
-fn is_shown(record: &Record, root: &Path, shown: &HashSet<&Path>) -> bool {
-    match &record.outcome {
-        Outcome::Broken(..) => true,
-        Outcome::Skill(facts) => facts.is_hidden_from_models || shown.contains(&*record.path(root)),
+/// Which texts matter.
+#[derive(Clone, Copy)]
+pub(crate) enum Shown<'a> {
+    /// Those of the skills in these directories.
+    These(&'a HashSet<&'a Path>),
+    /// Any: a skill can be called otherwise than its directory, and so be in another's place.
+    All,
+}
+
+impl Shown<'_> {
+    /// Whether a record's text matters: it was shown, or might be once it is mended or says so.
+    fn has(self, record: &Record, root: &Path) -> bool {
+        match (self, &record.outcome) {
+            (Self::All, _) | (_, Outcome::Broken(..)) => true,
+            (Self::These(shown), Outcome::Skill(facts)) => {
+                facts.is_hidden_from_models || shown.contains(&*record.path(root))
+            }
+        }
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fs, io};
 
-use metier_skill::Rules;
+use metier_skill::{Profile, Rules};
 use rayon::prelude::*;
 
 use crate::builtin::{BUILTIN, Builtin};
 use crate::catalog::{Candidate, Collected, RootReport, Unusable};
 use crate::entry::{Entry, Place, SkillId};
-use crate::evidence::{Evidence, RootEvidence};
+use crate::evidence::{Evidence, RootEvidence, Shown};
 use crate::index::IndexFile;
 use crate::problem::{Problem, ProblemCode};
 use crate::record::{Facts, Outcome};
@@ -147,6 +147,8 @@ impl Scanner {
     /// What the last catalog rests on, for somebody who was shown the texts of the skills in these directories. `None` where the times
     /// of files cannot vouch for it.
     pub fn evidence(&self, shown: &HashSet<&Path>) -> Option<Evidence> {
+        let is_free = self.options.rules.profile == Profile::Lenient;
+        let shown = if is_free { Shown::All } else { Shown::These(shown) };
         let of_root = |(root, memory): (&Root, &Memory)| match (&memory.real, &memory.survey) {
             (Some(real), Some(survey)) => RootEvidence::of(&root.path, real, survey, shown),
             _ => fs::symlink_metadata(&root.path).is_err().then(|| RootEvidence::absent(&root.path)),

@@ -113,7 +113,8 @@ impl Environment {
     /// What tells this program from one that was built at another time.
     pub(crate) fn program_stamp() -> Option<String> {
         let meta = env::current_exe().ok()?.metadata().ok()?;
-        Some(format!("{} {} {} {}", meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
+        let version = env!("CARGO_PKG_VERSION");
+        Some(format!("{version} {} {} {} {}", meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
     }
 
     /// What time it is.

@@ -32,6 +32,8 @@ mod search;
 mod serve;
 #[path = "cli/serve_http.rs"]
 mod serve_http;
+#[path = "cli/serve_start.rs"]
+mod serve_start;
 #[path = "cli/session.rs"]
 mod session;
 #[path = "cli/show.rs"]

@@ -73,7 +73,7 @@ impl Connection {
         };
         match kind {
             Kind::List => {
-                let view = self.library.view().await.ok_or(Refusal::Gone)?;
+                let view = self.library.view().await.map_err(Refusal::Broken)?;
                 let listed = self.library.blocking(move || tools::list(tool, arguments, &view));
                 let listed = listed.await.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string())));
                 listed.map(Governed::Done)
@@ -90,8 +90,7 @@ impl Connection {
 
     /// What is served now.
     async fn view(&self) -> Result<Arc<View>, ErrorData> {
-        let gone = || ErrorData::internal_error("the skills could not be looked for", None);
-        self.library.view().await.ok_or_else(gone)
+        self.library.view().await.map_err(|why| ErrorData::internal_error(why, None))
     }
 
     /// A refusal where the protocol has no place for the model to read it.

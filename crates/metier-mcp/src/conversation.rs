@@ -40,11 +40,12 @@ impl Conversation {
     ) -> Result<T, Refusal> {
         let (library, actor) = (Arc::clone(&self.library), self.actor.get().cloned());
         // Before anybody's turn: whoever ends the session does not wait for this.
-        let view = tokio::select! {
+        tokio::select! {
             biased;
+            // Why it cannot be says more than that it is over.
+            view = library.view() => view.map(drop).map_err(Refusal::Broken)?,
             () = gone.cancelled() => return Err(Refusal::Gone),
-            view = library.view() => view.ok_or(Refusal::Gone)?,
-        };
+        }
         let mut held = tokio::select! {
             biased;
             () = gone.cancelled() => return Err(Refusal::Gone),
@@ -54,6 +55,8 @@ impl Conversation {
         let under_way = library.turns.begin();
         let done = tokio::task::spawn_blocking(move || {
             let _under_way = under_way;
+            // What is served now, and not what was when it had to wait for its turn.
+            let view = library.view_now().ok_or_else(|| Refusal::Broken("nothing is served".to_owned()))?;
             let catalog = view.catalog.clone();
             let session = match &mut *held {
                 Some(session) => {

@@ -39,6 +39,14 @@ pub enum McpError {
         /// Where.
         address: SocketAddr,
     },
+    /// A line that is no token.
+    #[error("line {line} is no token: {problem}")]
+    Token {
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// The session could not be ended as it should.
     #[error("the session could not be ended")]
     Session(#[from] SessionError),
@@ -52,6 +60,7 @@ impl McpError {
             Self::Io { .. } => "mcp-io",
             Self::Listen { .. } => "mcp-listen",
             Self::Open { .. } => "mcp-open",
+            Self::Token { .. } => "mcp-token",
             Self::Session(error) => error.code(),
         }
     }

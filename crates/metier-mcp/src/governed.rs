@@ -75,6 +75,7 @@ impl Connection {
                     () = approval::elicit(asking, &context.peer, self.library.options.patience) => {}
                     // The question is dropped, and with it whoever waits for the answer goes on.
                     () = context.ct.cancelled() => {}
+                    () = self.library.turns.stop.cancelled() => {}
                 },
             }
         }

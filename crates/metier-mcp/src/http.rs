@@ -1,6 +1,8 @@
 //! Any number of clients over streamable HTTP.
 
 mod gate;
+mod streams;
+mod token;
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,13 +14,14 @@ use axum::middleware;
 use axum::response::IntoResponse as _;
 use axum::routing::get;
 use axum::serve::ListenerExt as _;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::gate::Gate;
 pub(crate) use self::gate::{Holder, Principal};
+use self::streams::Sessions;
+pub use self::token::Token;
 use crate::connection::Connection;
 use crate::error::McpError;
 use crate::library::Library;
@@ -31,39 +34,6 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 
 /// How long connections have to close then.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// What a client has to know, and who that client is.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Token {
-    /// Under whose name it is recorded what the client does.
-    pub holder: Option<String>,
-    /// What is sent.
-    pub secret: String,
-}
-
-impl Token {
-    /// `SECRET`, or `HOLDER SECRET`.
-    ///
-    /// ```
-    /// let token = metier_mcp::Token::parse("build-server 3f8a61c2");
-    /// assert_eq!((token.holder.as_deref(), token.secret.as_str()), (Some("build-server"), "3f8a61c2"));
-    /// ```
-    pub fn parse(line: &str) -> Self {
-        match line.trim().rsplit_once(char::is_whitespace) {
-            Some((holder, secret)) => {
-                Self { holder: Some(holder.trim_end().to_owned()), secret: secret.to_owned() }
-            }
-            None => Self { holder: None, secret: line.trim().to_owned() },
-        }
-    }
-}
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Token").field("holder", &self.holder).finish_non_exhaustive()
-    }
-}
 
 /// Who is let in, and how much of it.
 #[derive(Debug, Clone)]
@@ -130,9 +100,7 @@ impl HttpServer {
     /// Serves until somebody says that it is enough: calls that have begun are then answered, and no others.
     pub async fn serve(self, until: CancellationToken) -> Result<(), McpError> {
         let Self { listener, library, options, .. } = self;
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(IDLE);
-        let sessions = Arc::new(sessions);
+        let sessions = Arc::new(Sessions::new(IDLE));
         let streams = CancellationToken::new();
         let config = config(&options, streams.clone());
         // An answer comes in pieces; none of them should wait until the one before it is acknowledged.

@@ -8,7 +8,6 @@ use metier_catalog::Catalog;
 use metier_session::SessionOptions;
 use rmcp::model::RequestStateCodec;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::approval::Used;
 use crate::conversation::Conversation;
@@ -106,8 +105,8 @@ pub struct Library {
     view: watch::Sender<Option<Arc<View>>>,
     /// Whether somebody waits for the library to be opened.
     wanted: (Mutex<bool>, Condvar),
-    /// Ends the wait of everybody, where it cannot be opened.
-    never: CancellationToken,
+    /// Why it cannot be opened, which ends the wait of everybody.
+    never: watch::Sender<Option<String>>,
     changes: watch::Sender<u64>,
     /// Seals what a client has to bring back.
     pub(crate) seal: RequestStateCodec,
@@ -134,7 +133,7 @@ impl Library {
             shown: RwLock::new(Arc::new(shown)),
             view: watch::channel(None).0,
             wanted: (Mutex::new(false), Condvar::new()),
-            never: CancellationToken::new(),
+            never: watch::channel(None).0,
             changes: watch::channel(0).0,
             seal: RequestStateCodec::new_unchecked(key),
             used: Used::default(),
@@ -164,9 +163,22 @@ impl Library {
         let _ = told.wait_timeout_while(wanted, patience, |wanted| !*wanted);
     }
 
-    /// Says that it will never be opened: nobody needs to wait any more.
-    pub fn give_up(&self) {
-        self.never.cancel();
+    /// Says that it will never be opened, and why: nobody needs to wait any more.
+    pub fn give_up(&self, why: impl Into<String>) {
+        self.never.send_replace(Some(why.into()));
+        self.want();
+    }
+
+    /// Whether it has been opened.
+    pub fn is_open(&self) -> bool {
+        self.view.borrow().is_some()
+    }
+
+    /// Says that somebody waits.
+    fn want(&self) {
+        let (wanted, told) = &self.wanted;
+        *wanted.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        told.notify_all();
     }
 
     /// Other skills from now on. Clients that want to know are told.
@@ -246,25 +258,27 @@ impl Library {
         Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is served now, as soon as the library is open; `None` where it never will be.
-    pub(crate) async fn view(&self) -> Option<Arc<View>> {
-        let mut views = self.view.subscribe();
+    /// What is served now, as soon as the library is open; or why it never will be.
+    pub(crate) async fn view(&self) -> Result<Arc<View>, String> {
+        let (mut views, mut never) = (self.view.subscribe(), self.never.subscribe());
         loop {
             if let Some(view) = views.borrow_and_update().clone() {
-                return Some(view);
+                return Ok(view);
             }
-            let (wanted, told) = &self.wanted;
-            *wanted.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            told.notify_all();
+            if let Some(why) = never.borrow_and_update().clone() {
+                return Err(why);
+            }
+            self.want();
+            // Neither can be gone: this holds them.
             tokio::select! {
-                // It cannot be gone: this holds it.
                 _ = views.changed() => {}
-                () = self.never.cancelled() => return None,
+                _ = never.changed() => {}
             }
         }
     }
 
-    fn view_now(&self) -> Option<Arc<View>> {
+    /// The same without waiting.
+    pub(crate) fn view_now(&self) -> Option<Arc<View>> {
         self.view.borrow().clone()
     }
 

@@ -5,9 +5,8 @@ mod snippet;
 
 use std::fs;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -39,10 +38,13 @@ use crate::skills::{Settings, Skills};
 /// the machine.
 const SOON: Duration = Duration::from_millis(50);
 
+/// How long whoever waits has to be told why nothing comes of it.
+const WORDS: Duration = Duration::from_millis(100);
+
 /// A client that has just come is served before anybody looks for changes.
 const FIRST: Duration = Duration::from_millis(300);
 
-/// How long what is left to do may take when the server ends.
+/// How long what is left to do may take when a server that listens ends.
 const LAST: Duration = Duration::from_secs(15);
 
 /// Serve skills to any client that speaks MCP: at standard input and output, or over HTTP
@@ -132,41 +134,41 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let is_known = shown.is_some();
     let library = Library::closed(options, shown.unwrap_or_default());
     let until = CancellationToken::new();
-    end_by_signals(&until)?;
-    let opening = if is_known {
+    let (opened, opening) = mpsc::sync_channel(1);
+    if is_known {
         let (library, until) = (Arc::clone(&library), until.clone());
         thread::spawn(move || {
             library.wait_until_wanted(SOON);
             // Whatever goes wrong, nobody can be served any more than this.
             let ends = until.drop_guard();
-            let opened = catch_unwind(AssertUnwindSafe(|| {
-                open(&library, settings, front.as_ref(), &mut Output::silent())
-            }));
-            match opened {
-                Ok(Ok(opened)) => {
-                    ends.disarm();
-                    Ok(opened)
-                }
-                Ok(Err(error)) => {
-                    library.give_up();
-                    Err(error)
-                }
-                Err(panic) => {
-                    library.give_up();
-                    resume_unwind(panic)
-                }
+            let done = open(&library, settings, front.as_ref(), &mut Output::silent());
+            if let Err(error) = &done {
+                library.give_up(format!("skills cannot be served: {error:#}"));
+                thread::sleep(WORDS);
             }
-        })
+            let is_fine = done.is_ok();
+            // It is there when the guard goes, and with it the server.
+            let _ = opened.send(done);
+            if is_fine {
+                ends.disarm();
+            }
+        });
     } else {
-        let opened = open(&library, settings, front.as_ref(), output)?;
-        thread::spawn(move || Ok(opened))
-    };
+        let done = open(&library, settings, front.as_ref(), output)?;
+        let _ = opened.send(Ok(done));
+    }
+    // Whoever ends it before that ends it at once: nothing has begun.
+    end_by_signals(&until)?;
     output.flush()?;
-    let served = serve(library, http, until, output)?;
-    let opened = opening.join().map_err(|_| anyhow::anyhow!("the skills could not be looked for"))??;
-    drop(opened.watching);
+    let served = serve(Arc::clone(&library), http, until, output)?;
+    // Whoever left before anything was opened has begun nothing that must come to its end.
+    let opened = if library.is_open() { opening.recv().ok() } else { opening.try_recv().ok() };
+    let Some(Opened { recorder, watching }) = opened.transpose()? else {
+        return Ok(served.map(|()| Exit::Done)?);
+    };
+    drop(watching);
     served?;
-    opened.recorder.close(output)?;
+    recorder.close(output)?;
     Ok(Exit::Done)
 }
 
@@ -197,8 +199,10 @@ fn open(
     // What was said of a root is said each time.
     let is_quiet = skills.catalog.roots().iter().all(|report| report.exists || report.root.is_optional);
     let scanner = skills.into_scanner();
-    if let Some(front) = front.filter(|_| is_quiet) {
-        front.write(&shown, &scanner);
+    match front {
+        Some(front) if is_quiet => front.write(&shown, &scanner),
+        Some(front) => front.forget(),
+        None => {}
     }
     // Changes are looked for beside everything else: a client that waits should not wait for that.
     Ok(Opened { recorder, watching: watch(scanner, Arc::clone(library)) })
@@ -212,6 +216,7 @@ fn serve(
     output: &mut Output,
 ) -> anyhow::Result<Result<(), McpError>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot serve")?;
+    let last = if http.is_some() { LAST } else { Duration::ZERO };
     let served = runtime.block_on(async {
         let Some(options) = http else { return serve_stdio(library, until).await };
         let server = HttpServer::bind(library, options).await?;
@@ -220,7 +225,8 @@ fn serve(
         let _ = output.flush();
         server.serve(until).await
     });
-    runtime.shutdown_timeout(LAST);
+    // At standard input somebody may still wait for a client that says nothing more.
+    runtime.shutdown_timeout(last);
     Ok(served)
 }
 
@@ -253,8 +259,8 @@ impl Args {
         let mut options = HttpOptions::new(address);
         if let Some(path) = &self.token_file {
             let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            options.tokens = lines.map(Token::parse).collect();
+            let wrong = |error: McpError| UsageError(format!("{}: {error}", path.display()));
+            options.tokens = Token::parse(&text).map_err(wrong)?;
             if options.tokens.is_empty() {
                 return Err(
                     UsageError(format!("{} has no token in it: write one a line", path.display())).into()

@@ -28,7 +28,7 @@ pub(crate) fn place() -> Place {
 
 /// A client that speaks the protocol line by line.
 pub(crate) struct Client {
-    child: Child,
+    pub(crate) child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     id: u64,
@@ -37,15 +37,15 @@ pub(crate) struct Client {
     /// What a person says who is asked.
     answer: Value,
     /// What came in between.
-    notices: Vec<Value>,
+    pub(crate) notices: Vec<Value>,
 }
 
 impl Client {
-    fn start(place: &Place, more: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, more: &[&str]) -> Self {
         Self::serve(place, &[&["serve", "--root", "skills:user"], more].concat())
     }
 
-    fn serve(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn serve(place: &Place, args: &[&str]) -> Self {
         let mut command = place.at_home(args);
         fs::create_dir_all(place.path().join("tmp")).unwrap();
         command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.path().join("tmp"));
@@ -55,17 +55,23 @@ impl Client {
     }
 
     /// One that has shaken hands, as clients did up to 2025-11-25.
-    fn old(place: &Place, capabilities: &Value) -> Self {
+    pub(crate) fn old(place: &Place, capabilities: &Value) -> Self {
         let mut client = Self::start(place, &[]);
-        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": { "name": "t", "version": "1" } });
-        let result = client.ask("initialize", params);
-        assert_eq!(result["protocolVersion"], "2025-11-25");
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client.greet(capabilities);
         client
     }
 
+    /// Shakes hands; what the server tells about itself.
+    pub(crate) fn greet(&mut self, capabilities: &Value) -> Value {
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": { "name": "t", "version": "1" } });
+        let result = self.ask("initialize", params);
+        assert_eq!(result["protocolVersion"], "2025-11-25");
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        result
+    }
+
     /// One that says with each request who it is.
-    fn new(place: &Place, capabilities: &Value) -> Self {
+    pub(crate) fn new(place: &Place, capabilities: &Value) -> Self {
         let mut client = Self::start(place, &[]);
         client.meta = Some(json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -74,7 +80,7 @@ impl Client {
         client
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.write(format!("{message}\n").as_bytes());
     }
 
@@ -84,7 +90,7 @@ impl Client {
         input.flush().unwrap();
     }
 
-    fn receive(&mut self) -> Value {
+    pub(crate) fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         let message = serde_json::from_str(&line);
@@ -93,7 +99,7 @@ impl Client {
     }
 
     /// Sends a request; its number.
-    fn request(&mut self, method: &str, mut params: Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, mut params: Value) -> u64 {
         self.id += 1;
         if let Some(meta) = &self.meta {
             params["_meta"] = meta.clone();
@@ -103,7 +109,7 @@ impl Client {
     }
 
     /// Waits for an answer, and answers what it is asked meanwhile.
-    fn wait(&mut self, id: u64) -> Value {
+    pub(crate) fn wait(&mut self, id: u64) -> Value {
         loop {
             let message = self.receive();
             if message["id"] == id && message.get("method").is_none() {
@@ -119,19 +125,19 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         let answer = self.wait(id);
         assert!(answer.get("result").is_some(), "{answer}");
         answer["result"].clone()
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
     /// Says no more, and waits until metier has ended.
-    fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         self.input = None;
         assert!(self.child.wait().unwrap().success());
     }
@@ -144,15 +150,15 @@ impl Drop for Client {
     }
 }
 
-fn text(result: &Value) -> &str {
+pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
-fn run(args: &[&str]) -> Value {
+pub(crate) fn run(args: &[&str]) -> Value {
     json!({ "skill_name": "tally", "script_name": "scripts/run.sh", "args": args, "stdin": "in\n" })
 }
 
-fn says(answer: &str) -> Value {
+pub(crate) fn says(answer: &str) -> Value {
     json!({ "action": "accept", "content": { "answer": answer } })
 }
 
@@ -419,6 +425,24 @@ fn a_person_is_asked_along_with_the_next_call() {
     );
 }
 
+/// What the policy denies is not asked about.
+#[test]
+fn what_the_policy_denies_is_refused_without_a_question() {
+    let place = place();
+    place.write("me/.config/metier/config.toml", "[[policy.rules]]\nskill = \"tally\"\nscripts = \"deny\"\n");
+    let can = json!({ "elicitation": { "form": {} } });
+    for mut client in [Client::old(&place, &can), Client::new(&place, &can)] {
+        let result = client.call("run_skill_script", &run(&[]));
+        assert_eq!((&result["isError"], client.notices.len()), (&json!(true), 0), "{result}");
+        assert!(text(&result).contains("Do not try to do the same in another way"), "{result}");
+        assert_eq!(client.call("load_skill", &json!({ "skill_name": "tally" }))["isError"], false);
+        client.leave();
+    }
+    let log = log(&place);
+    assert_eq!(log.matches("\"code\":\"policy-denies\"").count(), 2, "{log}");
+    assert!(!log.contains("\"outcome\":\"exited\""), "{log}");
+}
+
 #[test]
 fn without_anybody_to_ask_it_is_refused() {
     let place = place();
@@ -545,71 +569,6 @@ fn clients_are_told_when_skills_change() {
         listed["structuredContent"]["skills"][0]["name"].as_str().unwrap().starts_with("more-"),
         "{listed}"
     );
-}
-
-/// A client that starts the server gets what was shown last time at once; where that is not right any more, it is told so.
-#[test]
-fn what_was_shown_last_time_is_shown_at_once() {
-    // Skills that nobody has written just now.
-    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/skills");
-    let place = Place::new();
-    let start = || {
-        let mut client = Client::serve(&place, &["serve", "--root", skills]);
-        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-        let shown = client.ask("initialize", hello)["instructions"].as_str().unwrap().to_owned();
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        (client, shown)
-    };
-    let kept = || {
-        let entries = fs::read_dir(place.path().join("me/.cache/metier/serve")).into_iter().flatten();
-        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
-    };
-    let (client, first) = start();
-    client.leave();
-    let [file] = &kept()[..] else { panic!("one file is kept") };
-    let (mut client, second) = start();
-    assert_eq!(
-        (&second, client.call("load_skill", &json!({ "skill_name": "release-notes" }))["isError"].clone()),
-        (&first, json!(false))
-    );
-    client.leave();
-
-    // Only what was kept can have said this.
-    let text = fs::read_to_string(file).unwrap();
-    fs::write(file, text.replace("Turns the commits", "Burns the commits")).unwrap();
-    let (mut client, third) = start();
-    assert!(third.contains("Burns the commits"), "{third}");
-    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
-    client.leave();
-    let (_, fourth) = start();
-    assert_eq!(fourth, first, "and what was wrong is kept no longer");
-
-    for broken in ["", "{}", "[", &text[..text.len() / 2]] {
-        fs::write(file, broken).unwrap();
-        assert_eq!(start().1, first, "{broken:.20}");
-    }
-}
-
-/// A server that shows what it knows and then cannot open its journal says so and ends, whoever waits.
-#[test]
-fn a_server_that_cannot_go_on_ends() {
-    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/skills");
-    let place = Place::new();
-    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    let mut client = Client::serve(&place, &["serve", "--root", skills]);
-    client.ask("initialize", hello.clone());
-    client.leave();
-    fs::remove_dir_all(place.path().join("me/.local/state")).unwrap();
-    place.write("me/.local/state", "no directory");
-    let mut client = Client::serve(&place, &["serve", "--root", skills]);
-    client.ask("initialize", hello);
-    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    client.request(
-        "tools/call",
-        json!({ "name": "load_skill", "arguments": { "skill_name": "release-notes" } }),
-    );
-    // Its input stays open: it ends by itself.
-    assert_eq!(client.child.wait().unwrap().code(), Some(5));
 }
 
 /// A skill that is installed while a server runs is served, also the first one.

@@ -100,6 +100,8 @@ impl Server {
         let lines = own.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n"));
         let head = format!("{method} /mcp HTTP/1.1\r\n{}", lines.collect::<String>());
         let mut stream = TcpStream::connect(&self.address).unwrap();
+        // What does not come is a failure, and no reason to wait.
+        stream.set_read_timeout(Some(std::time::Duration::from_mins(1))).unwrap();
         stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
         stream
     }
@@ -206,13 +208,13 @@ fn a_session_of_the_protocol_is_a_session() {
 #[test]
 fn nobody_gets_in_without_a_token() {
     let place = place();
-    place.write("tokens", "first-token\n\nsecond-token\n");
+    place.write("tokens", "the-first-of-two-tokens\n\nthe-second-of-two-tokens\n");
     let server = Server::start(&place, &["--token-file", "tokens"]);
     for headers in [
         &[][..],
         &[("Authorization", "Bearer wrong")],
-        &[("Authorization", "Basic first-token")],
-        &[("Authorization", "first-token")],
+        &[("Authorization", "Basic the-first-of-two-tokens")],
+        &[("Authorization", "the-first-of-two-tokens")],
     ] {
         let response = server.post(headers, &initialize());
         assert_eq!(
@@ -222,37 +224,39 @@ fn nobody_gets_in_without_a_token() {
         );
         assert_eq!(server.request("GET", "/metrics", headers, "").status, 401);
     }
-    let first = [("Authorization", "Bearer first-token")];
+    let first = [("Authorization", "Bearer the-first-of-two-tokens")];
     let id = server.session(&first);
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
     let with = |token: &'static str| {
         server.post(&[("Authorization", token), ("Mcp-Session-Id", id.as_str())], &list).status
     };
     assert_eq!(
-        (with("Bearer first-token"), with("Bearer second-token")),
+        (with("Bearer the-first-of-two-tokens"), with("Bearer the-second-of-two-tokens")),
         (200, 404),
         "a session is its owner's"
     );
+    let other = [("Authorization", "Bearer the-second-of-two-tokens"), ("Mcp-Session-Id", id.as_str())];
+    for (method, more) in [("GET", &[][..]), ("GET", &[("Last-Event-ID", "0/0")]), ("DELETE", &[])] {
+        assert_eq!(server.request(method, "/mcp", &[&other, more].concat(), "").status, 404, "{method}");
+    }
     assert_eq!(server.request("GET", "/healthz", &[], "").body, "ok\n");
     let metrics = server.request("GET", "/metrics", &first, "").body;
     assert!(
-        metrics.contains("\nmetier_sessions 1\n") && metrics.contains("\nmetier_http_refused_total 9\n"),
+        metrics.contains("\nmetier_sessions 1\n") && metrics.contains("\nmetier_http_refused_total 12\n"),
         "{metrics}"
     );
 
     let open = place.transcript_at_home(&["serve", "--root", "skills", "--http", "0.0.0.0:0"]);
     assert!(open.contains("name tokens with `--token-file`"), "{open}");
-    place.write("none", "\n");
-    let none = place.transcript_at_home(&[
-        "serve",
-        "--root",
-        "skills",
-        "--http",
-        "127.0.0.1:0",
-        "--token-file",
-        "none",
-    ]);
-    assert!(none.contains("has no token in it"), "{none}");
+    for (text, said) in [
+        ("\n# nothing\n", "has no token in it"),
+        ("me a-token-of-my-own\nother-server\n", "line 2 is no token"),
+    ] {
+        place.write("wrong", text);
+        let wrong = ["serve", "--root", "skills", "--http", "127.0.0.1:0", "--token-file", "wrong"];
+        let wrong = place.transcript_at_home(&wrong);
+        assert!(wrong.contains(said), "{wrong}");
+    }
 }
 
 #[test]
@@ -308,52 +312,99 @@ fn whoever_does_not_answer_holds_up_nobody_else() {
     drop(waiting);
 }
 
-/// Over HTTP a person is asked on the stream of the call and answers in a request of its own. A client whose stream broke off goes on where it was.
+/// A client that can be asked, and its session.
+fn asked(server: &Server, headers: &[(&str, &str)]) -> String {
+    let mut hello = initialize();
+    hello["params"]["capabilities"] = json!({ "elicitation": {} });
+    let id = server.post(headers, &hello).header("mcp-session-id").unwrap().to_owned();
+    let headers = [headers, &[("Mcp-Session-Id", id.as_str())]].concat();
+    server.post(&headers, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    id
+}
+
+/// The next message on a stream, and its id there.
+fn next_message(lines: &mut impl Iterator<Item = String>) -> (Value, Option<String>) {
+    let (mut message, mut id) = (Value::Null, None);
+    loop {
+        let line = lines.next().unwrap();
+        if line.is_empty() && message.is_object() {
+            return (message, id);
+        }
+        id = line.strip_prefix("id: ").map(str::to_owned).or(id);
+        if let Some(Ok(data)) = line.strip_prefix("data: ").map(serde_json::from_str) {
+            message = data;
+        }
+    }
+}
+
+/// Over HTTP a person is asked on the stream of the call and answers in a request of its own. A client whose stream broke off goes on where it
+/// was, also when everything is over meanwhile.
 #[test]
 fn a_question_and_an_answer_survive_a_broken_stream() {
     if skips_namespaces() {
         return;
     }
     let place = place();
-    place.write("tokens", "build-server first-token\n");
+    place.write("tokens", "build-server the-first-of-two-tokens\n");
     let server = Server::start(&place, &["--token-file", "tokens"]);
-    let token = ("Authorization", "Bearer first-token");
-    for breaks in [false, true] {
-        let mut hello = initialize();
-        hello["params"]["capabilities"] = json!({ "elicitation": {} });
-        let id = server.post(&[token], &hello).header("mcp-session-id").unwrap().to_owned();
+    let token = ("Authorization", "Bearer the-first-of-two-tokens");
+    for (number, breaks) in [(1, false), (2, true)] {
+        let id = asked(&server, &[token]);
         let headers = [token, ("Mcp-Session-Id", id.as_str())];
-        server.post(&headers, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         let stream = server.begin_with(&[token], &id, &["hello"]);
         let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
-        let mut last = None;
-        let question: Value = loop {
-            let line = lines.next().unwrap();
-            last = line.strip_prefix("id: ").map(str::to_owned).or(last);
-            let data = line.strip_prefix("data: ").and_then(|data| serde_json::from_str(data).ok());
-            if let Some(Value::Object(message)) = data {
-                break Value::Object(message);
-            }
-        };
+        let (question, last) = next_message(&mut lines);
         assert_eq!(question["method"], "elicitation/create");
         let answer = json!({ "action": "accept", "content": { "answer": "once" } });
         let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer });
-        let rest = if breaks {
+        let result = if breaks {
             drop(lines);
             drop(stream);
             assert_eq!(server.post(&headers, &answer).status, 202);
+            assert!(soon(|| log(&place).matches("\"outcome\":\"exited\"").count() == number), "it is over");
             let last = last.unwrap();
-            let resumed = server.stream(&[token, ("Mcp-Session-Id", &id), ("Last-Event-ID", &last)]);
-            BufReader::new(resumed).lines().map_while(Result::ok).find(|line| line.contains("got: hello"))
+            let resumed = || server.stream(&[token, ("Mcp-Session-Id", &id), ("Last-Event-ID", &last)]);
+            let mut again = BufReader::new(resumed()).lines().map_while(Result::ok);
+            let first = next_message(&mut again).0;
+            // Whoever did not get it once more may come once more.
+            assert_eq!(next_message(&mut BufReader::new(resumed()).lines().map_while(Result::ok)).0, first);
+            first
         } else {
             assert_eq!(server.post(&headers, &answer).status, 202);
-            lines.find(|line| line.contains("got: hello"))
+            next_message(&mut lines).0
         };
-        assert!(rest.is_some_and(|line| line.contains("\"id\":5")), "breaks: {breaks}");
+        assert_eq!(result["id"], 5, "the answer comes next: {result}");
+        assert_eq!(result["result"]["structuredContent"]["stdout"]["text"], "got: hello\n");
     }
     server.end();
     let log = log(&place);
     assert!(log.contains("\"actor\":\"build-server\""), "{log}");
+    let shown = place.transcript_at_home(&["audit", "log"]);
+    let begun = shown.lines().filter(|line| line.contains("session.started"));
+    assert!(
+        begun.clone().count() == 2 && begun.clone().all(|line| line.ends_with("build-server")),
+        "{shown}"
+    );
+}
+
+#[test]
+fn over_http_a_no_and_nobody_are_a_no() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    let id = asked(&server, &[]);
+    let stream = server.begin(&id, &["hello"]);
+    let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+    let question = next_message(&mut lines).0;
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
+    server.post(&[("Mcp-Session-Id", &id)], &answer);
+    let declined = next_message(&mut lines).0;
+    let nobody = server.begin(&server.session(&[]), &["hello"]);
+    let nobody = next_message(&mut BufReader::new(&nobody).lines().map_while(Result::ok)).0;
+    for (refused, why) in [(declined, "Do not try"), (nobody, "there is nobody to ask")] {
+        let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(refused["result"]["isError"] == true && text.contains(why), "{refused}");
+    }
+    assert!(!log(&place).contains("\"outcome\":\"exited\""));
 }
 
 /// A connection on which nobody says what they want does not keep the server from ending.
@@ -459,25 +510,97 @@ fn a_thousand_sessions_at_once() {
     server.end();
 }
 
-/// A client that is gone leaves its session, and the session what it ran; when the server ends, so does that.
+/// A place where the script may be run without a question.
+fn approved() -> Place {
+    let place = place();
+    let approve = ["approve", "--root", "skills:user", "tally", "--script", "scripts/run.sh", "--yes"];
+    let approved = place.at_home(&approve).output().unwrap();
+    assert!(approved.status.success(), "{}", String::from_utf8_lossy(&approved.stderr));
+    place
+}
+
+/// A script ends when its call is cancelled, when the session of a client that is gone does, and when a client goes whose request was all there
+/// was of it.
+#[test]
+fn over_http_a_script_ends_when_nobody_wants_it() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = approved();
+    let server = Server::start(&place, &[]);
+    let id = server.session(&[]);
+    let stream = server.begin(&id, &["wait", "903.125"]);
+    assert!(soon(|| runs("903.125")));
+    let cancelled =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } });
+    assert_eq!(server.post(&[("Mcp-Session-Id", &id)], &cancelled).status, 202);
+    assert!(soon(|| !runs("903.125")), "it was cancelled");
+    drop(stream);
+
+    let id = server.session(&[]);
+    let stream = server.begin(&id, &["wait", "904.125"]);
+    assert!(soon(|| runs("904.125")));
+    drop(stream);
+    server.request("DELETE", "/mcp", &[("Mcp-Session-Id", &id)], "");
+    assert!(soon(|| !runs("904.125")), "the session is over");
+
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+    let arguments =
+        json!({ "skill_name": "tally", "script_name": "scripts/run.sh", "args": ["wait", "905.125"] });
+    let params = json!({ "name": "run_skill_script", "arguments": arguments, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }).to_string();
+    let length = body.len().to_string();
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Content-Length", length.as_str()),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "run_skill_script"),
+    ];
+    let stream = server.open("POST", &headers, &body);
+    assert!(soon(|| runs("905.125")));
+    drop(stream);
+    assert!(soon(|| !runs("905.125")), "nobody can come back for it");
+    let idle = || server.request("GET", "/metrics", &[], "").body.contains("\nmetier_calls_running 0\n");
+    assert!(soon(idle), "nothing goes on");
+    server.end();
+    assert_eq!(log(&place).matches("\"outcome\":\"cancelled\"").count(), 3);
+    assert_eq!(fs::read_dir(place.path().join("tmp")).unwrap().count(), 0, "nothing is left");
+}
+
+/// A server that ends waits for calls, but not for ever: neither for a script nor for a person who does not answer.
 #[test]
 fn a_server_that_ends_ends_what_it_runs() {
     if skips_namespaces() {
         return;
     }
-    let place = place();
-    let approved = place
-        .at_home(&["approve", "--root", "skills:user", "tally", "--script", "scripts/run.sh", "--yes"])
-        .output()
-        .unwrap();
-    assert!(approved.status.success(), "{}", String::from_utf8_lossy(&approved.stderr));
-    let server = Server::start(&place, &[]);
-    let id = server.session(&[]);
-    let stream = server.begin(&id, &["wait", "903.125"]);
-    assert!(soon(|| runs("903.125")));
-    drop(stream);
-    server.request("DELETE", "/mcp", &[("Mcp-Session-Id", &id)], "");
-    assert!(soon(|| !runs("903.125")), "the session is over");
-    server.end();
+    let place = approved();
+    place.write("me/.config/metier/config.toml", "[[policy.rules]]\nskill = \"plain\"\nactivate = \"ask\"\n");
+    let mut server = Server::start(&place, &[]);
+    let script = server.begin(&server.session(&[]), &["wait", "906.125"]);
+    assert!(soon(|| runs("906.125")));
+    let id = asked(&server, &[]);
+    let params = json!({ "name": "load_skill", "arguments": { "skill_name": "plain" } });
+    let body = json!({ "jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": params }).to_string();
+    let length = body.len().to_string();
+    let headers =
+        [("Content-Type", "application/json"), ("Mcp-Session-Id", &id), ("Content-Length", &length)];
+    let question = server.open("POST", &headers, &body);
+    let asks = next_message(&mut BufReader::new(&question).lines().map_while(Result::ok)).0;
+    assert_eq!(asks["method"], "elicitation/create", "{asks}");
+    let pid = rustix::process::Pid::from_child(&server.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let child = std::cell::RefCell::new(&mut server.child);
+    // Ten seconds for what is under way, and some for what is left of it.
+    let is_over = || child.borrow_mut().try_wait().unwrap().is_some();
+    assert!(soon(is_over) || soon(is_over), "it has not ended");
+    assert!(!runs("906.125"));
+    drop((script, question));
+    let log = log(&place);
+    assert_eq!(
+        (log.matches("session.started").count(), log.matches("session.ended").count()),
+        (2, 2),
+        "{log}"
+    );
     assert_eq!(fs::read_dir(place.path().join("tmp")).unwrap().count(), 0, "nothing is left");
 }

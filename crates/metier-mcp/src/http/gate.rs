@@ -12,9 +12,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use metier_skill::Digest;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
 use super::HttpOptions;
+use super::streams::Sessions;
 use crate::library::Library;
 
 const SESSION: &str = "mcp-session-id";
@@ -45,7 +45,7 @@ pub(super) struct Gate {
     /// Compared as digests, so that how long it takes says nothing.
     tokens: Vec<Digest>,
     library: Arc<Library>,
-    sessions: Arc<LocalSessionManager>,
+    sessions: Arc<Sessions>,
     /// Whose each session is.
     owners: Mutex<HashMap<String, Principal>>,
     rates: Mutex<HashMap<(IpAddr, Principal), Bucket>>,
@@ -61,11 +61,7 @@ struct Bucket {
 }
 
 impl Gate {
-    pub(super) fn new(
-        options: HttpOptions,
-        library: Arc<Library>,
-        sessions: Arc<LocalSessionManager>,
-    ) -> Self {
+    pub(super) fn new(options: HttpOptions, library: Arc<Library>, sessions: Arc<Sessions>) -> Self {
         Self {
             tokens: options.tokens.iter().map(|token| Digest::of(token.secret.as_bytes())).collect(),
             options,
@@ -130,12 +126,12 @@ impl Gate {
     }
 
     async fn has_room(&self) -> bool {
-        self.sessions.sessions.read().await.len() < self.options.sessions
+        self.sessions.count().await < self.options.sessions
     }
 
     /// Remembers whose a new session is, and forgets those that are gone.
     async fn own(&self, session: &str, principal: Principal) {
-        let known = self.sessions.sessions.read().await;
+        let known = self.sessions.inner.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         if owners.len() > 2 * known.len() + 100 {
             owners.retain(|id, _| known.contains_key(id.as_str()));
@@ -145,7 +141,7 @@ impl Gate {
 
     /// What a monitor wants to know, as Prometheus reads it.
     pub(super) async fn metrics(&self) -> String {
-        let sessions = self.sessions.sessions.read().await.len();
+        let sessions = self.sessions.count().await;
         let (requests, refused) =
             (self.requests.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed));
         let mut text = String::new();
@@ -263,7 +259,7 @@ pub(super) async fn pass(
     let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok());
     let Some(session) = session.filter(|_| is_new).map(str::to_owned) else { return response };
     // Whoever says beforehand that they need none may have been given one all the same.
-    if gate.sessions.sessions.read().await.len() > gate.options.sessions {
+    if gate.sessions.count().await > gate.options.sessions {
         let _ = gate.sessions.close_session(&session.into()).await;
         gate.refused.fetch_add(1, Ordering::Relaxed);
         return later(StatusCode::SERVICE_UNAVAILABLE, "there are as many sessions as there can be");

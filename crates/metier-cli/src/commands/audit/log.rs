@@ -110,11 +110,13 @@ fn short(session: &str) -> String {
 
 /// What it is about, in the order in which one would say it.
 fn describe(event: &Value) -> String {
-    const TOLD: [&str; 16] = [
-        "name", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path", "script",
-        "access", "trigger", "tier", "code", "size", "journal",
+    const TOLD: [&str; 17] = [
+        "actor", "name", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
+        "script", "access", "trigger", "tier", "code", "size", "journal",
     ];
     let told = TOLD.iter().filter_map(|member| match (*member, &event[*member]) {
+        // Whoever sits at the machine is not named in every line.
+        ("actor", Value::String(actor)) if actor == "user" => None,
         ("exit", Value::Number(exit)) => Some(format!("exit {exit}")),
         ("size", Value::Number(size)) => Some(format!("{size} records")),
         (_, Value::String(text)) => Some(one_line(text)),

@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use metier_catalog::{Evidence, Scanner};
@@ -18,6 +19,9 @@ use crate::skills::Settings;
 
 /// A file that is larger is not ours.
 const MOST: u64 = 16 << 20;
+
+/// How many of them there are at the most.
+const FILES: usize = 64;
 
 /// Where it is kept, and what it must be for.
 pub(super) struct Front {
@@ -37,37 +41,66 @@ impl Front {
     pub(super) fn new(settings: &Settings, options: &LibraryOptions) -> Option<Self> {
         let directory = settings.cache("serve")?;
         let how = (options.tool_names, options.catalogue, options.catalogue_tokens);
-        let purpose = format!("{} {how:?} {:?}", Environment::program_stamp()?, settings.options());
-        let name = &Digest::of(purpose.as_bytes()).hex()[..32];
+        let what = format!("{how:?} {:?}", settings.options());
+        // A program that is newer takes the place of what an older one kept.
+        let name = &Digest::of(what.as_bytes()).hex()[..32];
+        let purpose = format!("{} {what}", Environment::program_stamp()?);
         Some(Self { path: directory.join(name).with_extension("json"), purpose })
     }
 
     /// What was shown last time, if the same would be shown now.
     pub(super) fn read(&self) -> Option<Shown> {
-        if fs::metadata(&self.path).ok()?.len() > MOST {
-            return None;
-        }
-        let bytes = fs::read(&self.path).ok()?;
+        let bytes = self.bytes()?;
         let kept: Kept<'_> = serde_json::from_slice(&bytes).ok()?;
         (kept.purpose == self.purpose && kept.evidence.holds()).then_some(kept.shown)
+    }
+
+    /// What is in the file, if it is one of ours.
+    fn bytes(&self) -> Option<Vec<u8>> {
+        let meta = fs::symlink_metadata(&self.path).ok()?;
+        // Models read it as our own words: nobody else may have written it.
+        let is_ours =
+            meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0;
+        if !is_ours || meta.len() > MOST {
+            return None;
+        }
+        fs::read(&self.path).ok()
     }
 
     /// Keeps what is shown now for the next time. That it cannot be kept is no matter.
     pub(super) fn write(&self, shown: &Shown, scanner: &Scanner) {
         let skills: HashSet<&Path> = shown.skills().iter().map(PathBuf::as_path).collect();
-        let Some(evidence) = scanner.evidence(&skills) else { return };
+        let Some(evidence) = scanner.evidence(&skills) else { return self.forget() };
         let kept = Kept { purpose: Cow::Borrowed(&self.purpose), evidence, shown: shown.clone() };
         let Ok(bytes) = serde_json::to_vec(&kept) else { return };
-        if fs::read(&self.path).is_ok_and(|old| old == bytes) {
+        if self.bytes().is_some_and(|old| old == bytes) {
             return;
         }
         let Some(directory) = self.path.parent() else { return };
         let write = || -> io::Result<()> {
-            fs::create_dir_all(directory)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            sweep(directory)?;
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
             file.write_all(&bytes)?;
             file.persist(&self.path).map(drop).map_err(|error| error.error)
         };
         let _ = write();
     }
+
+    /// Removes what was kept: the next time it would be shown again, and be wrong again.
+    pub(super) fn forget(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Makes room: there is a file for each directory that somebody worked in, and what a killed process left.
+fn sweep(directory: &Path) -> io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        files.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    files.sort_unstable();
+    let over = files.len().saturating_sub(FILES - 1);
+    files[..over].iter().try_for_each(|(_, path)| fs::remove_file(path))
 }

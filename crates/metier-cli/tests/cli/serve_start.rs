@@ -1,0 +1,241 @@
+//! How `metier serve` starts and ends: what a client is shown before anything was looked for, and that nothing keeps a server.
+
+use std::fs;
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::serve::{Client, place, run, says, soon, text};
+use crate::support::{Place, skips_namespaces};
+
+/// Skills that nobody has written just now.
+const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/skills");
+
+/// Starts a server; what it shows.
+fn start(place: &Place, args: &[&str]) -> (Client, String) {
+    let mut client = Client::serve(place, &[&["serve"], args].concat());
+    let shown = client.greet(&json!({}))["instructions"].as_str().unwrap_or_default().to_owned();
+    (client, shown)
+}
+
+/// What is kept for the next start.
+fn kept(place: &Place) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place.path().join("me/.cache/metier/serve")).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Starts and ends servers until what they show is kept: files that were written a moment ago vouch for nothing.
+fn settle(place: &Place, args: &[&str]) {
+    for file in kept(place) {
+        fs::remove_file(file).unwrap();
+    }
+    let is_kept = || {
+        start(place, args).0.leave();
+        !kept(place).is_empty()
+    };
+    assert!(soon(is_kept));
+}
+
+/// A client that starts the server gets what was shown last time at once; where that is not right any more, it is told so.
+#[test]
+fn what_was_shown_last_time_is_shown_at_once() {
+    let place = Place::new();
+    let args = ["--root", SKILLS];
+    let (client, first) = start(&place, &args);
+    client.leave();
+    let [file] = &kept(&place)[..] else { panic!("one file is kept") };
+    let (mut client, second) = start(&place, &args);
+    assert_eq!(
+        (&second, client.call("load_skill", &json!({ "skill_name": "release-notes" }))["isError"].clone()),
+        (&first, json!(false))
+    );
+    assert_eq!(client.notices, [Value::Null; 0], "nothing has changed");
+    client.leave();
+
+    // Only what was kept can have said this.
+    let text = fs::read_to_string(file).unwrap();
+    fs::write(file, text.replace("Turns the commits", "Burns the commits")).unwrap();
+    let (mut client, third) = start(&place, &args);
+    assert!(third.contains("Burns the commits"), "{third}");
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    client.leave();
+    let (_, fourth) = start(&place, &args);
+    assert_eq!(fourth, first, "and what was wrong is kept no longer");
+
+    for broken in ["", "{}", "[", &text[..text.len() / 2]] {
+        fs::write(file, broken).unwrap();
+        assert_eq!(start(&place, &args).1, first, "{broken:.20}");
+    }
+}
+
+/// What somebody else could have written is not believed, and nothing is waited for.
+#[test]
+fn only_a_file_of_ones_own_is_believed() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Place::new();
+    let args = ["--root", SKILLS];
+    let (client, first) = start(&place, &args);
+    client.leave();
+    let [file] = &kept(&place)[..] else { panic!("one file is kept") };
+    let text = fs::read_to_string(file).unwrap().replace("Turns the commits", "Burns the commits");
+    fs::write(file, text).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(start(&place, &args).1, first);
+    fs::remove_file(file).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    assert_eq!(start(&place, &args).1, first);
+    let directory = fs::metadata(file.parent().unwrap()).unwrap();
+    assert_eq!(directory.permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn what_has_changed_is_not_shown_as_it_was() {
+    let place = place();
+    let args = ["--root", "skills:user"];
+    settle(&place, &args);
+    assert!(start(&place, &args).1.contains("Does nothing much."));
+    place.skill("skills/plain", "Does nothing else.");
+    let (_, shown) = start(&place, &args);
+    assert!(shown.contains("Does nothing else.") && !shown.contains("Does nothing much."), "{shown}");
+
+    settle(&place, &args);
+    place.write("me/.config/metier/config.toml", "[[skills]]\nname = \"plain\"\nstate = \"off\"\n");
+    let (_, shown) = start(&place, &args);
+    assert!(!shown.contains("plain") && shown.contains("tally"), "{shown}");
+
+    settle(&place, &args);
+    fs::remove_dir_all(place.path().join("skills/tally")).unwrap();
+    assert_eq!(start(&place, &args).1, "");
+    // A root that nothing can be said of is not kept, and what was is gone.
+    std::os::unix::fs::symlink("nowhere", place.path().join("skills/link")).unwrap();
+    start(&place, &args).0.leave();
+    assert!(kept(&place).is_empty());
+}
+
+/// In a profile where skills need not be called like their folders, one can come to be in another's place.
+#[test]
+fn a_name_that_is_taken_over_is_noticed() {
+    let place = Place::new();
+    for name in ["aa", "bb"] {
+        place.skill(&format!("skills/{name}"), "Is shown.");
+    }
+    for number in 0..60 {
+        place.skill(&format!("org/z{number}"), "Is far down the list, and there is no room for it in there.");
+    }
+    let args = ["--lenient", "--catalogue-tokens", "400", "--root", "skills:user", "--root", "org:org"];
+    settle(&place, &args);
+    place.write("org/z59/SKILL.md", "---\nname: z00\ndescription: Takes the first place.\n---\n");
+    assert!(start(&place, &args).1.contains("Takes the first place."), "{}", start(&place, &args).1);
+}
+
+/// A call that had to wait for its turn is about what is served then.
+#[test]
+fn whoever_waits_gets_what_is_there_now() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    fs::create_dir(place.path().join("org")).unwrap();
+    let mut client = Client::serve(&place, &["serve", "--root", "skills:user", "--root", "org:org"]);
+    client.greet(&json!({ "elicitation": {} }));
+    client.request("tools/call", json!({ "name": "run_skill_script", "arguments": run(&["a"]) }));
+    let asked = client.receive();
+    assert_eq!(asked["method"], "elicitation/create");
+    let second =
+        client.request("tools/call", json!({ "name": "load_skill", "arguments": { "skill_name": "plain" } }));
+    // Watching begins beside everything else.
+    let mut number = 0;
+    while {
+        number += 1;
+        place.skill(&format!("org/more-{number}"), "Comes later.");
+        place.write(
+            "org/plain/SKILL.md",
+            "---\nname: plain\ndescription: Newer.\n---\nThe organisation's own.\n",
+        );
+        client.receive()["method"] != "notifications/tools/list_changed"
+    } {}
+    let listed =
+        |client: &mut Client| client.call("list_skills", &json!({}))["structuredContent"].to_string();
+    while !listed(&mut client).contains("org/plain") {}
+    client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": says("once") }));
+    let loaded = client.wait(second)["result"].take();
+    assert!(text(&loaded).contains("The organisation's own."), "{loaded}");
+}
+
+/// A server that shows what it knows and then cannot open its journal says so and ends, whoever waits.
+#[test]
+fn a_server_that_cannot_go_on_ends() {
+    let place = Place::new();
+    start(&place, &["--root", SKILLS]).0.leave();
+    fs::remove_dir_all(place.path().join("me/.local/state")).unwrap();
+    place.write("me/.local/state", "no directory");
+    let (mut client, _) = start(&place, &["--root", SKILLS]);
+    let id = client.request(
+        "tools/call",
+        json!({ "name": "load_skill", "arguments": { "skill_name": "release-notes" } }),
+    );
+    let answer = client.wait(id)["result"].take();
+    assert!(
+        text(&answer).contains("skills cannot be served") && text(&answer).contains("journal"),
+        "{answer}"
+    );
+    // Its input stays open: it ends by itself.
+    assert_eq!(client.child.wait().unwrap().code(), Some(5));
+}
+
+/// Programs that are not started by a shell often talk to others through sockets, and those stay open.
+#[test]
+fn a_server_at_a_socket_ends_as_soon_as_it_should() {
+    let place = Place::new();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut command = place.at_home(&["serve", "--root", SKILLS]);
+    let mut child = command
+        .stdin(std::os::fd::OwnedFd::from(theirs.try_clone().unwrap()))
+        .stdout(std::os::fd::OwnedFd::from(theirs))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(command);
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+    std::io::Write::write_all(&mut &ours, format!("{hello}\n").as_bytes()).unwrap();
+    (&ours).read_exact(&mut [0; 10]).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(ended(&mut child), Some((Some(0), None)));
+}
+
+/// How a program ended, if it did so within ten seconds: its code, or the signal.
+fn ended(child: &mut Child) -> Option<(Option<i32>, Option<i32>)> {
+    let child = std::cell::RefCell::new(child);
+    let status = || child.borrow_mut().try_wait().unwrap();
+    soon(|| status().is_some()).then(|| status().map(|status| (status.code(), status.signal()))).flatten()
+}
+
+/// A journal that does not answer keeps nobody: neither whoever ends the server nor a client that leaves.
+#[test]
+fn nothing_that_is_waited_for_keeps_a_server() {
+    let place = Place::new();
+    let args = ["--root", SKILLS];
+    start(&place, &args).0.leave();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let journal = format!("journal = \"postgresql://me@{}/x\"\n", silent.local_addr().unwrap());
+    place.write("me/.config/metier/config.toml", &journal);
+    // One that shows what it knows.
+    let (mut client, _) = start(&place, &args);
+    kill_process(Pid::from_child(&client.child), Signal::TERM).unwrap();
+    assert_eq!(ended(&mut client.child), Some((Some(0), None)));
+    start(&place, &args).0.leave();
+    // And one that knows nothing yet.
+    let mut command = place.at_home(&["serve", "--no-index", "--root", SKILLS]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    silent.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(ended(&mut child), Some((None, Some(15))));
+}
