@@ -81,6 +81,20 @@ impl Installed {
         provenances.retain(|name, _| !is_gone(name));
         Self { lock: Lock::new(kept), provenances }
     }
+
+    /// The files that say so. What could not be read back is not written: nobody could change anything any more.
+    fn files(&self) -> Result<[(&'static str, Vec<u8>); 2], StoreError> {
+        let provenances = serde_json::to_vec_pretty(&self.provenances);
+        let provenances = provenances.map_err(|error| StoreError::Lock {
+            path: PROVENANCE_FILE.into(),
+            reason: error.to_string(),
+        })?;
+        let files = [(LOCK_FILE, self.lock.text()?.into_bytes()), (PROVENANCE_FILE, provenances)];
+        match files.iter().map(|(file, text)| (*file, text.len() as u64)).find(|(_, size)| *size > LOCK_MAX) {
+            Some((file, size)) => Err(StoreError::TooLarge { file, size, limit: LOCK_MAX }),
+            None => Ok(files),
+        }
+    }
 }
 
 /// The right to change what is installed, which one process has at a time.
@@ -170,12 +184,13 @@ impl Store {
         next: &Installed,
         staged: &[(String, Staged)],
     ) -> Result<(), StoreError> {
+        let files = next.files()?;
         for (name, skill) in staged {
             self.plant(staging, name, skill)?;
         }
         let number = self.numbers().into_iter().max().unwrap_or(0) + 1;
         let made = staging.scratch()?;
-        Self::write_generation(&made, next)?;
+        Self::write_generation(&made, next, &files)?;
         let generations = self.root().join("generations");
         let step = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&generations)?;
@@ -222,8 +237,11 @@ impl Store {
         step().map_err(io_error("write", &tree))
     }
 
-    fn write_generation(directory: &Path, next: &Installed) -> Result<(), StoreError> {
-        let lock = next.lock.text()?;
+    fn write_generation(
+        directory: &Path,
+        next: &Installed,
+        files: &[(&str, Vec<u8>)],
+    ) -> Result<(), StoreError> {
         let step = || {
             for skill in next.lock.skills() {
                 let above = directory.join("skills").join(skill.tier.as_str());
@@ -231,9 +249,7 @@ impl Store {
                 let tree = Path::new("../../../../trees").join(skill.digest.hex()).join(&skill.name);
                 std::os::unix::fs::symlink(tree, above.join(&skill.name))?;
             }
-            File::create_new(directory.join(LOCK_FILE))?.write_all(lock.as_bytes())?;
-            let provenances = serde_json::to_vec_pretty(&next.provenances)?;
-            File::create_new(directory.join(PROVENANCE_FILE))?.write_all(&provenances)
+            files.iter().try_for_each(|(name, text)| File::create_new(directory.join(name))?.write_all(text))
         };
         step().map_err(io_error("write", directory))
     }
@@ -277,8 +293,12 @@ fn read_generation(directory: &Path) -> Result<Installed, StoreError> {
     let read = |name: &str| {
         let path = directory.join(name);
         let mut text = String::new();
-        let read = File::open(&path).and_then(|file| file.take(LOCK_MAX).read_to_string(&mut text));
-        read.map(|_| (text, path.clone())).map_err(io_error("read", &path))
+        let read = File::open(&path).and_then(|file| file.take(LOCK_MAX + 1).read_to_string(&mut text));
+        read.map_err(io_error("read", &path))?;
+        if text.len() as u64 > LOCK_MAX {
+            return Err(StoreError::Lock { path, reason: format!("it has more than {LOCK_MAX} bytes") });
+        }
+        Ok((text, path))
     };
     let (text, path) = read(LOCK_FILE)?;
     let lock = Lock::parse(&text, &path)?;
@@ -298,4 +318,46 @@ fn sync(directory: &Path) -> io::Result<()> {
         rustix::fs::sync();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SKILL: &str = r#"{ "name": "pdf", "tier": "third_party", "source": "", "files": [],
+        "digest": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }"#;
+
+    const PROVENANCE: &str = r#"{ "source": "", "time": "now", "tier": "third_party", "tier_from": "default",
+        "digest": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "scan": { "verdict": "clean", "rules": [], "is_accepted": false } }"#;
+
+    #[test]
+    fn what_could_not_be_read_back_is_not_written() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::new(place.path());
+        let held = store.hold(Duration::ZERO).unwrap();
+        let staging = Staging::new(&store).unwrap();
+        let most = usize::try_from(LOCK_MAX).unwrap();
+        for file in [LOCK_FILE, PROVENANCE_FILE] {
+            let mut skill: LockedSkill = serde_json::from_str(SKILL).unwrap();
+            let mut provenance: Provenance = serde_json::from_str(PROVENANCE).unwrap();
+            let long = if file == LOCK_FILE { &mut skill.source } else { &mut provenance.source };
+            *long = "x".repeat(most);
+            let next = Installed::default().with(vec![(skill, provenance)]);
+            let error = store.switch(&held, &staging, &next, &[]).unwrap_err();
+            assert_eq!(error.code(), "store-too-large");
+            assert!(error.to_string().contains(file), "{error}");
+            assert_eq!(store.installed().unwrap(), Installed::default());
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_too_large_is_called_so() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join(PROVENANCE_FILE), "{}").unwrap();
+        let file = File::create(place.path().join(LOCK_FILE)).unwrap();
+        file.set_len(LOCK_MAX + 1).unwrap();
+        let error = read_generation(place.path()).unwrap_err().to_string();
+        assert!(error.contains("it has more than 67108864 bytes"), "{error}");
+    }
 }
