@@ -85,10 +85,8 @@ impl Installed {
     /// The files that say so. What could not be read back is not written: nobody could change anything any more.
     fn files(&self) -> Result<[(&'static str, Vec<u8>); 2], StoreError> {
         let provenances = serde_json::to_vec_pretty(&self.provenances);
-        let provenances = provenances.map_err(|error| StoreError::Lock {
-            path: PROVENANCE_FILE.into(),
-            reason: error.to_string(),
-        })?;
+        let provenances = provenances
+            .map_err(|error| StoreError::Lock { path: PROVENANCE_FILE.into(), reason: error.to_string() })?;
         let files = [(LOCK_FILE, self.lock.text()?.into_bytes()), (PROVENANCE_FILE, provenances)];
         match files.iter().map(|(file, text)| (*file, text.len() as u64)).find(|(_, size)| *size > LOCK_MAX) {
             Some((file, size)) => Err(StoreError::TooLarge { file, size, limit: LOCK_MAX }),

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -16,6 +16,7 @@ use crate::StoreError;
 use crate::archive::collisions::Names;
 use crate::archive::{ArchiveError, ArchiveFile, Layout};
 use crate::error::io_error;
+use crate::signature::read_signature;
 use crate::store::Store;
 
 /// A private directory in a store.
@@ -194,13 +195,11 @@ impl Basket<'_> {
         self.staging.scratch()
     }
 
-    /// What is in a file beside the skills, if there is such a file of no more than so many bytes.
-    pub(crate) fn text(&self, path: &str, most: u64) -> Option<String> {
-        let known = self.files.lock().unwrap_or_else(PoisonError::into_inner).contains_key(path);
-        let mut text = String::new();
-        let opened = known.then(|| File::open(self.directory.join(path)).ok()).flatten()?;
-        opened.take(most).read_to_string(&mut text).ok()?;
-        Some(text)
+    /// The signature beside a skill's folder.
+    pub(crate) fn signature(&self, folder: &str) -> Result<Option<String>, StoreError> {
+        let path = format!("{folder}.sig");
+        let known = self.files.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&path);
+        if known { read_signature(&self.directory.join(path)) } else { Ok(None) }
     }
 
     /// The skill in a folder.

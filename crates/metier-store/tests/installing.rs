@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use metier_skill::{Digest, Manifest, ManifestFile, Tier};
+use metier_skill::{Digest, Folder, Manifest, ManifestFile, Rules, Tier};
 use metier_store::{
-    DirectorySource, Fetching, GIT_HOST, InstallOptions, Lock, LockedSkill, Request, Store, StoreError,
-    Swept, TrustFile, Wanted, parse_source,
+    ArchiveSource, DirectorySource, Fetching, Format, GIT_HOST, InstallOptions, Lock, LockedSkill, Request,
+    Source, Store, StoreError, Swept, TrustFile, Wanted, pack, parse_source,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -206,4 +206,42 @@ fn nothing_is_installed_but_what_was_agreed_to() {
     options.agreed = Some(vec![shown.clone()]);
     options.dry_run = false;
     assert_eq!(ground.update(&options).unwrap(), shown.digest);
+}
+
+/// What lies where a signature would, and the code of the error that this is.
+fn damaged(path: &Path, how: &str) -> &'static str {
+    let _ = fs::remove_file(path);
+    match how {
+        "pipe" => {
+            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+            return "store-io";
+        }
+        "bytes" => fs::write(path, [0xff; 100]).unwrap(),
+        // Whoever reads only so much of it finds half of a letter at the end.
+        _ => fs::write(path, format!("x{}", "é".repeat(20_000))).unwrap(),
+    }
+    "signature-unreadable"
+}
+
+#[test]
+fn a_signature_that_cannot_be_read_stops_everything() {
+    let ground = Ground::new();
+    let (above, skill) = (ground.0.path(), ground.0.path().join("pdf"));
+    let packed = pack(&Folder::open(&skill).unwrap(), &Rules::standard(), Format::Zip).unwrap().bytes;
+    fs::write(above.join("pdf.skill"), packed).unwrap();
+    let install = |source: Box<dyn Source>| {
+        let request = Request { source, wanted: Wanted::All };
+        let outcome = ground.store().install(&[request], &InstallOptions::new("now"), &Fetching::new("git"));
+        outcome.map_or_else(|error| error.code(), |_| "fine")
+    };
+    for how in ["pipe", "bytes", "long"] {
+        let code = damaged(&above.join("pdf.sig"), how);
+        assert_eq!(install(Box::new(DirectorySource::new(&skill))), code, "{how}");
+        assert_eq!(install(Box::new(DirectorySource::new(above))), code, "{how}: below");
+        let code = damaged(&above.join("pdf.skill.sig"), how);
+        assert_eq!(install(Box::new(ArchiveSource::new(above.join("pdf.skill")))), code, "{how}: archive");
+    }
+    assert!(ground.store().installed().unwrap().get("pdf").is_none());
+    fs::remove_file(above.join("pdf.skill.sig")).unwrap();
+    assert_eq!(install(Box::new(ArchiveSource::new(above.join("pdf.skill")))), "fine");
 }
