@@ -8,20 +8,21 @@
 //! A new state is made beside and complete before the link is renamed over the old one. The state before stays until the next, so that
 //! whoever reads it meanwhile comes to the end.
 
-use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use metier_skill::{Digest, Folder, Limits, Tier};
+use metier_skill::{Digest, Tier};
+use rayon::prelude::*;
 
 use crate::StoreError;
 use crate::error::io_error;
 use crate::lock::{LOCK_FILE, LOCK_MAX, Lock, LockedSkill};
 use crate::provenance::{PROVENANCE_FILE, Provenance, Provenances};
-use crate::staging::{Staged, Staging, close, remove};
+use crate::staging::{Staged, Staging, remove};
 use crate::store::Store;
 
 /// How often one looks whether another process is done.
@@ -183,17 +184,17 @@ impl Store {
         staged: &[(String, Staged)],
     ) -> Result<(), StoreError> {
         let files = next.files()?;
-        for (name, skill) in staged {
-            self.plant(staging, name, skill)?;
-        }
         let number = self.numbers().into_iter().max().unwrap_or(0) + 1;
         let made = staging.scratch()?;
         Self::write_generation(&made, next, &files)?;
+        let planted = staged.par_iter().try_for_each(|(name, skill)| staging.plant(name, skill));
+        // Everything is on the disk before anything says that it holds. What is among the objects says so by being there, also where
+        // the rest fails.
+        let synced = sync(self.root()).map_err(io_error("write to", self.root()));
+        planted.and(synced)?;
         let generations = self.root().join("generations");
         let step = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&generations)?;
-            // Everything is on the disk before anything says that it holds.
-            sync(self.root())?;
             fs::rename(&made, generations.join(number.to_string()))?;
             File::open(&generations)?.sync_all()?;
             let link = staging.scratch_path("current");
@@ -202,37 +203,6 @@ impl Store {
             File::open(self.root())?.sync_all()
         };
         step().map_err(io_error("write to", self.root()))
-    }
-
-    /// Puts the files of a skill where they stay.
-    fn plant(&self, staging: &Staging<'_>, name: &str, skill: &Staged) -> Result<(), StoreError> {
-        let digest = skill.manifest.digest();
-        let place = self.trees().join(digest.hex());
-        let tree = place.join(name);
-        let is_there = || {
-            let captured =
-                Folder::open(&tree).and_then(|folder| folder.capture(&Limits::default(), |_, _| Ok(())));
-            captured.is_ok_and(|captured| captured.manifest == skill.manifest && captured.skipped.is_empty())
-        };
-        // Everything is made durable at once, later.
-        self.clone().batched().keep_as(&digest, &skill.manifest.to_bytes())?;
-        if is_there() {
-            // Whoever put it there may have been killed before this.
-            return close(&tree, &skill.manifest).map_err(io_error("close", &tree));
-        }
-        let aside = staging.scratch()?;
-        let step = || {
-            DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
-            if tree.symlink_metadata().is_ok() {
-                // A directory that is closed cannot be moved.
-                let _ = fs::set_permissions(&tree, Permissions::from_mode(0o700));
-                fs::rename(&tree, aside.join("changed"))?;
-            }
-            // Skills that are the same but for the name of their folder are beside each other.
-            fs::rename(&skill.directory, &tree)?;
-            close(&tree, &skill.manifest)
-        };
-        step().map_err(io_error("write", &tree))
     }
 
     fn write_generation(
