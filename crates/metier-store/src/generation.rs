@@ -8,9 +8,10 @@
 //! A new state is made beside and complete before the link is renamed over the old one. The state before stays until the next, so that
 //! whoever reads it meanwhile comes to the end.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use rayon::prelude::*;
 use crate::StoreError;
 use crate::error::io_error;
 use crate::lock::{LOCK_FILE, LOCK_MAX, Lock, LockedSkill};
+use crate::plant::close;
 use crate::provenance::{PROVENANCE_FILE, Provenance, Provenances};
 use crate::staging::{Staged, Staging, remove};
 use crate::store::Store;
@@ -195,7 +197,10 @@ impl Store {
         let generations = self.root().join("generations");
         let step = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&generations)?;
-            fs::rename(&made, generations.join(number.to_string()))?;
+            let generation = generations.join(number.to_string());
+            fs::rename(&made, &generation)?;
+            // What is closed cannot be moved.
+            close(&generation)?;
             File::open(&generations)?.sync_all()?;
             let link = staging.scratch_path("current");
             std::os::unix::fs::symlink(Path::new("generations").join(number.to_string()), &link)?;
@@ -211,21 +216,36 @@ impl Store {
         files: &[(&str, Vec<u8>)],
     ) -> Result<(), StoreError> {
         let step = || {
+            let skills = directory.join("skills");
+            let mut tiers = BTreeSet::new();
             for skill in next.lock.skills() {
-                let above = directory.join("skills").join(skill.tier.as_str());
-                DirBuilder::new().recursive(true).mode(0o700).create(&above)?;
+                let above = skills.join(skill.tier.as_str());
+                if tiers.insert(skill.tier) {
+                    DirBuilder::new().recursive(true).mode(0o700).create(&above)?;
+                }
                 let tree = Path::new("../../../../trees").join(skill.digest.hex()).join(&skill.name);
                 std::os::unix::fs::symlink(tree, above.join(&skill.name))?;
             }
-            files.iter().try_for_each(|(name, text)| File::create_new(directory.join(name))?.write_all(text))
+            for (name, text) in files {
+                let mut options = OpenOptions::new();
+                options
+                    .write(true)
+                    .create_new(true)
+                    .mode(0o444)
+                    .open(directory.join(name))?
+                    .write_all(text)?;
+            }
+            // Nobody is to put a skill there that the lock does not have.
+            let own = tiers.iter().map(|tier| skills.join(tier.as_str()));
+            own.chain(tiers.first().map(|_| skills.clone())).try_for_each(|directory| close(&directory))
         };
         step().map_err(io_error("write", directory))
     }
 
-    /// Every state that is there, as far as it can be read.
+    /// Every state that stays, as far as it can be read.
     pub(crate) fn states(&self) -> Vec<Installed> {
         let generations = self.root().join("generations");
-        let numbers = self.numbers().into_iter();
+        let numbers = self.lasting().unwrap_or_else(|| self.numbers()).into_iter();
         numbers.filter_map(|number| read_generation(&generations.join(number.to_string())).ok()).collect()
     }
 
@@ -235,18 +255,17 @@ impl Store {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
+    /// The numbers of the state that holds and the one before; nothing as long as nobody can tell which one holds.
+    fn lasting(&self) -> Option<Vec<u64>> {
+        let current = self.generation().ok()?.as_deref().and_then(number);
+        let before = |current: u64| self.numbers().into_iter().filter(|number| *number < current).max();
+        Some(current.into_iter().chain(current.and_then(before)).collect())
+    }
+
     /// Removes the states before the last one, and those that never held.
     fn forget_generations(&self) {
-        // As long as nobody can tell which one holds, none goes.
-        let Ok(current) = self.generation() else { return };
-        let current = current.as_deref().and_then(number);
-        let mut before: Vec<u64> = self.numbers();
-        before.sort_unstable();
-        let previous =
-            before.iter().rev().find(|number| current.is_some_and(|current| **number < current)).copied();
-        for number in
-            before.into_iter().filter(|number| Some(*number) != current && Some(*number) != previous)
-        {
+        let Some(lasting) = self.lasting() else { return };
+        for number in self.numbers().into_iter().filter(|number| !lasting.contains(number)) {
             remove(&self.root().join("generations").join(number.to_string()));
         }
     }

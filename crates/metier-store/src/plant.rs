@@ -6,9 +6,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use metier_skill::{Folder, Limits, Manifest, ManifestFile};
+use metier_skill::{Manifest, ManifestFile};
 
 use crate::StoreError;
+use crate::check::tree_differences;
 use crate::error::io_error;
 use crate::staging::{Staged, Staging, in_folder, remove};
 use crate::store::Store;
@@ -21,13 +22,8 @@ impl Staging<'_> {
         let place = store.trees().join(digest.hex());
         let tree = place.join(name);
         store.clone().batched().keep_as(&digest, &skill.manifest.to_bytes())?;
-        let is_there = || {
-            let captured =
-                Folder::open(&tree).and_then(|folder| folder.capture(&Limits::default(), |_, _| Ok(())));
-            captured.is_ok_and(|captured| captured.manifest == skill.manifest && captured.skipped.is_empty())
-        };
-        if is_there() {
-            return close(&tree, &skill.manifest).map_err(io_error("close", &tree));
+        if tree_differences(&tree, &skill.manifest).is_empty() {
+            return Ok(());
         }
         for file in skill.manifest.files() {
             self.share(&skill.directory.join(&file.path), file);
@@ -37,7 +33,7 @@ impl Staging<'_> {
             DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
             fs::rename(&skill.directory, &made)?;
             // A directory that is closed cannot be moved into another one; where it is it can be renamed.
-            close(&made, &skill.manifest)?;
+            folders(&skill.manifest).iter().try_for_each(|folder| close(&made.join(folder)))?;
             exchange(&made, &tree)
         };
         let planted = step().map_err(io_error("write", &tree));
@@ -70,15 +66,13 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Keeps anybody from adding to the directories of a tree, its top included.
-fn close(directory: &Path, manifest: &Manifest) -> io::Result<()> {
-    folders(manifest)
-        .iter()
-        .try_for_each(|folder| fs::set_permissions(directory.join(folder), Permissions::from_mode(0o555)))
+/// Keeps anybody from adding to a directory.
+pub(crate) fn close(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, Permissions::from_mode(0o555))
 }
 
 /// The directories that a skill consists of, its own included.
-fn folders(manifest: &Manifest) -> HashSet<&Path> {
+pub(crate) fn folders(manifest: &Manifest) -> HashSet<&Path> {
     let above = manifest.files().iter().flat_map(|file| file.path.ancestors().skip(1));
     above.chain([Path::new("")]).collect()
 }

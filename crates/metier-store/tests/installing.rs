@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -188,6 +189,52 @@ fn a_sweep_keeps_what_is_installed_what_is_referred_to_and_what_is_young() {
     assert!(ground.store().verify_installed(&[]).unwrap().iter().all(metier_store::Verified::is_fine));
     // What was never heard of is no reason to fail.
     ground.sweep(&[Digest::of(b"nothing")], later, false);
+}
+
+#[test]
+fn a_sweep_removes_what_its_dry_run_says() {
+    let ground = Ground::new();
+    ground.install();
+    ground.write("2.0.0");
+    ground.update(&InstallOptions::new("now")).unwrap();
+    ground.install_another();
+    let made = fs::metadata(ground.store().root()).unwrap().ctime();
+    // An hour and a second after everything was made. What is renewed from now on is younger.
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(made).unwrap() + 3_601);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let would = ground.sweep(&[], now, true);
+    assert_eq!((would.trees, would.objects), (1, 3), "a manifest and two files; the third is in both");
+    let text = fs::metadata(ground.0.path().join("pdf/SKILL.md")).unwrap().len();
+    assert!(would.bytes > text, "what only the tree that goes has as well is free: {} bytes", would.bytes);
+    assert_eq!(ground.sweep(&[], now, false), would);
+    assert_eq!(ground.sweep(&[], now + Duration::from_hours(2), true), Swept::default(), "nothing is left");
+}
+
+#[test]
+fn a_sweep_removes_nothing_that_is_not_the_stores() {
+    let ground = Ground::new();
+    ground.install();
+    let (objects, outside) = (ground.store().root().join("objects"), ground.0.path().join("outside"));
+    let digest = Digest::of(b"nobody's").hex();
+    let (first, rest) = digest.split_at(2);
+    fs::create_dir_all(outside.join("x")).unwrap();
+    fs::create_dir_all(objects.join("notes")).unwrap();
+    fs::create_dir_all(objects.join("00")).unwrap();
+    let _ = fs::rename(objects.join(first), objects.join("aside"));
+    std::os::unix::fs::symlink(&outside, objects.join(first)).unwrap();
+    let foreign = [outside.join(rest), objects.join("notes/README"), objects.join("00/README")];
+    let own = [objects.join("00").join(rest), objects.join("00/.tmpAbCdEf")];
+    for path in foreign.iter().chain(&own) {
+        fs::write(path, "whose?").unwrap();
+    }
+    let tree = ground.store().root().join("trees/notes");
+    fs::create_dir(&tree).unwrap();
+    let later = fs::metadata(ground.store().root()).unwrap().modified().unwrap() + Duration::from_hours(2);
+    let would = ground.sweep(&[], later, true);
+    assert_eq!(ground.sweep(&[], later, false), would);
+    assert!(foreign.iter().all(|path| path.exists()) && tree.exists());
+    assert!(own.iter().all(|path| !path.exists()));
+    assert_eq!((would.trees, would.objects, would.bytes), (0, 2, 12));
 }
 
 #[test]

@@ -238,8 +238,11 @@ fn any_umask_will_do() {
         run("install pdf");
         run("verify");
         let mode = |path: &str| fs::metadata(place.store().join(path)).unwrap().permissions().mode() & 0o777;
-        for private in ["", "trees", "generations", "generations/1", "staging", "objects"] {
+        for private in ["", "trees", "generations", "staging", "objects"] {
             assert_eq!(mode(private), 0o700, "{umask}: {private}");
+        }
+        for closed in ["generations/1", "current/skills", "current/skills/third_party"] {
+            assert_eq!(mode(closed), 0o555, "{umask}: {closed}");
         }
         assert_eq!(mode("current/skills/third_party/pdf/scripts/run.sh") & 0o300, 0o100);
         place.done(&["verify"]);
