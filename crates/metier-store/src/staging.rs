@@ -20,15 +20,19 @@ use crate::archive::collisions::Names;
 use crate::archive::{ArchiveError, ArchiveFile, Layout};
 use crate::error::io_error;
 use crate::signature::read_signature;
-use crate::store::Store;
+use crate::store::{Store, open_plain};
+
+/// What directories and marks of dry runs begin with.
+const DRY_RUN: &str = "metier-dry-run-";
 
 /// A private directory in a store.
 #[derive(Debug)]
 pub(crate) struct Staging<'s> {
     store: &'s Store,
     directory: PathBuf,
-    /// What says in the store that the directory is somebody's; nothing where it is none of the store's.
-    mark: Option<(PathBuf, File)>,
+    /// What says that the directory is somebody's, as long as it is locked.
+    mark: PathBuf,
+    _locked: File,
     /// How many names were given out.
     links: AtomicU64,
 }
@@ -62,34 +66,36 @@ pub(crate) struct Staged {
 impl<'s> Staging<'s> {
     pub(crate) fn new(store: &'s Store) -> Result<Self, StoreError> {
         let above = store.root().join("staging");
-        let make = || {
-            DirBuilder::new().recursive(true).mode(0o700).create(&above)?;
-            let (mine, mark) = mark(&above)?;
-            let directory = mark.with_extension("");
-            DirBuilder::new().mode(0o700).create(&directory)?;
-            Ok(Self { store, directory, mark: Some((mark, mine)), links: AtomicU64::new(0) })
-        };
-        make().map_err(io_error("write to", &above))
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&above);
+        made.map_err(io_error("write to", &above))?;
+        Self::marked(store, &above, ".tmp")
     }
 
-    /// The same outside of the store, of which nothing is changed: for those who only want to know what would be.
+    /// The same for those who only want to know what would be. It is among the temporary files: asking must not make a store where there is
+    /// none, nor change one, and one that cannot be written to can be asked about.
     pub(crate) fn elsewhere(store: &'s Store) -> Result<Self, StoreError> {
-        let made = private("metier-").tempdir();
-        let directory = made.map_err(io_error("write to", Path::new("the directory for temporary files")))?;
-        Ok(Self { store, directory: directory.keep(), mark: None, links: AtomicU64::new(0) })
+        sweep_dry_runs();
+        Self::marked(store, &temporary(), DRY_RUN)
+    }
+
+    fn marked(store: &'s Store, above: &Path, prefix: &str) -> Result<Self, StoreError> {
+        let make = || {
+            let (mine, mark) = mark(above, prefix)?;
+            let directory = mark.with_extension("");
+            DirBuilder::new().mode(0o700).create(&directory)?;
+            Ok(Self { store, directory, mark, _locked: mine, links: AtomicU64::new(0) })
+        };
+        make().map_err(io_error("write to", above))
     }
 
     /// Removes what processes left that are no more.
     pub(crate) fn sweep(store: &Store) {
-        let entries = fs::read_dir(store.root().join("staging")).into_iter().flatten().flatten();
-        let entries: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        let is_mark = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "mark");
-        // Marks stay locked until they are removed.
-        let mut left: Vec<(PathBuf, Option<File>)> = Vec::new();
-        for mark in entries.iter().filter(is_mark) {
-            let locked = File::open(mark).ok().filter(|opened| opened.try_lock().is_ok());
-            left.extend(locked.map(|locked| (mark.with_extension(""), Some(locked))));
-        }
+        sweep_dry_runs();
+        let above = store.root().join("staging");
+        let mut left: Vec<(PathBuf, Option<File>)> =
+            left(&above, |_| true).into_iter().map(|(directory, mark)| (directory, Some(mark))).collect();
+        let entries: Vec<PathBuf> =
+            fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         let is_orphan = |path: &&PathBuf| path.extension().is_none() && !path.with_extension("mark").exists();
         left.extend(entries.iter().filter(is_orphan).map(|orphan| (orphan.clone(), None)));
         sweep_trees(store, &left);
@@ -138,9 +144,36 @@ impl<'s> Staging<'s> {
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
         remove(&self.directory);
-        if let Some((mark, _)) = &self.mark {
-            let _ = fs::remove_file(mark);
-        }
+        let _ = fs::remove_file(&self.mark);
+    }
+}
+
+fn temporary() -> PathBuf {
+    tempfile::env::temp_dir()
+}
+
+/// Directories whose marks nobody holds, with their marks, which stay locked as long as these are held.
+fn left(above: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<(PathBuf, File)> {
+    let entries = fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
+    let marks =
+        entries.filter(|path| path.extension().is_some_and(|ending| ending == "mark") && is_meant(path));
+    let locked = |mark: PathBuf| {
+        let opened = open_plain(&mark).ok().filter(|opened| opened.try_lock().is_ok())?;
+        Some((mark.with_extension(""), opened))
+    };
+    marks.filter_map(locked).collect()
+}
+
+/// Removes what dry runs left that are no more. Others write to that directory as well: what is not one's own stays.
+fn sweep_dry_runs() {
+    let is_ours = |path: &Path| {
+        let own = rustix::process::geteuid().as_raw();
+        let is_own = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.uid() == own);
+        is_own && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(DRY_RUN.as_bytes()))
+    };
+    for (directory, _locked) in left(&temporary(), is_ours) {
+        remove(&directory);
+        let _ = fs::remove_file(directory.with_extension("mark"));
     }
 }
 
@@ -169,9 +202,9 @@ fn private(prefix: &str) -> tempfile::Builder<'_, 'static> {
 }
 
 /// A mark that is locked. It comes before what it is for: a directory whose mark is not locked is nobody's.
-fn mark(above: &Path) -> io::Result<(File, PathBuf)> {
+fn mark(above: &Path, prefix: &str) -> io::Result<(File, PathBuf)> {
     loop {
-        let mark = tempfile::Builder::new().suffix(".mark").tempfile_in(above)?;
+        let mark = tempfile::Builder::new().prefix(prefix).suffix(".mark").tempfile_in(above)?;
         mark.as_file().lock()?;
         // Whoever sweeps may have met it in the moment before it was locked, and removed it.
         if mark.as_file().metadata()?.nlink() > 0 {
@@ -306,7 +339,7 @@ mod tests {
                         (0..1_500)
                             .filter(|_| {
                                 let staging = Staging::new(&store).unwrap();
-                                staging.scratch().is_err() || !staging.mark.as_ref().unwrap().0.exists()
+                                staging.scratch().is_err() || !staging.mark.exists()
                             })
                             .count()
                     })

@@ -117,7 +117,7 @@ impl Store {
         let path = self.path(digest);
         let open = || {
             let mut bytes = Vec::new();
-            open_object(&path)?.take(MOST).read_to_end(&mut bytes)?;
+            open_plain(&path)?.take(MOST).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         let bytes = match open() {
@@ -151,7 +151,7 @@ impl Store {
     /// can write to it. Two names of one file have its permissions in common, and what somebody did to the one was done to the other.
     pub(crate) fn is_shareable(path: &Path, file: &ManifestFile) -> bool {
         let digest = || {
-            let opened = open_object(path)?;
+            let opened = open_plain(path)?;
             let (meta, mut bytes) = (opened.metadata()?, Vec::new());
             let mode = meta.permissions().mode();
             if !meta.is_file() || (mode & 0o111 != 0) != file.executable || mode & 0o222 != 0 {
@@ -171,8 +171,8 @@ impl Store {
     }
 }
 
-/// Nothing among the objects is a link or a pipe; what somebody put there is not followed or waited for.
-fn open_object(path: &Path) -> io::Result<File> {
+/// Opens a file of ours, which is no link and no pipe; what somebody put there is not followed or waited for.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
