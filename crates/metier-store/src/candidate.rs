@@ -11,7 +11,7 @@ use crate::install::{InstallOptions, Wanted};
 use crate::lock::LockedSkill;
 use crate::provenance::{Provenance, Scanned, Signed};
 use crate::scan::{Files, Report, Verdict};
-use crate::signature::{SIGNATURE_MAX, Signer, verify};
+use crate::signature::{Signer, verify};
 use crate::source::{Fetched, Source};
 use crate::staging::{Basket, Staged};
 use crate::{SignatureError, StoreError};
@@ -50,8 +50,10 @@ pub(crate) fn candidates(
     let folders = chosen(source, fetched, &layout, wanted)?;
     let is_only = layout.skills().len() == 1;
     let candidate = |folder: &&str| {
-        let beside = fetched.signature.clone().filter(|_| is_only);
-        let signature = beside.or_else(|| basket.text(&format!("{folder}.sig"), SIGNATURE_MAX));
+        let signature = match &fetched.signature {
+            Some(beside) if is_only => Some(beside.clone()),
+            _ => basket.signature(folder)?,
+        };
         candidate(source, fetched, folder, basket.skill(folder), signature, options)
     };
     folders.par_iter().map(candidate).collect()

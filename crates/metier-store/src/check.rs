@@ -1,8 +1,9 @@
 //! Whether what is installed still is what was installed, and what of the store nobody needs any more.
 
-use std::collections::HashSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,11 +15,15 @@ use crate::StoreError;
 use crate::change::differences;
 use crate::generation::Installed;
 use crate::lock::LockedSkill;
+use crate::plant::folders;
 use crate::staging::remove;
 use crate::store::Store;
 
 /// What is younger may belong to somebody who has not said so yet.
 const GRACE: Duration = Duration::from_hours(1);
+
+/// Write permission for anybody, and the right to run as somebody else: nothing in a tree has them.
+const TOO_MUCH: u32 = 0o6222;
 
 /// Whether one installed skill is what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,8 +31,8 @@ const GRACE: Duration = Duration::from_hours(1);
 pub struct Verified {
     /// Its name.
     pub name: String,
-    /// The digest that it should have.
-    pub digest: Digest,
+    /// The digest that it should have; none where it should not be there at all.
+    pub digest: Option<Digest>,
     /// What is different: `+`, `-` or `~` and a file, or why it cannot be told. Nothing where all is well.
     pub differences: Vec<String>,
 }
@@ -52,14 +57,20 @@ pub struct Swept {
 }
 
 impl Store {
-    /// Digests installed skills again: those of these names, or all.
+    /// Digests installed skills again: those of these names, or all, and with them whatever else is where installed skills are found.
     pub fn verify_installed(&self, names: &[String]) -> Result<Vec<Verified>, StoreError> {
         loop {
-            let (generation, installed) = self.installed_at()?.unwrap_or_default();
+            let Some((generation, installed)) = self.installed_at()? else {
+                return Installed::default().named(names).map(|_| Vec::new());
+            };
             let skills = installed.named(names)?;
-            let found: Vec<_> = skills.par_iter().map(|skill| self.verified(skill, &generation)).collect();
+            let mut found: Vec<_> =
+                skills.par_iter().map(|skill| self.verified(skill, &generation)).collect();
+            if names.is_empty() {
+                found.extend(strangers(&generation, &installed));
+            }
             // What another process replaced meanwhile is not what was changed.
-            if found.iter().all(Verified::is_fine) || self.generation()?.unwrap_or_default() == generation {
+            if found.iter().all(Verified::is_fine) || self.generation()?.as_ref() == Some(&generation) {
                 return Ok(found);
             }
         }
@@ -73,18 +84,14 @@ impl Store {
         if leads.is_none() || leads != fs::canonicalize(&tree).ok() {
             differences.push(format!("{} does not lead to it", link.display()));
         }
-        let captured =
-            Folder::open(&tree).and_then(|folder| folder.capture(&Limits::default(), |_, _| Ok(())));
-        match (captured, skill.manifest()) {
-            (Ok(captured), Some(manifest)) => {
-                differences.extend(self::differences(&manifest, &captured.manifest));
-                differences
-                    .extend(captured.skipped.iter().map(|skipped| format!("+ {}", skipped.path.display())));
-            }
-            (Err(error), _) => differences.push(error.to_string()),
-            (_, None) => differences.push("the lock's files are not those of its digest".to_owned()),
+        let everywhere = entries(&generation.join("skills")).into_iter().map(|tier| tier.join(&skill.name));
+        let is_other = |path: &PathBuf| *path != link && fs::symlink_metadata(path).is_ok();
+        differences.extend(everywhere.filter(is_other).map(|path| not_locked(&path)));
+        match skill.manifest() {
+            Some(manifest) => differences.extend(tree_differences(&tree, &manifest)),
+            None => differences.push("the lock's files are not those of its digest".to_owned()),
         }
-        Verified { name: skill.name.clone(), digest: skill.digest, differences }
+        Verified { name: skill.name.clone(), digest: Some(skill.digest), differences }
     }
 
     /// Removes what is neither installed nor referred to: `kept` are the skills that a journal can still ask for.
@@ -109,43 +116,136 @@ impl Store {
             // One that is gone already refers to nothing.
             objects.extend(self.manifest(digest).iter().flat_map(Manifest::files).map(|file| file.digest));
         }
-        let mut swept = Swept::default();
-        for (digest, path) in entries(&self.trees()) {
-            if !digest.is_some_and(|digest| trees.contains(&digest)) && is_old(&path, now) {
-                swept.trees += 1;
-                if !dry_run {
-                    remove(&path);
-                }
+        let is_going = |digest: &Digest, path: &Path, used: &HashSet<Digest>| {
+            !used.contains(digest) && is_old(path, now)
+        };
+        let mut gone_trees = self.kept_trees();
+        gone_trees.retain(|(digest, path)| is_going(digest, path, &trees));
+        let mut gone_objects = self.kept_objects();
+        gone_objects.retain(|(digest, path)| match digest {
+            Some(digest) => is_going(digest, path, &objects),
+            None => is_old(path, now),
+        });
+        let paths = gone_trees.iter().map(|(_, path)| path).chain(gone_objects.iter().map(|(_, path)| path));
+        let swept =
+            Swept { trees: gone_trees.len(), objects: gone_objects.len(), bytes: freed(paths.cloned()) };
+        if !dry_run {
+            // Objects first: a tree that goes renews those which are in it, and they would look young.
+            for (_, path) in gone_objects.iter().filter(|(_, path)| is_old(path, now)) {
+                let _ = fs::remove_file(path);
             }
-        }
-        for above in fs::read_dir(self.root().join("objects")).into_iter().flatten().flatten() {
-            let first = above.file_name().to_string_lossy().into_owned();
-            for entry in fs::read_dir(above.path()).into_iter().flatten().flatten() {
-                let path = entry.path();
-                let rest = entry.file_name().to_string_lossy().into_owned();
-                let digest = format!("sha256:{first}{}", rest.trim_end_matches(".x")).parse::<Digest>().ok();
-                if digest.is_some_and(|digest| objects.contains(&digest)) || !is_old(&path, now) {
-                    continue;
-                }
-                swept.objects += 1;
-                // What a tree that stays has as well takes its room all the same.
-                swept.bytes += entry
-                    .metadata()
-                    .map_or(0, |meta| if meta.nlink() > 1 && dry_run { 0 } else { meta.len() });
-                if !dry_run {
-                    let _ = fs::remove_file(&path);
-                }
-            }
+            gone_trees.iter().for_each(|(_, path)| remove(path));
         }
         Ok(swept)
     }
+
+    /// The trees that there are. What the store did not make is not its to remove.
+    fn kept_trees(&self) -> Vec<(Digest, PathBuf)> {
+        let trees = entries(&self.trees()).into_iter();
+        trees.filter_map(|path| Some((digest_of(path.file_name()?.to_str()?)?, path))).collect()
+    }
+
+    /// The objects that there are, and what was to become one.
+    fn kept_objects(&self) -> Vec<(Option<Digest>, PathBuf)> {
+        let mut found = Vec::new();
+        for above in entries(&self.root().join("objects")) {
+            // A link would lead to what is somebody else's.
+            let is_own = fs::symlink_metadata(&above).is_ok_and(|meta| meta.is_dir());
+            let Some(first) = above.file_name().and_then(OsStr::to_str).filter(|_| is_own) else { continue };
+            for path in entries(&above) {
+                let is_directory = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+                let Some(rest) = path.file_name().and_then(OsStr::to_str) else { continue };
+                let digest = digest_of(&format!("{first}{}", rest.strip_suffix(".x").unwrap_or(rest)));
+                let is_ours = first.len() == 2 && (digest.is_some() || rest.starts_with(".tmp"));
+                if is_ours && !is_directory {
+                    found.push((digest, path));
+                }
+            }
+        }
+        found
+    }
 }
 
-fn entries(directory: &Path) -> Vec<(Option<Digest>, PathBuf)> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .map(|entry| (format!("sha256:{}", entry.file_name().to_string_lossy()).parse().ok(), entry.path()))
-        .collect()
+/// What is where installed skills are found, and has the name of none.
+fn strangers(generation: &Path, installed: &Installed) -> Vec<Verified> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in entries(&generation.join("skills")).into_iter().flat_map(|tier| entries(&tier)) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if installed.get(&name).is_none() {
+            found.entry(name).or_default().push(not_locked(&path));
+        }
+    }
+    found.into_iter().map(|(name, differences)| Verified { name, digest: None, differences }).collect()
+}
+
+fn not_locked(path: &Path) -> String {
+    format!("+ {}: the lock does not have it; remove it, or it goes with the next change", path.display())
+}
+
+/// What a tree has more, less or other than the skill that it should be.
+pub(crate) fn tree_differences(tree: &Path, manifest: &Manifest) -> Vec<String> {
+    let captured = Folder::open(tree).and_then(|folder| folder.capture(&Limits::default(), |_, _| Ok(())));
+    let captured = match captured {
+        Ok(captured) => captured,
+        Err(error) => return vec![error.to_string()],
+    };
+    let mut lines = differences(manifest, &captured.manifest);
+    let skipped: HashSet<&Path> = captured.skipped.iter().map(|skipped| skipped.path.as_path()).collect();
+    lines.extend(captured.skipped.iter().map(|skipped| format!("+ {}", skipped.path.display())));
+    let (own, found) = (folders(manifest), folders(&captured.manifest));
+    let mut more = Vec::new();
+    each_below(tree, Path::new(""), &mut |path, meta| {
+        if skipped.contains(path) {
+            return false;
+        }
+        let is_same = manifest.get(path) == captured.manifest.get(path);
+        if meta.is_dir() && !own.contains(path) && !found.contains(path) {
+            more.push(format!("+ {}/", path.display()));
+        } else if is_same && meta.permissions().mode() & TOO_MUCH != 0 {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            more.push(format!("~ {} (its permissions)", path.display()));
+        }
+        true
+    });
+    more.sort_unstable();
+    lines.extend(more);
+    lines
+}
+
+/// Calls for a directory and for everything below it, links not followed; `visit` says whether to go below.
+fn each_below(root: &Path, path: &Path, visit: &mut dyn FnMut(&Path, &Metadata) -> bool) {
+    // With nothing joined to it: a file has nothing below.
+    let here = if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) };
+    let Ok(meta) = fs::symlink_metadata(&here) else { return };
+    if visit(path, &meta) && meta.is_dir() {
+        for entry in entries(&here) {
+            each_below(root, &path.join(entry.file_name().unwrap_or_default()), visit);
+        }
+    }
+}
+
+/// The bytes that nobody needs once these are gone: of files that have no name elsewhere.
+fn freed(paths: impl Iterator<Item = PathBuf>) -> u64 {
+    let mut seen: HashMap<(u64, u64), u64> = HashMap::new();
+    let mut bytes = 0;
+    for path in paths {
+        each_below(&path, Path::new(""), &mut |_, meta| {
+            let names = seen.entry((meta.dev(), meta.ino())).or_default();
+            *names += 1;
+            bytes += if meta.is_file() && *names == meta.nlink() { meta.len() } else { 0 };
+            true
+        });
+    }
+    bytes
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// The digest that a name is, as the store writes it.
+fn digest_of(digits: &str) -> Option<Digest> {
+    format!("sha256:{digits}").parse::<Digest>().ok().filter(|digest| digest.hex() == digits)
 }
 
 /// Whether something was made long enough ago that whoever made it has said what for.

@@ -56,6 +56,18 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// What is known of the installed skills would be more than is ever read back.
+    #[error(
+        "what is to be installed is too much: `{file}` would have {size} bytes, and {limit} is the most; install fewer skills, or remove some first"
+    )]
+    TooLarge {
+        /// The file.
+        file: &'static str,
+        /// Its bytes.
+        size: u64,
+        /// The most that it may have.
+        limit: u64,
+    },
     /// Nothing that skills come from.
     #[error("`{text}` is {problem}")]
     Source {
@@ -198,6 +210,7 @@ impl StoreError {
             Self::NotASkill { .. } => "store-not-a-skill",
             Self::Locked { .. } => "store-locked",
             Self::Lock { .. } => "store-lock",
+            Self::TooLarge { .. } => "store-too-large",
             Self::Source { .. } => "store-source",
             Self::NoSuchSkill { .. } => "store-no-such-skill",
             Self::Several { .. } => "store-several-skills",

@@ -8,20 +8,23 @@
 //! A new state is made beside and complete before the link is renamed over the old one. The state before stays until the next, so that
 //! whoever reads it meanwhile comes to the end.
 
-use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use metier_skill::{Digest, Folder, Limits, Tier};
+use metier_skill::{Digest, Tier};
+use rayon::prelude::*;
 
 use crate::StoreError;
 use crate::error::io_error;
 use crate::lock::{LOCK_FILE, LOCK_MAX, Lock, LockedSkill};
+use crate::plant::close;
 use crate::provenance::{PROVENANCE_FILE, Provenance, Provenances};
-use crate::staging::{Staged, Staging, close, remove};
+use crate::staging::{Staged, Staging, remove};
 use crate::store::Store;
 
 /// How often one looks whether another process is done.
@@ -80,6 +83,18 @@ impl Installed {
         let mut provenances = self.provenances.clone();
         provenances.retain(|name, _| !is_gone(name));
         Self { lock: Lock::new(kept), provenances }
+    }
+
+    /// The files that say so. What could not be read back is not written: nobody could change anything any more.
+    fn files(&self) -> Result<[(&'static str, Vec<u8>); 2], StoreError> {
+        let provenances = serde_json::to_vec_pretty(&self.provenances);
+        let provenances = provenances
+            .map_err(|error| StoreError::Lock { path: PROVENANCE_FILE.into(), reason: error.to_string() })?;
+        let files = [(LOCK_FILE, self.lock.text()?.into_bytes()), (PROVENANCE_FILE, provenances)];
+        match files.iter().map(|(file, text)| (*file, text.len() as u64)).find(|(_, size)| *size > LOCK_MAX) {
+            Some((file, size)) => Err(StoreError::TooLarge { file, size, limit: LOCK_MAX }),
+            None => Ok(files),
+        }
     }
 }
 
@@ -170,18 +185,22 @@ impl Store {
         next: &Installed,
         staged: &[(String, Staged)],
     ) -> Result<(), StoreError> {
-        for (name, skill) in staged {
-            self.plant(staging, name, skill)?;
-        }
+        let files = next.files()?;
         let number = self.numbers().into_iter().max().unwrap_or(0) + 1;
         let made = staging.scratch()?;
-        Self::write_generation(&made, next)?;
+        Self::write_generation(&made, next, &files)?;
+        let planted = staged.par_iter().try_for_each(|(name, skill)| staging.plant(name, skill));
+        // Everything is on the disk before anything says that it holds. What is among the objects says so by being there, also where
+        // the rest fails.
+        let synced = sync(self.root()).map_err(io_error("write to", self.root()));
+        planted.and(synced)?;
         let generations = self.root().join("generations");
         let step = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&generations)?;
-            // Everything is on the disk before anything says that it holds.
-            sync(self.root())?;
-            fs::rename(&made, generations.join(number.to_string()))?;
+            let generation = generations.join(number.to_string());
+            fs::rename(&made, &generation)?;
+            // What is closed cannot be moved.
+            close(&generation)?;
             File::open(&generations)?.sync_all()?;
             let link = staging.scratch_path("current");
             std::os::unix::fs::symlink(Path::new("generations").join(number.to_string()), &link)?;
@@ -191,57 +210,42 @@ impl Store {
         step().map_err(io_error("write to", self.root()))
     }
 
-    /// Puts the files of a skill where they stay.
-    fn plant(&self, staging: &Staging<'_>, name: &str, skill: &Staged) -> Result<(), StoreError> {
-        let digest = skill.manifest.digest();
-        let place = self.trees().join(digest.hex());
-        let tree = place.join(name);
-        let is_there = || {
-            let captured =
-                Folder::open(&tree).and_then(|folder| folder.capture(&Limits::default(), |_, _| Ok(())));
-            captured.is_ok_and(|captured| captured.manifest == skill.manifest && captured.skipped.is_empty())
-        };
-        // Everything is made durable at once, later.
-        self.clone().batched().keep_as(&digest, &skill.manifest.to_bytes())?;
-        if is_there() {
-            // Whoever put it there may have been killed before this.
-            return close(&tree, &skill.manifest).map_err(io_error("close", &tree));
-        }
-        let aside = staging.scratch()?;
+    fn write_generation(
+        directory: &Path,
+        next: &Installed,
+        files: &[(&str, Vec<u8>)],
+    ) -> Result<(), StoreError> {
         let step = || {
-            DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
-            if tree.symlink_metadata().is_ok() {
-                // A directory that is closed cannot be moved.
-                let _ = fs::set_permissions(&tree, Permissions::from_mode(0o700));
-                fs::rename(&tree, aside.join("changed"))?;
-            }
-            // Skills that are the same but for the name of their folder are beside each other.
-            fs::rename(&skill.directory, &tree)?;
-            close(&tree, &skill.manifest)
-        };
-        step().map_err(io_error("write", &tree))
-    }
-
-    fn write_generation(directory: &Path, next: &Installed) -> Result<(), StoreError> {
-        let lock = next.lock.text()?;
-        let step = || {
+            let skills = directory.join("skills");
+            let mut tiers = BTreeSet::new();
             for skill in next.lock.skills() {
-                let above = directory.join("skills").join(skill.tier.as_str());
-                DirBuilder::new().recursive(true).mode(0o700).create(&above)?;
+                let above = skills.join(skill.tier.as_str());
+                if tiers.insert(skill.tier) {
+                    DirBuilder::new().recursive(true).mode(0o700).create(&above)?;
+                }
                 let tree = Path::new("../../../../trees").join(skill.digest.hex()).join(&skill.name);
                 std::os::unix::fs::symlink(tree, above.join(&skill.name))?;
             }
-            File::create_new(directory.join(LOCK_FILE))?.write_all(lock.as_bytes())?;
-            let provenances = serde_json::to_vec_pretty(&next.provenances)?;
-            File::create_new(directory.join(PROVENANCE_FILE))?.write_all(&provenances)
+            for (name, text) in files {
+                let mut options = OpenOptions::new();
+                options
+                    .write(true)
+                    .create_new(true)
+                    .mode(0o444)
+                    .open(directory.join(name))?
+                    .write_all(text)?;
+            }
+            // Nobody is to put a skill there that the lock does not have.
+            let own = tiers.iter().map(|tier| skills.join(tier.as_str()));
+            own.chain(tiers.first().map(|_| skills.clone())).try_for_each(|directory| close(&directory))
         };
         step().map_err(io_error("write", directory))
     }
 
-    /// Every state that is there, as far as it can be read.
+    /// Every state that stays, as far as it can be read.
     pub(crate) fn states(&self) -> Vec<Installed> {
         let generations = self.root().join("generations");
-        let numbers = self.numbers().into_iter();
+        let numbers = self.lasting().unwrap_or_else(|| self.numbers()).into_iter();
         numbers.filter_map(|number| read_generation(&generations.join(number.to_string())).ok()).collect()
     }
 
@@ -251,18 +255,17 @@ impl Store {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
+    /// The numbers of the state that holds and the one before; nothing as long as nobody can tell which one holds.
+    fn lasting(&self) -> Option<Vec<u64>> {
+        let current = self.generation().ok()?.as_deref().and_then(number);
+        let before = |current: u64| self.numbers().into_iter().filter(|number| *number < current).max();
+        Some(current.into_iter().chain(current.and_then(before)).collect())
+    }
+
     /// Removes the states before the last one, and those that never held.
     fn forget_generations(&self) {
-        // As long as nobody can tell which one holds, none goes.
-        let Ok(current) = self.generation() else { return };
-        let current = current.as_deref().and_then(number);
-        let mut before: Vec<u64> = self.numbers();
-        before.sort_unstable();
-        let previous =
-            before.iter().rev().find(|number| current.is_some_and(|current| **number < current)).copied();
-        for number in
-            before.into_iter().filter(|number| Some(*number) != current && Some(*number) != previous)
-        {
+        let Some(lasting) = self.lasting() else { return };
+        for number in self.numbers().into_iter().filter(|number| !lasting.contains(number)) {
             remove(&self.root().join("generations").join(number.to_string()));
         }
     }
@@ -277,8 +280,12 @@ fn read_generation(directory: &Path) -> Result<Installed, StoreError> {
     let read = |name: &str| {
         let path = directory.join(name);
         let mut text = String::new();
-        let read = File::open(&path).and_then(|file| file.take(LOCK_MAX).read_to_string(&mut text));
-        read.map(|_| (text, path.clone())).map_err(io_error("read", &path))
+        let read = File::open(&path).and_then(|file| file.take(LOCK_MAX + 1).read_to_string(&mut text));
+        read.map_err(io_error("read", &path))?;
+        if text.len() as u64 > LOCK_MAX {
+            return Err(StoreError::Lock { path, reason: format!("it has more than {LOCK_MAX} bytes") });
+        }
+        Ok((text, path))
     };
     let (text, path) = read(LOCK_FILE)?;
     let lock = Lock::parse(&text, &path)?;
@@ -298,4 +305,46 @@ fn sync(directory: &Path) -> io::Result<()> {
         rustix::fs::sync();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SKILL: &str = r#"{ "name": "pdf", "tier": "third_party", "source": "", "files": [],
+        "digest": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }"#;
+
+    const PROVENANCE: &str = r#"{ "source": "", "time": "now", "tier": "third_party", "tier_from": "default",
+        "digest": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "scan": { "verdict": "clean", "rules": [], "is_accepted": false } }"#;
+
+    #[test]
+    fn what_could_not_be_read_back_is_not_written() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::new(place.path());
+        let held = store.hold(Duration::ZERO).unwrap();
+        let staging = Staging::new(&store).unwrap();
+        let most = usize::try_from(LOCK_MAX).unwrap();
+        for file in [LOCK_FILE, PROVENANCE_FILE] {
+            let mut skill: LockedSkill = serde_json::from_str(SKILL).unwrap();
+            let mut provenance: Provenance = serde_json::from_str(PROVENANCE).unwrap();
+            let long = if file == LOCK_FILE { &mut skill.source } else { &mut provenance.source };
+            *long = "x".repeat(most);
+            let next = Installed::default().with(vec![(skill, provenance)]);
+            let error = store.switch(&held, &staging, &next, &[]).unwrap_err();
+            assert_eq!(error.code(), "store-too-large");
+            assert!(error.to_string().contains(file), "{error}");
+            assert_eq!(store.installed().unwrap(), Installed::default());
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_too_large_is_called_so() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join(PROVENANCE_FILE), "{}").unwrap();
+        let file = File::create(place.path().join(LOCK_FILE)).unwrap();
+        file.set_len(LOCK_MAX + 1).unwrap();
+        let error = read_generation(place.path()).unwrap_err().to_string();
+        assert!(error.contains("it has more than 67108864 bytes"), "{error}");
+    }
 }

@@ -16,6 +16,7 @@ mod generation;
 mod install;
 mod lock;
 mod pack;
+mod plant;
 mod provenance;
 pub mod scan;
 mod signature;

@@ -15,7 +15,7 @@ pub const LOCK_FILE: &str = "metier.lock";
 /// The format that is written.
 const VERSION: u32 = 1;
 
-/// Bytes of a file that is read.
+/// Bytes of a file that is read, and so the most that are written.
 pub(crate) const LOCK_MAX: u64 = 64 << 20;
 
 const HEADER: &str = "# Written by metier: every skill that is installed, and the very bytes that it is.\n";

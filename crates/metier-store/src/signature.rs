@@ -10,9 +10,17 @@
 //! Keys are ed25519, which every SSH of the last ten years has. The key in a signature counts for nothing until a
 //! [`TrustFile`] has it.
 
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
 use metier_skill::{Digest, Tier};
+use rustix::fs::OFlags;
 use ssh_key::{HashAlg, LineEnding, PrivateKey, SshSig};
 
+use crate::StoreError;
+use crate::error::io_error;
 use crate::trust::{TrustFile, fingerprint};
 
 /// What signatures are for, so that none that was made for something else counts.
@@ -20,9 +28,6 @@ pub const NAMESPACE: &str = "metier-skill";
 
 /// Bytes of a signature, and of a key; ed25519 needs a few hundred.
 const TEXT_MAX: usize = 16 << 10;
-
-/// The same, of a file that is read.
-pub(crate) const SIGNATURE_MAX: u64 = TEXT_MAX as u64 + 1;
 
 /// Whose signature it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,6 +164,31 @@ pub fn verify(signature: &str, digest: &Digest, trust: &TrustFile) -> Result<Sig
     match trusted.key.verify(NAMESPACE, message(digest).as_bytes(), &signature) {
         Ok(()) => Ok(Signer { name: trusted.name.clone(), tier: trusted.tier, fingerprint }),
         Err(_) => Err(SignatureError::Changed { name: trusted.name.clone(), digest: *digest }),
+    }
+}
+
+/// The text of a signature in a file, if there is one. What is there and cannot be one is an error: whoever damages a signature must not be
+/// better off than whoever forges one.
+pub(crate) fn read_signature(path: &Path) -> Result<Option<String>, StoreError> {
+    let open = || {
+        // A pipe would be waited for.
+        let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(TEXT_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match open() {
+        Ok(bytes) if bytes.len() > TEXT_MAX => Err(SignatureError::NotASignature.into()),
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(SignatureError::NotASignature.into()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
     }
 }
 

@@ -3,12 +3,15 @@
 //! A staging directory belongs to the process that holds its mark locked. What a killed process left has a mark that anybody can lock,
 //! and is removed by whoever comes next.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
+use std::ops::Bound;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metier_skill::{Digest, Manifest, ManifestFile};
 
@@ -16,15 +19,22 @@ use crate::StoreError;
 use crate::archive::collisions::Names;
 use crate::archive::{ArchiveError, ArchiveFile, Layout};
 use crate::error::io_error;
-use crate::store::Store;
+use crate::signature::read_signature;
+use crate::store::{Store, open_plain};
+
+/// What directories and marks of dry runs begin with.
+const DRY_RUN: &str = "metier-dry-run-";
 
 /// A private directory in a store.
 #[derive(Debug)]
 pub(crate) struct Staging<'s> {
     store: &'s Store,
     directory: PathBuf,
-    /// What says in the store that the directory is somebody's; nothing where it is none of the store's.
-    mark: Option<(PathBuf, File)>,
+    /// What says that the directory is somebody's, as long as it is locked.
+    mark: PathBuf,
+    _locked: File,
+    /// How many names were given out.
+    links: AtomicU64,
 }
 
 /// The files of one source.
@@ -32,8 +42,19 @@ pub(crate) struct Staging<'s> {
 pub struct Basket<'s> {
     staging: &'s Staging<'s>,
     directory: PathBuf,
-    files: Mutex<BTreeMap<String, (bool, Digest)>>,
+    files: Mutex<Files>,
 }
+
+/// What is in a basket.
+#[derive(Debug, Default)]
+struct Files {
+    by_path: BTreeMap<Arc<str>, Content>,
+    /// One file of those that are the same.
+    first: HashMap<Content, Arc<str>>,
+}
+
+/// Whether a file may be run, and its bytes.
+type Content = (bool, Digest);
 
 /// A skill that is staged: its folder has its name, and every file is in the manifest.
 #[derive(Debug)]
@@ -45,37 +66,43 @@ pub(crate) struct Staged {
 impl<'s> Staging<'s> {
     pub(crate) fn new(store: &'s Store) -> Result<Self, StoreError> {
         let above = store.root().join("staging");
-        let make = || {
-            DirBuilder::new().recursive(true).mode(0o700).create(&above)?;
-            let (mine, mark) = mark(&above)?;
-            let directory = mark.with_extension("");
-            DirBuilder::new().mode(0o700).create(&directory)?;
-            Ok(Self { store, directory, mark: Some((mark, mine)) })
-        };
-        make().map_err(io_error("write to", &above))
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&above);
+        made.map_err(io_error("write to", &above))?;
+        Self::marked(store, &above, ".tmp")
     }
 
-    /// The same outside of the store, of which nothing is changed: for those who only want to know what would be.
+    /// The same for those who only want to know what would be. It is among the temporary files: asking must not make a store where there is
+    /// none, nor change one, and one that cannot be written to can be asked about.
     pub(crate) fn elsewhere(store: &'s Store) -> Result<Self, StoreError> {
-        let made = private("metier-").tempdir();
-        let directory = made.map_err(io_error("write to", Path::new("the directory for temporary files")))?;
-        Ok(Self { store, directory: directory.keep(), mark: None })
+        sweep_dry_runs();
+        Self::marked(store, &temporary(), DRY_RUN)
+    }
+
+    fn marked(store: &'s Store, above: &Path, prefix: &str) -> Result<Self, StoreError> {
+        let make = || {
+            let (mine, mark) = mark(above, prefix)?;
+            let directory = mark.with_extension("");
+            DirBuilder::new().mode(0o700).create(&directory)?;
+            Ok(Self { store, directory, mark, _locked: mine, links: AtomicU64::new(0) })
+        };
+        make().map_err(io_error("write to", above))
     }
 
     /// Removes what processes left that are no more.
     pub(crate) fn sweep(store: &Store) {
-        let entries = fs::read_dir(store.root().join("staging")).into_iter().flatten().flatten();
-        let entries: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        for mark in entries.iter().filter(|path| path.extension().is_some_and(|ending| ending == "mark")) {
-            let Ok(opened) = File::open(mark) else { continue };
-            if opened.try_lock().is_ok() {
-                remove(&mark.with_extension(""));
-                let _ = fs::remove_file(mark);
-            }
-        }
-        for orphan in entries.iter().filter(|path| path.extension().is_none()) {
-            if !orphan.with_extension("mark").exists() {
-                remove(orphan);
+        sweep_dry_runs();
+        let above = store.root().join("staging");
+        let mut left: Vec<(PathBuf, Option<File>)> =
+            left(&above, |_| true).into_iter().map(|(directory, mark)| (directory, Some(mark))).collect();
+        let entries: Vec<PathBuf> =
+            fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        let is_orphan = |path: &&PathBuf| path.extension().is_none() && !path.with_extension("mark").exists();
+        left.extend(entries.iter().filter(is_orphan).map(|orphan| (orphan.clone(), None)));
+        sweep_trees(store, &left);
+        for (directory, mark) in left {
+            remove(&directory);
+            if mark.is_some() {
+                let _ = fs::remove_file(directory.with_extension("mark"));
             }
         }
     }
@@ -87,9 +114,24 @@ impl<'s> Staging<'s> {
         Ok(Basket { staging: self, directory, files: Mutex::default() })
     }
 
-    /// A path that nothing has yet.
+    /// A path that nothing has yet, by this name.
     pub(crate) fn scratch_path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
+    }
+
+    /// Whose it is.
+    pub(crate) const fn store(&self) -> &Store {
+        self.store
+    }
+
+    /// A path that nothing has yet, another one each time.
+    pub(crate) fn unused(&self) -> PathBuf {
+        self.directory.join(format!("link-{}", self.links.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// What a tree is called while it is made, beside its place: whoever sweeps knows by it whose it was. No skill has such a name.
+    pub(crate) fn name_beside(&self, name: &str) -> OsString {
+        [self.directory.file_name().unwrap_or_default(), OsStr::new(name)].join(OsStr::new("-"))
     }
 
     /// A directory for whatever else is needed.
@@ -102,8 +144,52 @@ impl<'s> Staging<'s> {
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
         remove(&self.directory);
-        if let Some((mark, _)) = &self.mark {
-            let _ = fs::remove_file(mark);
+        let _ = fs::remove_file(&self.mark);
+    }
+}
+
+fn temporary() -> PathBuf {
+    tempfile::env::temp_dir()
+}
+
+/// Directories whose marks nobody holds, with their marks, which stay locked as long as these are held.
+fn left(above: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<(PathBuf, File)> {
+    let entries = fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
+    let marks =
+        entries.filter(|path| path.extension().is_some_and(|ending| ending == "mark") && is_meant(path));
+    let locked = |mark: PathBuf| {
+        let opened = open_plain(&mark).ok().filter(|opened| opened.try_lock().is_ok())?;
+        Some((mark.with_extension(""), opened))
+    };
+    marks.filter_map(locked).collect()
+}
+
+/// Removes what dry runs left that are no more. Others write to that directory as well: what is not one's own stays.
+fn sweep_dry_runs() {
+    let is_ours = |path: &Path| {
+        let own = rustix::process::geteuid().as_raw();
+        let is_own = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.uid() == own);
+        is_own && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(DRY_RUN.as_bytes()))
+    };
+    for (directory, _locked) in left(&temporary(), is_ours) {
+        remove(&directory);
+        let _ = fs::remove_file(directory.with_extension("mark"));
+    }
+}
+
+/// Removes the trees that were being made.
+fn sweep_trees(store: &Store, left: &[(PathBuf, Option<File>)]) {
+    let names: Vec<&[u8]> =
+        left.iter().filter_map(|(path, _)| Some(path.file_name()?.as_encoded_bytes())).collect();
+    if names.is_empty() {
+        return;
+    }
+    let entries =
+        |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    for tree in entries(store.trees()).flat_map(entries) {
+        let name = tree.file_name().unwrap_or_default().as_encoded_bytes();
+        if names.iter().any(|known| name.strip_prefix(*known).is_some_and(|rest| rest.starts_with(b"-"))) {
+            remove(&tree);
         }
     }
 }
@@ -116,9 +202,9 @@ fn private(prefix: &str) -> tempfile::Builder<'_, 'static> {
 }
 
 /// A mark that is locked. It comes before what it is for: a directory whose mark is not locked is nobody's.
-fn mark(above: &Path) -> io::Result<(File, PathBuf)> {
+fn mark(above: &Path, prefix: &str) -> io::Result<(File, PathBuf)> {
     loop {
-        let mark = tempfile::Builder::new().suffix(".mark").tempfile_in(above)?;
+        let mark = tempfile::Builder::new().prefix(prefix).suffix(".mark").tempfile_in(above)?;
         mark.as_file().lock()?;
         // Whoever sweeps may have met it in the moment before it was locked, and removed it.
         if mark.as_file().metadata()?.nlink() > 0 {
@@ -130,63 +216,35 @@ fn mark(above: &Path) -> io::Result<(File, PathBuf)> {
 impl Basket<'_> {
     /// Adds a file, whose path has been checked.
     pub fn add(&self, file: ArchiveFile<'_>) -> Result<(), StoreError> {
-        let digest = Digest::of(file.bytes);
+        let content = (file.is_executable, Digest::of(file.bytes));
         let path = self.directory.join(file.path);
-        self.write(&path, &digest, file).map_err(io_error("write", &path))?;
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.insert(file.path.to_owned(), (file.is_executable, digest));
+        let same = self.files().first.get(&content).cloned();
+        let is_linked = same.is_some_and(|same| {
+            let same = self.directory.join(&*same);
+            in_folder(&path, || fs::hard_link(&same, &path)).is_ok()
+        });
+        // One that too many have already is there twice.
+        if !is_linked {
+            write(&path, file).map_err(io_error("write", &path))?;
+        }
+        let (mut files, path) = (self.files(), Arc::<str>::from(file.path));
+        files.first.entry(content).or_insert_with(|| Arc::clone(&path));
+        files.by_path.insert(path, content);
         Ok(())
     }
 
-    /// One file is there once, however many skills have it: what the store has already is linked.
-    fn write(&self, path: &Path, digest: &Digest, file: ArchiveFile<'_>) -> io::Result<()> {
-        let object = self.staging.store.installed_object(digest, file.is_executable);
-        let link = |from: &Path, to: &Path| match fs::hard_link(from, to) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                DirBuilder::new().recursive(true).mode(0o700).create(to.parent().unwrap_or(to))?;
-                fs::hard_link(from, to)
-            }
-            other => other,
-        };
-        let is_shared = self.staging.mark.is_some();
-        if is_shared && object.exists() && link(&object, path).is_ok() {
-            if is_same(path, file) {
-                return Ok(());
-            }
-            // Somebody changed it; whoever still has it will find out. It is no use to anybody else.
-            fs::remove_file(path)?;
-            fs::remove_file(&object)?;
-        }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(if file.is_executable { 0o555 } else { 0o444 });
-        let mut opened = match options.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                DirBuilder::new().recursive(true).mode(0o755).create(path.parent().unwrap_or(path))?;
-                options.open(path)?
-            }
-            other => other?,
-        };
-        opened.write_all(file.bytes)?;
-        if is_shared {
-            // Where it cannot be shared, there are two of it.
-            let _ = link(path, &object);
-        }
-        Ok(())
-    }
-
-    /// The paths of all files.
-    fn paths(&self) -> Vec<String> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Which skills are in it. No two of its files may be one on any system.
     pub(crate) fn layout(&self) -> Result<Layout, StoreError> {
-        let paths = self.paths();
+        let files = self.files();
         let mut names = Names::default();
-        for path in &paths {
+        for path in files.by_path.keys() {
             names.add(path, false).map_err(|problem| ArchiveError::name(path.as_bytes(), problem))?;
         }
-        Ok(Layout::of(paths.iter().map(String::as_str))?)
+        Ok(Layout::of(files.by_path.keys().map(|path| &**path))?)
     }
 
     /// A directory for whatever a source needs.
@@ -194,20 +252,21 @@ impl Basket<'_> {
         self.staging.scratch()
     }
 
-    /// What is in a file beside the skills, if there is such a file of no more than so many bytes.
-    pub(crate) fn text(&self, path: &str, most: u64) -> Option<String> {
-        let known = self.files.lock().unwrap_or_else(PoisonError::into_inner).contains_key(path);
-        let mut text = String::new();
-        let opened = known.then(|| File::open(self.directory.join(path)).ok()).flatten()?;
-        opened.take(most).read_to_string(&mut text).ok()?;
-        Some(text)
+    /// The signature beside a skill's folder.
+    pub(crate) fn signature(&self, folder: &str) -> Result<Option<String>, StoreError> {
+        let path = format!("{folder}.sig");
+        let known = self.files().by_path.contains_key(path.as_str());
+        if known { read_signature(&self.directory.join(path)) } else { Ok(None) }
     }
 
     /// The skill in a folder.
     pub(crate) fn skill(&self, folder: &str) -> Staged {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.files();
         let below = format!("{folder}/");
-        let own = files.range(below.clone()..).take_while(|(path, _)| path.starts_with(&below));
+        let own = files
+            .by_path
+            .range::<str, _>((Bound::Included(below.as_str()), Bound::Unbounded))
+            .take_while(|(path, _)| path.starts_with(below.as_str()));
         let own = own.map(|(path, (is_executable, digest))| {
             ManifestFile::new(&path[below.len()..], *is_executable, *digest)
         });
@@ -215,27 +274,22 @@ impl Basket<'_> {
     }
 }
 
-/// Whether a file has exactly these bytes, may be run or not as it should, and cannot be written to. Two names of one file have its
-/// permissions in common, and what somebody did to the one was done to the other.
-fn is_same(path: &Path, file: ArchiveFile<'_>) -> bool {
-    let is_right = |meta: fs::Metadata| {
-        let mode = meta.permissions().mode();
-        let runs = mode & 0o111 != 0;
-        let is_plain = meta.is_file() && meta.len() == file.bytes.len() as u64;
-        is_plain && runs == file.is_executable && mode & 0o222 == 0
-    };
-    fs::symlink_metadata(path).is_ok_and(is_right) && fs::read(path).is_ok_and(|found| found == file.bytes)
+/// Writes a file that nobody writes to afterwards.
+fn write(path: &Path, file: ArchiveFile<'_>) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(if file.is_executable { 0o555 } else { 0o444 });
+    in_folder(path, || options.open(path))?.write_all(file.bytes)
 }
 
-/// Keeps anybody from adding to the directories of a tree, its top included.
-pub(crate) fn close(directory: &Path, manifest: &Manifest) -> io::Result<()> {
-    let mut folders: HashSet<&Path> = HashSet::from([Path::new("")]);
-    for file in manifest.files() {
-        folders.extend(file.path.ancestors().skip(1));
+/// Does what needs the folder of a file, which is made where it is missing.
+pub(crate) fn in_folder<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match make() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap_or(path))?;
+            make()
+        }
+        other => other,
     }
-    folders
-        .iter()
-        .try_for_each(|folder| fs::set_permissions(directory.join(folder), Permissions::from_mode(0o555)))
 }
 
 /// Removes a directory with all that is in it, also what nobody may write to.
@@ -249,6 +303,10 @@ pub(crate) fn remove(directory: &Path) {
 }
 
 fn open_up(directory: &Path) {
+    // What somebody put in its place is not followed.
+    if !fs::symlink_metadata(directory).is_ok_and(|meta| meta.is_dir()) {
+        return;
+    }
     let _ = fs::set_permissions(directory, Permissions::from_mode(0o700));
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -259,7 +317,7 @@ fn open_up(directory: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::AtomicBool;
     use std::thread;
 
     use super::*;
@@ -281,7 +339,7 @@ mod tests {
                         (0..1_500)
                             .filter(|_| {
                                 let staging = Staging::new(&store).unwrap();
-                                staging.scratch().is_err() || !staging.mark.as_ref().unwrap().0.exists()
+                                staging.scratch().is_err() || !staging.mark.exists()
                             })
                             .count()
                     })
@@ -294,5 +352,21 @@ mod tests {
         });
         Staging::sweep(&store);
         assert_eq!(fs::read_dir(place.path().join("staging")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_tree_that_nobody_makes_any_more_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::new(place.path());
+        let mine = Staging::new(&store).unwrap();
+        let trees = store.trees().join("0123");
+        let made = [mine.name_beside("pdf"), "pdf".into(), ".tmpGone-pdf".into(), ".tmpGoner-pdf".into()];
+        for name in &made {
+            fs::create_dir_all(trees.join(name).join("references")).unwrap();
+        }
+        fs::create_dir(place.path().join("staging/.tmpGone")).unwrap();
+        Staging::sweep(&store);
+        let is_there = made.map(|name| trees.join(name).exists());
+        assert_eq!(is_there, [true, true, false, true], "only what was that one's");
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use metier_skill::{Digest, Manifest};
+use metier_skill::{Digest, Manifest, ManifestFile};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use crate::error::{StoreError, io_error};
@@ -117,11 +117,7 @@ impl Store {
         let path = self.path(digest);
         let open = || {
             let mut bytes = Vec::new();
-            // Nothing here is a link or a pipe; what somebody put there is not followed or waited for.
-            let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-            let flags = i32::try_from(flags.bits()).unwrap_or_default();
-            let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
-            file.take(MOST).read_to_end(&mut bytes)?;
+            open_plain(&path)?.take(MOST).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         let bytes = match open() {
@@ -151,6 +147,22 @@ impl Store {
         if is_executable { path.with_extension("x") } else { path }
     }
 
+    /// Whether a file of installed skills is as it was when it was shared: exactly these bytes, to be run or not as it should, and nobody
+    /// can write to it. Two names of one file have its permissions in common, and what somebody did to the one was done to the other.
+    pub(crate) fn is_shareable(path: &Path, file: &ManifestFile) -> bool {
+        let digest = || {
+            let opened = open_plain(path)?;
+            let (meta, mut bytes) = (opened.metadata()?, Vec::new());
+            let mode = meta.permissions().mode();
+            if !meta.is_file() || (mode & 0o111 != 0) != file.executable || mode & 0o222 != 0 {
+                return Ok(None);
+            }
+            opened.take(MOST).read_to_end(&mut bytes)?;
+            io::Result::Ok(Some(Digest::of(&bytes)))
+        };
+        digest().is_ok_and(|found| found == Some(file.digest))
+    }
+
     /// Where an object is.
     pub fn path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
@@ -159,10 +171,15 @@ impl Store {
     }
 }
 
+/// Opens a file of ours, which is no link and no pipe; what somebody put there is not followed or waited for.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
 #[cfg(test)]
 mod tests {
-    use metier_skill::ManifestFile;
-
     use super::*;
 
     #[test]

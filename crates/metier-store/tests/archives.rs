@@ -17,6 +17,8 @@ mod hostile_zip;
 mod packing;
 #[path = "archives/properties.rs"]
 mod properties;
+#[path = "archives/refused.rs"]
+mod refused;
 #[path = "archives/signatures.rs"]
 mod signatures;
 #[path = "archives/tar_writer.rs"]

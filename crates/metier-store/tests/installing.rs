@@ -4,14 +4,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use metier_skill::{Digest, Manifest, ManifestFile, Tier};
+use metier_skill::{Digest, Folder, Manifest, ManifestFile, Rules, Tier};
 use metier_store::{
-    DirectorySource, Fetching, GIT_HOST, InstallOptions, Lock, LockedSkill, Request, Store, StoreError,
-    Swept, TrustFile, Wanted, parse_source,
+    ArchiveSource, DirectorySource, Fetching, Format, GIT_HOST, InstallOptions, Lock, LockedSkill, Request,
+    Source, Store, StoreError, Swept, TrustFile, Wanted, pack, parse_source,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -191,6 +192,52 @@ fn a_sweep_keeps_what_is_installed_what_is_referred_to_and_what_is_young() {
 }
 
 #[test]
+fn a_sweep_removes_what_its_dry_run_says() {
+    let ground = Ground::new();
+    ground.install();
+    ground.write("2.0.0");
+    ground.update(&InstallOptions::new("now")).unwrap();
+    ground.install_another();
+    let made = fs::metadata(ground.store().root()).unwrap().ctime();
+    // An hour and a second after everything was made. What is renewed from now on is younger.
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(made).unwrap() + 3_601);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let would = ground.sweep(&[], now, true);
+    assert_eq!((would.trees, would.objects), (1, 3), "a manifest and two files; the third is in both");
+    let text = fs::metadata(ground.0.path().join("pdf/SKILL.md")).unwrap().len();
+    assert!(would.bytes > text, "what only the tree that goes has as well is free: {} bytes", would.bytes);
+    assert_eq!(ground.sweep(&[], now, false), would);
+    assert_eq!(ground.sweep(&[], now + Duration::from_hours(2), true), Swept::default(), "nothing is left");
+}
+
+#[test]
+fn a_sweep_removes_nothing_that_is_not_the_stores() {
+    let ground = Ground::new();
+    ground.install();
+    let (objects, outside) = (ground.store().root().join("objects"), ground.0.path().join("outside"));
+    let digest = Digest::of(b"nobody's").hex();
+    let (first, rest) = digest.split_at(2);
+    fs::create_dir_all(outside.join("x")).unwrap();
+    fs::create_dir_all(objects.join("notes")).unwrap();
+    fs::create_dir_all(objects.join("00")).unwrap();
+    let _ = fs::rename(objects.join(first), objects.join("aside"));
+    std::os::unix::fs::symlink(&outside, objects.join(first)).unwrap();
+    let foreign = [outside.join(rest), objects.join("notes/README"), objects.join("00/README")];
+    let own = [objects.join("00").join(rest), objects.join("00/.tmpAbCdEf")];
+    for path in foreign.iter().chain(&own) {
+        fs::write(path, "whose?").unwrap();
+    }
+    let tree = ground.store().root().join("trees/notes");
+    fs::create_dir(&tree).unwrap();
+    let later = fs::metadata(ground.store().root()).unwrap().modified().unwrap() + Duration::from_hours(2);
+    let would = ground.sweep(&[], later, true);
+    assert_eq!(ground.sweep(&[], later, false), would);
+    assert!(foreign.iter().all(|path| path.exists()) && tree.exists());
+    assert!(own.iter().all(|path| !path.exists()));
+    assert_eq!((would.trees, would.objects, would.bytes), (0, 2, 12));
+}
+
+#[test]
 fn nothing_is_installed_but_what_was_agreed_to() {
     let ground = Ground::new();
     let first = ground.install();
@@ -206,4 +253,42 @@ fn nothing_is_installed_but_what_was_agreed_to() {
     options.agreed = Some(vec![shown.clone()]);
     options.dry_run = false;
     assert_eq!(ground.update(&options).unwrap(), shown.digest);
+}
+
+/// What lies where a signature would, and the code of the error that this is.
+fn damaged(path: &Path, how: &str) -> &'static str {
+    let _ = fs::remove_file(path);
+    match how {
+        "pipe" => {
+            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+            return "store-io";
+        }
+        "bytes" => fs::write(path, [0xff; 100]).unwrap(),
+        // Whoever reads only so much of it finds half of a letter at the end.
+        _ => fs::write(path, format!("x{}", "é".repeat(20_000))).unwrap(),
+    }
+    "signature-unreadable"
+}
+
+#[test]
+fn a_signature_that_cannot_be_read_stops_everything() {
+    let ground = Ground::new();
+    let (above, skill) = (ground.0.path(), ground.0.path().join("pdf"));
+    let packed = pack(&Folder::open(&skill).unwrap(), &Rules::standard(), Format::Zip).unwrap().bytes;
+    fs::write(above.join("pdf.skill"), packed).unwrap();
+    let install = |source: Box<dyn Source>| {
+        let request = Request { source, wanted: Wanted::All };
+        let outcome = ground.store().install(&[request], &InstallOptions::new("now"), &Fetching::new("git"));
+        outcome.map_or_else(|error| error.code(), |_| "fine")
+    };
+    for how in ["pipe", "bytes", "long"] {
+        let code = damaged(&above.join("pdf.sig"), how);
+        assert_eq!(install(Box::new(DirectorySource::new(&skill))), code, "{how}");
+        assert_eq!(install(Box::new(DirectorySource::new(above))), code, "{how}: below");
+        let code = damaged(&above.join("pdf.skill.sig"), how);
+        assert_eq!(install(Box::new(ArchiveSource::new(above.join("pdf.skill")))), code, "{how}: archive");
+    }
+    assert!(ground.store().installed().unwrap().get("pdf").is_none());
+    fs::remove_file(above.join("pdf.skill.sig")).unwrap();
+    assert_eq!(install(Box::new(ArchiveSource::new(above.join("pdf.skill")))), "fine");
 }

@@ -33,7 +33,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.json(&json!({ "skills": verified }))?;
     } else {
         for skill in verified.iter().filter(|skill| !skill.differences.is_empty()) {
-            output.line(format_args!("{} is not what was installed ({})", skill.name, skill.digest))?;
+            let name = one_line(&skill.name);
+            match skill.digest {
+                Some(digest) => output.line(format_args!("{name} is not what was installed ({digest})"))?,
+                None => output.line(format_args!("{name} was not installed"))?,
+            }
             for difference in &skill.differences {
                 output.line(format_args!("  {}", one_line(difference)))?;
             }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::store_support::{set_mode, text};
@@ -15,13 +15,17 @@ fn place() -> Place {
 }
 
 /// What somebody does to an installed skill, and what `verify` says of it.
-const DEEDS: [(&str, &str); 6] = [
+const DEEDS: [(&str, &str); 10] = [
     ("byte", "~ references/guide.md"),
     ("added", "+ references/more.md"),
     ("removed", "- references/guide.md"),
     ("run bit", "~ references/guide.md (may be run)"),
     ("no run bit", "~ scripts/run.sh (may not be run any more)"),
     ("link", "+ references/link.md"),
+    ("writable", "~ references/guide.md (its permissions)"),
+    ("open", "~ references (its permissions)"),
+    ("open top", "~ . (its permissions)"),
+    ("empty directory", "+ references/more/"),
 ];
 
 fn tamper(place: &Place, deed: &str) {
@@ -31,6 +35,10 @@ fn tamper(place: &Place, deed: &str) {
         "added" => fs::write(guide.with_file_name("more.md"), "more").unwrap(),
         "removed" => fs::remove_file(&guide).unwrap(),
         "run bit" => set_mode(&guide, 0o755),
+        // Opened it is already.
+        "writable" | "open" => {}
+        "open top" => set_mode(guide.ancestors().nth(2).unwrap(), 0o755),
+        "empty directory" => fs::create_dir(guide.with_file_name("more")).unwrap(),
         "link" => std::os::unix::fs::symlink("/etc/passwd", guide.with_file_name("link.md")).unwrap(),
         _ => set_mode(place.opened("third_party", "pdf/scripts/run.sh"), 0o644),
     }
@@ -63,12 +71,58 @@ fn what_was_changed_in_place_is_found_and_put_right() {
     }
 }
 
+/// A directory of the state that holds, which somebody has opened.
+fn opened_tier(place: &Place, tier: &str) -> PathBuf {
+    let skills = fs::canonicalize(place.store().join("current/skills")).unwrap();
+    set_mode(&skills, 0o755);
+    fs::create_dir_all(skills.join(tier)).unwrap();
+    set_mode(skills.join(tier), 0o755);
+    skills.join(tier)
+}
+
+#[test]
+fn what_nobody_installed_is_found() {
+    let place = place();
+    place.versioned("ocr", "1.0.0");
+    place.done(&["install", "pdf"]);
+    assert_closed(&fs::canonicalize(place.store().join("current")).unwrap());
+    for tier in ["user", "third_party", "org", "builtin"] {
+        let more = opened_tier(&place, tier).join("evil");
+        fs::create_dir(&more).unwrap();
+        fs::write(more.join("SKILL.md"), "---\nname: evil\ndescription: Evil.\n---\n").unwrap();
+        let said = place.ends(1, &["verify"]);
+        assert!(
+            said.contains("evil was not installed") && said.contains("1 skill as installed, 1 not"),
+            "{said}"
+        );
+        assert!(said.contains(&format!("skills/{tier}/evil: the lock does not have it")), "{said}");
+        // It is in no state after this one.
+        place.done(&["install", "ocr"]);
+        place.done(&["verify"]);
+        assert!(!place.done(&["list"]).contains("evil"));
+        place.done(&["remove", "ocr"]);
+    }
+    // The same skill, trusted more.
+    let trees = fs::read_link(place.store().join("current/skills/third_party/pdf")).unwrap();
+    std::os::unix::fs::symlink(trees, opened_tier(&place, "user").join("pdf")).unwrap();
+    for args in [&["verify"][..], &["verify", "pdf"]] {
+        let said = place.ends(1, args);
+        assert!(said.contains("pdf is not what was installed"), "{said}");
+        assert!(said.contains("skills/user/pdf: the lock does not have it"), "{said}");
+    }
+    assert!(place.done(&["install", "pdf"]).contains("1 skill repaired"));
+    place.done(&["verify"]);
+}
+
 /// Nobody may write to anything below it.
 fn assert_closed(directory: &Path) {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(directory) & 0o222, 0, "{}", directory.display());
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
         if path.is_dir() {
             assert_closed(&path);
         }

@@ -8,6 +8,7 @@
     reason = "how long a run takes decides when to kill, and when it is enough"
 )]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -15,8 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::small_disk::in_small_file_system;
-use crate::store_support::{Random, assert_tidy, count, said, text};
+use crate::store_support::{Random, assert_tidy, count, said, set_mode, text};
 use crate::support::Place;
 
 const SKILLS: u64 = 12;
@@ -100,11 +103,40 @@ impl Ground {
         assert_eq!(self.visible(), lock.matches("[[skill]]").count());
         let verified = self.run(&["verify"]);
         assert!(verified.status.success(), "{}", said(&verified));
+        self.tidy();
+        assert_eq!(self.lock(), lock, "tidying changes nothing");
+        is_after
+    }
+
+    /// The next command, whatever it is, removes what was left.
+    #[track_caller]
+    fn tidy(&self) {
         let next = self.run(&["remove", "nothing", "--missing-ok"]);
         assert!(next.status.success(), "{}", said(&next));
         assert_tidy(&self.store());
-        assert_eq!(self.lock(), lock, "tidying changes nothing");
-        is_after
+    }
+
+    /// The skills that are not what was installed.
+    fn wrong(&self) -> BTreeSet<String> {
+        let found: Value = serde_json::from_slice(&self.run(&["verify", "--json"]).stdout).unwrap();
+        let skills = found["skills"].as_array().unwrap().iter();
+        let is_wrong = |skill: &&Value| !skill["differences"].as_array().unwrap().is_empty();
+        skills.filter(is_wrong).map(|skill| skill["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Everything that is to be installed is new again: there are no objects, and no trees but those that are installed.
+    fn forget(&self) {
+        let _ = fs::remove_dir_all(self.store().join("objects"));
+        let entries =
+            |path: PathBuf| fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let links = entries(self.store().join("current/skills")).flat_map(entries);
+        let installed: BTreeSet<PathBuf> =
+            links.map(|link| fs::canonicalize(link).unwrap().parent().unwrap().to_owned()).collect();
+        let trees = fs::canonicalize(self.store().join("trees")).unwrap();
+        for tree in entries(trees).filter(|tree| !installed.contains(tree)) {
+            assert!(Command::new("chmod").args(["-R", "u+w"]).arg(&tree).status().unwrap().success());
+            fs::remove_dir_all(tree).unwrap();
+        }
     }
 
     /// Does it again to the end.
@@ -118,32 +150,61 @@ impl Ground {
     }
 }
 
+/// Runs commands and kills them: at any moment, or while what is new is put where it stays.
+struct Killer {
+    random: Random,
+    /// How long a command takes.
+    whole: BTreeMap<String, Duration>,
+    over: u64,
+    in_staging: u64,
+    in_planting: u64,
+}
+
+impl Killer {
+    const fn new(seed: u64) -> Self {
+        Self { random: Random(seed), whole: BTreeMap::new(), over: 0, in_staging: 0, in_planting: 0 }
+    }
+
+    fn kill(&mut self, ground: &Ground, args: &[&str]) {
+        ground.forget();
+        let current = || fs::read_link(ground.store().join("current")).ok();
+        let (before, began) = (current(), Instant::now());
+        let mut child = ground.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let part = f64::from(u32::try_from(self.random.below(1_000)).unwrap()) / 1_000.0;
+        match self.whole.get(args[0]) {
+            // The first of each runs to its end: how long that takes.
+            None => {
+                child.wait().unwrap();
+                self.whole.insert(args[0].to_owned(), began.elapsed());
+            }
+            Some(whole) if self.random.below(2) == 0 => thread::sleep(whole.mul_f64(part)),
+            Some(_) => {
+                // There are no objects before that.
+                while !ground.store().join("objects").exists() && child.try_wait().unwrap().is_none() {
+                    thread::yield_now();
+                }
+                thread::sleep(Duration::from_millis(20).mul_f64(part));
+            }
+        }
+        self.over += u64::from(child.try_wait().unwrap().is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let is_left = fs::read_dir(ground.store().join("staging")).into_iter().flatten().count() > 0;
+        let is_planted = ground.store().join("objects").exists() && current() == before;
+        self.in_staging += u64::from(is_left);
+        self.in_planting += u64::from(is_left && is_planted);
+    }
+}
+
 #[test]
 fn whoever_is_killed_leaves_what_was_or_what_was_to_be() {
     let ground = Ground::new(None);
-    let mut random = Random(17);
-    let mut whole = [Duration::ZERO; 3];
-    let (mut before, mut after, mut in_the_middle, mut over) = (0, 0, 0, 0);
+    let mut killer = Killer::new(17);
+    let (mut before, mut after) = (0, 0);
     for round in 0..count("METIER_STORE_KILLS", 25) {
-        let step = usize::try_from(round % 3).unwrap();
-        let (args, from, to) = STEPS[step];
+        let (args, from, to) = STEPS[usize::try_from(round % 3).unwrap()];
         ground.upstream(from);
-        let began = Instant::now();
-        let mut child = ground.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        if whole[step].is_zero() {
-            // The first of each runs to its end: how long that takes.
-            child.wait().unwrap();
-            whole[step] = began.elapsed();
-        } else {
-            thread::sleep(
-                whole[step].mul_f64(f64::from(u32::try_from(random.below(1_000)).unwrap()) / 1_000.0),
-            );
-        }
-        over += u64::from(child.try_wait().unwrap().is_some());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let left = fs::read_dir(ground.store().join("staging")).into_iter().flatten().count();
-        in_the_middle += u64::from(left > 0);
+        killer.kill(&ground, args);
         if ground.assert_either(from, to) {
             after += 1;
         } else {
@@ -151,10 +212,61 @@ fn whoever_is_killed_leaves_what_was_or_what_was_to_be() {
             ground.complete(args, to);
         }
     }
+    let Killer { over, in_staging, in_planting, .. } = killer;
     println!(
-        "kills: {before} left what was ({in_the_middle} of all were in the middle), {after} what was to be; {over} had ended"
+        "kills: {before} left what was ({in_staging} of all were in the middle, {in_planting} while planting), {after} what was to be; {over} had ended"
     );
-    assert!(before > 0 && after > 0 && in_the_middle > 0);
+    assert!(before > 0 && after > 0 && in_staging > 0 && in_planting > 0);
+}
+
+/// Does something to an installed skill.
+fn tamper(ground: &Ground, random: &mut Random, name: &str) {
+    let skill = fs::canonicalize(ground.store().join("current/skills/third_party").join(name)).unwrap();
+    let references = skill.join("references");
+    set_mode(&skill, 0o755);
+    set_mode(&references, 0o755);
+    match random.below(4) {
+        0 => {
+            set_mode(skill.join("SKILL.md"), 0o644);
+            fs::write(skill.join("SKILL.md"), "Changed.\n").unwrap();
+        }
+        1 => fs::remove_file(references.join("same.md")).unwrap(),
+        2 => fs::write(skill.join("more.md"), "More.\n").unwrap(),
+        // It can be written to.
+        _ => {}
+    }
+}
+
+#[test]
+fn whoever_is_killed_while_putting_right_takes_no_skill_away() {
+    let ground = Ground::new(None);
+    let (args, from, to) = STEPS[0];
+    ground.upstream(from);
+    ground.complete(args, to);
+    let (mut killer, mut random) = (Killer::new(19), Random(29));
+    let (mut wrong_before, mut right_after) = (0, 0);
+    for _ in 0..count("METIER_STORE_KILLS", 25) {
+        for number in 0..SKILLS {
+            if random.below(3) > 0 {
+                tamper(&ground, &mut random, &format!("s{number}"));
+            }
+        }
+        let changed = ground.wrong();
+        killer.kill(&ground, args);
+        assert_eq!(ground.lock(), ground.locks[to]);
+        assert_eq!(ground.visible(), usize::try_from(SKILLS).unwrap(), "one is gone");
+        let wrong = ground.wrong();
+        assert!(wrong.is_subset(&changed), "{wrong:?}, and only {changed:?} were wrong");
+        wrong_before += changed.len();
+        right_after += changed.len() - wrong.len();
+        ground.tidy();
+        ground.complete(args, to);
+    }
+    let Killer { over, in_staging, in_planting, .. } = killer;
+    println!(
+        "kills: {right_after} of {wrong_before} skills were right again ({in_staging} of all were in the middle, {in_planting} while planting); {over} had ended"
+    );
+    assert!(right_after > 0 && right_after < wrong_before && in_planting > 0);
 }
 
 #[test]
@@ -167,11 +279,8 @@ fn a_full_disk_leaves_what_was_or_what_was_to_be() {
     for round in 0..count("METIER_STORE_FULL", 15) {
         let (args, from, to) = STEPS[usize::try_from(round % 3).unwrap()];
         ground.upstream(from);
-        // Everything is new again, and needs room.
-        let _ = fs::remove_dir_all(small.join("metier/store/objects"));
-        if from == 0 {
-            remove_trees(&ground.store());
-        }
+        // Everything is new, and needs room.
+        ground.forget();
         let room = if step_needs_little(args) { random.below(40_000) } else { random.below(600_000) };
         fill(&small.join("ballast"), room);
         let output = ground.run(args);
@@ -203,12 +312,6 @@ fn fill(path: &Path, room: u64) {
         Command::new("df").args(["--output=avail", "-B1"]).arg(path.parent().unwrap()).output().unwrap();
     let free: u64 = text(&free.stdout).lines().nth(1).unwrap().trim().parse().unwrap();
     fs::write(path, vec![1; usize::try_from(free.saturating_sub(room)).unwrap()]).unwrap();
-}
-
-fn remove_trees(store: &Path) {
-    let trees = store.join("trees");
-    assert!(Command::new("chmod").args(["-R", "u+w"]).arg(&trees).status().unwrap().success());
-    fs::remove_dir_all(trees).unwrap();
 }
 
 /// What one of many does, over and over.

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
 use crate::small_disk::in_small_file_system;
-use crate::store_support::{everything, said};
+use crate::store_support::{everything, said, set_mode};
 use crate::support::Place;
 
 #[test]
@@ -113,6 +113,38 @@ fn a_dry_run_changes_nothing() {
     dry(&["update"]);
     dry(&["remove", "pdf"]);
     dry(&["gc"]);
+}
+
+#[test]
+fn a_dry_run_that_was_killed_leaves_nothing_to_the_next() {
+    let place = Place::new();
+    place.versioned("pdf", "1.0.0");
+    let temporary = place.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    // It takes long.
+    let git = place.write("bin/git", "#!/bin/sh\necho $$ >\"${0%/*}/began\"\nexec /bin/sleep 60\n");
+    set_mode(git, 0o755);
+    let left = || fs::read_dir(&temporary).unwrap().count();
+    for next in [["install", "pdf", "--dry-run"], ["remove", "nothing", "--missing-ok"]] {
+        let mut child = place.at_home(&["install", "https://example.org/x.git", "--dry-run"]);
+        let mut child =
+            child.env("TMPDIR", &temporary).env("PATH", place.path().join("bin")).spawn().unwrap();
+        let began = place.path().join("bin/began");
+        while fs::read_to_string(&began).unwrap_or_default().is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        // Whoever looks meanwhile leaves it alone.
+        place.with_programs(&["install", "pdf", "--dry-run"]).env("TMPDIR", &temporary).output().unwrap();
+        assert!(left() > 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let _ = Command::new("kill").arg(fs::read_to_string(&began).unwrap().trim()).output();
+        fs::remove_file(began).unwrap();
+        assert!(left() > 0);
+        let output = place.with_programs(&next).env("TMPDIR", &temporary).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        assert_eq!(left(), 0, "{next:?}");
+    }
 }
 
 #[test]
@@ -238,8 +270,11 @@ fn any_umask_will_do() {
         run("install pdf");
         run("verify");
         let mode = |path: &str| fs::metadata(place.store().join(path)).unwrap().permissions().mode() & 0o777;
-        for private in ["", "trees", "generations", "generations/1", "staging", "objects"] {
+        for private in ["", "trees", "generations", "staging", "objects"] {
             assert_eq!(mode(private), 0o700, "{umask}: {private}");
+        }
+        for closed in ["generations/1", "current/skills", "current/skills/third_party"] {
+            assert_eq!(mode(closed), 0o555, "{umask}: {closed}");
         }
         assert_eq!(mode("current/skills/third_party/pdf/scripts/run.sh") & 0o300, 0o100);
         place.done(&["verify"]);

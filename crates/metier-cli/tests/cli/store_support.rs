@@ -115,6 +115,10 @@ pub(crate) fn assert_tidy(store: &Path) {
         entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
     };
     assert_eq!(names("staging"), BTreeSet::new());
+    for tree in names("trees") {
+        let beside = names(&format!("trees/{tree}")).into_iter().find(|name| name.starts_with('.'));
+        assert_eq!(beside, None, "{tree}");
+    }
     let generations = names("generations");
     match fs::read_link(store.join("current")) {
         Ok(current) => {

@@ -40,9 +40,10 @@ pub(crate) fn skipped_reason(path: &str, is_folder: bool) -> Option<SkippedReaso
     if path.split('/').next() == Some("__MACOSX") || last == ".DS_Store" || last.starts_with("._") {
         return Some(SkippedReason::MacOs);
     }
-    // Only directories: a file of that name is like any other.
+    // Only directories: a file of that name is like any other. On some systems `.GIT` is `.git`.
     let mut folders = path.split('/').rev().skip(usize::from(!is_folder));
-    folders.any(|part| VCS_DIRECTORIES.contains(&part)).then_some(SkippedReason::VersionControl)
+    let is_known = |part: &str| VCS_DIRECTORIES.iter().any(|known| part.eq_ignore_ascii_case(known));
+    folders.any(is_known).then_some(SkippedReason::VersionControl)
 }
 
 /// Takes entries in one after the other, and counts.
@@ -114,7 +115,7 @@ mod tests {
         for path in ["__MACOSX/a/._x", "a/.DS_Store", "._a", "a/b/._c.md"] {
             assert_eq!(reason(path), Some(SkippedReason::MacOs), "{path}");
         }
-        for path in ["a/.git/config", "a/.jj/x/y", ".svn/x"] {
+        for path in ["a/.git/config", "a/.jj/x/y", ".svn/x", "a/.GIT/config", ".Git/hooks/x", ".sVn/x"] {
             assert_eq!(reason(path), Some(SkippedReason::VersionControl), "{path}");
         }
         for path in ["a/.git", "a/.gitignore", "a/_x", "a/__MACOSX/x", "a/.DS_Store.md"] {

@@ -1,5 +1,7 @@
 //! Which names become paths: relative, with `/` between the parts, the same file on every system.
 
+use metier_skill::VCS_DIRECTORIES;
+
 use super::error::{ArchiveError, NameProblem};
 
 /// The most bytes of one part of a name: what file systems take.
@@ -69,6 +71,12 @@ fn windows(part: &str) -> Result<(), NameProblem> {
     if DEVICES.contains(&stem.as_str()) || is_numbered {
         return refuse("it is the name of a device");
     }
+    // Where `.git` has a short name as well, this is it, and the directory would be another than it seems.
+    let is_short =
+        |known: &&str| part.strip_suffix("~1").is_some_and(|stem| stem.eq_ignore_ascii_case(&known[1..]));
+    if VCS_DIRECTORIES.iter().any(is_short) {
+        return refuse("it is the short name of a directory of version control");
+    }
     Ok(())
 }
 
@@ -86,6 +94,16 @@ mod tests {
             assert_eq!(code(name), "archive-name-windows", "{name}");
         }
         for name in ["console", "com", "com10", "nullable.rs", "a.con", "auxiliary", ".nul", "lpt-1"] {
+            assert_eq!(code(name), "fine", "{name}");
+        }
+    }
+
+    #[test]
+    fn short_names_of_version_control_are_refused() {
+        for name in ["git~1", "a/GIT~1/hooks/post-checkout", "a/Git~1", "svn~1/x"] {
+            assert_eq!(code(name), "archive-name-windows", "{name}");
+        }
+        for name in ["git~", "git~10", "a/digit~1", "~1"] {
             assert_eq!(code(name), "fine", "{name}");
         }
     }

@@ -10,7 +10,7 @@ use super::{Fetched, Fetching, Source};
 use crate::StoreError;
 use crate::archive::{ArchiveError, SkippedEntry, SkippedReason, unpack};
 use crate::error::io_error;
-use crate::signature::SIGNATURE_MAX;
+use crate::signature::read_signature;
 use crate::staging::Basket;
 
 /// An archive.
@@ -44,7 +44,7 @@ impl Source for ArchiveSource {
         let notes = notes.map(|skipped| format!("left out {}: it belongs to version control", skipped.path));
         Ok(Fetched {
             resolved: Some(Digest::of(&bytes).to_string()),
-            signature: beside(&self.path),
+            signature: beside(&self.path)?,
             is_single: true,
             notes: notes.collect(),
             ..Fetched::default()
@@ -64,10 +64,9 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
 }
 
 /// The signature beside a file or a directory: the same name with `.sig` after it.
-pub(super) fn beside(path: &Path) -> Option<String> {
-    let mut name = path.file_name()?.to_owned();
+pub(super) fn beside(path: &Path) -> Result<Option<String>, StoreError> {
+    let Some(name) = path.file_name() else { return Ok(None) };
+    let mut name = name.to_owned();
     name.push(".sig");
-    let mut text = String::new();
-    File::open(path.with_file_name(name)).ok()?.take(SIGNATURE_MAX).read_to_string(&mut text).ok()?;
-    Some(text)
+    read_signature(&path.with_file_name(name))
 }

@@ -43,7 +43,7 @@ impl Source for DirectorySource {
         if is_skill_directory(&real) {
             let folder = folder_name(&real.to_string_lossy());
             add(basket, &real, &folder, &mut fetched.notes)?;
-            fetched.signature = beside(&real);
+            fetched.signature = beside(&real)?;
             fetched.folder = Some(folder);
             return Ok(fetched);
         }
@@ -52,7 +52,7 @@ impl Source for DirectorySource {
         for folder in skills {
             let path = real.join(&folder);
             add(basket, &path, &folder, &mut fetched.notes)?;
-            if let Some(signature) = beside(&path) {
+            if let Some(signature) = beside(&path)? {
                 let path = format!("{folder}.sig");
                 basket.add(ArchiveFile { path: &path, is_executable: false, bytes: signature.as_bytes() })?;
             }

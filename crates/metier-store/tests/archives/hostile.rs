@@ -13,7 +13,7 @@ use crate::{hostile_tar, hostile_zip, tar_writer, zip_writer};
 /// A name, the archive, the code.
 pub(crate) type Case = (&'static str, Vec<u8>, &'static str);
 
-fn collection() -> Vec<Case> {
+pub(crate) fn collection() -> Vec<Case> {
     let mut cases = hostile_zip::names();
     cases.extend(hostile_zip::kinds());
     cases.extend(hostile_zip::collisions());

@@ -50,6 +50,7 @@ pub(crate) fn names() -> Vec<Case> {
         ("zip: device", named("a/CON"), "archive-name-windows"),
         ("zip: device with an ending", named("a/nul.txt"), "archive-name-windows"),
         ("zip: device as a folder", named("aux/x"), "archive-name-windows"),
+        ("zip: short name of .git", named("a/git~1/hooks/x"), "archive-name-windows"),
         ("zip: trailing dot", named("a/b."), "archive-name-windows"),
         ("zip: trailing blank", named("a/b "), "archive-name-windows"),
         ("zip: stream", named("a/SKILL.md:evil"), "archive-name-windows"),
