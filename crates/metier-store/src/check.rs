@@ -134,7 +134,9 @@ impl Store {
             for (_, path) in gone_objects.iter().filter(|(_, path)| is_old(path, now)) {
                 let _ = fs::remove_file(path);
             }
-            gone_trees.iter().for_each(|(_, path)| remove(path));
+            for (_, path) in &gone_trees {
+                remove(path);
+            }
         }
         Ok(swept)
     }

@@ -106,6 +106,7 @@ fn exchange_in_steps(made: &Path, tree: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
@@ -134,20 +135,27 @@ mod tests {
         let store = Store::new(place.path());
         let staging = Staging::new(&store).unwrap();
         let object = store.path(&store.keep(TEXT).unwrap());
-        for round in 0..200 {
+        for round in 0..500 {
             change(&object);
+            let both = ["a", "b"].map(|name| (format!("{name}{round}"), staged(&staging)));
+            let together = Barrier::new(2);
             let planted = thread::scope(|scope| {
-                let threads = ["a", "b"].map(|name| {
-                    let (staging, name) = (&staging, format!("{name}{round}"));
-                    scope.spawn(move || staging.plant(&name, &staged(staging)))
+                let threads = both.each_ref().map(|(name, skill)| {
+                    scope.spawn(|| {
+                        together.wait();
+                        staging.plant(name, skill)
+                    })
                 });
                 threads.map(|thread| thread.join().unwrap())
             });
             assert!(planted.iter().all(Result::is_ok), "{planted:?}");
             assert_eq!(store.read(&Digest::of(TEXT)).unwrap(), TEXT);
-            let tree = |name: &str| fs::read(store.tree(&staged(&staging).manifest.digest(), name)).ok();
-            assert_eq!(tree(&format!("a{round}/SKILL.md")).as_deref(), Some(TEXT));
-            assert_eq!(tree(&format!("b{round}/SKILL.md")).as_deref(), Some(TEXT));
+            for (name, skill) in both {
+                assert_eq!(
+                    tree_differences(&store.tree(&skill.manifest.digest(), &name), &skill.manifest),
+                    [""; 0]
+                );
+            }
         }
         open_up(place.path());
     }
