@@ -46,6 +46,10 @@ pub(crate) struct Installing {
     #[arg(long)]
     allow_rollback: bool,
 
+    /// Take what a tag is now, also if it was another commit before
+    #[arg(long)]
+    allow_moved_tag: bool,
+
     /// Say what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -94,6 +98,7 @@ impl Place {
         options.trust = self.trust()?;
         (options.tier, options.accept_risk) = (flags.tier, flags.accept_risk);
         (options.allow_rollback, options.dry_run) = (flags.allow_rollback, flags.dry_run);
+        options.allow_moved_tag = flags.allow_moved_tag;
         options.who = Some(Environment::account());
         Ok(options)
     }
@@ -102,20 +107,19 @@ impl Place {
     pub(crate) fn trust(&self) -> anyhow::Result<TrustFile> {
         let own = self.environment.config_directory();
         let directories = [Some(Environment::system_directory().to_owned()), own];
-        let mut text = String::new();
+        let mut trust = TrustFile::default();
         for path in directories.into_iter().flatten().map(|directory| directory.join(KEYS)) {
             match fs::read_to_string(&path) {
                 Ok(more) => {
-                    // Each must be right by itself.
-                    TrustFile::parse(&more).with_context(|| format!("{} cannot be used", path.display()))?;
-                    text.push_str(&more);
-                    text.push('\n');
+                    let more = TrustFile::parse(&more)
+                        .with_context(|| format!("{} cannot be used", path.display()))?;
+                    trust = trust.and(more);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
             }
         }
-        Ok(TrustFile::parse(&text)?)
+        Ok(trust)
     }
 
     /// The program `git`.
@@ -142,9 +146,7 @@ pub(crate) fn finish(
     output: &mut Output,
 ) -> anyhow::Result<Exit> {
     record(&outcome.changes, recorder, output)?;
-    for note in &outcome.notes {
-        output.note(format_args!("note: {note}"))?;
-    }
+    notes(outcome, output)?;
     if flags.json {
         output.json(&json!({ "dry_run": flags.dry_run, "changes": outcome.changes }))?;
         return Ok(Exit::Done);
@@ -152,6 +154,11 @@ pub(crate) fn finish(
     print(&outcome.changes, output)?;
     output.summary(sum(&outcome.changes, flags.dry_run))?;
     Ok(Exit::Done)
+}
+
+/// Says what a person should know.
+pub(crate) fn notes(outcome: &Outcome, output: &mut Output) -> anyhow::Result<()> {
+    Ok(outcome.notes.iter().try_for_each(|note| output.note(format_args!("note: {note}")))?)
 }
 
 /// Records what was done.
@@ -233,6 +240,11 @@ fn described(skill: &LockedSkill) -> String {
 /// What is different that is no file.
 fn tell(before: &LockedSkill, after: &LockedSkill, output: &mut Output) -> anyhow::Result<()> {
     let of = |text: &Option<String>| text.clone().unwrap_or_else(|| "nobody".to_owned());
+    if let (Some(old), Some(new)) = (&before.version, &after.version)
+        && old != new
+    {
+        output.line(format_args!("          version {new}, before {old}"))?;
+    }
     if before.signer != after.signer {
         output.line(format_args!(
             "          signed by {}, before by {}",

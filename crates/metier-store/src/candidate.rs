@@ -1,6 +1,6 @@
 //! A skill that might be installed: found in a source, checked, scanned, its signature looked at. Nothing is decided here but whether it may.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metier_catalog::read_requires;
 use metier_skill::{Limits, Location, Rules, Skill, Tier};
@@ -26,6 +26,8 @@ pub(crate) struct Candidate {
     pub(crate) provenance: Provenance,
     pub(crate) staged: Staged,
     pub(crate) report: Report,
+    /// The key that signed it, whether anybody here knows it or not.
+    pub(crate) key: Option<String>,
     /// What a person should know of it.
     pub(crate) notes: Vec<String>,
 }
@@ -46,7 +48,11 @@ pub(crate) fn candidates(
     wanted: &Wanted,
     options: &InstallOptions,
 ) -> Result<Vec<Candidate>, StoreError> {
-    let layout = basket.layout()?;
+    let layout = basket.layout().or_else(|error| match error {
+        // There are skills, and none of those that were asked for.
+        StoreError::Archive(ArchiveError::NoSkill) if !fetched.skills.is_empty() => Ok(Layout::default()),
+        error => Err(error),
+    })?;
     let folders = chosen(source, fetched, &layout, wanted)?;
     let is_only = layout.skills().len() == 1;
     let candidate = |folder: &&str| {
@@ -76,6 +82,14 @@ fn chosen<'l>(
             return Err(StoreError::Twice { name: name.to_owned(), first, second });
         }
     }
+    let all = if fetched.skills.is_empty() { layout.skills() } else { &fetched.skills };
+    let has = all.iter().map(|folder| folder.rsplit('/').next().unwrap_or(folder));
+    let has: BTreeSet<&str> = has.collect();
+    let missing = |name: &String| StoreError::NoSuchSkill {
+        source_name: source.name(),
+        name: name.clone(),
+        has: some(has.iter()),
+    };
     match wanted {
         Wanted::All => Ok(named.into_values().collect()),
         Wanted::Only => {
@@ -105,12 +119,7 @@ fn chosen<'l>(
             .iter()
             .map(|path| {
                 let found = layout.skills().iter().find(|folder| *folder == path).map(String::as_str);
-                let has = || StoreError::NoSuchSkill {
-                    source_name: source.name(),
-                    name: path.clone(),
-                    has: some(named.keys()),
-                };
-                found.ok_or_else(has)
+                found.ok_or_else(|| missing(path))
             })
             .collect(),
         // Whoever names one twice wants it once.
@@ -119,14 +128,7 @@ fn chosen<'l>(
             .enumerate()
             .filter(|(at, name)| !names[..*at].contains(name))
             .map(|(_, name)| name)
-            .map(|name| {
-                let found = named.get(name.as_str()).copied();
-                found.ok_or_else(|| StoreError::NoSuchSkill {
-                    source_name: source.name(),
-                    name: name.clone(),
-                    has: some(named.keys()),
-                })
-            })
+            .map(|name| named.get(name.as_str()).copied().ok_or_else(|| missing(name)))
             .collect(),
     }
 }
@@ -151,16 +153,17 @@ fn candidate(
     let skill = valid(&location, folder, &options.rules)?;
     let digest = staged.manifest.digest();
     let signer = signature.as_deref().map(|text| verify(text, &digest, &options.trust)).transpose();
-    let (signer, mut notes) = match signer {
-        Ok(signer) => (signer, Vec::new()),
+    let (signer, key, mut notes) = match signer {
+        Ok(signer) => {
+            let key = signer.as_ref().map(|signer| signer.fingerprint.clone());
+            (signer, key, Vec::new())
+        }
         // Whoever signed it is a stranger, which is no worse than no signature. Everything else is.
-        Err(SignatureError::UnknownKey { fingerprint, .. }) => (
-            None,
-            vec![format!(
-                "`{}` is signed by a key that nobody here knows: {fingerprint}",
-                skill.name.as_str()
-            )],
-        ),
+        Err(SignatureError::UnknownKey { fingerprint, .. }) => {
+            let name = skill.name.as_str();
+            let note = format!("`{name}` is signed by a key that nobody here knows: {fingerprint}");
+            (None, Some(fingerprint), vec![note])
+        }
         Err(error) => return Err(error.into()),
     };
     let report = Files::read(&location, &Limits::default())?.scan();
@@ -209,7 +212,7 @@ fn candidate(
         requires: requires.unwrap_or_default(),
         files: LockedSkill::lines(&staged.manifest),
     };
-    Ok(Candidate { locked, provenance, staged, report, notes })
+    Ok(Candidate { locked, provenance, staged, report, key, notes })
 }
 
 /// The skill, if it is one by these rules.

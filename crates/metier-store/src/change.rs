@@ -1,6 +1,6 @@
 //! What becomes of a skill: what is new in it, gone from it, and different.
 
-use metier_skill::{Manifest, Tier};
+use metier_skill::Manifest;
 use serde::Serialize;
 
 use crate::candidate::Candidate;
@@ -85,17 +85,6 @@ impl Change {
             .as_ref()
             .zip(self.after.as_ref())
             .is_some_and(|(before, after)| what(before) == what(after))
-    }
-
-    /// Whether a person who approved the skill as it was should look again: what may be run, who signed it, and how far it is trusted.
-    pub fn is_grave(&self) -> bool {
-        let signers =
-            |skill: &Option<LockedSkill>| skill.as_ref().map(|skill| (skill.signer.clone(), skill.tier));
-        let raises = |tier: Tier, from: Tier| tier < from;
-        let (before, after) = (signers(&self.before), signers(&self.after));
-        let signed =
-            before.zip(after).is_some_and(|((old, from), (new, tier))| old != new || raises(tier, from));
-        signed || self.files.iter().any(|line| line.ends_with(" (may be run)"))
     }
 
     /// What is different, in a line.

@@ -166,7 +166,7 @@ pub enum StoreError {
     },
     /// A tag is another commit now.
     #[error(
-        "the tag `{tag}` of `{source_name}` was moved: it was {was}, and is {now}; ask its owner why before you trust either"
+        "the tag `{tag}` of `{source_name}` was moved: it was {was}, and is {now}; ask its owner why before you trust either; `--allow-moved-tag` lets it be"
     )]
     TagMoved {
         /// Where.

@@ -56,6 +56,8 @@ pub struct InstallOptions {
     pub replace: bool,
     /// Whether one may go back to what it was before.
     pub allow_rollback: bool,
+    /// Whether a tag may be another commit than before.
+    pub allow_moved_tag: bool,
     /// Whether what is to be removed need not be there.
     pub missing_ok: bool,
     /// What somebody has seen and agreed to: nothing else is installed. Anything, where nobody was asked.
@@ -80,6 +82,7 @@ impl InstallOptions {
             accept_risk: false,
             replace: false,
             allow_rollback: false,
+            allow_moved_tag: false,
             missing_ok: false,
             agreed: None,
             dry_run: false,
@@ -129,6 +132,7 @@ impl Store {
             (Kind::Changed, Some(before)) if !options.replace => {
                 Err(StoreError::Occupied { name: change.name.clone(), origin: before.origin() })
             }
+            (Kind::Changed, Some(before)) if !options.allow_moved_tag => moved_tag(change, before),
             _ => Ok(()),
         };
         self.apply(&staging, all, options, &check, fetching)
@@ -145,7 +149,9 @@ impl Store {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         let skills: Vec<&LockedSkill> = lock.skills().iter().collect();
-        for (source, wanted, skills) in together(&skills, working, GitSource::locked)? {
+        for (source, wanted, skills) in together(&skills, working, |skill| {
+            GitSource::locked(skill).letting_tags_move(options.allow_moved_tag)
+        })? {
             let mut found = fetch(&staging, &*source, &wanted, options, fetching)?;
             for (candidate, skill) in found.iter_mut().zip(&skills) {
                 as_locked(candidate, skill)?;
@@ -175,7 +181,9 @@ impl Store {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         let named = installed.named(names)?;
-        for (source, wanted, skills) in together(&named, working, GitSource::following)? {
+        for (source, wanted, skills) in together(&named, working, |skill| {
+            GitSource::following(skill).letting_tags_move(options.allow_moved_tag)
+        })? {
             let mut found = fetch(&staging, &*source, &wanted, options, fetching)?;
             for (candidate, skill) in found.iter_mut().zip(&skills) {
                 if candidate.locked.name != skill.name {
@@ -218,22 +226,20 @@ impl Store {
             }
             Ok(installed.named(&there)?.into_iter().map(Change::removed).collect())
         };
+        let is_gone = |name: &str| names.iter().any(|gone| gone == name);
         if options.dry_run {
-            return Ok(Outcome { changes: changes(&self.installed()?)?, notes: Vec::new() });
+            let installed = self.installed()?;
+            let notes = installed.without(is_gone).lock().unmet();
+            return Ok(Outcome { changes: changes(&installed)?, notes });
         }
         let staging = Staging::new(self)?;
         let held = self.hold(options.patience)?;
         let installed = self.installed()?;
         let changes = changes(&installed)?;
         if !changes.is_empty() {
-            self.switch(
-                &held,
-                &staging,
-                &installed.without(|name| names.iter().any(|gone| gone == name)),
-                &[],
-            )?;
+            self.switch(&held, &staging, &installed.without(is_gone), &[])?;
         }
-        Ok(Outcome { changes, notes: Vec::new() })
+        Ok(Outcome { changes, notes: installed.without(is_gone).lock().unmet() })
     }
 
     fn staging(&self, options: &InstallOptions) -> Result<Staging<'_>, StoreError> {
@@ -272,7 +278,10 @@ impl Store {
             };
             candidates.iter().map(change).collect()
         };
-        let notes = candidates.iter().flat_map(|candidate| candidate.notes.clone()).collect();
+        let mut notes: Vec<String> =
+            candidates.iter().flat_map(|candidate| candidate.notes.clone()).collect();
+        let next = candidates.iter().map(|candidate| candidate.locked.clone()).collect();
+        notes.extend(self.installed()?.lock().with(next).unmet());
         if options.dry_run {
             return Ok(Outcome { changes: plan(&self.installed_at()?)?, notes });
         }
@@ -322,11 +331,6 @@ fn together<'l>(
     }
     let source = |group: Vec<&'l LockedSkill>| {
         let first = group[0];
-        if first.commit.is_some() && group.len() == 1 {
-            // Nothing else in the repository matters.
-            let source = git(first).at(first.path.clone());
-            return Ok((Box::new(source) as Box<dyn Source>, Wanted::Only, group));
-        }
         let gone = |error: StoreError| match error {
             StoreError::Source { text, problem } => {
                 let problem = format!(
@@ -356,7 +360,7 @@ fn fetch(
     fetching: &Fetching<'_>,
 ) -> Result<Vec<Candidate>, StoreError> {
     let basket = staging.basket()?;
-    let fetched = source.fetch(&basket, fetching)?;
+    let fetched = source.fetch(wanted, &basket, fetching)?;
     (fetching.progress)("checking");
     candidates(source, &fetched, &basket, wanted, options)
 }
@@ -365,9 +369,36 @@ fn fetch(
 fn as_locked(candidate: &Candidate, skill: &LockedSkill) -> Result<(), StoreError> {
     let change = Change::new(Some(skill), candidate);
     if candidate.locked.digest == skill.digest && candidate.locked.name == skill.name {
-        return Ok(());
+        let (Some(signer), key) = (&skill.signer, &candidate.key) else { return Ok(()) };
+        if key.as_ref() == Some(signer) {
+            return Ok(());
+        }
+        let key = key.as_deref().unwrap_or("nobody");
+        let difference = format!("it is signed by {key}, and was by {signer}");
+        return Err(StoreError::NotAsLocked { name: skill.name.clone(), difference });
     }
     Err(StoreError::NotAsLocked { name: skill.name.clone(), difference: change.difference() })
+}
+
+/// A tag is the commit that it was.
+fn moved_tag(change: &Change, before: &LockedSkill) -> Result<(), StoreError> {
+    let tag = |skill: &LockedSkill| Some(skill.reference.as_deref()?.strip_prefix("refs/tags/")?.to_owned());
+    match (&change.after, tag(before), &before.commit) {
+        (Some(after), Some(name), Some(was))
+            if after.source == before.source && tag(after).as_ref() == Some(&name) =>
+        {
+            match &after.commit {
+                Some(now) if now != was => Err(StoreError::TagMoved {
+                    source_name: after.source.clone(),
+                    tag: name,
+                    was: was.clone(),
+                    now: now.clone(),
+                }),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
 }
 
 /// No two of them may have one name.

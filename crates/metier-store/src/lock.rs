@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use metier_catalog::{Requires, read_requires, read_version};
 use metier_skill::{Digest, Manifest, ManifestFile, SkillName, Tier};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +44,7 @@ pub struct LockedSkill {
     pub tier: Tier,
     /// Where it came from, as `metier install` takes it, without reference and path.
     pub source: String,
-    /// The branch, tag or commit that was asked for.
+    /// The branch, tag or commit that was asked for: `refs/heads/main`, `refs/tags/v1`, or a commit's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// What that was.
@@ -97,7 +98,10 @@ impl LockedSkill {
         if let Some(path) = self.path.as_ref().filter(|_| self.commit.is_some()) {
             text = format!("{text}//{path}");
         }
-        self.reference.iter().fold(text, |text, reference| format!("{text}#{reference}"))
+        let short = |full: &'_ str| {
+            full.trim_start_matches("refs/heads/").trim_start_matches("refs/tags/").to_owned()
+        };
+        self.reference.iter().fold(text, |text, reference| format!("{text}#{}", short(reference)))
     }
 }
 
@@ -117,6 +121,29 @@ impl Lock {
     /// The skills, by name.
     pub fn skills(&self) -> &[LockedSkill] {
         &self.skills
+    }
+
+    /// The same with these skills, each instead of the one that has its name.
+    pub(crate) fn with(&self, skills: Vec<LockedSkill>) -> Self {
+        let is_kept = |old: &&LockedSkill| skills.iter().all(|new| new.name != old.name);
+        let mut all: Vec<LockedSkill> = self.skills.iter().filter(is_kept).cloned().collect();
+        all.extend(skills);
+        Self::new(all)
+    }
+
+    /// What skills need and is not here: a line each.
+    pub(crate) fn unmet(&self) -> Vec<String> {
+        let is_met = |needed: &Requires| {
+            let Some(skill) = self.get(&needed.name) else { return false };
+            let version = skill.version.as_deref().and_then(read_version);
+            needed.range.as_ref().is_none_or(|range| version.is_some_and(|version| range.matches(&version)))
+        };
+        let needs = self.skills.iter().flat_map(|skill| {
+            let needed = skill.requires.iter().flat_map(|text| read_requires(text).into_iter().flatten());
+            needed.map(|needed| (skill.name.as_str(), needed))
+        });
+        let unmet = needs.filter(|(_, needed)| !is_met(needed));
+        unmet.map(|(name, needed)| format!("`{name}` needs `{needed}`, which is not installed")).collect()
     }
 
     /// The skill of a name.

@@ -9,6 +9,7 @@ pub(crate) mod git;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use archive::ArchiveSource;
 pub use directory::DirectorySource;
@@ -16,6 +17,7 @@ pub use git::GitSource;
 
 use crate::StoreError;
 use crate::archive::ArchiveLimits;
+use crate::install::Wanted;
 use crate::staging::Basket;
 
 /// Something that skills come from.
@@ -23,8 +25,14 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// What it is called in a lock, so that it can be found again.
     fn name(&self) -> String;
 
-    /// Puts every file of its skills into the basket, by paths that begin with the skill's folder.
-    fn fetch(&self, basket: &Basket<'_>, fetching: &Fetching<'_>) -> Result<Fetched, StoreError>;
+    /// Puts every file of its skills into the basket, by paths that begin with the skill's folder. Those that are not wanted may be left
+    /// out, and nothing that is wrong with them matters then.
+    fn fetch(
+        &self,
+        wanted: &Wanted,
+        basket: &Basket<'_>,
+        fetching: &Fetching<'_>,
+    ) -> Result<Fetched, StoreError>;
 }
 
 /// What sources work with.
@@ -34,6 +42,8 @@ pub struct Fetching<'a> {
     pub git: PathBuf,
     /// How much is taken.
     pub limits: ArchiveLimits,
+    /// How long git may take.
+    pub patience: Duration,
     /// Told what is being done, where that may take a while.
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
@@ -41,7 +51,8 @@ pub struct Fetching<'a> {
 impl<'a> Fetching<'a> {
     /// The usual limits, and nobody to tell.
     pub fn new(git: impl Into<PathBuf>) -> Self {
-        Self { git: git.into(), limits: ArchiveLimits::default(), progress: &|_| {} }
+        let (limits, patience) = (ArchiveLimits::default(), Duration::from_mins(10));
+        Self { git: git.into(), limits, patience, progress: &|_| {} }
     }
 
     /// The same with somebody who is told.
@@ -72,6 +83,8 @@ pub struct Fetched {
     pub base: Option<String>,
     /// What the basket has more of than the source: the folder that a skill was put into which has none.
     pub folder: Option<String>,
+    /// The folders of all skills that it has, also of those that were not wanted; those in the basket, where it does not say.
+    pub skills: Vec<String>,
     /// A signature that came beside it, for the only skill in it.
     pub signature: Option<String>,
     /// Whether there may be only one skill, and nothing beside it.

@@ -146,6 +146,17 @@ impl TrustFile {
         Ok(trust)
     }
 
+    /// The keys of both. One that is in both is trusted as this file says, and not the other.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for key in other.keys {
+            if self.find(key.key.key_data()).is_none() {
+                self.keys.push(key);
+            }
+        }
+        self
+    }
+
     /// The names of the keys, in the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|key| key.name.as_str())

@@ -292,3 +292,44 @@ fn a_signature_that_cannot_be_read_stops_everything() {
     fs::remove_file(above.join("pdf.skill.sig")).unwrap();
     assert_eq!(install(Box::new(ArchiveSource::new(above.join("pdf.skill")))), "fine");
 }
+
+/// A server that says nothing, and a repository that never ends: git is not waited for, and nothing of it goes on.
+#[test]
+fn git_has_so_much_time_and_so_much_room() {
+    let place = tempfile::tempdir().unwrap();
+    let store = Store::new(place.path().join("store"));
+    let install = |source: &str, fetching: &Fetching<'_>| {
+        let source = parse_source(source, place.path(), GIT_HOST).unwrap();
+        let request = Request { source, wanted: Wanted::All };
+        store
+            .install(&[request], &InstallOptions::new("2026-01-01T00:00:00Z"), fetching)
+            .unwrap_err()
+            .to_string()
+    };
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut fetching = Fetching::new("git");
+    fetching.patience = Duration::from_millis(300);
+    let told = install(&format!("git://{}/x", silent.local_addr().unwrap()), &fetching);
+    assert!(told.contains("it took longer than"), "{told}");
+    let (mut stream, _) = silent.accept().unwrap();
+    std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+
+    let repository = place.path().join("repository");
+    fs::create_dir_all(repository.join("pdf")).unwrap();
+    fs::write(repository.join("pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads.\n---\n").unwrap();
+    let noise: Vec<u8> =
+        (0_u32..200_000).flat_map(|at| Digest::of(&at.to_le_bytes()).as_bytes()[..8].to_vec()).collect();
+    fs::write(repository.join("large"), noise).unwrap();
+    for args in [
+        &["init", "--quiet"][..],
+        &["add", "--all"],
+        &["-c", "user.name=x", "-c", "user.email=x", "commit", "--quiet", "-m", "x"],
+    ] {
+        assert!(Command::new("git").args(args).current_dir(&repository).status().unwrap().success());
+    }
+    let mut fetching = Fetching::new("git");
+    fetching.limits.archive_bytes = 1 << 20;
+    let told = install(&format!("file://{}", repository.display()), &fetching);
+    assert!(told.contains("there is more than 1048576 bytes of it"), "{told}");
+    assert_eq!(store.installed().unwrap().lock().skills().len(), 0);
+}

@@ -4,7 +4,7 @@ use metier_store::InstallOptions;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::installing::{Place, print, record};
+use crate::installing::{Place, notes, print, record};
 use crate::output::Output;
 use crate::recording;
 
@@ -42,6 +42,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let recorder = place.recorder(args.dry_run)?;
     let outcome = place.store.remove(&args.names, &options)?;
     record(&outcome.changes, recorder, output)?;
+    notes(&outcome, output)?;
     if args.json {
         output.json(&json!({ "dry_run": args.dry_run, "changes": outcome.changes }))?;
     } else {

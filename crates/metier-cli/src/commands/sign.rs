@@ -45,6 +45,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let read =
         |path: &Path| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
     let path = environment.absolute(&args.path);
+    // `metier install` looks beside what a link leads to.
+    let path = fs::canonicalize(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let digest = digest(&path)?;
     let passphrase = args.passphrase_file.as_deref().map(read).transpose()?;
     let passphrase = passphrase.as_deref().and_then(|text| text.lines().next()).map(str::as_bytes);

@@ -4,7 +4,7 @@ use metier_store::{Fetching, Kind, LockedSkill, Outcome};
 
 use crate::approver::is_somebody_there;
 use crate::exit::{Exit, UsageError};
-use crate::installing::{Installing, Place, Progress, finish, print};
+use crate::installing::{Installing, Place, Progress, finish, notes, print, record, sum};
 use crate::output::Output;
 
 /// Bring installed skills up to date with where they came from
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             Ok(place.store.update(&args.names, &place.working(), &options, &fetching)?)
         };
     let recorder = place.recorder(args.installing.dry_run)?;
-    if args.installing.dry_run || args.yes {
+    let is_silent = args.yes && args.installing.json;
+    if args.installing.dry_run || is_silent {
         return finish(&update(args.installing.dry_run, None, output)?, recorder, &args.installing, output);
     }
     let planned = update(true, None, output)?;
@@ -52,20 +53,21 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.installing.json {
         return Err(UsageError("say `--yes` or `--dry-run` with `--json`".to_owned()).into());
     }
+    notes(&planned, output)?;
     print(&planned.changes, output)?;
     output.flush()?;
-    if !is_somebody_there() {
-        return Err(UsageError(
-            "nothing was changed: say `--yes` to do it, there is nobody to ask".to_owned(),
-        )
-        .into());
+    if !args.yes && !is_somebody_there() {
+        let message = "nothing was changed: say `--yes` to do it, there is nobody to ask";
+        return Err(UsageError(message.to_owned()).into());
     }
-    if !crate::approver::confirm("Do it?") {
+    if !args.yes && !crate::approver::confirm("Do it?") {
         output.note("nothing was changed")?;
         return Ok(Exit::Done);
     }
     // What was agreed to is what was shown, and nothing that came since.
     let agreed = planned.changes.iter().filter_map(|change| change.after.clone()).collect();
     let done = update(false, Some(agreed), output)?;
-    finish(&done, recorder, &args.installing, output)
+    record(&done.changes, recorder, output)?;
+    output.summary(sum(&done.changes, false))?;
+    Ok(Exit::Done)
 }

@@ -49,7 +49,14 @@ fn each_way_and_each_reference() {
             let locked = place.locked("pdf");
             assert_eq!((&locked["commit"], &locked["version"]), (&commit.as_str().into(), &version.into()));
             assert_eq!(locked["path"], "tools/pdf");
-            assert_eq!(locked["reference"], reference.unwrap_or("main"), "{source}");
+            let full = match reference {
+                None | Some("main") => "refs/heads/main",
+                Some("old") => "refs/heads/old",
+                Some("light") => "refs/tags/light",
+                Some("v1") => "refs/tags/v1",
+                Some(id) => id,
+            };
+            assert_eq!(locked["reference"], full, "{source}");
             place.done(&["verify"]);
             // The lock alone finds it again.
             place.done(&["lock", "-o", "metier.lock"]);
@@ -109,7 +116,7 @@ fn a_branch_moves_on_and_a_tag_should_not() {
     place.done(&["update", "pdf", "--yes"]);
     assert_eq!(
         (&place.locked("pdf")["commit"], &place.locked("pdf")["reference"]),
-        (&second.into(), &"old".into())
+        (&second.into(), &"refs/heads/old".into())
     );
     // A tag that moved is.
     place.versioned("host/acme/skills/tools/ocr", "1.0.1");
@@ -122,6 +129,81 @@ fn a_branch_moves_on_and_a_tag_should_not() {
     );
     let told = place.ends(3, &["update", "ocr", "--dry-run"]);
     assert!(told.contains("was moved"), "{told}");
+    // Neither does it get in by another way, but for whoever says so.
+    let source = format!("{url}//tools/ocr#v1");
+    place.ends(2, &["install", &source]);
+    let told = place.ends(3, &["install", &source, "--replace"]);
+    assert!(told.contains("`--allow-moved-tag`"), "{told}");
+    place.done(&["update", "ocr", "--yes", "--allow-moved-tag"]);
+    assert_eq!(place.locked("ocr")["commit"], third);
+}
+
+/// Names can be taken by others: a tag's by a branch, a commit's by a tag, a branch's by a tag.
+#[test]
+fn a_name_does_not_come_to_mean_something_else() {
+    let place = Place::new();
+    let (repository, [first, second]) = repository(&place);
+    let url = repository.url();
+    place.done(&["install", &format!("{url}//tools/pdf#v1"), &format!("{url}//tools/ocr")]);
+    repository.git(&["tag", "-d", "v1"]);
+    repository.git(&["branch", "v1", "main"]);
+    let told = place.ends(5, &["update", "pdf", "--yes"]);
+    assert!(told.contains("has no branch or tag `refs/tags/v1`"), "{told}");
+    assert_eq!(place.locked("pdf")["commit"], first);
+    repository.git(&["tag", "main", &first]);
+    place.done(&["update", "ocr", "--yes"]);
+    assert_eq!(place.locked("ocr")["commit"], second);
+    place.done(&["remove", "pdf", "ocr"]);
+    for kind in ["tags", "heads"] {
+        repository.git(&["update-ref", &format!("refs/{kind}/{first}"), &second]);
+    }
+    place.done(&["install", &format!("{url}//tools/pdf#{first}")]);
+    assert_eq!(
+        (&place.locked("pdf")["commit"], &place.locked("pdf")["version"]),
+        (&first.into(), &"1.0.0".into())
+    );
+}
+
+/// What is wrong with a skill that nobody asked for is no matter.
+#[test]
+fn only_what_is_wanted_has_to_be_right() {
+    let place = Place::new();
+    let (repository, _) = repository(&place);
+    place.write("host/acme/skills/tools/ocr/what?.md", "No name for Windows.\n");
+    place.write("host/acme/skills/tools/ocr/large", "x".repeat(11 << 20));
+    repository.commit("sloppy");
+    for source in [repository.url(), "host/acme/skills".to_owned()] {
+        place.done(&["install", &source, "--skill", "pdf"]);
+        place.done(&["remove", "pdf"]);
+        place.ends(1, &["install", &source, "--skill", "ocr"]);
+        let told = place.ends(4, &["install", &source, "--skill", "pdff"]);
+        assert!(told.contains("has no skill `pdff`; it has `ocr`, `pdf`"), "{told}");
+    }
+}
+
+/// Skills below a skill are found again where they were.
+#[test]
+fn skills_in_a_repository_that_is_one_itself() {
+    let place = Place::new();
+    let repository = Repository::new(place.path().join("host/whole"));
+    place.versioned("host/whole", "1.0.0");
+    for name in ["aa", "bb"] {
+        place.versioned(&format!("host/whole/sub/{name}"), "1.0.0");
+    }
+    repository.commit("one");
+    let url = repository.url();
+    place.done(&["install", &format!("{url}//sub/aa"), &format!("{url}//sub/bb"), &url]);
+    place.done(&["lock", "-o", "metier.lock"]);
+    let before = ["aa", "bb", "whole"].map(|name| place.locked(name));
+    place.versioned("host/whole/sub/bb", "1.1.0");
+    repository.commit("two");
+    place.done(&["update", "--yes"]);
+    assert_eq!(place.locked("bb")["version"], "1.1.0");
+    place.done(&["remove", "aa", "bb", "whole"]);
+    place.done(&["install", "--locked"]);
+    assert_eq!(["aa", "bb", "whole"].map(|name| place.locked(name)), before);
+    let told = place.ends(5, &["install", &format!("{url}//nowhere")]);
+    assert!(told.contains("has no directory `nowhere`"), "{told}");
 }
 
 #[test]
@@ -281,7 +363,8 @@ fn nothing_of_a_hostile_repository_runs() {
     let option = format!("--upload-pack={touch}");
     let proxy = format!("-oProxyCommand={touch}@host:x");
     let odd = format!("x@y::{touch}");
-    for source in [ext.as_str(), &option, &proxy, &odd, "fd::7", "transport::x", "-x", "--all"] {
+    let host = format!("a@-oProxyCommand={touch}:x");
+    for source in [ext.as_str(), &option, &proxy, &odd, &host, "fd::7", "transport::x", "-x", "--all"] {
         place.ends(2, &["install", "--", source]);
         assert!(!ran.exists(), "{source}");
     }

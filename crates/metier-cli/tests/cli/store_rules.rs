@@ -357,3 +357,24 @@ fn a_lock_cannot_hide_a_way_back() {
     place.ends(3, &["install", "--locked"]);
     assert_eq!(place.locked("pdf")["version"], "2.0.0");
 }
+
+/// What a skill needs and is not there is said, when it comes and when what it needs goes.
+#[test]
+fn what_a_skill_needs_is_looked_for() {
+    let place = Place::new();
+    let needs =
+        "---\nname: needs\ndescription: Needs others.\nmetadata:\n  requires: \"pdf@^2, absent\"\n---\n";
+    place.write("needs/SKILL.md", needs);
+    place.versioned("pdf", "1.0.0");
+    let told = place.done(&["install", "needs", "pdf"]);
+    for line in [
+        "note: `needs` needs `absent`, which is not installed",
+        "note: `needs` needs `pdf@^2`, which is not installed",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+    place.versioned("pdf", "2.0.0");
+    let told = place.done(&["update", "--yes"]);
+    assert!(told.contains("`absent`") && !told.contains("`pdf@^2`"), "{told}");
+    assert!(place.done(&["remove", "pdf"]).contains("note: `needs` needs `pdf@^2`"));
+}

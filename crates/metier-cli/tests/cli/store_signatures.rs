@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use crate::store_server::Repository;
 use crate::store_support::{has_program, text};
 use crate::support::Place;
 
@@ -119,9 +120,69 @@ fn losing_a_signature_is_shown_and_lowers_trust() {
     let told =
         place.done(&["lock"]).replace("tier = \"third_party\"", "tier = \"org\"\nsigner = \"SHA256:x\"");
     place.write("metier.lock", told);
-    place.done(&["install", "--locked"]);
+    let told = place.ends(1, &["install", "--locked"]);
+    assert!(told.contains("it is signed by nobody, and was by SHA256:x"), "{told}");
     assert_eq!(place.locked("pdf")["tier"], "third_party");
     assert!(place.locked("pdf")["signer"].is_null());
+}
+
+/// Who made a signature is one question, whether anybody here trusts them another.
+#[test]
+fn a_lock_says_whose_signature_and_not_how_far_it_is_trusted() {
+    let Some(place) = place() else { return };
+    sign(&place, "known", "metier-skill", "pdf");
+    place.done(&["install", "pdf"]);
+    place.done(&["lock", "-o", "metier.lock"]);
+    place.done(&["remove", "pdf"]);
+    let trusted = place.read("me/.config/metier/trusted-keys.toml");
+    place.write("me/.config/metier/trusted-keys.toml", "");
+    let told = place.done(&["install", "--locked"]);
+    assert!(
+        told.contains("a key that nobody here knows") && told.contains("installed as third_party"),
+        "{told}"
+    );
+    place.write("me/.config/metier/trusted-keys.toml", trusted);
+    sign(&place, "stranger", "metier-skill", "pdf");
+    let told = place.ends(1, &["install", "--locked"]);
+    assert!(told.contains("it is signed by SHA256:") && told.contains(", and was by SHA256:"), "{told}");
+}
+
+/// A signature lies where `metier install` looks, by whatever name the skill was called.
+#[test]
+fn a_link_to_a_skill_is_signed_where_the_skill_is() {
+    let Some(place) = place() else { return };
+    std::os::unix::fs::symlink("pdf", place.path().join("link")).unwrap();
+    place.done(&["sign", "link", "--key", "known"]);
+    place.done(&["install", "link"]);
+    assert_eq!(place.locked("pdf")["tier"], "org");
+}
+
+/// In a repository a signature lies beside the skill's folder, and is found in each way to get there.
+#[test]
+fn a_repository_keeps_its_signatures() {
+    let Some(place) = place() else { return };
+    let repository = Repository::new(place.path().join("host"));
+    place.versioned("host/skills/pdf", "1.0.0");
+    place.versioned("host/skills/ocr", "1.0.0");
+    place.done(&["sign", "host/skills/pdf", "--key", "known"]);
+    repository.commit("one");
+    let url = repository.url();
+    for (source, more) in [
+        (url.clone(), &["--skill", "pdf"][..]),
+        (format!("{url}//skills/pdf"), &[]),
+        (format!("{url}//skills"), &["--all"]),
+    ] {
+        place.done(&[&["install", source.as_str()], more].concat());
+        assert_eq!(place.locked("pdf")["tier"], "org", "{source}");
+        let before = place.locked("pdf");
+        assert!(place.done(&["update", "--yes"]).contains("as before"), "{source}");
+        place.done(&["lock", "-o", "metier.lock"]);
+        place.done(&["remove", "pdf"]);
+        place.done(&["install", "--locked"]);
+        assert_eq!(place.locked("pdf"), before, "{source}");
+        place.done(&["remove", "pdf"]);
+        place.done(&["remove", "ocr", "--missing-ok"]);
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::error::ArchiveError;
 /// assert_eq!(layout.outside(), ["repo/README.md"]);
 /// # Ok::<(), metier_store::ArchiveError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
     skills: Vec<String>,
     outside: Vec<String>,

@@ -10,6 +10,7 @@ use super::{Fetched, Fetching, Source};
 use crate::StoreError;
 use crate::archive::{ArchiveError, SkippedEntry, SkippedReason, unpack};
 use crate::error::io_error;
+use crate::install::Wanted;
 use crate::signature::read_signature;
 use crate::staging::Basket;
 
@@ -31,7 +32,7 @@ impl Source for ArchiveSource {
         self.path.to_string_lossy().into_owned()
     }
 
-    fn fetch(&self, basket: &Basket<'_>, fetching: &Fetching<'_>) -> Result<Fetched, StoreError> {
+    fn fetch(&self, _: &Wanted, basket: &Basket<'_>, fetching: &Fetching<'_>) -> Result<Fetched, StoreError> {
         let limits = &fetching.limits;
         let bytes = read(&self.path, limits.archive_bytes)?;
         if bytes.len() as u64 > limits.archive_bytes {

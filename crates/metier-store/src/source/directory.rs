@@ -9,8 +9,9 @@ use metier_skill::{Folder, Limits, SkipReason, VCS_DIRECTORIES, is_skill_directo
 use super::archive::beside;
 use super::{Fetched, Fetching, Source, folder_name};
 use crate::StoreError;
-use crate::archive::{ArchiveFile, name};
+use crate::archive::{ArchiveError, ArchiveFile, ArchiveLimits, name};
 use crate::error::io_error;
+use crate::install::Wanted;
 use crate::staging::Basket;
 
 /// How deep below a directory skills are looked for.
@@ -37,21 +38,33 @@ impl Source for DirectorySource {
         self.path.to_string_lossy().into_owned()
     }
 
-    fn fetch(&self, basket: &Basket<'_>, _: &Fetching<'_>) -> Result<Fetched, StoreError> {
+    fn fetch(
+        &self,
+        wanted: &Wanted,
+        basket: &Basket<'_>,
+        fetching: &Fetching<'_>,
+    ) -> Result<Fetched, StoreError> {
         let real = fs::canonicalize(&self.path).map_err(io_error("read", &self.path))?;
         let mut fetched = Fetched::default();
         if is_skill_directory(&real) {
             let folder = folder_name(&real.to_string_lossy());
-            add(basket, &real, &folder, &mut fetched.notes)?;
+            let mut room = Room { limits: fetching.limits, entries: 0, bytes: 0 };
+            add(basket, &real, &folder, &mut room, &mut fetched.notes)?;
             fetched.signature = beside(&real)?;
             fetched.folder = Some(folder);
             return Ok(fetched);
         }
         let mut skills = Vec::new();
         find(&real, "", 0, &mut skills).map_err(io_error("read", &real))?;
-        for folder in skills {
-            let path = real.join(&folder);
-            add(basket, &path, &folder, &mut fetched.notes)?;
+        fetched.skills.clone_from(&skills);
+        let mut room = Room { limits: fetching.limits, entries: 0, bytes: 0 };
+        let is_wanted = |folder: &&String| match wanted {
+            Wanted::At(paths) => paths.contains(folder),
+            _ => wanted.has(folder.rsplit('/').next().unwrap_or(folder)),
+        };
+        for folder in skills.iter().filter(is_wanted) {
+            let path = real.join(folder);
+            add(basket, &path, folder, &mut room, &mut fetched.notes)?;
             if let Some(signature) = beside(&path)? {
                 let path = format!("{folder}.sig");
                 basket.add(ArchiveFile { path: &path, is_executable: false, bytes: signature.as_bytes() })?;
@@ -80,12 +93,41 @@ fn find(root: &Path, below: &str, depth: usize, skills: &mut Vec<String>) -> io:
     Ok(())
 }
 
-fn add(basket: &Basket<'_>, path: &Path, folder: &str, notes: &mut Vec<String>) -> Result<(), StoreError> {
+/// How much was taken.
+struct Room {
+    limits: ArchiveLimits,
+    entries: usize,
+    bytes: u64,
+}
+
+impl Room {
+    /// Whether there is room for one more file.
+    fn take(&mut self, bytes: u64) -> Result<(), ArchiveError> {
+        (self.entries, self.bytes) = (self.entries + 1, self.bytes.saturating_add(bytes));
+        if self.entries > self.limits.entries {
+            return Err(ArchiveError::TooManyEntries { limit: self.limits.entries });
+        }
+        if self.bytes > self.limits.total_bytes {
+            return Err(ArchiveError::UnpacksTooLarge { limit: self.limits.total_bytes });
+        }
+        Ok(())
+    }
+}
+
+fn add(
+    basket: &Basket<'_>,
+    path: &Path,
+    folder: &str,
+    room: &mut Room,
+    notes: &mut Vec<String>,
+) -> Result<(), StoreError> {
     let limits = Limits::default();
     let mut failed = None;
     let captured = Folder::open(path)?.capture(&limits, |file, bytes| {
         let below = [folder.as_bytes(), b"/", file.path.as_os_str().as_encoded_bytes()].concat();
-        let added = name::check(&below, usize::MAX - 1)
+        let added = room
+            .take(bytes.len() as u64)
+            .and_then(|()| name::check(&below, usize::MAX - 1))
             .map_err(StoreError::from)
             .and_then(|path| basket.add(ArchiveFile { path, is_executable: file.executable, bytes }));
         added.map_err(|error| {

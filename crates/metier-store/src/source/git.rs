@@ -2,18 +2,16 @@
 //!
 //! `git` fetches and hands out objects by their ids. No hook, filter, attribute or submodule of the repository has a say in that.
 
+mod program;
+
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
 
 use metier_skill::SKILL_FILES;
 
+use self::program::{Blob, Git};
 use super::{Fetched, Fetching, Source, folder_name};
-use crate::archive::{
-    ArchiveError, ArchiveFile, ArchiveLimits, EntryProblem, SkippedReason, name, skipped_reason,
-};
+use crate::archive::{ArchiveLimits, name};
+use crate::install::Wanted;
 use crate::staging::Basket;
 use crate::{LockedSkill, StoreError};
 
@@ -27,17 +25,8 @@ pub struct GitSource {
     commit: Option<String>,
     /// The commit that a tag must still be.
     was: Option<String>,
-}
-
-/// Bytes that git may print: the names of all that is in a repository, or of every branch and tag.
-const OUTPUT_MAX: u64 = 128 << 20;
-
-/// A file in the tree of a commit.
-struct Blob {
-    path: String,
-    id: String,
-    size: u64,
-    is_executable: bool,
+    /// Whether a tag may be another commit all the same.
+    lets_move: bool,
 }
 
 impl GitSource {
@@ -93,6 +82,7 @@ impl GitSource {
             directory: directory.map(str::to_owned),
             commit: None,
             was: None,
+            lets_move: false,
         })
     }
 
@@ -101,15 +91,15 @@ impl GitSource {
         Self { commit: None, was: skill.commit.clone(), ..Self::locked(skill) }
     }
 
-    /// The same, of which only a directory matters.
-    pub(crate) fn at(self, directory: Option<String>) -> Self {
-        Self { directory, ..self }
+    /// The same, where somebody knows that tags are moved.
+    pub(crate) fn letting_tags_move(self, lets_move: bool) -> Self {
+        Self { lets_move, ..self }
     }
 
     /// The very commit that a skill was locked at.
     pub(crate) fn locked(skill: &LockedSkill) -> Self {
         let (url, reference, commit) = (skill.source.clone(), skill.reference.clone(), skill.commit.clone());
-        Self { url, reference, directory: None, commit, was: None }
+        Self { url, reference, directory: None, commit, was: None, lets_move: false }
     }
 }
 
@@ -118,9 +108,9 @@ pub(crate) fn is_address(url: &str) -> bool {
     let known = ["https://", "http://", "ssh://", "git://", "file://"];
     let is_url = known.iter().any(|known| url.starts_with(known));
     // `user@host:path`, as ssh has it.
-    let is_ssh = url
-        .split_once(':')
-        .is_some_and(|(who, path)| who.contains('@') && !who.contains('/') && !path.starts_with(':'));
+    let is_ssh = url.split_once(':').is_some_and(|(who, path)| {
+        who.contains('@') && !who.contains(['/', ' ']) && !who.contains("@-") && !path.starts_with(':')
+    });
     (is_url || is_ssh) && !url.starts_with('-')
 }
 
@@ -138,88 +128,132 @@ impl Source for GitSource {
         self.url.clone()
     }
 
-    fn fetch(&self, basket: &Basket<'_>, fetching: &Fetching<'_>) -> Result<Fetched, StoreError> {
-        let git = Git { program: &fetching.git, directory: basket.scratch()? };
+    fn fetch(
+        &self,
+        wanted: &Wanted,
+        basket: &Basket<'_>,
+        fetching: &Fetching<'_>,
+    ) -> Result<Fetched, StoreError> {
         (fetching.progress)(&format!("fetching {}", self.url));
-        git.run("begin", &["init", "--quiet", "--bare", "--template=", "."])?;
+        let git = Git::begin(fetching, basket.scratch()?)?;
         let (reference, commit) = self.resolve(&git)?;
         (fetching.progress)("reading");
-        let (blobs, notes) = git.tree(&commit, self.directory.as_deref(), &fetching.limits)?;
-        let (folder, blobs) = self.in_folders(blobs)?;
-        git.hand_out(&blobs, &fetching.limits, basket)?;
+        // Of everything else in the repository nobody asks how large it is or what it is called.
+        let mut paths = match wanted {
+            Wanted::At(paths) => paths.clone(),
+            _ => self.directory.iter().cloned().collect(),
+        };
+        paths.extend(paths.clone().iter().map(|path| format!("{path}.sig")));
+        let (blobs, others) = git.tree(&commit, &paths, &fetching.limits)?;
+        let sorted = self.in_folders(blobs, wanted)?;
+        git.hand_out(&sorted.blobs, &fetching.limits, basket)?;
+        let below = self.directory.as_ref().map(|directory| format!("{directory}/")).unwrap_or_default();
+        let note =
+            |(path, why): &(String, &str)| Some(format!("left out {}: {why}", path.strip_prefix(&below)?));
         Ok(Fetched {
             reference,
             commit: Some(commit),
             base: self.directory.clone(),
-            folder,
-            notes,
+            folder: sorted.folder,
+            skills: sorted.skills,
+            notes: others.iter().filter_map(note).collect(),
             ..Fetched::default()
         })
     }
 }
 
 impl GitSource {
-    /// The commit that is meant, fetched, and how it is called.
+    /// The commit that is meant, fetched, and how it is called: with all of its name, since a tag and a branch may have the same.
     fn resolve(&self, git: &Git<'_>) -> Result<(Option<String>, String), StoreError> {
         let wanted = self.reference.as_deref();
+        // What looks like a commit is one: a branch or tag of that name is there to mislead.
+        let id = wanted.filter(|text| is_commit(text)).map(str::to_ascii_lowercase);
         let listed = git.run("look at the repository", &["ls-remote", "--symref", "--", &self.url])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
-        let found = wanted.map_or_else(|| head(&listed), |wanted| find(&listed, wanted));
+        let found = match wanted {
+            _ if id.is_some() => None,
+            Some(wanted) => find(&listed, wanted),
+            None => head(&listed),
+        };
         if let (Some(locked), Some((full, now))) = (self.commit.as_ref().or(self.was.as_ref()), &found)
-            && full.starts_with("refs/tags/")
+            && let Some(tag) = full.strip_prefix("refs/tags/")
             && now != locked
+            && !self.lets_move
         {
             return Err(StoreError::TagMoved {
                 source_name: self.url.clone(),
-                tag: wanted.unwrap_or_default().to_owned(),
+                tag: tag.to_owned(),
                 was: locked.clone(),
                 now: now.clone(),
             });
         }
-        let (full, commit) = match (&self.commit, found) {
-            (Some(locked), found) => (found.map(|(full, _)| full), locked.clone()),
-            (None, Some((full, commit))) => (Some(full), commit),
-            (None, None) => match wanted.filter(|text| is_commit(text)) {
-                Some(id) => (None, id.to_owned()),
-                None => {
-                    let name = wanted.unwrap_or("HEAD");
-                    let reason = format!("{} has no branch or tag `{name}`", self.url);
-                    return Err(StoreError::Git { doing: "find the reference", reason });
-                }
-            },
+        let (full, commit) = match (&self.commit, found, id) {
+            (Some(locked), found, _) => (found.map(|(full, _)| full), locked.clone()),
+            (None, Some((full, commit)), _) => (Some(full), commit),
+            (None, None, Some(id)) => (None, id),
+            (None, None, None) => {
+                let name = wanted.unwrap_or("HEAD");
+                let reason = format!("{} has no branch or tag `{name}`", self.url);
+                return Err(StoreError::Git { doing: "find the reference", reason });
+            }
         };
         git.fetch(&self.url, &commit, full.as_deref())?;
-        let reference = full
-            .filter(|full| full != "HEAD")
-            .map(|full| full.trim_start_matches("refs/heads/").trim_start_matches("refs/tags/").to_owned());
-        Ok((wanted.map(str::to_owned).or(reference), commit))
+        let reference = full.filter(|full| full != "HEAD").or_else(|| wanted.map(str::to_owned));
+        Ok((reference, commit))
     }
 
-    /// The files of skills, in folders: a repository or directory that is a skill itself gets one of its name.
-    fn in_folders(&self, mut blobs: Vec<Blob>) -> Result<(Option<String>, Vec<Blob>), StoreError> {
-        if blobs.iter().any(|blob| SKILL_FILES.contains(&blob.path.as_str())) {
+    /// The files of the skills that are wanted, in folders: a repository or directory that is a skill itself gets one of its name.
+    fn in_folders(&self, blobs: Vec<Blob>, wanted: &Wanted) -> Result<Sorted, StoreError> {
+        let base = self.directory.as_deref().unwrap_or_default();
+        let folders = blobs.iter().map(|blob| blob.path.rsplit_once('/').unwrap_or(("", &blob.path)));
+        let found =
+            folders.filter(|(_, file)| SKILL_FILES.contains(file)).map(|(folder, _)| folder.to_owned());
+        let mut skills: BTreeSet<String> = found.collect();
+        if let Wanted::At(paths) = wanted {
+            skills.retain(|folder| paths.contains(folder));
+        } else if skills.contains(base) {
             let folder = folder_name(self.directory.as_deref().unwrap_or(&self.url));
-            for blob in &mut blobs {
-                blob.path = format!("{folder}/{}", blob.path);
-            }
-            return Ok((Some(folder), blobs));
+            let name = |path: &str| match path.strip_prefix(base) {
+                Some(rest) if !base.is_empty() => format!("{folder}{rest}"),
+                _ => format!("{folder}/{path}"),
+            };
+            let blobs = blobs
+                .into_iter()
+                .map(|blob| {
+                    let path = name(&blob.path);
+                    blob.at(path)
+                })
+                .collect();
+            return Ok(Sorted { blobs, skills: vec![folder.clone()], folder: Some(folder) });
         }
-        let skills: BTreeSet<String> = blobs
-            .iter()
-            .filter_map(|blob| blob.path.rsplit_once('/'))
-            .filter(|(_, file)| SKILL_FILES.contains(file))
-            .map(|(folder, _)| folder.to_owned())
-            .collect();
-        if skills.is_empty() {
-            return Err(ArchiveError::NoSkill.into());
+        if let Some(directory) = self.directory.as_ref().filter(|_| blobs.is_empty()) {
+            let reason = format!("{} has no directory `{directory}`", self.url);
+            return Err(StoreError::Git { doing: "list the files", reason });
+        }
+        let below = if base.is_empty() { String::new() } else { format!("{base}/") };
+        let all = skills.iter().filter_map(|folder| folder.strip_prefix(&below)).map(str::to_owned).collect();
+        if !matches!(wanted, Wanted::At(_)) {
+            skills.retain(|folder| wanted.has(folder.rsplit('/').next().unwrap_or(folder)));
         }
         let is_wanted = |path: &str| {
             let signs = path.strip_suffix(".sig").is_some_and(|folder| skills.contains(folder));
             signs || path.match_indices('/').any(|(at, _)| skills.contains(&path[..at]))
         };
-        blobs.retain(|blob| is_wanted(&blob.path));
-        Ok((None, blobs))
+        let blobs = blobs.into_iter().filter(|blob| is_wanted(&blob.path)).filter_map(|blob| {
+            let path = blob.path.strip_prefix(&below)?.to_owned();
+            Some(blob.at(path))
+        });
+        Ok(Sorted { blobs: blobs.collect(), skills: all, folder: None })
     }
+}
+
+/// What is to be handed out.
+struct Sorted {
+    blobs: Vec<Blob>,
+    /// The folders of all skills, wanted or not.
+    skills: Vec<String>,
+    /// The folder that a skill was put into which has none.
+    folder: Option<String>,
 }
 
 /// The branch that a repository is at, and its commit.
@@ -245,212 +279,4 @@ fn find(listed: &str, wanted: &str) -> Option<(String, String)> {
         let commit = of(&format!("{full}^{{}}")).or_else(|| of(&full))?;
         Some((full, commit))
     })
-}
-
-/// The program, in a repository of its own.
-struct Git<'a> {
-    program: &'a Path,
-    directory: PathBuf,
-}
-
-impl Git<'_> {
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(self.program);
-        // Nothing of the repository runs, and nobody is asked anything.
-        for setting in [
-            "core.hooksPath=/dev/null",
-            "protocol.ext.allow=never",
-            "protocol.file.allow=always",
-            "fetch.recurseSubmodules=false",
-            "transfer.fsckObjects=true",
-            // A server that says next to nothing for a minute is not waited for.
-            "http.lowSpeedLimit=1000",
-            "http.lowSpeedTime=60",
-            "gc.auto=0",
-            "maintenance.auto=false",
-        ] {
-            command.args(["-c", setting]);
-        }
-        command.args(args).current_dir(&self.directory).env("GIT_DIR", &self.directory);
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ASKPASS", "true").env("LC_ALL", "C");
-        for name in
-            ["GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"]
-        {
-            command.env_remove(name);
-        }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    /// Runs it, and gives what it printed, of which there must not be more than so much.
-    fn run(&self, doing: &'static str, args: &[&str]) -> Result<Vec<u8>, StoreError> {
-        let failed = |reason: String| StoreError::Git { doing, reason };
-        let broken = |error: std::io::Error| failed(format!("{}: {error}", self.program.display()));
-        let mut child = Ended(self.command(args).spawn().map_err(broken)?);
-        let (Some(output), Some(mut errors)) = (child.0.stdout.take(), child.0.stderr.take()) else {
-            return Err(garbled("pipe"));
-        };
-        let errors = thread::spawn(move || {
-            let mut said = Vec::new();
-            let _ = errors.by_ref().take(OUTPUT_MAX).read_to_end(&mut said);
-            // What nobody wants to read must still be taken, or it waits for ever.
-            let _ = std::io::copy(&mut errors, &mut std::io::sink());
-            said
-        });
-        let mut printed = Vec::new();
-        output.take(OUTPUT_MAX + 1).read_to_end(&mut printed).map_err(broken)?;
-        if printed.len() as u64 > OUTPUT_MAX {
-            return Err(failed(format!("there is more than {OUTPUT_MAX} bytes to be told")));
-        }
-        let status = child.0.wait().map_err(broken)?;
-        let said = errors.join().unwrap_or_default();
-        let output = std::process::Output { status, stdout: printed, stderr: said };
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = said
-            .lines()
-            .map(|line| line.trim_start_matches("fatal: "))
-            .filter(|line| !line.trim().is_empty())
-            .collect();
-        Err(failed(lines.first().map_or_else(|| output.status.to_string(), |line| (*line).to_owned())))
-    }
-
-    /// Fetches one commit. A server that does not hand out commits by their ids is asked for the reference, or for everything.
-    fn fetch(&self, url: &str, commit: &str, full: Option<&str>) -> Result<(), StoreError> {
-        let doing = "fetch the repository";
-        let shallow =
-            |what: &str| self.run(doing, &["fetch", "--quiet", "--depth=1", "--no-tags", "--", url, what]);
-        let mut last = shallow(commit);
-        if let (Err(_), Some(full)) = (&last, full) {
-            last = shallow(full);
-        }
-        if !self.has(commit) {
-            last = last.and(Ok(Vec::new())).or_else(|_| Ok(Vec::new()));
-            // All of the history, also where a part of it is here.
-            let is_shallow = self.directory.join("shallow").exists();
-            let mut args = vec!["fetch", "--quiet"];
-            args.extend(is_shallow.then_some("--unshallow"));
-            args.extend(["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]);
-            self.run(doing, &args)?;
-        }
-        last?;
-        if self.has(commit) {
-            return Ok(());
-        }
-        Err(StoreError::Git { doing, reason: format!("{url} does not have the commit {commit} any more") })
-    }
-
-    fn has(&self, commit: &str) -> bool {
-        self.run("look", &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_ok()
-    }
-
-    /// The files in the tree of a commit, below a directory, and what is left out of it.
-    fn tree(
-        &self,
-        commit: &str,
-        below: Option<&str>,
-        limits: &ArchiveLimits,
-    ) -> Result<(Vec<Blob>, Vec<String>), StoreError> {
-        let tree = below.map_or_else(|| commit.to_owned(), |below| format!("{commit}:{below}"));
-        let listed = self.run("list the files", &["ls-tree", "-r", "-z", "-l", "--full-tree", &tree])?;
-        let (mut blobs, mut others) = (Vec::new(), Vec::new());
-        for line in listed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
-            if blobs.len() + others.len() >= limits.entries {
-                return Err(ArchiveError::TooManyEntries { limit: limits.entries }.into());
-            }
-            let (fields, path) = split_tab(line).ok_or_else(|| garbled("list"))?;
-            let fields = String::from_utf8_lossy(fields);
-            let mut fields = fields.split_ascii_whitespace();
-            let (mode, id, size) = (fields.next(), fields.nth(1), fields.next());
-            let (Some(mode), Some(id), Some(size)) = (mode, id, size) else { return Err(garbled("list")) };
-            let shown = String::from_utf8_lossy(path).into_owned();
-            if !matches!(mode, "100644" | "100755") {
-                others.push(format!("left out {shown}: it is a link or another repository"));
-                continue;
-            }
-            // Names are checked where they matter: in skills.
-            let Ok(path) = std::str::from_utf8(path) else {
-                others.push(format!("left out {shown}: its name is no text"));
-                continue;
-            };
-            // A server may hand out what git itself would never put into a tree.
-            if skipped_reason(path, false) == Some(SkippedReason::VersionControl) {
-                others.push(format!("left out {shown}: it belongs to version control"));
-                continue;
-            }
-            let (path, size) = (path.to_owned(), size.parse().map_err(|_| garbled("list"))?);
-            blobs.push(Blob { path, id: id.to_owned(), size, is_executable: mode == "100755" });
-        }
-        Ok((blobs, others))
-    }
-
-    /// Hands out the files, all from one process.
-    fn hand_out(
-        &self,
-        blobs: &[Blob],
-        limits: &ArchiveLimits,
-        basket: &Basket<'_>,
-    ) -> Result<(), StoreError> {
-        let mut total = 0_u64;
-        for blob in blobs {
-            name::check(blob.path.as_bytes(), limits.depth)?;
-            if blob.size > limits.file_bytes {
-                let problem = EntryProblem::TooLarge { limit: limits.file_bytes };
-                return Err(ArchiveError::entry(blob.path.as_bytes(), problem).into());
-            }
-            total = total.saturating_add(blob.size);
-        }
-        if total > limits.total_bytes {
-            return Err(ArchiveError::UnpacksTooLarge { limit: limits.total_bytes }.into());
-        }
-        let failed =
-            |error: std::io::Error| StoreError::Git { doing: "read the files", reason: error.to_string() };
-        let mut child = self.command(&["cat-file", "--batch"]);
-        let mut child = Ended(child.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?);
-        let (Some(mut input), Some(output)) = (child.0.stdin.take(), child.0.stdout.take()) else {
-            return Err(garbled("pipe"));
-        };
-        thread::scope(|scope| {
-            scope.spawn(move || blobs.iter().try_for_each(|blob| writeln!(input, "{}", blob.id)));
-            let mut output = BufReader::with_capacity(1 << 16, output);
-            for blob in blobs {
-                let mut line = String::new();
-                output.read_line(&mut line).map_err(failed)?;
-                if line.trim_end() != format!("{} blob {}", blob.id, blob.size) {
-                    return Err(garbled("object"));
-                }
-                let mut bytes = vec![0; usize::try_from(blob.size).unwrap_or_default()];
-                output.read_exact(&mut bytes).map_err(failed)?;
-                output.read_exact(&mut [0]).map_err(failed)?;
-                basket.add(ArchiveFile {
-                    path: &blob.path,
-                    is_executable: blob.is_executable,
-                    bytes: &bytes,
-                })?;
-            }
-            Ok(())
-        })
-    }
-}
-
-/// A process that ends with this.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn split_tab(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = memchr::memchr(b'\t', line)?;
-    Some((&line[..at], &line[at + 1..]))
-}
-
-fn garbled(what: &str) -> StoreError {
-    StoreError::Git { doing: "read the repository", reason: format!("its {what} is not what was expected") }
 }
