@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use metier_skill::SKILL_FILES;
 
-use self::program::{Blob, Git};
+use self::program::{Blob, Git, LeftOut};
 use super::{Fetched, Fetching, Source, folder_name};
 use crate::archive::{ArchiveLimits, name};
 use crate::install::Wanted;
@@ -149,7 +149,7 @@ impl Source for GitSource {
         git.hand_out(&sorted.blobs, &fetching.limits, basket)?;
         let below = self.directory.as_ref().map(|directory| format!("{directory}/")).unwrap_or_default();
         let note =
-            |(path, why): &(String, &str)| Some(format!("left out {}: {why}", path.strip_prefix(&below)?));
+            |left: &LeftOut| Some(format!("left out {}: {}", left.path.strip_prefix(&below)?, left.why));
         Ok(Fetched {
             reference,
             commit: Some(commit),

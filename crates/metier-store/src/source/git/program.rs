@@ -32,6 +32,12 @@ pub(super) struct Blob {
     is_executable: bool,
 }
 
+/// Something in the tree of a commit that is no file of a skill.
+pub(super) struct LeftOut {
+    pub(super) path: String,
+    pub(super) why: &'static str,
+}
+
 /// The program, in a repository of its own.
 pub(super) struct Git<'a> {
     fetching: &'a Fetching<'a>,
@@ -148,13 +154,13 @@ impl<'a> Git<'a> {
         self.run("look", &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_ok()
     }
 
-    /// The files in the tree of a commit at these paths, or all; and what is left out of them: its path, and why.
+    /// The files in the tree of a commit at these paths, or all; and what is left out of them.
     pub(super) fn tree(
         &self,
         commit: &str,
         paths: &[String],
         limits: &ArchiveLimits,
-    ) -> Result<(Vec<Blob>, Vec<(String, &'static str)>), StoreError> {
+    ) -> Result<(Vec<Blob>, Vec<LeftOut>), StoreError> {
         let mut args = vec!["ls-tree", "-r", "-z", "-l", "--full-tree", "--", commit];
         args.extend(paths.iter().map(String::as_str));
         let listed = self.run("list the files", &args)?;
@@ -170,17 +176,17 @@ impl<'a> Git<'a> {
             let (Some(mode), Some(id), Some(size)) = (mode, id, size) else { return Err(garbled("list")) };
             let shown = String::from_utf8_lossy(path).into_owned();
             if !matches!(mode, "100644" | "100755") {
-                others.push((shown, "it is a link or another repository"));
+                others.push(LeftOut { path: shown, why: "it is a link or another repository" });
                 continue;
             }
             // Names are checked where they matter: in skills.
             let Ok(path) = std::str::from_utf8(path) else {
-                others.push((shown, "its name is no text"));
+                others.push(LeftOut { path: shown, why: "its name is no text" });
                 continue;
             };
             // A server may hand out what git itself would never put into a tree.
             if skipped_reason(path, false) == Some(SkippedReason::VersionControl) {
-                others.push((shown, "it belongs to version control"));
+                others.push(LeftOut { path: shown, why: "it belongs to version control" });
                 continue;
             }
             let (path, size) = (path.to_owned(), size.parse().map_err(|_| garbled("list"))?);
