@@ -106,10 +106,12 @@ fn starts(metier: &Path, place: &Path) -> anyhow::Result<()> {
             }
         }
         table.column(format!("{size} skills"));
-        for ((title, _, _), took) in servers.iter().zip(&best).filter(|(_, took)| **took < Duration::MAX) {
+        for ((title, _, _), took) in servers.iter().zip(&best) {
+            let ratio = || ratio(took.as_secs_f64(), best[0].as_secs_f64());
+            let is_answered = *took < Duration::MAX;
             table.cell(
                 title,
-                format!("{} ({})", time(*took), ratio(took.as_secs_f64(), best[0].as_secs_f64())),
+                if is_answered { format!("{} ({})", time(*took), ratio()) } else { "no answer".to_owned() },
             );
         }
     }
