@@ -183,11 +183,6 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// The directories that are named, as they are written.
-    pub(crate) fn roots(&self) -> &[String] {
-        &self.root
-    }
-
     /// Whether directories are named.
     pub(crate) fn has_roots(&self) -> bool {
         !self.root.is_empty()

@@ -117,6 +117,11 @@ impl Environment {
         Some(format!("{version} {} {} {} {}", meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
     }
 
+    /// What was said on the command line, without the program.
+    pub(crate) fn words() -> Vec<String> {
+        env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
     /// What time it is.
     pub(crate) fn time() -> SystemTime {
         SystemTime::now()

@@ -128,9 +128,10 @@ fn of_session(error: &SessionError, output: &mut Output) -> Exit {
         | SessionError::NotActive { .. }
         | SessionError::Path { problem: PathProblem::NotFound(_), .. } => Exit::NotFound,
         SessionError::Path { .. } | SessionError::Range { .. } => Exit::Usage,
-        SessionError::Denied { .. } | SessionError::NotForModels { .. } | SessionError::Budget(_) => {
-            Exit::Denied
-        }
+        SessionError::Denied { .. }
+        | SessionError::NotAsInstalled { .. }
+        | SessionError::NotForModels { .. }
+        | SessionError::Budget(_) => Exit::Denied,
         SessionError::Invalid { .. } | SessionError::Changed { .. } | SessionError::State { .. } => {
             Exit::Findings
         }

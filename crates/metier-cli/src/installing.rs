@@ -173,10 +173,19 @@ pub(crate) fn record(
     for skill in changes.iter().filter(is_new).filter_map(|change| change.after.as_ref()) {
         by_source.entry(skill.origin()).or_default().insert(skill.name.clone(), skill.digest);
     }
+    let is_accepted = |name: &str| {
+        let scan = changes.iter().find(|change| change.name == name).and_then(|change| change.scan.as_ref());
+        scan.is_some_and(|scan| scan.is_accepted)
+    };
     let removed = changes.iter().filter(|change| change.kind == Kind::Removed);
     let removed: Vec<String> = removed.map(|change| change.name.clone()).collect();
-    let mut events: Vec<Event> =
-        by_source.into_iter().map(|(source, skills)| Event::SkillsInstalled { skills, source }).collect();
+    let mut events: Vec<Event> = by_source
+        .into_iter()
+        .map(|(source, skills)| {
+            let accepted = skills.keys().filter(|name| is_accepted(name)).cloned().collect();
+            Event::SkillsInstalled { skills, source, accepted }
+        })
+        .collect();
     if !removed.is_empty() {
         events.push(Event::SkillsChanged { added: Vec::new(), changed: Vec::new(), removed });
     }
@@ -189,6 +198,8 @@ pub(crate) fn record(
 /// What became of each skill, a line each, and what is different in it.
 pub(crate) fn print(changes: &[Change], output: &mut Output) -> anyhow::Result<()> {
     let columns = changes.iter().map(|change| width_of(&change.name)).max().unwrap_or(0);
+    let skills = || changes.iter().filter_map(|change| change.after.as_ref().or(change.before.as_ref()));
+    let versions = skills().filter_map(|skill| skill.version.as_deref()).map(width_of).max().unwrap_or(0);
     for change in changes {
         let word = match change.kind {
             Kind::Installed => "new",
@@ -198,7 +209,7 @@ pub(crate) fn print(changes: &[Change], output: &mut Output) -> anyhow::Result<(
             _ => "same",
         };
         let skill = change.after.as_ref().or(change.before.as_ref());
-        let text = skill.map(described).unwrap_or_default();
+        let text = skill.map(|skill| described(skill, versions)).unwrap_or_default();
         let line = format!("{}  {}  {text}", pad(word, 8), pad(&change.name, columns));
         output.line(one_line_kept(&line))?;
         for file in change.files.iter().filter(|_| change.kind == Kind::Changed) {
@@ -226,15 +237,15 @@ fn one_line_kept(line: &str) -> String {
     crate::output::clean(line.trim_end())
 }
 
-fn described(skill: &LockedSkill) -> String {
-    let version = skill.version.iter().map(|version| format!("{version} "));
-    format!(
-        "{}{}  {}  {}",
-        version.collect::<String>(),
-        skill.tier,
-        &skill.digest.to_string()[..19],
-        skill.origin()
-    )
+/// A skill in columns, of which that of the versions is so wide.
+fn described(skill: &LockedSkill, versions: usize) -> String {
+    let version = if versions == 0 {
+        String::new()
+    } else {
+        format!("{}  ", pad(skill.version.as_deref().unwrap_or("-"), versions))
+    };
+    let (tier, digest) = (pad(skill.tier.as_str(), 11), skill.digest.to_string());
+    format!("{version}{tier}  {}  {}", &digest[..19], skill.origin())
 }
 
 /// What is different that is no file.
@@ -297,6 +308,7 @@ pub(crate) const fn exit_of(error: &StoreError) -> Exit {
         | StoreError::NotAsLocked { .. }
         | StoreError::Changed { .. }
         | StoreError::NotASkill { .. } => Exit::Findings,
+        StoreError::SignatureOf { .. } => Exit::Findings,
         StoreError::Signature(error) => exit_of_signature(error),
         StoreError::Skill(error) => of_skill(error),
         _ => Exit::Environment,

@@ -171,7 +171,7 @@ pub(crate) fn record(
     let recorder = skills.config.recording.open(&skills.environment)?;
     let digests: BTreeMap<_, _> =
         mounted.iter().map(|skill| (skill.name.clone(), skill.tree_digest)).collect();
-    let event = Event::SkillsInstalled { skills: digests, source: place.to_owned() };
+    let event = Event::SkillsInstalled { skills: digests, source: place.to_owned(), accepted: Vec::new() };
     recorder.record(&Context::default(), &event)?;
     recorder.close(output)
 }

@@ -94,7 +94,12 @@ impl Checked {
                 is_valid: reading.is_valid(),
                 findings: findings(&reading, root),
             },
-            Err(error) => Self { findings: vec![failure(&error, &path)], path, name: None, is_valid: false },
+            Err(error) => Self {
+                findings: vec![failure(&error, error.code(), &path)],
+                path,
+                name: None,
+                is_valid: false,
+            },
         }
     }
 
@@ -202,10 +207,10 @@ fn shown(path: &Path) -> PathBuf {
     path.strip_prefix("./").ok().filter(|rest| *rest != Path::new("")).unwrap_or(path).to_owned()
 }
 
-fn failure(error: &SkillError, path: &Path) -> Finding {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+fn failure<E: std::error::Error>(error: &E, code: &'static str, path: &Path) -> Finding {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     Finding {
-        code: error.code(),
+        code,
         severity: Weight::Error,
         message: format!("{error}{cause}"),
         file: path.to_owned(),

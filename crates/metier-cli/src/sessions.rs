@@ -110,6 +110,7 @@ pub(crate) fn options(skills: &Skills, recorder: &Recorder) -> anyhow::Result<Se
         options.privacy = Privacy::default().with_text().hiding(secrets);
     }
     options.store = config.recording.store(environment);
+    options.installed = environment.store();
     options.approvals = approvals(environment);
     options.machine = Some(Arc::new(ThisMachine::new(environment.path.clone(), None)));
     options.actor = Some("user".to_owned());

@@ -58,6 +58,9 @@ pub enum Event {
         skills: BTreeMap<String, Digest>,
         /// Where they came from.
         source: String,
+        /// Those of them that a scan would have stopped, had nobody accepted the risk.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        accepted: Vec<String>,
     },
     /// A skill's body was handed out.
     #[serde(rename = "skill.activated")]

@@ -4,6 +4,7 @@ use metier_catalog::{Entry, Status, compatibility};
 use metier_journal::{Answer, Event, Trigger};
 use metier_policy::{Action, Approval, Approvals, Decision, Lifetime, Request, Verdict};
 use metier_skill::{Digest, Tier, tokens};
+use metier_store::Store;
 
 use crate::error::SessionError;
 use crate::held::{Fresh, Held};
@@ -138,6 +139,10 @@ impl Session {
         let limits = &self.options.rules.limits;
         let source = Source::open(&self.catalog, entry)?;
         let captured = source.capture_settled(limits)?;
+        let is_installed = |store: &Store| store.is_as_installed(entry.path(), &captured.manifest.digest());
+        if !self.options.installed.as_ref().is_none_or(is_installed) {
+            return Err(SessionError::NotAsInstalled { name: entry.name().to_owned() });
+        }
         if let Some(store) = &self.options.store {
             source.keep(&captured, limits, store).map_err(|error| match error {
                 KeepError::Skill(error) => SessionError::Skill(error),

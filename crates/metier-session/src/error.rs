@@ -38,6 +38,14 @@ pub enum SessionError {
         /// The skill.
         name: String,
     },
+    /// It is among what was installed, and is something else.
+    #[error(
+        "`{name}` is not what was installed: somebody changed it since; `metier verify` says what, and `metier update {name}` puts it right"
+    )]
+    NotAsInstalled {
+        /// The skill.
+        name: String,
+    },
     /// It is for people to start.
     #[error("`{name}` is not for models: a person must activate it")]
     NotForModels {
@@ -212,6 +220,7 @@ impl SessionError {
             Self::NotFound { .. } => "skill-not-found",
             Self::Invalid { .. } => "skill-invalid",
             Self::Disabled { .. } => "skill-disabled",
+            Self::NotAsInstalled { .. } => "skill-not-as-installed",
             Self::NotForModels { .. } => "skill-not-for-models",
             Self::Incompatible { .. } => "skill-incompatible",
             Self::NotActive { .. } => "skill-not-active",

@@ -50,6 +50,8 @@ pub struct SessionOptions {
     pub clock: Arc<dyn Clock>,
     /// Where every skill that is used is kept, so that what happened can be replayed.
     pub store: Option<Store>,
+    /// Where skills are installed: what is used from there must be what was installed.
+    pub installed: Option<Store>,
     /// Where people's answers are kept beyond the session.
     pub approvals: Option<ApprovalStore>,
     /// What runs scripts.
@@ -90,6 +92,7 @@ impl SessionOptions {
             privacy: Privacy::default(),
             clock,
             store: None,
+            installed: None,
             approvals: None,
             executor: Arc::new(Local::new()),
             gateway: None,

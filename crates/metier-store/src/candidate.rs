@@ -49,8 +49,16 @@ pub(crate) fn candidates(
     options: &InstallOptions,
 ) -> Result<Vec<Candidate>, StoreError> {
     let layout = basket.layout().or_else(|error| match error {
-        // There are skills, and none of those that were asked for.
-        StoreError::Archive(ArchiveError::NoSkill) if !fetched.skills.is_empty() => Ok(Layout::default()),
+        // There are skills, and none of those that were asked for; or there are none any more.
+        StoreError::Archive(ArchiveError::NoSkill)
+            if !fetched.skills.is_empty() || matches!(wanted, Wanted::At(_)) =>
+        {
+            Ok(Layout::default())
+        }
+        StoreError::Archive(ArchiveError::NoSkill) if !fetched.is_single => {
+            let problem = "without a skill: no folder in it has a `SKILL.md`".to_owned();
+            Err(StoreError::Source { text: source.name(), problem })
+        }
         error => Err(error),
     })?;
     let folders = chosen(source, fetched, &layout, wanted)?;
@@ -58,7 +66,12 @@ pub(crate) fn candidates(
     let candidate = |folder: &&str| {
         let signature = match &fetched.signature {
             Some(beside) if is_only => Some(beside.clone()),
-            _ => basket.signature(folder)?,
+            _ => basket.signature(folder).map_err(|error| match error {
+                StoreError::Signature(source) => {
+                    StoreError::SignatureOf { name: (*folder).to_owned(), source }
+                }
+                error => error,
+            })?,
         };
         candidate(source, fetched, folder, basket.skill(folder), signature, options)
     };
@@ -164,7 +177,9 @@ fn candidate(
             let note = format!("`{name}` is signed by a key that nobody here knows: {fingerprint}");
             (None, Some(fingerprint), vec![note])
         }
-        Err(error) => return Err(error.into()),
+        Err(source) => {
+            return Err(StoreError::SignatureOf { name: skill.name.as_str().to_owned(), source });
+        }
     };
     let report = Files::read(&location, &Limits::default())?.scan();
     let (tier, tier_from) = tier(options.tier, signer.as_ref());

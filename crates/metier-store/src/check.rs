@@ -54,6 +54,8 @@ pub struct Swept {
     pub objects: usize,
     /// Bytes.
     pub bytes: u64,
+    /// Skills and files that nobody needs, and that are too young to go.
+    pub young: usize,
 }
 
 impl Store {
@@ -74,6 +76,17 @@ impl Store {
                 return Ok(found);
             }
         }
+    }
+
+    /// Whether a skill that was found in a directory is what was installed there; what is elsewhere was not.
+    pub fn is_as_installed(&self, directory: &Path, digest: &Digest) -> bool {
+        let Ok(root) = fs::canonicalize(self.root()) else { return true };
+        let Ok(place) = fs::canonicalize(directory) else { return !directory.starts_with(self.root()) };
+        let Ok(below) = place.strip_prefix(root) else { return true };
+        // Trees are called by their digests, and nothing else in the store is a skill.
+        let is_tree =
+            |tree: &Path| tree.strip_prefix("trees").is_ok_and(|tree| tree == Path::new(&digest.hex()));
+        below.parent().is_some_and(is_tree)
     }
 
     pub(crate) fn verified(&self, skill: &LockedSkill, generation: &Path) -> Verified {
@@ -119,6 +132,19 @@ impl Store {
         let is_going = |digest: &Digest, path: &Path, used: &HashSet<Digest>| {
             !used.contains(digest) && is_old(path, now)
         };
+        let is_unused = |digest: Option<&Digest>, used: &HashSet<Digest>| {
+            digest.is_none_or(|digest| !used.contains(digest))
+        };
+        let young_trees = self
+            .kept_trees()
+            .iter()
+            .filter(|(digest, path)| is_unused(Some(digest), &trees) && !is_old(path, now))
+            .count();
+        let young_objects = self
+            .kept_objects()
+            .iter()
+            .filter(|(digest, path)| is_unused(digest.as_ref(), &objects) && !is_old(path, now))
+            .count();
         let mut gone_trees = self.kept_trees();
         gone_trees.retain(|(digest, path)| is_going(digest, path, &trees));
         let mut gone_objects = self.kept_objects();
@@ -127,8 +153,12 @@ impl Store {
             None => is_old(path, now),
         });
         let paths = gone_trees.iter().map(|(_, path)| path).chain(gone_objects.iter().map(|(_, path)| path));
-        let swept =
-            Swept { trees: gone_trees.len(), objects: gone_objects.len(), bytes: freed(paths.cloned()) };
+        let swept = Swept {
+            trees: gone_trees.len(),
+            objects: gone_objects.len(),
+            bytes: freed(paths.cloned()),
+            young: young_trees + young_objects,
+        };
         if !dry_run {
             // Objects first: a tree that goes renews those which are in it, and they would look young.
             for (_, path) in gone_objects.iter().filter(|(_, path)| is_old(path, now)) {

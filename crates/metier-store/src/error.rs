@@ -36,7 +36,15 @@ pub enum StoreError {
     /// An archive that is not to be unpacked.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// A signature that does not count, or cannot be made.
+    /// The signature of a skill does not count.
+    #[error("`{name}`: {source}; sign it again with `metier sign`, or remove the signature")]
+    SignatureOf {
+        /// The skill.
+        name: String,
+        /// What is wrong with its signature.
+        source: SignatureError,
+    },
+    /// A signature that cannot be made or read.
     #[error(transparent)]
     Signature(#[from] SignatureError),
     /// A list of keys that cannot be used.
@@ -77,7 +85,7 @@ pub enum StoreError {
         problem: String,
     },
     /// What was asked for is not in the source.
-    #[error("`{source_name}` has no skill `{name}`; it has {has}")]
+    #[error("`{source_name}` has no skill `{name}`; it has {}", if has.is_empty() { "none of those that were asked for" } else { has })]
     NoSuchSkill {
         /// Where it was looked for.
         source_name: String,
@@ -109,7 +117,9 @@ pub enum StoreError {
         second: String,
     },
     /// A skill breaks the rules that it is held to.
-    #[error("`{name}` is no valid skill: {reason}; see `metier validate`")]
+    #[error(
+        "`{name}` is no valid skill: {reason}; see `metier validate`, or hold it to less with `--profile lenient`"
+    )]
     Invalid {
         /// The skill, or its folder.
         name: String,
@@ -118,7 +128,7 @@ pub enum StoreError {
     },
     /// The scan found what nobody should run unseen.
     #[error(
-        "the scan stopped `{name}`: {findings}; look at it, then install it with `--accept-risk` if you want it all the same"
+        "the scan stopped `{name}`: {findings}; look at it with `metier scan`, and say `--accept-risk` if you want it all the same"
     )]
     Risk {
         /// The skill.
@@ -225,7 +235,7 @@ impl StoreError {
             Self::TagMoved { .. } => "store-tag-moved",
             Self::Git { .. } => "store-git",
             Self::Archive(error) => error.code(),
-            Self::Signature(error) => error.code(),
+            Self::SignatureOf { source: error, .. } | Self::Signature(error) => error.code(),
             Self::Trust(error) => error.code(),
             Self::Skill(error) => error.code(),
             Self::Io { .. } => "store-io",

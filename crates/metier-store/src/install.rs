@@ -333,10 +333,7 @@ fn together<'l>(
         let first = group[0];
         let gone = |error: StoreError| match error {
             StoreError::Source { text, problem } => {
-                let problem = format!(
-                    "{problem}, and `{}` came from there; name the others to go on without it",
-                    first.name
-                );
+                let problem = format!("{problem}, and `{}` came from there", first.name);
                 StoreError::Source { text, problem }
             }
             error => error,

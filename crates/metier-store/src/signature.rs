@@ -89,7 +89,7 @@ pub enum SignatureError {
     )]
     NotAKey,
     /// The key needs a passphrase.
-    #[error("the private key is encrypted; give its passphrase")]
+    #[error("the private key is encrypted; give its passphrase with `--passphrase-file`")]
     Encrypted,
     /// The passphrase is another.
     #[error("the private key cannot be decrypted; the passphrase is wrong")]

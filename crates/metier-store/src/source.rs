@@ -137,6 +137,11 @@ pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dy
             "an archive at an address, which is not supported yet; download it, and install the file",
         ));
     }
+    if is_path && text.contains('#') {
+        return Err(wrong(
+            "not there; a repository on this disk, at a reference, is `file:///PATH#REFERENCE`",
+        ));
+    }
     if is_path || is_archive {
         return Err(wrong("not there"));
     }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let kept = referred(&place)?;
     let swept = place.store.sweep(&kept, place.environment.now, args.dry_run, PATIENCE)?;
     if args.json {
-        output.json(&json!({ "dry_run": args.dry_run, "trees": swept.trees, "objects": swept.objects, "bytes": swept.bytes }))?;
+        output.json(&json!({ "dry_run": args.dry_run, "trees": swept.trees, "objects": swept.objects, "bytes": swept.bytes, "young": swept.young }))?;
     } else {
         let word = if args.dry_run { "would be removed" } else { "removed" };
         output.line(format_args!(
@@ -48,6 +48,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             counted(swept.objects, "file"),
             swept.bytes
         ))?;
+        if swept.young > 0 {
+            output
+                .summary(format_args!("{} more of what nobody needs: younger than an hour", swept.young))?;
+        }
     }
     Ok(Exit::Done)
 }

@@ -18,7 +18,7 @@ use crate::output::Output;
 #[command(after_help = "\
 Examples:
   metier pack my-skill                        writes my-skill.skill
-  metier pack my-skill --format tar-gz -o dist/my-skill.tar.gz")]
+  metier pack my-skill -o my-skill.tar.gz")]
 pub(crate) struct Args {
     /// The skill's directory
     #[arg(value_name = "DIR")]
@@ -28,9 +28,9 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Which kind of archive
-    #[arg(long, value_enum, default_value_t = Kind::Zip)]
-    format: Kind,
+    /// Which kind of archive; as FILE ends, if not given, else zip
+    #[arg(long, value_enum)]
+    format: Option<Kind>,
 
     /// Print what was written as JSON
     #[arg(long)]
@@ -47,7 +47,10 @@ enum Kind {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
-    let (format, ending) = match args.format {
+    let ends =
+        |ending: &str| args.output.as_ref().is_some_and(|path| path.to_string_lossy().ends_with(ending));
+    let by_name = if ends(".tar.gz") || ends(".tgz") { Kind::TarGz } else { Kind::Zip };
+    let (format, ending) = match args.format.unwrap_or(by_name) {
         Kind::Zip => (Format::Zip, "skill"),
         Kind::TarGz => (Format::TarGz, "tar.gz"),
     };

@@ -1,8 +1,11 @@
 //! `metier scan`: what a reviewer would look for in skills, before they ever run.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use metier_skill::{Limits, Location, SkillError, is_skill_directory};
+use metier_store::StoreError;
 use metier_store::scan::{Files, Verdict};
 use rayon::prelude::*;
 
@@ -14,8 +17,8 @@ use crate::render::{Scanned, Shape};
 /// Look for what attackers put into skills
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A PATH is a skill's directory, its SKILL.md, a single markdown file, or a directory
-that is searched for skills; a directory without any is looked at as one. Nothing is
+A PATH is a skill's directory, its SKILL.md, a single markdown file, an archive, or a
+directory that is searched for skills; one without any is looked at as one. Nothing is
 run, and nothing is asked of the network. Exits with 1 if a skill is blocked, else with 0.
 
 A skill that nothing is found in is not proven harmless: read what you install.
@@ -44,6 +47,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    if let Some(path) = args.paths.iter().find(|path| path.symlink_metadata().is_err()) {
+        return Err(SkillError::NotFound { path: path.clone() }.into());
+    }
     let all: Vec<Scanned> = args.paths.iter().flat_map(|path| below(path)).collect();
     Scanned::print(&all, if args.json { Shape::Json } else { args.format }, output)?;
     let worst = if args.deny_warnings { Verdict::Look } else { Verdict::Block };
@@ -53,6 +59,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 
 /// The skill at a path, or those below it.
 fn below(path: &Path) -> Vec<Scanned> {
+    if path.is_file() && is_archive(path) {
+        return packed(path);
+    }
     if !path.is_dir() {
         return vec![look(path, Location::find(path))];
     }
@@ -60,8 +69,32 @@ fn below(path: &Path) -> Vec<Scanned> {
     match find::skills(path, &probe) {
         Ok(found) if found.is_empty() => vec![look(path, Location::directory(path))],
         Ok(found) => found.par_iter().map(|path| look(path, Location::directory(path))).collect(),
-        Err(source) => vec![Scanned::failed(path, &SkillError::Io { path: path.to_owned(), source })],
+        Err(source) => {
+            let error = SkillError::Io { path: path.to_owned(), source };
+            vec![Scanned::failed(path, &error, error.code())]
+        }
     }
+}
+
+/// Whether a file is called like an archive.
+fn is_archive(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    [".skill", ".zip", ".tar", ".tar.gz", ".tgz"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// The skills in an archive, as they would be installed.
+fn packed(path: &Path) -> Vec<Scanned> {
+    let read = |source| StoreError::Skill(SkillError::Io { path: path.to_owned(), source });
+    let unpacked = fs::read(path).map_err(read).and_then(|bytes| Files::unpack(&bytes));
+    let skills = match unpacked {
+        Ok(skills) => skills,
+        Err(error) => return vec![Scanned::failed(path, &error, error.code())],
+    };
+    let scanned = |(folder, files): &(String, Files)| {
+        let path = path.join(folder);
+        Scanned::new(&path, &path, Some(files.name()), files.scan(), |file| files.bytes(file))
+    };
+    skills.par_iter().map(scanned).collect()
 }
 
 fn look(path: &Path, location: Result<Location, SkillError>) -> Scanned {
@@ -73,6 +106,6 @@ fn look(path: &Path, location: Result<Location, SkillError>) -> Scanned {
         Ok((location, files)) => {
             Scanned::new(path, location.root(), Some(files.name()), files.scan(), |file| files.bytes(file))
         }
-        Err(error) => Scanned::failed(path, &error),
+        Err(error) => Scanned::failed(path, &error, error.code()),
     }
 }

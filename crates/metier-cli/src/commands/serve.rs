@@ -238,20 +238,35 @@ fn seal_key(options: &HttpOptions) -> Option<[u8; 32]> {
 }
 
 fn print_config(client: Client, args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
-    let mut words = vec!["serve".to_owned()];
-    for root in args.catalog.roots() {
-        let path = environment.absolute(Path::new(root));
-        words.extend(["--root".to_owned(), path.to_string_lossy().into_owned()]);
-    }
     let server = match args.http {
-        None => snippet::Server::Here(words),
+        None => snippet::Server::Here(said(&Environment::read(), &Environment::words())),
         Some(address) => snippet::Server::At { address, has_token: args.token_file.is_some() },
     };
     let (place, settings) = snippet::of(client, &server);
     output.note(format_args!("into {place}:"))?;
     output.text(&settings)?;
     Ok(Exit::Done)
+}
+
+/// What was said on the command line, for somebody who says it from elsewhere: all of it but the question, with paths that do not begin here.
+fn said(environment: &Environment, words: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (flag, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(flag, value)| (flag, Some(value)));
+        let mut value = || value.map(str::to_owned).or_else(|| words.next().cloned()).unwrap_or_default();
+        match flag {
+            "--print-config" => drop(value()),
+            "--root" | "--work" | "--config" => {
+                let value = value();
+                let path = environment.absolute(Path::new(&value));
+                kept.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
+            }
+            _ => kept.push(word.clone()),
+        }
+    }
+    kept
 }
 
 impl Args {

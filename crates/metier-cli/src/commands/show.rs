@@ -6,6 +6,7 @@ use metier_catalog::{Compatibility, Entry, ThisMachine, compatibility, read_requ
 use metier_skill::{
     Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tokens, tree_digest,
 };
+use metier_store::Provenance;
 use serde_json::{Map, Value, json};
 
 use crate::config::Flags;
@@ -51,6 +52,8 @@ struct Shown {
     compatibility: Compatibility,
     /// What the catalog knows beyond the skill itself.
     listed: Option<(Entry, Vec<String>)>,
+    /// What is known of one that was installed.
+    provenance: Option<Provenance>,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
@@ -103,6 +106,9 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Option<Shown>>
     let directory = unpacked.as_ref().map_or_else(|| entry.real_path(), |(_, directory)| directory);
     let mut shown = look(directory, entry.path_text().into_owned(), output)?;
     shown.listed = Some((entry.clone(), needs));
+    let store = skills.environment.store().filter(|store| entry.path().starts_with(store.root()));
+    let installed = store.map(|store| store.installed()).transpose()?;
+    shown.provenance = installed.and_then(|installed| installed.provenance(entry.name()).cloned());
     Ok(Some(shown))
 }
 
@@ -136,6 +142,7 @@ fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<
         reading,
         tree,
         listed: None,
+        provenance: None,
     })
 }
 
@@ -181,6 +188,17 @@ impl Shown {
         }
         self.listing(output)?;
         output.row("path", &self.path)?;
+        if let Some(known) = &self.provenance {
+            let commit = known.resolved.as_ref().map(|resolved| format!(" ({resolved})")).unwrap_or_default();
+            output.row("installed from", &format!("{}{commit}", known.source))?;
+            let who = known.who.as_ref().map(|who| format!(" by {who}")).unwrap_or_default();
+            output.row("installed", &format!("{}{who}", known.time))?;
+            let signed =
+                known.signature.as_ref().map(|signed| format!("{} ({})", signed.name, signed.fingerprint));
+            output.row("signed by", signed.as_deref().unwrap_or("nobody"))?;
+            let accepted = if known.scan.is_accepted { ", and the risk was accepted" } else { "" };
+            output.row("scan", &format!("{}{accepted}", known.scan.verdict))?;
+        }
         let (listed, active) = self.cost();
         output.row("tokens", &format!("about {listed} while listed, {active} more when active"))?;
         for file in &self.tree.files {
@@ -250,6 +268,7 @@ impl Shown {
             "tree_digest": self.tree_digest,
             "needs": self.compatibility,
             "catalog": catalog,
+            "installed": self.provenance,
             "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning),
         })

@@ -1,6 +1,6 @@
 //! `metier update`: installed skills brought up to date with where they came from, after showing what changes.
 
-use metier_store::{Fetching, Kind, LockedSkill, Outcome};
+use metier_store::{Change, Fetching, Kind, LockedSkill, Outcome};
 
 use crate::approver::is_somebody_there;
 use crate::exit::{Exit, UsageError};
@@ -56,11 +56,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     notes(&planned, output)?;
     print(&planned.changes, output)?;
     output.flush()?;
-    if !args.yes && !is_somebody_there() {
+    // What is only put right has been agreed to.
+    let is_news = |change: &Change| !matches!(change.kind, Kind::Unchanged | Kind::Repaired);
+    let is_asked = !args.yes && planned.changes.iter().any(is_news);
+    if is_asked && !is_somebody_there() {
         let message = "nothing was changed: say `--yes` to do it, there is nobody to ask";
         return Err(UsageError(message.to_owned()).into());
     }
-    if !args.yes && !crate::approver::confirm("Do it?") {
+    if is_asked && !crate::approver::confirm("Do it?") {
         output.note("nothing was changed")?;
         return Ok(Exit::Done);
     }

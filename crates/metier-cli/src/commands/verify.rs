@@ -46,9 +46,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let rest = if changed == 0 {
             String::new()
         } else {
-            format!(
-                ", {changed} not; `metier install --locked`, or remove and install again, puts them right"
-            )
+            format!(", {changed} not; `metier update` puts right what was installed and is changed")
         };
         output.summary(format!("{fine} as installed{rest}"))?;
     }

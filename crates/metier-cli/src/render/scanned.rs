@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use metier_skill::{SkillError, Span};
+use metier_skill::Span;
 use metier_store::scan::{self, Report, Severity, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -77,9 +77,9 @@ impl Scanned {
     }
 
     /// A skill that could not be read.
-    pub(crate) fn failed(path: &Path, error: &SkillError) -> Self {
+    pub(crate) fn failed<E: std::error::Error>(path: &Path, error: &E, code: &'static str) -> Self {
         let path = shown(path);
-        Self { findings: vec![failure(error, &path)], path, name: None, report: None }
+        Self { findings: vec![failure(error, code, &path)], path, name: None, report: None }
     }
 
     /// What the findings come to; what could not be looked at is not to be used.

@@ -239,3 +239,25 @@ fn nothing_that_is_waited_for_keeps_a_server() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(ended(&mut child), Some((None, Some(15))));
 }
+
+/// A client that starts the server starts the one that was asked about.
+#[test]
+fn what_a_client_is_told_is_what_was_said() {
+    let place = place();
+    let args = [
+        "serve",
+        "--state",
+        "x=off",
+        "--print-config",
+        "claude",
+        "--root=skills",
+        "--lenient",
+        "--tool-names",
+        "dotted",
+    ];
+    let output = place.at_home(&args).output().unwrap();
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let skills = place.path().join("skills");
+    let words = json!(["serve", "--state", "x=off", "--root", skills, "--lenient", "--tool-names", "dotted"]);
+    assert_eq!(printed["mcpServers"]["metier"]["args"], words, "{printed}");
+}

@@ -276,7 +276,13 @@ fn a_full_disk_leaves_what_was_or_what_was_to_be() {
     let ground = Ground::new(Some(&small));
     let mut random = Random(23);
     let (mut failed, mut done) = (0, 0);
-    for round in 0..count("METIER_STORE_FULL", 15) {
+    let wanted = count("METIER_STORE_FULL", 8);
+    // So many times it got full; where there was room enough after all does not count.
+    for round in 0.. {
+        if failed == wanted && done > 0 {
+            break;
+        }
+        assert!(round < 10 * wanted, "{failed} of {round} got full");
         let (args, from, to) = STEPS[usize::try_from(round % 3).unwrap()];
         ground.upstream(from);
         // Everything is new, and needs room.
@@ -298,8 +304,7 @@ fn a_full_disk_leaves_what_was_or_what_was_to_be() {
             ground.complete(args, to);
         }
     }
-    println!("full disks: {failed} failed, {done} had enough room");
-    assert!(failed > 0 && done > 0, "{failed} {done}");
+    println!("full disks: {failed}, and {done} that had enough room");
 }
 
 fn step_needs_little(args: &[&str]) -> bool {

@@ -59,6 +59,16 @@ fn a_risk_is_taken_by_somebody() {
     assert!(told.contains("the scan stopped `pdf`"), "{told}");
     assert!(place.locked("pdf").is_null());
     place.done(&["install", "pdf", "--accept-risk"]);
+    assert!(
+        place.done(&["audit", "log"]).contains("pdf  accepted: pdf"),
+        "{}",
+        place.done(&["audit", "log"])
+    );
+    assert!(
+        place.done(&["show", "pdf"]).contains("and the risk was accepted"),
+        "{}",
+        place.done(&["show", "pdf"])
+    );
     let scan = place.provenance("pdf")["scan"].clone();
     assert_eq!((&scan["verdict"], &scan["is_accepted"]), (&"block".into(), &true.into()), "{scan}");
     // It stays taken when what was changed is put right.

@@ -196,8 +196,13 @@ impl Gate {
             if !self.is_in_time((address, NOBODY)) {
                 return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens in a second"));
             }
-            let mut response =
-                refusal(StatusCode::UNAUTHORIZED, "a token is needed: `Authorization: Bearer TOKEN`");
+            let is_given = headers.contains_key(header::AUTHORIZATION);
+            let why = if is_given {
+                "nobody here knows this token"
+            } else {
+                "a token is needed: `Authorization: Bearer TOKEN`"
+            };
+            let mut response = refusal(StatusCode::UNAUTHORIZED, why);
             response
                 .headers_mut()
                 .insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));

@@ -180,6 +180,10 @@ fn text(outcome: &Outcome) -> String {
         }
         Ending::Exited(code) => format!("it ended with {code}"),
         Ending::Killed(signal) => format!("signal {signal} ended it"),
+        Ending::Limit(limit) if limit.as_str() == "wall" => {
+            let seconds = outcome.usage.wall.as_secs_f64();
+            format!("it was ended after {seconds:.1} seconds; `timeout_ms` says how long it may take")
+        }
         Ending::Limit(limit) => format!("a limit ended it: {}", limit.as_str()),
         _ => "it was cancelled".to_owned(),
     };

@@ -1,12 +1,19 @@
 //! A skill on disk as a subject: read once, within limits, through no link.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use metier_skill::{Limits, Location, SkillError, SkipReason, SymlinkPolicy, Tree};
 
 use super::{Report, Subject, SubjectEntry, scan};
+use crate::StoreError;
+use crate::archive::{ArchiveFile, ArchiveLimits, Layout, unpack};
+
+/// Bytes that an archive may unpack to: they are all in memory.
+const PACKED_MAX: u64 = 512 << 20;
 
 /// The files of a skill, read.
 ///
@@ -44,6 +51,29 @@ impl Files {
         let tree = location.tree(limits, SymlinkPolicy::Skip)?;
         let name = location.name().map_or_else(|| stem(location.path()), ToOwned::to_owned);
         Ok(Self { name, entries: entries(&tree, limits) })
+    }
+
+    /// The skills in an archive, each with its folder there. What is not in a skill's folder is not looked at.
+    pub fn unpack(archive: &[u8]) -> Result<Vec<(String, Self)>, StoreError> {
+        let files: Mutex<BTreeMap<String, Read>> = Mutex::default();
+        let take = |file: ArchiveFile<'_>| {
+            let read = Read::File { bytes: file.bytes.to_vec(), is_executable: file.is_executable };
+            files.lock().unwrap_or_else(PoisonError::into_inner).insert(file.path.to_owned(), read);
+            Ok(())
+        };
+        let limits = ArchiveLimits { total_bytes: PACKED_MAX, ..ArchiveLimits::default() };
+        let unpacked = unpack(archive, &limits, &take)?;
+        let layout = Layout::of(unpacked.files.iter().map(String::as_str))?;
+        let mut files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let skill = |folder: &String| {
+            let below = format!("{folder}/");
+            let own = files.extract_if(.., |path, _| path.starts_with(&below));
+            let entries =
+                own.map(|(path, what)| Entry { path: path[below.len()..].to_owned(), what }).collect();
+            let name = folder.rsplit('/').next().unwrap_or(folder).to_owned();
+            (folder.clone(), Self { name, entries })
+        };
+        Ok(layout.skills().iter().map(skill).collect())
     }
 
     /// The name of the skill's folder, or of its file.

@@ -51,9 +51,10 @@ impl GitSource {
             _ => place.to_owned(),
         };
         if !is_address(&url) {
-            return Err(wrong(
-                "neither on the disk nor `owner/repository` nor an address of a git repository",
-            ));
+            return Err(wrong(&format!(
+                "neither on the disk nor `owner/repository` nor an address of a git repository{}",
+                nearly(place)
+            )));
         }
         let account = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
         if account.is_some_and(|(account, _)| account.contains(':')) {
@@ -100,6 +101,21 @@ impl GitSource {
     pub(crate) fn locked(skill: &LockedSkill) -> Self {
         let (url, reference, commit) = (skill.source.clone(), skill.reference.clone(), skill.commit.clone());
         Self { url, reference, directory: None, commit, was: None, lets_move: false }
+    }
+}
+
+/// What somebody may have meant.
+fn nearly(place: &str) -> String {
+    let parts: Vec<&str> = place.split('/').collect();
+    match parts[..] {
+        [host, _, _] if host.contains('.') => format!("; is it `https://{place}`?"),
+        [owner, name, ..] if parts.len() > 2 => {
+            format!("; a directory comes after two strokes: `{owner}/{name}//{}`", parts[2..].join("/"))
+        }
+        [_, name] if name.contains('@') => {
+            format!("; a reference comes after `#`: `{}`", place.replace('@', "#"))
+        }
+        _ => String::new(),
     }
 }
 
@@ -193,7 +209,9 @@ impl GitSource {
             (None, None, Some(id)) => (None, id),
             (None, None, None) => {
                 let name = wanted.unwrap_or("HEAD");
-                let reason = format!("{} has no branch or tag `{name}`", self.url);
+                let is_short = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+                let hint = if is_short { "; a commit needs all its 40 digits" } else { "" };
+                let reason = format!("{} has no branch or tag `{name}`{hint}", self.url);
                 return Err(StoreError::Git { doing: "find the reference", reason });
             }
         };

@@ -114,6 +114,18 @@ fn describe(event: &Value) -> String {
         "actor", "name", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
         "script", "access", "trigger", "tier", "code", "size", "journal",
     ];
+    // Those that were installed, and those that a scan would have stopped.
+    let names = |member: &str| match &event[member] {
+        Value::Object(skills) => {
+            Some(skills.keys().map(|name| one_line(name)).collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(names) if !names.is_empty() => {
+            let names: Vec<String> = names.iter().filter_map(Value::as_str).map(one_line).collect();
+            Some(format!("{member}: {}", names.join(", ")))
+        }
+        _ => None,
+    };
+    let names = ["skills", "added", "changed", "removed", "accepted"].into_iter().filter_map(names);
     let told = TOLD.iter().filter_map(|member| match (*member, &event[*member]) {
         // Whoever sits at the machine is not named in every line.
         ("actor", Value::String(actor)) if actor == "user" => None,
@@ -122,5 +134,5 @@ fn describe(event: &Value) -> String {
         (_, Value::String(text)) => Some(one_line(text)),
         _ => None,
     });
-    told.collect::<Vec<_>>().join("  ")
+    told.chain(names).collect::<Vec<_>>().join("  ")
 }
