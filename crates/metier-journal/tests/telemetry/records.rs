@@ -139,7 +139,8 @@ fn other_events() -> Vec<Event> {
         Event::SkillsChanged { added: names(1), changed: names(2), removed: names(3) },
         Event::SkillsInstalled {
             skills: skills.clone(),
-            source: format!("https://me:{CANARY, accepted: vec![] }@example.com/skills.git"),
+            source: format!("https://me:{CANARY}@example.com/skills.git"),
+            accepted: names(1),
         },
         Event::MutationProposed {
             request_id: request_id.clone(),
