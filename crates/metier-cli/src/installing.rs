@@ -307,8 +307,8 @@ pub(crate) const fn exit_of(error: &StoreError) -> Exit {
         | StoreError::Invalid { .. }
         | StoreError::NotAsLocked { .. }
         | StoreError::Changed { .. }
-        | StoreError::NotASkill { .. } => Exit::Findings,
-        StoreError::SignatureOf { .. } => Exit::Findings,
+        | StoreError::NotASkill { .. }
+        | StoreError::SignatureOf { .. } => Exit::Findings,
         StoreError::Signature(error) => exit_of_signature(error),
         StoreError::Skill(error) => of_skill(error),
         _ => Exit::Environment,
