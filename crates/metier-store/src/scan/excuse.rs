@@ -62,8 +62,8 @@ fn heading_above(text: &[u8], start: usize) -> &[u8] {
     while end > floor {
         let begin = line_start(text, end - 1);
         let line = &text[begin..end];
-        // In code one sign begins a remark.
-        if line.starts_with(b"##") || (line.starts_with(b"# ") && begin == 0) {
+        // In code one sign begins a remark; in a text it is the title, which would excuse all of it.
+        if line.starts_with(b"##") {
             return line;
         }
         end = begin;

@@ -67,6 +67,15 @@ pub(super) const RULES: &[Rule] = &[
         test: Test::Built,
     },
     Rule {
+        id: "file-hidden-code",
+        severity: Severity::Medium,
+        weight: 4,
+        scope: Scope::Files,
+        why: "a script lies where nobody sees it",
+        help: "put it where the other scripts are",
+        test: Test::Built,
+    },
+    Rule {
         id: "file-archive",
         severity: Severity::Medium,
         weight: 4,
