@@ -1,5 +1,6 @@
 //! All rules, and what their patterns have in common.
 
+mod beyond;
 mod conduct;
 mod damage;
 mod downloads;
@@ -19,11 +20,12 @@ use std::borrow::Cow;
 use super::rule::Rule;
 
 /// The tables, in the order of `docs/scan.md`.
-const TABLES: [&[Rule]; 13] = [
+const TABLES: [&[Rule]; 14] = [
     hidden::RULES,
     instructions::RULES,
     conduct::RULES,
     ordinary::RULES,
+    beyond::RULES,
     downloads::RULES,
     encoding::RULES,
     secrets::RULES,
