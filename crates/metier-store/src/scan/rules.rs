@@ -1,5 +1,6 @@
 //! All rules, and what their patterns have in common.
 
+mod asked;
 mod beyond;
 mod conduct;
 mod damage;
@@ -7,6 +8,7 @@ mod downloads;
 mod encoding;
 mod files;
 mod hidden;
+mod idioms;
 mod instructions;
 mod machine;
 mod ordinary;
@@ -20,12 +22,13 @@ use std::borrow::Cow;
 use super::rule::Rule;
 
 /// The tables, in the order of `docs/scan.md`.
-const TABLES: [&[Rule]; 14] = [
+const TABLES: [&[Rule]; 16] = [
     hidden::RULES,
     instructions::RULES,
     conduct::RULES,
     ordinary::RULES,
     beyond::RULES,
+    asked::RULES,
     downloads::RULES,
     encoding::RULES,
     secrets::RULES,
@@ -33,6 +36,7 @@ const TABLES: [&[Rule]; 14] = [
     persistence::RULES,
     machine::RULES,
     damage::RULES,
+    idioms::RULES,
     quiet::RULES,
     files::RULES,
 ];
