@@ -61,7 +61,15 @@ pub(super) const RULES: &[Rule] = &[
         why: "the agent is told to obey what somebody else may write at any time",
         help: "put the instructions into the skill, where they can be reviewed",
         test: Test::Pattern(Pattern {
-            literals: &["whatever", "comments", "instructions", "directives", "apply", "obey", "follow"],
+            literals: &[
+                "whatever",
+                "anything",
+                "everything",
+                "apply all",
+                "apply what",
+                "follow all",
+                "follow what",
+            ],
             all: &[
                 r"(?:\b(?:fetch|download|load|open|get|visit|read)\b[^!?\n]{0,60}https?://[^!?\n]{0,80}\b(?:apply|follow|obey|do|perform|adopt)\b (?:whatever|everything|anything|all|what) (?:it|is|the)\b|\b(?:do|apply|follow|obey|execute|perform) (?:whatever|anything|everything)\b(?: \w+){0,4}? (?:comments?|files?|pages?|documents?|issues?|responses?|messages?|e[\s-]?mails?|it|they)(?: \w+){0,4}? (?:asks?|says?|tells?|instructs?|requests?|contains?|wants?)\b)",
             ],
@@ -83,15 +91,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "what the agent is told from now on is to be changed",
         help: "let the user change it, with the lines in view",
         test: Test::Pattern(Pattern {
-            literals: &[
-                "memory",
-                "claude.md",
-                "agents.md",
-                "gemini.md",
-                "permissions.allow",
-                "mcp server",
-                "permissions",
-            ],
+            literals: &["memory", "claude.md", "agents.md", "gemini.md", "permissions.allow", "mcp server"],
             all: &[
                 r"(?:\b(?:write|save|add|store|append|put|copy|record)\b%gap%\b(?:rules?|instructions?|lines?|directives?|following|below|above)\b%gap%\b(?:to|in|into) (?:your |the |its |agent |long term |persistent )*(?:memory|memories)\b%gap%\b(?:later|future|sessions?|always|stay|persist|permanent\w*|apply)\b|\b(?:append|add|write|insert)\b%gap%\bto (?:the |your |their |user's |project's )*(?:claude|agents|gemini)\.md\b[^\n]{0,60}\b(?:trust|always|never ask|allow|skip|ignore)\b|\b(?:set|add|change|extend)\b%gap%\bpermissions?\.allow\b%gap%(?:\*|bash)|\b(?:add|register|install|connect)\b%gap%\bmcp server\b%gap%https?://)",
             ],

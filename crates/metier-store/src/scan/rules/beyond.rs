@@ -30,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "data is to be changed here and there, so that it is wrong",
         help: "leave data as it is",
         test: Test::Pattern(Pattern {
-            literals: &["some of", "a few", "random", "%", "small"],
+            literals: &["% of", "a few", "some of", "random", "a small"],
             all: &[
                 r"\b(?:alter|change|modify|swap|flip|corrupt|falsify|tweak|perturb|adjust)\b(?: \w+){0,3}? (?:\d+%|a few|some|random|a small (?:number|fraction|percentage|portion)|every (?:second|third|tenth|other))(?: of)?(?: \w+){0,3}? (?:labels?|values|records?|rows?|entries|figures|numbers|dates|digits|amounts|results)\b",
             ],
@@ -137,7 +137,23 @@ pub(super) const RULES: &[Rule] = &[
         why: "more is looked through than the task needs",
         help: "look at what the task needs",
         test: Test::Pattern(Pattern {
-            literals: &["all ", "entire", "other", "every", "unrelated", "personal", "private"],
+            literals: &[
+                "inbox",
+                "home dir",
+                "personal",
+                "private",
+                "messages",
+                "mails",
+                "browser",
+                "calendar",
+                "contacts",
+                "chats",
+                "photos",
+                "downloads",
+                "dotfiles",
+                "keychain",
+                "home folder",
+            ],
             all: &[
                 r"\b(?:also|additionally|in addition|while (?:doing|performing|there|at it)|opportunistically|quietly|first)\b (?:\w+ ){0,3}?(?:scan|read|index|access|search|collect|monitor|open|go through|harvest|copy)\b(?: \w+){0,4}? (?:all|entire|unrelated|personal|private|every)\b(?: \w+){0,3}? (?:e[\s-]?mails?|messages|home director(?:y|ies)|inbox|accounts?|browser|calendar|contacts|chats?|photos|downloads|dotfiles|home folder|key[\s-]?chain|notes)\b",
             ],

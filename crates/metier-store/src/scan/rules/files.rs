@@ -141,7 +141,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "file-not-text",
         severity: Severity::Medium,
-        weight: 4,
+        weight: 3,
         scope: Scope::Files,
         why: "a file cannot be looked through",
         help: "put a text in its place, or leave it out",

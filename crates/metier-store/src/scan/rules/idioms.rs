@@ -76,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "text that was fetched, decoded or put together is run",
         help: "put the code into the skill",
         test: Test::Pattern(Pattern {
-            literals: &["exec(", "eval(", "getattr(", "__import__", "| rev", "function(", "xxd -r", "printf"],
+            literals: &["exec(", "eval(", "getattr(", "__import__", "| rev", "xxd -r", "printf"],
             all: &[
                 r#"(?:\bexec\s*\(\s*compile\s*\(|\beval\s*\(?\s*(?:base64\.decode64|decode_base64|base64_decode|gzinflate|str_rot13|atob|buffer\.from|codecs\.decode|zlib\.)|getattr\s*\(\s*__import__\s*\(|__import__\s*\(\s*["'][^"'\n]{0,12}["']\s*\+|\|\s*rev\s*\|\s*(?:ba|z)?sh\b|\$\(\s*printf\s+["']?(?:\\x[0-9a-f]{2}){3,}|\bexec\s*\(\s*\w+\s*\.\s*decode\()"#,
             ],
@@ -237,7 +237,7 @@ pub(super) const RULES: &[Rule] = &[
         test: Test::Pattern(Pattern {
             literals: &["environ", "getenv", "process.env", "env["],
             all: &[
-                r"\b(\w+)\s*=\s*[^\n]{0,20}(?:os\.environ|os\.getenv|process\.env|env\[)[^\n]{0,20}%secretvar%",
+                r"(?:os\.environ|os\.getenv|process\.env|env\[)[^\n]{0,20}%secretvar%",
                 r#"https?://[\w.-]+/?[^\s"'`]{0,60}[?&]\w{1,12}=(?:\{\w+\}|\$\{\w+\}|["']\s*\+)"#,
             ],
             within: 3,

@@ -6,7 +6,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "maker-keeps-data",
         severity: Severity::Medium,
-        weight: 5,
+        weight: 4,
         scope: Scope::Instructions,
         why: "what the user gives is kept, used or passed on by whoever made the skill",
         help: "say what is kept, where and why, and let the user choose",
@@ -131,6 +131,7 @@ pub(super) const RULES: &[Rule] = &[
         help: "let the agent judge by what it finds",
         test: Test::Pattern(Pattern {
             literals: &[
+                "to make ",
                 "benefit of the doubt",
                 "relaxed",
                 "lenient",
@@ -144,12 +145,8 @@ pub(super) const RULES: &[Rule] = &[
                 "adverse",
                 "negative ",
                 "criticism",
-                "counter",
                 "positive",
                 " light",
-                "appear",
-                "look ",
-                "seem",
                 "authorship",
                 "ownership of",
                 "credit for",
@@ -248,7 +245,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "check-left-out",
         severity: Severity::Medium,
-        weight: 4,
+        weight: 3,
         scope: Scope::Instructions,
         why: "a check is left out, and a pretext is given",
         help: "keep the check, or let the user decide",

@@ -132,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "address-of-attack",
         severity: Severity::Medium,
-        weight: 4,
+        weight: 3,
         scope: Scope::Text,
         why: "an address bears the name of an attack",
         help: "do not use the skill unless it is an example in a text about attacks",
