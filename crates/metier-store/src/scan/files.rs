@@ -54,8 +54,11 @@ pub(super) fn name(path: &str) -> Option<Broken> {
     if path.chars().any(is_odd) || name.ends_with([' ', '.']) {
         return Some(Broken::new("file-name-deceives", "its name has characters that are not seen"));
     }
-    let has_latin = name.chars().any(|c| c.is_ascii_alphabetic());
-    if has_latin && name.chars().any(confusable::is_lookalike) {
+    // A name in another script is honest; one word of two scripts is not.
+    let is_mixed = |word: &str| {
+        word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(confusable::is_lookalike)
+    };
+    if name.split(['.', '-', '_', ' ']).any(is_mixed) {
         return Some(Broken::new("file-name-deceives", "a letter of its name only looks like a Latin one"));
     }
     if is_out_of_sight(path) {
@@ -335,5 +338,6 @@ mod tests {
         assert_eq!(rules("x.png", &png), ["file-script-disguised"]);
         assert_eq!(rules("scripts/run.sh", b"#!/bin/sh\n"), [""; 0]);
         assert_eq!(rules("SKILL.md", b"# x\n"), [""; 0]);
+        assert_eq!(rules("заметки.md", b"# x\n"), [""; 0]);
     }
 }

@@ -77,7 +77,7 @@ fn files_that_are_not_what_they_seem_block() {
             ("polyglot.png", behind),
             ("report.pdf.sh", script.clone()),
             ("README.md.exe", b"a".to_vec()),
-            ("sc\u{433}ipt-\u{430}.md", b"a\n".to_vec()),
+            ("p\u{430}ssword.md", b"a\n".to_vec()),
             ("a\u{200b}.md", b"a\n".to_vec()),
             ("elf", b"\x7fELF\x02\x01\x01".to_vec()),
             ("tool.dat", windows),
