@@ -108,3 +108,5 @@ pub fn scan(subject: &Subject<'_>) -> Report {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tricks;

@@ -88,9 +88,11 @@ impl Listing {
         self.names.iter().find(runs).map(String::as_str)
     }
 
-    /// Whether a document brings macros.
+    /// Whether a document brings macros, controls or objects of other programs.
     pub(super) fn has_macros(&self) -> bool {
-        self.names.iter().any(|name| name.to_ascii_lowercase().ends_with("vbaproject.bin"))
+        self.names.iter().map(|name| name.to_ascii_lowercase()).any(|name| {
+            name.ends_with("vbaproject.bin") || name.contains("/activex/") || name.contains("embeddings/ole")
+        })
     }
 }
 

@@ -11,8 +11,12 @@ const NEGATION: &str = r"(?:\b(?:never|do not|don't|dont|must not|mustn't|should
 const HEADING: &str = r"(?:\b(?:never|do not|don't|avoid|anti-?patterns?|bad|wrong|unsafe|insecure|vulnerable|forbidden|prohibited|not to do|red flags?|what not|mistakes?|pitfalls?|rationali[sz]ations)\b|\xe2\x9d\x8c|\xe2\x9b\x94|\xf0\x9f\x9a\xab)";
 
 /// What stands on a line of code that looks for something rather than doing it.
-const LOOKS_FOR: &str = r#"(?:\bre\.(?:compile|search|match|findall)|\bregex|\bpatterns?["']?\s*[=:(]|\b(?:e|f)?grep\b|\brg\s|\bsemgrep|\.test\(|\.match\(|\.includes\(|\bassert|\bexpect\(|\bdeny|\bblocklist|\bdisallow|\bin (?:command|cmd|line)\b)"#;
+const LOOKS_FOR: &str = r#"(?:\bre\.(?:compile|search|match|findall)|\bregex|\bpatterns?["']?\s*[=:(]|\.test\(|\.match\(|\.includes\(|\bassert|\bexpect\(|\bdeny|\bblocklist|\bdisallow|\bin (?:command|cmd|line)\b)"#;
 
+/// Programs that look for what follows them; behind a pipe they only sift what was found.
+const SEARCHES: &str = r"(?:\b(?:e|f)?grep\b|\brg\s|\bsemgrep)";
+
+static SEARCHED: LazyLock<Option<Regex>> = LazyLock::new(|| plain(SEARCHES));
 static NEGATED: LazyLock<Option<Regex>> = LazyLock::new(|| plain(NEGATION));
 static HEADED: LazyLock<Option<Regex>> = LazyLock::new(|| plain(HEADING));
 static LOOKED: LazyLock<Option<Regex>> = LazyLock::new(|| plain(LOOKS_FOR));
@@ -62,8 +66,8 @@ fn heading_above(text: &[u8], start: usize) -> &[u8] {
     while end > floor {
         let begin = line_start(text, end - 1);
         let line = &text[begin..end];
-        // In code one sign begins a remark.
-        if line.starts_with(b"##") || (line.starts_with(b"# ") && begin == 0) {
+        // In code one sign begins a remark; in a text it is the title, which would excuse all of it.
+        if line.starts_with(b"##") {
             return line;
         }
         end = begin;
@@ -90,7 +94,9 @@ pub(super) fn is_quoted(text: &[u8], start: usize, end: usize) -> bool {
 /// Whether a command stands in a table, or on a line that looks for it. Quotation marks are part of commands.
 pub(super) fn is_looked_for(text: &[u8], start: usize, end: usize) -> bool {
     let (begin, stop) = line(text, start, end);
-    is_table(&text[begin..stop]) || is_in(&LOOKED, &text[begin..stop])
+    is_table(&text[begin..stop])
+        || is_in(&LOOKED, &text[begin..stop])
+        || is_in(&SEARCHED, &text[begin..start])
 }
 
 /// The lines of a match.
@@ -138,5 +144,6 @@ mod tests {
         assert!(!quoted("now x y") && !quoted("\"all\" of x y"));
         let text = "if re.search('x y')";
         assert!(is_looked_for(text.as_bytes(), 14, 17) && !is_looked_for(b"run \"x y\"", 5, 8));
+        assert!(is_looked_for(b"grep 'x y' a", 6, 9) && !is_looked_for(b"x y | grep a", 0, 3));
     }
 }

@@ -1,6 +1,7 @@
 //! Rules about files as such: what they are against what they are called, where links lead, what agents would take from them.
 
 use super::archive::{self, Listing};
+use super::confusable;
 use super::kind::{self, Kind, Magic};
 use super::matching::{self, Reads};
 use super::text::View;
@@ -53,17 +54,61 @@ pub(super) fn name(path: &str) -> Option<Broken> {
     if path.chars().any(is_odd) || name.ends_with([' ', '.']) {
         return Some(Broken::new("file-name-deceives", "its name has characters that are not seen"));
     }
+    // A name in another script is honest; one word of two scripts is not.
+    let is_mixed = |word: &str| {
+        word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(confusable::is_lookalike)
+    };
+    if name.split(['.', '-', '_', ' ']).any(is_mixed) {
+        return Some(Broken::new("file-name-deceives", "a letter of its name only looks like a Latin one"));
+    }
+    if is_out_of_sight(path) {
+        return Some(Broken::new("file-hidden-code", "a listing does not show it"));
+    }
     let mut parts = name.rsplit('.').map(str::to_ascii_lowercase);
     let (last, before) = (parts.next()?, parts.next()?);
     let runs = [
         "exe", "scr", "com", "bat", "cmd", "msi", "lnk", "vbs", "hta", "command", "sh", "ps1", "app", "js",
         "py",
     ];
-    let shows =
-        ["pdf", "doc", "docx", "xls", "xlsx", "png", "jpg", "jpeg", "gif", "txt", "mp4", "zip", "csv"];
+    let shows = [
+        "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "rtf", "png", "jpg", "jpeg", "gif", "webp",
+        "heic", "txt", "md", "mp3", "mp4", "zip", "csv",
+    ];
     let is_double = runs.contains(&last.as_str()) && shows.contains(&before.as_str());
     is_double
         .then(|| Broken::new("file-name-deceives", format!("it looks like `.{before}` and is `.{last}`")))
+}
+
+/// Whether a script is kept where a listing does not show it, and where no tool would look for it either.
+fn is_out_of_sight(path: &str) -> bool {
+    const KNOWN: &[&str] = &[
+        ".github",
+        ".claude",
+        ".cursor",
+        ".codex",
+        ".gemini",
+        ".vscode",
+        ".husky",
+        ".devcontainer",
+        ".storybook",
+        ".circleci",
+        ".claude-plugin",
+        ".agents",
+        ".git",
+        ".gitlab",
+        ".vitepress",
+    ];
+    let runs = matches!(
+        kind::ending(path).as_str(),
+        "sh" | "py" | "js" | "mjs" | "ps1" | "rb" | "bat" | "pl" | "php"
+    );
+    let is_odd = |part: &str| {
+        part.starts_with('.')
+            && !matches!(part, "." | "..")
+            && !KNOWN.contains(&part)
+            && !part.contains("rc.")
+    };
+    runs && path.split('/').any(is_odd)
 }
 
 /// What a file is, against what it is called.
@@ -92,7 +137,10 @@ fn contents(path: &str, bytes: &[u8], kind: Kind) -> Vec<Broken> {
             one("file-script-disguised", "it begins with `#!`, and its name says that it is something else")
         }
         Magic::Media
-            if bytes.starts_with(b"%PDF") && (has(bytes, b"/JavaScript") || has(bytes, b"/Launch")) =>
+            if bytes.starts_with(b"%PDF")
+                && [&b"/JavaScript"[..], b"/Launch", b"/JS(", b"/JS ("]
+                    .iter()
+                    .any(|word| has(bytes, word)) =>
         {
             one("file-macros", "it runs something when it is opened")
         }
@@ -104,10 +152,30 @@ fn contents(path: &str, bytes: &[u8], kind: Kind) -> Vec<Broken> {
         }
         _ if matches!(
             ending.as_str(),
-            "pyc" | "pyo" | "class" | "exe" | "dll" | "so" | "dylib" | "msi" | "scr" | "lnk"
+            "pyc"
+                | "pyo"
+                | "class"
+                | "exe"
+                | "dll"
+                | "so"
+                | "dylib"
+                | "msi"
+                | "scr"
+                | "lnk"
+                | "pif"
+                | "cpl"
+                | "sys"
+                | "node"
+                | "wasm"
+                | "appimage"
+                | "desktop"
+                | "reg"
         ) =>
         {
             one("file-native-program", "its name says that it is a program")
+        }
+        _ if ending == "svg" && (has(bytes, b"<script") || has(bytes, b"onload=")) => {
+            one("file-macros", "it runs something when it is shown")
         }
         _ => Vec::new(),
     }
@@ -173,12 +241,23 @@ fn settings(path: &str, bytes: &[u8]) -> Option<Broken> {
     let lower = path.to_ascii_lowercase();
     let folder = |folder: &str| lower.starts_with(folder) || lower.contains(&format!("/{folder}"));
     let ending = kind::ending(name);
-    let is_data = matches!(ending.as_str(), "json" | "toml");
-    let editors = [".cursor/", ".codex/", ".gemini/", ".vscode/", ".windsurf/"];
+    let is_data = matches!(ending.as_str(), "json" | "jsonc" | "toml" | "yaml" | "yml" | "xml");
+    let editors = [
+        ".cursor/",
+        ".codex/",
+        ".gemini/",
+        ".vscode/",
+        ".windsurf/",
+        ".devcontainer/",
+        ".idea/",
+        ".zed/",
+        ".kiro/",
+        ".continue/",
+    ];
     let is_settings = (folder(".claude/") && name.starts_with("settings") && is_data)
         || matches!(name, ".mcp.json" | "mcp.json" | "hooks.json" | ".claude.json" | "opencode.json")
         || (editors.into_iter().any(folder) && is_data);
-    let hooks = [".git/hooks/", ".husky/", ".claude/hooks/"];
+    let hooks = [".git/hooks/", ".githooks/", ".husky/", ".claude/hooks/"];
     let is_hook = hooks.into_iter().any(folder) && ending != "sample";
     if is_hook || name == ".envrc" || (name == ".gitattributes" && has(bytes, b"filter=")) {
         return Some(Broken::new(
@@ -187,8 +266,17 @@ fn settings(path: &str, bytes: &[u8]) -> Option<Broken> {
         ));
     }
     if is_settings {
-        let is_live =
-            [&b"\"command\""[..], b"command =", b"\"hooks\"", b"\"allow\"", b"bypasspermissions", b"\"url\""];
+        let is_live = [
+            &b"\"command\""[..],
+            b"command =",
+            b"command:",
+            b"command\":",
+            b"script_text",
+            b"\"hooks\"",
+            b"\"allow\"",
+            b"bypasspermissions",
+            b"\"url\"",
+        ];
         let lower = bytes.to_ascii_lowercase();
         let runs = is_live.iter().any(|word| has(&lower, word));
         let rule = if runs { "file-agent-hook" } else { "file-agent-settings" };
@@ -250,5 +338,6 @@ mod tests {
         assert_eq!(rules("x.png", &png), ["file-script-disguised"]);
         assert_eq!(rules("scripts/run.sh", b"#!/bin/sh\n"), [""; 0]);
         assert_eq!(rules("SKILL.md", b"# x\n"), [""; 0]);
+        assert_eq!(rules("заметки.md", b"# x\n"), [""; 0]);
     }
 }

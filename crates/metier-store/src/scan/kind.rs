@@ -114,7 +114,8 @@ pub(super) fn of(path: &str, bytes: &[u8]) -> Kind {
     let ending = ending(path);
     let ending = ending.as_str();
     match ending {
-        "md" | "markdown" | "mdx" | "mdc" | "txt" | "rst" | "adoc" | "prompt" => Kind::Instructions,
+        "md" | "markdown" | "mdx" | "mdc" | "txt" | "rst" | "adoc" | "prompt" | "cursorrules"
+        | "windsurfrules" | "clinerules" => Kind::Instructions,
         "sig" | "asc" | "minisig" | "sigstore" | "p7s" => Kind::Signature,
         _ if CODE.contains(&ending) => Kind::Code,
         _ if MEDIA.contains(&ending) => Kind::Media,
@@ -135,9 +136,14 @@ pub(super) fn magic(bytes: &[u8]) -> Magic {
         | [b'R', b'a', b'r', b'!', 0x1a, 7, ..]
         | [0x28, 0xb5, 0x2f, 0xfd, ..]
         | [0x4c, 0x5a, 0x49, 0x50, ..]
-        | [b'M', b'S', b'C', b'F', 0, 0, 0, 0, ..] => Magic::Packed,
+        | [b'M', b'S', b'C', b'F', 0, 0, 0, 0, ..]
+        | [b'!', b'<', b'a', b'r', b'c', b'h', b'>', b'\n', ..]
+        | [0xed, 0xab, 0xee, 0xdb, ..]
+        | [b'x', b'a', b'r', b'!', 0, ..] => Magic::Packed,
         _ if bytes.get(257..262) == Some(b"ustar") => Magic::Tar,
         _ if bytes.get(0x8001..0x8006) == Some(b"CD001") => Magic::Packed,
+        // A disk image of macOS says so at its end.
+        _ if bytes.last_chunk::<512>().is_some_and(|end| end.starts_with(b"koly")) => Magic::Packed,
         _ if is_bytecode(bytes) => Magic::Bytecode,
         _ if is_program(bytes) => Magic::Native,
         [b'#', b'!', ..] => Magic::Script,
@@ -166,6 +172,7 @@ fn is_bytecode(bytes: &[u8]) -> bool {
         || bytes.starts_with(&[0xca, 0xfe, 0xba, 0xbe])
         || bytes.starts_with(b"\x1bLua")
         || bytes.starts_with(b"dex\n03")
+        || bytes.starts_with(b"FasdUAS")
 }
 
 fn is_media(bytes: &[u8]) -> bool {

@@ -49,6 +49,8 @@ impl Look {
                 self.text(path, &bytes[..bytes.len().min(LONGEST)], kind);
             } else if is_executable && kind != Kind::Media && !self.has(path) {
                 self.whole("file-not-text", path, "it can be run, and is no text");
+            } else if kind == Kind::Data && kind::magic(bytes) == kind::Magic::Other && !self.has(path) {
+                self.whole("file-not-text", path, "it is no text, nor anything that is known");
             }
             return;
         }

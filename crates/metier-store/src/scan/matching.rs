@@ -6,7 +6,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::excuse;
-use super::rule::{Excuse, Pattern, Rule, Scope, Test};
+use super::rule::{Excuse, Pattern, Rule, Scope, Severity, Test};
 use super::rules;
 
 /// A place in a text where a rule is found.
@@ -30,11 +30,14 @@ pub(super) enum Reads {
 }
 
 impl Reads {
-    const fn includes(self, scope: Scope) -> bool {
-        match scope {
+    const fn includes(self, rule: &Rule) -> bool {
+        match rule.scope {
             Scope::Text => true,
             Scope::Code => matches!(self, Self::Instructions | Self::Code | Self::Hidden),
-            Scope::Instructions => matches!(self, Self::Instructions | Self::Hidden),
+            // Agents read remarks in code as well; what blocks alone is looked for there.
+            Scope::Instructions => {
+                matches!(self, Self::Instructions | Self::Hidden) || matches!(rule.severity, Severity::High)
+            }
             Scope::Hidden => matches!(self, Self::Hidden),
             Scope::Files => false,
         }
@@ -120,7 +123,7 @@ pub(super) fn find(text: &[u8], reads: Reads) -> Vec<Match> {
     }
     let mut matches = Vec::new();
     for (ready, windows) in matcher.rules.iter().zip(&windows) {
-        if !windows.is_empty() && reads.includes(ready.rule.scope) {
+        if !windows.is_empty() && reads.includes(ready.rule) {
             ready.find(text, windows, &mut matches);
         }
     }

@@ -1,14 +1,19 @@
 //! All rules, and what their patterns have in common.
 
+mod asked;
+mod beyond;
 mod conduct;
 mod damage;
 mod downloads;
 mod encoding;
 mod files;
 mod hidden;
+mod idioms;
 mod instructions;
 mod machine;
+mod ordinary;
 mod persistence;
+mod quiet;
 mod secrets;
 mod sending;
 
@@ -17,10 +22,13 @@ use std::borrow::Cow;
 use super::rule::Rule;
 
 /// The tables, in the order of `docs/scan.md`.
-const TABLES: [&[Rule]; 11] = [
+const TABLES: [&[Rule]; 16] = [
     hidden::RULES,
     instructions::RULES,
     conduct::RULES,
+    ordinary::RULES,
+    beyond::RULES,
+    asked::RULES,
     downloads::RULES,
     encoding::RULES,
     secrets::RULES,
@@ -28,6 +36,8 @@ const TABLES: [&[Rule]; 11] = [
     persistence::RULES,
     machine::RULES,
     damage::RULES,
+    idioms::RULES,
+    quiet::RULES,
     files::RULES,
 ];
 
@@ -55,7 +65,7 @@ const FRAGMENTS: [(&str, &str); 13] = [
     // Programs and calls that send something.
     (
         "%sends%",
-        r"(?:\bcurl\b|\bwget\b|\brequests\.(?:post|put|get|request)|\bhttpx\.|\burllib|urlopen\(|\bfetch\(|\baxios\b|\bhttps?\.request|\bnet\.request|\b(?:nc|ncat|netcat|socat)\s+-?\w|\bscp\s|\brsync\s|\bsftp\s|invoke-(?:webrequest|restmethod)|\birm\b|\biwr\b|xmlhttprequest|sendbeacon|smtplib|\bsendmail\b|\.sendall?\(|\b(?:dig|nslookup)\s|aws s3 cp|\bgh gist create)",
+        r"(?:\bcurl\b|\bwget\b|\brequests\.(?:post|put|get|request)|\bhttpx\.|\burllib|urlopen\(|\bfetch\(|\baxios\b|\bhttps?\.request|\bnet\.request|\b(?:nc|ncat|netcat|socat)\s+-?\w|\bscp\s|\brsync\s|\bsftp\s|invoke-(?:webrequest|restmethod)|\birm\b|\biwr\b|xmlhttprequest|sendbeacon|smtplib|\bsendmail\b|\.sendall?\(|\b(?:dig|nslookup)\s|aws s3 cp|\bgh gist create|\bhttp\.(?:post|postform|newrequest)\(|net::http|lwp::useragent|http::tiny|curl_exec\(|\baiohttp\.|\bhttp\.client\b|\burllib3\.|\b(?:got|ky|superagent|undici)(?:\.\w+)?\(|\.upload(?:string|file|data)\(|start-bitstransfer|ftplib\.|paramiko\.|\brclone\s+(?:copy|sync)|\bgsutil\s+cp)",
     ),
     // The same in words.
     (

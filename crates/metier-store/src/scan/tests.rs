@@ -126,6 +126,7 @@ fn built() -> Vec<Example> {
         ("file-script-disguised", text("#!/bin/sh\n"), "a.png", text("#!/bin/sh\n"), "a.sh"),
         ("file-kind-unlike-name", text("words"), "a.png", text("words"), "a.txt"),
         ("file-name-deceives", text("x"), "a.pdf.exe", text("x"), "a.b.md"),
+        ("file-hidden-code", text("x = 1"), "scripts/.a.py", text("x = 1"), ".eslintrc.js"),
         ("file-archive", zip(&["a.png"]), "a.zip", zip(&["a.xml"]), "a.docx"),
         ("file-archive-opaque", zip(&["SKILL.md"]), "a.zip", zip(&["a.png"]), "a.zip"),
         ("file-compressed", b"\x1f\x8b\x08".to_vec(), "a.csv.gz", text("a"), "a.csv"),

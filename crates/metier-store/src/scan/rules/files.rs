@@ -67,6 +67,15 @@ pub(super) const RULES: &[Rule] = &[
         test: Test::Built,
     },
     Rule {
+        id: "file-hidden-code",
+        severity: Severity::Medium,
+        weight: 4,
+        scope: Scope::Files,
+        why: "a script lies where nobody sees it",
+        help: "put it where the other scripts are",
+        test: Test::Built,
+    },
+    Rule {
         id: "file-archive",
         severity: Severity::Medium,
         weight: 4,
@@ -132,7 +141,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "file-not-text",
         severity: Severity::Medium,
-        weight: 4,
+        weight: 3,
         scope: Scope::Files,
         why: "a file cannot be looked through",
         help: "put a text in its place, or leave it out",

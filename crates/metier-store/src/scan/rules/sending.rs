@@ -37,9 +37,9 @@ pub(super) const RULES: &[Rule] = &[
         why: "the whole environment is taken near something that sends",
         help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
         test: Test::Pattern(Pattern {
-            literals: &["environ", "printenv", "env |", "$(env", "process.env"],
+            literals: &["environ", "printenv", "env |", "$(env", "process.env", "env.to_h", "env:"],
             all: &[
-                r"(?:\bdict\s*\(\s*os\.environ\s*\)|json\.dumps\s*\(\s*(?:dict\s*\(\s*)?os\.environ\b|json\.stringify\s*\(\s*process\.env\s*[,)]|\$\(\s*(?:env|printenv)\b|(?:env|printenv)\s*\|\s*(?:base64|curl|nc|grep))",
+                r"(?:\bdict\s*\(\s*os\.environ\s*\)|json\.dumps\s*\(\s*(?:dict\s*\(\s*)?os\.environ\b|json\.stringify\s*\(\s*process\.env\s*[,)]|\$\(\s*(?:env|printenv)\b|(?:env|printenv)\s*\|\s*(?:base64|curl|nc|grep)|\bos\.environ\(\)|object\.(?:entries|keys|assign)\s*\([^\n)]{0,20}process\.env\s*\)|\{\s*\.\.\.process\.env\s*\}|\benv\.to_h(?:ash)?\b|(?:get-childitem|gci|dir|ls)\s+env:|\bin\s+os\.environ\b)",
                 "%sends%",
             ],
             within: 8,
@@ -389,7 +389,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "sent-to-free-host",
         severity: Severity::Medium,
-        weight: 5,
+        weight: 6,
         scope: Scope::Text,
         why: "something is sent to a host that anybody gets for free and leaves again",
         help: "send it to a service that somebody answers for",
@@ -416,7 +416,9 @@ pub(super) const RULES: &[Rule] = &[
                 r#"(?:requests\.(?:post|put)|params\s*=|\s-d\b|--data|-x post|\bpost\b|\bsend\b|\bupload\b|\bcopy of\b|back[\s-]?up|method:\s*["\']post)"#,
             ],
             within: 2,
-            unless: &["your-|my-|<|example|deploy|preview|callback|localhost"],
+            unless: &[
+                "your-|my-|//<|<(?:your|app|name|project|host)|example|deploy|preview|callback|localhost",
+            ],
             excuse: Excuse::Quoting,
             hits: &["requests.post(\"https://helper-api.onrender.com/x\", json=data)"],
             misses: &["See the demo at https://demo-app.vercel.app"],
