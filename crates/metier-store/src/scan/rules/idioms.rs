@@ -171,7 +171,7 @@ pub(super) const RULES: &[Rule] = &[
         test: Test::Pattern(Pattern {
             literals: &["rsync", "ssh ", "s3 cp", "s3 sync", "scp ", "rclone"],
             all: &[
-                r"(?:\brsync\s+-\S+\s+(?:[^\n]{0,40}\s)?(?:~|\$\{?home\}?|\.|/home/\w+|/)/?\s+[\w.-]+@[\w-]+\.[\w.-]+:|\btar\b[^\n|]{0,80}\|\s*(?:gzip[^\n|]*\|\s*)?(?:ssh\s+\S+@|nc\s|curl\s)|\bscp\s+-r\s+(?:~|\$\{?home\}?|\.)\S*\s+[\w.-]+@|\baws\s+s3\s+(?:cp|sync)\s+(?:\.|~|\$\{?home\}?)/?\s+s3://[\w.-]+)",
+                r"(?:\brsync\s+-\S+\s+(?:[^\n]{0,40}\s)?(?:~|\$\{?home\}?|\.|/(?:home/\w+)?)/?\s+[\w.-]+@[\w-]+\.[\w.-]+:|\btar\b[^\n|]{0,80}\|\s*(?:gzip[^\n|]*\|\s*)?(?:ssh\s+\S+@|nc\s|curl\s)|\bscp\s+-r\s+(?:~|\$\{?home\}?|\.)\S*\s+[\w.-]+@|\baws\s+s3\s+(?:cp|sync)\s+(?:\.|~|\$\{?home\}?)/?\s+s3://[\w.-]+)",
             ],
             unless: &[r"<|your|\$\{?(?:bucket|host|server|remote|user)|example|my-|deploy|dist|build"],
             excuse: Excuse::Quoting,
