@@ -103,7 +103,7 @@ pub(super) fn regex(pattern: &str, scope: Scope) -> Result<Regex, regex::Error> 
 }
 
 /// A match is looked for this far from a literal of its rule, so that one word does not make a rule go through a whole book.
-const REACH: usize = 1_200;
+const REACH: usize = 600;
 
 /// Every rule that is found in a text.
 pub(super) fn find(text: &[u8], reads: Reads) -> Vec<Match> {
