@@ -1,7 +1,7 @@
 //! What is served: the same for every client, and changed in one step when the skills change.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use metier_catalog::Catalog;
@@ -104,7 +104,7 @@ pub struct Library {
     /// Everything else; nothing before the library is opened.
     view: watch::Sender<Option<Arc<View>>>,
     /// Whether somebody waits for the library to be opened.
-    wanted: (Mutex<bool>, Condvar),
+    wanted: watch::Sender<bool>,
     /// Why it cannot be opened, which ends the wait of everybody.
     never: watch::Sender<Option<String>>,
     changes: watch::Sender<u64>,
@@ -132,7 +132,7 @@ impl Library {
         Arc::new(Self {
             shown: RwLock::new(Arc::new(shown)),
             view: watch::channel(None).0,
-            wanted: (Mutex::new(false), Condvar::new()),
+            wanted: watch::channel(false).0,
             never: watch::channel(None).0,
             changes: watch::channel(0).0,
             seal: RequestStateCodec::new_unchecked(key),
@@ -156,11 +156,10 @@ impl Library {
     }
 
     /// Waits until somebody wants the library to be opened, but no longer than this.
-    pub fn wait_until_wanted(&self, patience: Duration) {
-        let (wanted, told) = &self.wanted;
-        let wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+    pub async fn wait_until_wanted(&self, patience: Duration) {
+        let mut wanted = self.wanted.subscribe();
         // Either way it is time.
-        let _ = told.wait_timeout_while(wanted, patience, |wanted| !*wanted);
+        let _ = tokio::time::timeout(patience, wanted.wait_for(|wanted| *wanted)).await;
     }
 
     /// Says that it will never be opened, and why: nobody needs to wait any more.
@@ -176,9 +175,7 @@ impl Library {
 
     /// Says that somebody waits.
     fn want(&self) {
-        let (wanted, told) = &self.wanted;
-        *wanted.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        told.notify_all();
+        self.wanted.send_replace(true);
     }
 
     /// Other skills from now on. Clients that want to know are told.

@@ -4,8 +4,10 @@ mod front;
 mod snippet;
 
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -20,7 +22,9 @@ use metier_mcp::{
 };
 use metier_skill::Digest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::flag;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{self, SignalKind};
 use tokio_util::sync::CancellationToken;
 
 use self::front::Front;
@@ -135,10 +139,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let library = Library::closed(options, shown.unwrap_or_default());
     let until = CancellationToken::new();
     let (opened, opening) = mpsc::sync_channel(1);
-    if is_known {
+    let later: Option<Box<dyn FnOnce() + Send>> = if is_known {
         let (library, until) = (Arc::clone(&library), until.clone());
-        thread::spawn(move || {
-            library.wait_until_wanted(SOON);
+        Some(Box::new(move || {
             // Whatever goes wrong, nobody can be served any more than this.
             let ends = until.drop_guard();
             let done = open(&library, settings, front.as_ref(), &mut Output::silent());
@@ -152,15 +155,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             if is_fine {
                 ends.disarm();
             }
-        });
+        }))
     } else {
         let done = open(&library, settings, front.as_ref(), output)?;
         let _ = opened.send(Ok(done));
-    }
-    // Whoever ends it before that ends it at once: nothing has begun.
-    end_by_signals(&until)?;
+        None
+    };
     output.flush()?;
-    let served = serve(Arc::clone(&library), http, until, output)?;
+    let served = serve(Arc::clone(&library), http, until, later, output)?;
     // Whoever left before anything was opened has begun nothing that must come to its end.
     let opened = if library.is_open() { opening.recv().ok() } else { opening.try_recv().ok() };
     let Some(Opened { recorder, watching }) = opened.transpose()? else {
@@ -208,15 +210,30 @@ fn open(
     Ok(Opened { recorder, watching: watch(scanner, Arc::clone(library)) })
 }
 
-/// Serves until the client goes, or until somebody says that it is enough.
+/// Serves until the client goes, or until somebody says that it is enough. What is to be done later is not done before somebody wants it, or
+/// a moment has passed.
 fn serve(
     library: Arc<Library>,
     http: Option<HttpOptions>,
     until: CancellationToken,
+    later: Option<Box<dyn FnOnce() + Send>>,
     output: &mut Output,
 ) -> anyhow::Result<Result<(), McpError>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot serve")?;
-    let last = if http.is_some() { LAST } else { Duration::ZERO };
+    // One client needs one thread, and is answered sooner by it: nothing has to be handed from one to the next.
+    let (mut builder, last) = match http {
+        Some(_) => (Builder::new_multi_thread(), LAST),
+        None => (Builder::new_current_thread(), Duration::ZERO),
+    };
+    let runtime = builder.enable_all().build().context("cannot serve")?;
+    // Whoever ends it before that ends it at once: nothing has begun.
+    runtime.block_on(async { end_by_signals(&until) })?;
+    if let Some(later) = later {
+        let library = Arc::clone(&library);
+        runtime.spawn(async move {
+            library.wait_until_wanted(SOON).await;
+            thread::spawn(later);
+        });
+    }
     let served = runtime.block_on(async {
         let Some(options) = http else { return serve_stdio(library, until).await };
         let server = HttpServer::bind(library, options).await?;
@@ -330,18 +347,17 @@ fn watch(scanner: metier_catalog::Scanner, library: Arc<Library>) -> thread::Joi
     })
 }
 
-fn end_by_signals(until: &CancellationToken) -> anyhow::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let until = until.clone();
-    thread::spawn(move || {
-        let mut told = signals.forever();
-        if told.next().is_some() {
+/// The first signal ends the serving. Whoever says so again means at once.
+fn end_by_signals(until: &CancellationToken) -> io::Result<()> {
+    let is_told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register_conditional_default(signal, Arc::clone(&is_told))?;
+        flag::register(signal, Arc::clone(&is_told))?;
+        let (mut told, until) = (unix::signal(SignalKind::from_raw(signal))?, until.clone());
+        tokio::spawn(async move {
+            told.recv().await;
             until.cancel();
-        }
-        // Whoever says so again means at once.
-        if let Some(signal) = told.next() {
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    });
+        });
+    }
     Ok(())
 }
