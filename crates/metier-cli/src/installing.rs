@@ -168,23 +168,21 @@ pub(crate) fn record(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(recorder) = recorder else { return Ok(()) };
-    let mut by_source: BTreeMap<String, BTreeMap<String, Digest>> = BTreeMap::new();
+    let mut by_source: BTreeMap<String, (BTreeMap<String, Digest>, Vec<String>)> = BTreeMap::new();
     let is_new = |change: &&Change| matches!(change.kind, Kind::Installed | Kind::Changed | Kind::Repaired);
-    for skill in changes.iter().filter(is_new).filter_map(|change| change.after.as_ref()) {
-        by_source.entry(skill.origin()).or_default().insert(skill.name.clone(), skill.digest);
+    for change in changes.iter().filter(is_new) {
+        let Some(skill) = &change.after else { continue };
+        let (skills, accepted) = by_source.entry(skill.origin()).or_default();
+        skills.insert(skill.name.clone(), skill.digest);
+        if change.scan.as_ref().is_some_and(|scan| scan.is_accepted) {
+            accepted.push(skill.name.clone());
+        }
     }
-    let is_accepted = |name: &str| {
-        let scan = changes.iter().find(|change| change.name == name).and_then(|change| change.scan.as_ref());
-        scan.is_some_and(|scan| scan.is_accepted)
-    };
     let removed = changes.iter().filter(|change| change.kind == Kind::Removed);
     let removed: Vec<String> = removed.map(|change| change.name.clone()).collect();
     let mut events: Vec<Event> = by_source
         .into_iter()
-        .map(|(source, skills)| {
-            let accepted = skills.keys().filter(|name| is_accepted(name)).cloned().collect();
-            Event::SkillsInstalled { skills, source, accepted }
-        })
+        .map(|(source, (skills, accepted))| Event::SkillsInstalled { skills, source, accepted })
         .collect();
     if !removed.is_empty() {
         events.push(Event::SkillsChanged { added: Vec::new(), changed: Vec::new(), removed });

@@ -188,12 +188,14 @@ impl Store {
         let files = next.files()?;
         let number = self.numbers().into_iter().max().unwrap_or(0) + 1;
         let made = staging.scratch()?;
-        Self::write_generation(&made, next, &files)?;
-        let planted = staged.par_iter().try_for_each(|(name, skill)| staging.plant(name, skill));
+        let (written, planted) = rayon::join(
+            || Self::write_generation(&made, next, &files),
+            || staged.par_iter().try_for_each(|(name, skill)| staging.plant(name, skill)),
+        );
         // Everything is on the disk before anything says that it holds. What is among the objects says so by being there, also where
         // the rest fails.
         let synced = sync(self.root()).map_err(io_error("write to", self.root()));
-        planted.and(synced)?;
+        written.and(planted).and(synced)?;
         let generations = self.root().join("generations");
         let step = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&generations)?;
@@ -296,7 +298,7 @@ fn read_generation(directory: &Path) -> Result<Installed, StoreError> {
 }
 
 /// Waits until everything that was written is on the disk: one call, and not one for each of thousands of files.
-fn sync(directory: &Path) -> io::Result<()> {
+pub(crate) fn sync(directory: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(File::open(directory)?)?;
     #[cfg(not(target_os = "linux"))]

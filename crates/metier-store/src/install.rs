@@ -1,16 +1,18 @@
 //! Installing, updating and removing: what would change, and then all of it in one step.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use metier_skill::{Rules, Tier};
 
 use crate::candidate::{Candidate, candidates};
 use crate::change::{Change, Kind};
-use crate::generation::Installed;
+use crate::generation::{Installed, sync};
 use crate::lock::{Lock, LockedSkill};
 use crate::provenance::Provenance;
-use crate::scan::Verdict;
+use crate::scan::{self, Verdict};
 use crate::source::{Fetching, GIT_HOST, GitSource, Source, parse_source};
 use crate::staging::Staging;
 use crate::store::Store;
@@ -356,10 +358,16 @@ fn fetch(
     options: &InstallOptions,
     fetching: &Fetching<'_>,
 ) -> Result<Vec<Candidate>, StoreError> {
+    // The rules are ready when the files are.
+    rayon::spawn(scan::prepare);
     let basket = staging.basket()?;
     let fetched = source.fetch(wanted, &basket, fetching)?;
     (fetching.progress)("checking");
-    candidates(source, &fetched, &basket, wanted, options)
+    thread::scope(|scope| {
+        // The disk has nothing to do meanwhile, and less afterwards. Whether it is all there is asked again when it matters.
+        scope.spawn(|| options.dry_run || sync(staging.store().root()).is_ok());
+        candidates(source, &fetched, &basket, wanted, options)
+    })
 }
 
 /// What a lock says must be what is there.
@@ -400,9 +408,10 @@ fn moved_tag(change: &Change, before: &LockedSkill) -> Result<(), StoreError> {
 
 /// No two of them may have one name.
 fn unique(candidates: &[Candidate]) -> Result<(), StoreError> {
-    for (index, candidate) in candidates.iter().enumerate() {
+    let mut seen: HashMap<&str, &Candidate> = HashMap::new();
+    for candidate in candidates {
         let name = &candidate.locked.name;
-        if let Some(other) = candidates[..index].iter().find(|other| other.locked.name == *name) {
+        if let Some(other) = seen.insert(name, candidate) {
             let (first, second) = (other.locked.origin(), candidate.locked.origin());
             return Err(StoreError::Twice { name: name.clone(), first, second });
         }

@@ -36,6 +36,8 @@ pub use report::{Finding, Report, Verdict};
 pub use rule::{Rule, Scope, Severity};
 pub use rules::all as rules;
 
+pub(crate) use matching::prepare;
+
 use look::Look;
 
 /// A skill to look at.

@@ -103,17 +103,23 @@ pub(super) fn numbers(bytes: &[u8]) -> Option<(usize, usize)> {
 
 /// Long runs of digits of either form.
 pub(super) fn runs(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let is_other = |byte: &u8| !DIGITS[usize::from(*byte)];
     let mut runs = Vec::new();
     let mut at = 0;
-    while at < bytes.len() && runs.len() < MOST {
-        let length = bytes[at..].iter().take_while(|byte| DIGITS[usize::from(**byte)]).count();
-        if length >= SHORTEST {
-            let end = at + length.min(LONGEST);
-            if looks_encoded(&bytes[at..end]) {
-                runs.push((at, end));
-            }
+    while let Some(shortest) = bytes.get(at..at + SHORTEST)
+        && runs.len() < MOST
+    {
+        // Most words are shorter, and are passed over from their end.
+        if let Some(other) = shortest.iter().rposition(is_other) {
+            at += other + 1;
+            continue;
         }
-        at += length.max(1);
+        let length = bytes[at..].iter().position(is_other).unwrap_or(bytes.len() - at);
+        let end = at + length.min(LONGEST);
+        if looks_encoded(&bytes[at..end]) {
+            runs.push((at, end));
+        }
+        at += length;
     }
     runs
 }

@@ -63,8 +63,8 @@ type Compile = Box<dyn FnOnce() -> Vec<Regex> + Send + Sync>;
 struct Matcher {
     rules: Vec<Ready>,
     literals: AhoCorasick,
-    /// For each literal, the rule it belongs to.
-    owners: Vec<usize>,
+    /// For each literal, the rule it belongs to, and whether it counts at the beginning of a word only.
+    owners: Vec<(usize, bool)>,
 }
 
 static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
@@ -82,11 +82,19 @@ static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
     let each = ready
         .iter()
         .enumerate()
-        .flat_map(|(at, rule)| rule.pattern.literals.iter().map(move |text| (at, text)));
-    let (owners, literals): (Vec<usize>, Vec<&&str>) = each.unzip();
+        .flat_map(|(at, rule)| rule.pattern.literals.iter().map(move |literal| (at, *literal)))
+        .map(|(at, literal)| {
+            literal.strip_prefix(r"\b").map_or(((at, false), literal), |word| ((at, true), word))
+        });
+    let (owners, literals): (Vec<(usize, bool)>, Vec<&str>) = each.unzip();
     let literals = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(literals).ok()?;
     Some(Matcher { rules: ready, literals, owners })
 });
+
+/// Makes ready what every scan needs, which takes a moment. Whoever has something else to do first can have it done meanwhile.
+pub(crate) fn prepare() {
+    LazyLock::force(&MATCHER);
+}
 
 /// Patterns that do not compile find nothing; a test compiles them all.
 fn compile(patterns: &[&str], scope: Scope) -> Vec<Regex> {
@@ -110,11 +118,11 @@ pub(super) fn find(text: &[u8], reads: Reads) -> Vec<Match> {
     let Some(matcher) = MATCHER.as_ref() else { return Vec::new() };
     let mut windows: Vec<Vec<(usize, usize)>> = vec![Vec::new(); matcher.rules.len()];
     for found in matcher.literals.find_overlapping_iter(text) {
-        let Some(windows) =
-            matcher.owners.get(found.pattern().as_usize()).and_then(|owner| windows.get_mut(*owner))
-        else {
+        let (owner, is_start) = matcher.owners[found.pattern().as_usize()];
+        if is_start && text[..found.start()].last().is_some_and(|byte| byte.is_ascii_alphanumeric()) {
             continue;
-        };
+        }
+        let windows = &mut windows[owner];
         let (start, end) = (found.start().saturating_sub(REACH), text.len().min(found.end() + REACH));
         match windows.last_mut() {
             Some(last) if last.1 >= start => last.1 = end,

@@ -92,7 +92,7 @@ pub(super) enum Test {
 /// Patterns over lower-case text, in the syntax of `regex` without Unicode; `%name%` stands for a fragment.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// One of these must be in the text before any pattern is tried.
+    /// One of these must be near before any pattern is tried; one that begins with `\b` at the beginning of a word.
     pub(super) literals: &'static [&'static str],
     /// Where the first is found, all others must be found as well, at most `within` lines away.
     pub(super) all: &'static [&'static str],

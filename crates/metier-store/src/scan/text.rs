@@ -42,7 +42,7 @@ impl View {
     }
 
     /// The same where the characters are known already.
-    pub(super) fn read_chars(chars: &[(usize, char)], length: usize) -> Self {
+    pub(super) fn read_chars(chars: &[Char], length: usize) -> Self {
         let (text, places) = (Vec::with_capacity(length), Vec::with_capacity(length + 1));
         let mut view = Self { text, places, changed: Vec::new() };
         let mut at = 0;
@@ -50,18 +50,18 @@ impl View {
             // Nearly all are letters.
             if c.is_ascii_alphanumeric() || c == ' ' {
                 view.text.push(c.to_ascii_lowercase() as u8);
-                view.places.push(offset(place));
+                view.places.push(place);
                 at += 1;
                 continue;
             }
-            let skipped = joined(&chars[at..]);
+            let skipped = joined(chars, at);
             if skipped > 0 {
-                view.changed.push(place);
+                view.changed.push(place as usize);
                 at += skipped;
                 continue;
             }
             if let Some((c, length)) = reference(&chars[at..]) {
-                view.changed.push(place);
+                view.changed.push(place as usize);
                 view.push(c, place);
                 at += length;
                 continue;
@@ -78,11 +78,11 @@ impl View {
         self.places.get(at).or(self.places.last()).map_or(0, |place| *place as usize)
     }
 
-    fn push(&mut self, c: char, place: usize) {
+    fn push(&mut self, c: char, place: u32) {
         if c.is_ascii() {
             if c == '\n' || c == '\t' || !c.is_ascii_control() {
                 self.text.push(c.to_ascii_lowercase() as u8);
-                self.places.push(offset(place));
+                self.places.push(place);
             }
             return;
         }
@@ -90,7 +90,7 @@ impl View {
         for c in std::iter::once(c).nfkc() {
             let folded = if c.is_ascii() { c } else { confusable::folded(c) };
             if is_invisible(c) || (folded != c && c.is_alphabetic()) {
-                self.changed.push(place);
+                self.changed.push(place as usize);
             }
             if is_invisible(c) {
                 continue;
@@ -99,11 +99,14 @@ impl View {
             for c in c.to_lowercase() {
                 let bytes = c.encode_utf8(&mut buffer).as_bytes();
                 self.text.extend_from_slice(bytes);
-                self.places.extend(bytes.iter().map(|_| offset(place)));
+                self.places.extend(bytes.iter().map(|_| place));
             }
         }
     }
 }
+
+/// A character, and where it is.
+pub(super) type Char = (u32, char);
 
 /// Files beyond four gigabytes are never looked at.
 fn offset(place: usize) -> u32 {
@@ -111,7 +114,7 @@ fn offset(place: usize) -> u32 {
 }
 
 /// The characters of a file with their places: UTF-8, or UTF-16 if it says so. What is neither is U+FFFD.
-pub(super) fn chars(bytes: &[u8]) -> Vec<(usize, char)> {
+pub(super) fn chars(bytes: &[u8]) -> Vec<Char> {
     let wide: Option<fn([u8; 2]) -> u16> = match bytes {
         [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
         [0xfe, 0xff, ..] => Some(u16::from_be_bytes),
@@ -125,28 +128,30 @@ pub(super) fn chars(bytes: &[u8]) -> Vec<(usize, char)> {
                 let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
                 let place = at;
                 at += 2 * c.len_utf16();
-                (place, c)
+                (offset(place), c)
             })
             .collect();
     }
     let mut chars = Vec::with_capacity(bytes.len());
     let mut start = 0;
     for chunk in bytes.utf8_chunks() {
-        chars.extend(chunk.valid().char_indices().map(|(at, c)| (start + at, c)));
+        chars.extend(chunk.valid().char_indices().map(|(at, c)| (offset(start + at), c)));
         start += chunk.valid().len();
         if !chunk.invalid().is_empty() {
-            chars.push((start, char::REPLACEMENT_CHARACTER));
+            chars.push((offset(start), char::REPLACEMENT_CHARACTER));
             start += chunk.invalid().len();
         }
     }
     chars
 }
 
-/// How many characters at the beginning only keep apart what a shell or an interpreter puts together: a backslash at the
-/// end of a line, an empty pair of quotes, two quotes with a plus sign between them, a backslash before punctuation.
-fn joined(chars: &[(usize, char)]) -> usize {
-    let at = |index: usize| chars.get(index).map(|(_, c)| *c);
+/// How many characters here only keep apart what a shell or an interpreter puts together: a backslash at the end of a line, an empty
+/// pair of quotes, two quotes with a plus sign between them, a backslash before punctuation.
+fn joined(chars: &[Char], here: usize) -> usize {
+    let at = |index: usize| chars.get(here + index).map(|(_, c)| *c);
     match (at(0), at(1), at(2)) {
+        // A fence, and not the end of a line that goes on.
+        (Some('`'), Some('\n'), _) if here > 0 && chars[here - 1].1 == '`' => 0,
         (Some('\\' | '`' | '^'), Some('\n'), _) => 2,
         (Some('\\'), Some('\r'), Some('\n')) => 3,
         (Some('\\'), Some('&' | '|' | '*' | '[' | ']' | '(' | ')' | '_' | '<' | '>' | '-' | '.'), _) => 1,
@@ -156,7 +161,7 @@ fn joined(chars: &[(usize, char)]) -> usize {
             if is_inside_word { 2 } else { 0 }
         }
         (Some(quote @ ('"' | '\'')), Some(' ' | '+'), _) => {
-            let rest = chars.iter().skip(1).take(6).take_while(|(_, c)| matches!(c, ' ' | '+'));
+            let rest = chars.iter().skip(here + 1).take(6).take_while(|(_, c)| matches!(c, ' ' | '+'));
             let (blanks, pluses) =
                 rest.fold((0, 0), |(all, pluses), (_, c)| (all + 1, pluses + usize::from(*c == '+')));
             if pluses == 1 && at(1 + blanks) == Some(quote) { blanks + 2 } else { 0 }
@@ -166,7 +171,7 @@ fn joined(chars: &[(usize, char)]) -> usize {
 }
 
 /// A reference to a character by its number, and how many characters that is.
-fn reference(chars: &[(usize, char)]) -> Option<(char, usize)> {
+fn reference(chars: &[Char]) -> Option<(char, usize)> {
     if chars.first()?.1 != '&' || chars.get(1)?.1 != '#' {
         return None;
     }

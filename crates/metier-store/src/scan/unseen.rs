@@ -1,7 +1,12 @@
 //! Characters that are not seen, and parts of a page that are not shown.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::confusable;
 use super::kind::Kind;
+use super::text::Char;
 
 /// Something unseen: the rule it breaks, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +22,7 @@ const RUN: usize = 6;
 const SCATTERED: usize = 4;
 
 /// What characters alone give away.
-pub(super) fn characters(chars: &[(usize, char)], kind: Kind) -> Vec<Unseen> {
+pub(super) fn characters(chars: &[Char], kind: Kind) -> Vec<Unseen> {
     let mut found = Vec::new();
     let mut scattered: Option<(usize, Unseen)> = None;
     let mut at = 0;
@@ -26,6 +31,7 @@ pub(super) fn characters(chars: &[(usize, char)], kind: Kind) -> Vec<Unseen> {
             at += 1;
             continue;
         }
+        let place = place as usize;
         let rule = match c {
             '\u{e0000}'..='\u{e007f}' => Some(("hidden-tag-characters", is_tag as fn(char) -> bool)),
             '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
@@ -55,7 +61,7 @@ pub(super) fn characters(chars: &[(usize, char)], kind: Kind) -> Vec<Unseen> {
             continue;
         };
         let length = chars[at..].iter().take_while(|(_, c)| is_same(*c)).count();
-        let end = chars.get(at + length).map_or(place + c.len_utf8(), |(end, _)| *end);
+        let end = chars.get(at + length).map_or(place + c.len_utf8(), |(end, _)| *end as usize);
         let unseen = Unseen { rule, start: place, end };
         let counts = match rule {
             "hidden-tag-characters" => !is_flag(chars, at),
@@ -93,81 +99,86 @@ fn is_zero_width(c: char) -> bool {
 }
 
 /// Flags of England, Scotland and Wales are a black flag, five or six tag characters and an end.
-fn is_flag(chars: &[(usize, char)], at: usize) -> bool {
+fn is_flag(chars: &[Char], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| chars.get(before));
     let length = chars[at..].iter().take_while(|(_, c)| is_tag(*c)).count();
     before.is_some_and(|(_, c)| *c == '\u{1f3f4}') && length <= 7
 }
 
 /// Whether the letters before and after, whatever is unseen between, are Latin.
-fn is_between_latin(chars: &[(usize, char)], at: usize) -> bool {
-    let is_latin = |c: &&(usize, char)| c.1.is_ascii_alphabetic();
+fn is_between_latin(chars: &[Char], at: usize) -> bool {
+    let is_latin = |c: &&Char| c.1.is_ascii_alphabetic();
     let before = chars[..at].iter().next_back();
     let after = chars[at + 1..].iter().find(|(_, c)| !is_zero_width(*c));
     before.as_ref().is_some_and(is_latin) && after.as_ref().is_some_and(is_latin)
 }
 
-/// Parts of a page that a reader of it does not see: comments, elements with a style that hides them, and what stands far
-/// to the right of anything else.
+/// What hides what follows it, and what ends that.
+const HIDING: [(&[u8], &[u8]); 16] = [
+    (b"<!--", b"-->"),
+    (b"[//]: # ", b"\n"),
+    (b"[comment]: # ", b"\n"),
+    (b"display:none", b"</"),
+    (b"display: none", b"</"),
+    (b"visibility:hidden", b"</"),
+    (b"visibility: hidden", b"</"),
+    (b"font-size:0", b"</"),
+    (b"font-size: 0", b"</"),
+    (b"opacity:0;", b"</"),
+    (b"opacity: 0;", b"</"),
+    (b"color:white", b"</"),
+    (b"color: white", b"</"),
+    (b"color:#fff", b"</"),
+    (b"color: #fff", b"</"),
+    (b"color:transparent", b"</"),
+];
+
+static OPENINGS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(HIDING.map(|(open, _)| open)).ok());
+
+/// Parts of a page that a reader of it does not see: comments, and elements with a style that hides them.
 pub(super) fn parts(text: &[u8]) -> Vec<(usize, usize)> {
+    // More are not looked at.
+    const MOST: usize = 200;
+    let Some(openings) = OPENINGS.as_ref() else { return Vec::new() };
     let mut parts = Vec::new();
-    between(text, b"<!--", b"-->", &mut parts);
-    between(text, b"[//]: # ", b"\n", &mut parts);
-    between(text, b"[comment]: # ", b"\n", &mut parts);
-    for hiding in [
-        &b"display:none"[..],
-        b"display: none",
-        b"visibility:hidden",
-        b"visibility: hidden",
-        b"font-size:0",
-        b"font-size: 0",
-        b"opacity:0;",
-        b"opacity: 0;",
-        b"color:white",
-        b"color: white",
-        b"color:#fff",
-        b"color: #fff",
-        b"color:transparent",
-    ] {
-        between(text, hiding, b"</", &mut parts);
-    }
-    parts
-}
-
-/// More are not looked at.
-const MOST: usize = 200;
-
-fn between(text: &[u8], open: &[u8], close: &[u8], parts: &mut Vec<(usize, usize)>) {
-    let finder = memchr::memmem::Finder::new(open);
-    let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| finder.find(rest)) {
-        let start = at + found + open.len();
-        let end = memchr::memmem::find(&text[start..], close).map_or(text.len(), |length| start + length);
-        parts.push((start, end));
-        at = end;
-        if parts.len() >= MOST {
-            return;
+    // Where the last part of each kind ended: there is none inside of it.
+    let mut ends = [0; HIDING.len()];
+    for found in openings.find_iter(text) {
+        let (kind, start) = (found.pattern().as_usize(), found.end());
+        if found.start() < ends[kind] {
+            continue;
+        }
+        let rest = memchr::memmem::find(&text[start..], HIDING[kind].1);
+        ends[kind] = rest.map_or(text.len(), |length| start + length);
+        parts.push((start, ends[kind]));
+        if parts.len() == MOST {
+            break;
         }
     }
+    parts
 }
 
 /// Text after so many blanks that nobody scrolls there.
 pub(super) fn far_right(text: &[u8]) -> Option<usize> {
     const FAR: usize = 160;
-    let mut blanks = 0;
-    let mut has_text = false;
-    for (at, byte) in text.iter().enumerate() {
-        match byte {
-            b' ' | b'\t' => blanks += 1,
-            b'\n' => (blanks, has_text) = (0, false),
-            _ => {
-                // Tables are aligned with blanks.
-                if blanks >= FAR && has_text && *byte != b'|' {
-                    return Some(at);
-                }
-                (blanks, has_text) = (0, true);
-            }
+    let is_blank = |byte: &&u8| matches!(**byte, b' ' | b'\t');
+    // So many in a row are at every place that is so far from the last that was none.
+    let mut at = FAR;
+    while let Some(byte) = text.get(at) {
+        if !is_blank(&byte) {
+            at += FAR;
+            continue;
         }
+        let start = at - text[..at].iter().rev().take_while(is_blank).count();
+        let end = at + text[at..].iter().take_while(is_blank).count();
+        let is_after_text = text[..start].last().is_some_and(|byte| *byte != b'\n');
+        // Tables are aligned with blanks.
+        let is_before_text = text.get(end).is_some_and(|byte| !matches!(byte, b'\n' | b'|'));
+        if end - start >= FAR && is_after_text && is_before_text {
+            return Some(end);
+        }
+        at = end + FAR;
     }
     None
 }
@@ -201,7 +212,7 @@ mod tests {
     fn what_is_not_shown_is_a_part() {
         let text = b"a <!-- one --> b <p style=\"display:none\">two</p> c\n[//]: # (three)\n<!-- four";
         let parts: Vec<&[u8]> = parts(text).iter().map(|(start, end)| &text[*start..*end]).collect();
-        assert_eq!(parts, [&b" one "[..], b" four", b"(three)", b"\">two"]);
+        assert_eq!(parts, [&b" one "[..], b"\">two", b"(three)", b" four"]);
         let far = format!("text{}more", " ".repeat(200));
         assert_eq!(far_right(far.as_bytes()), Some(204));
         assert_eq!(far_right(format!("{}code\n", " ".repeat(300)).as_bytes()), None);

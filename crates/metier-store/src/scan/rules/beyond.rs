@@ -95,7 +95,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "changes are to go where others rely on them, past those who review them",
         help: "let somebody review",
         test: Test::Pattern(Pattern {
-            literals: &["main", "master", "production", "pull request", "prs", "merge"],
+            literals: &["directly", "straight", "pull request", "prs", "merge"],
             all: &[
                 r"(?:\b(?:push|commit|merge|deploy)(?:es|s|ing)? (?:\w+ ){0,3}?(?:directly|straight) (?:to|into) (?:the )?(?:main|master|production|prod|release|default)\b|\b(?:approve|merge|accept) (?:all|every|any)(?: \w+){0,3}? (?:pull requests?|prs|merge requests?|changes)\b|\b(?:auto|self) (?:approve|merge)\b%gap%\b(?:without|all|every|any)\b)",
             ],

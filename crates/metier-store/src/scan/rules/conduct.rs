@@ -123,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "the agent is told to leave no traces",
         help: "remove it; what a skill does may be seen",
         test: Test::Pattern(Pattern {
-            literals: &["log", "trace", "audit", "history", "evidence", "clean up"],
+            literals: &[r"\blog", "trace", "audit", "history", "evidence", "clean up"],
             all: &[
                 r"(?:\b(?:do not|don't|never|avoid) (?:log|record|logging|recording) (?:this|these|the above|any of this|such)\b|\b(?:disable|suppress|turn off|clear|delete|erase|remove|tamper with|modify) (?:all |any |the )*(?:audit (?:logs?|trails?|logging)|command history|shell history|traces of|evidence of|log entries)|\bleave no (?:trace|evidence|record)|\bcover (?:your|its|the) tracks|\b(?:remove|delete|erase) (?:all |any )?(?:traces|evidence)\b)",
             ],

@@ -91,19 +91,16 @@ pub(super) const RULES: &[Rule] = &[
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
-                "rm ",
+                r"\brm ",
                 "mkfs",
-                "dd ",
-                "format ",
+                r"\bdd ",
                 ":(){",
                 "rmtree",
                 "remove-item",
-                "rimraf",
                 "vssadmin",
                 "del /",
-                "deltree",
-                "find /",
-                "find ~",
+                "rd /",
+                "rmdir /",
             ],
             all: &[
                 r#"(?:\brm\s+(?:-\w+\s+)*-\w*r\w*\s+(?:-\w+\s+)*(?:--no-preserve-root\s+)?["\']?(?:/|~|\$\{?home\}?|/\*|~/\*|/home|/etc|/usr|/root|/var|\$\{?home\}?/\*|c:\\)/?["\']?(?:\s|$|\n|;|&|\||`|\))|\bmkfs(?:\.\w+)?\s+/dev/|\bdd\b[^\n]{0,60}\bof=/dev/(?:sd|nvme|hd|disk|vd)|:\(\)\s*\{\s*:\s*\|\s*:|rmtree\s*\(\s*(?:["\']/["\']|os\.path\.expanduser\s*\(\s*["\']~/?["\']|path\.home\(\))\s*\)|\bremove-item\b[^\n]{0,40}(?:c:\\(?:\s|$|\*|windows)|\$home|\$env:userprofile)[^\n]{0,20}-recurse|vssadmin\s+delete\s+shadows|\b(?:del|rd|rmdir)\s+/[sq][^\n]{0,20}c:\\(?:\s|\*|$|windows|users))"#,

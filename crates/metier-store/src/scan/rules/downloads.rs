@@ -14,8 +14,8 @@ pub(super) const RULES: &[Rule] = &[
             literals: &[
                 "curl",
                 "wget",
-                "iwr",
-                "irm",
+                r"\biwr",
+                r"\birm",
                 "invoke-webrequest",
                 "invoke-restmethod",
                 "downloadstring",
@@ -55,8 +55,8 @@ pub(super) const RULES: &[Rule] = &[
             literals: &[
                 "curl",
                 "wget",
-                "iwr",
-                "irm",
+                r"\biwr",
+                r"\birm",
                 "invoke-webrequest",
                 "invoke-restmethod",
                 "downloadstring",

@@ -511,7 +511,7 @@ pub(super) const RULES: &[Rule] = &[
                 "debug route",
                 "telemetry",
                 "analytics",
-                "port ",
+                r"\bport ",
             ],
             all: &[
                 r"(?:\b(?:insert|embed|add|include|inject|place|plant)\b%gap%\b(?:tracking (?:pixel|code|script|link|id)s?|invisible (?:text|pixel|link|iframe|image|character)s?|hidden (?:iframe|link|endpoint|route|account|user|backdoor|text|instruction|comment|parameter|function)s?|web beacons?)\b|\bwhen(?:ever)? (?:writing|generating|creating|building|implementing|scaffolding|working|deploying)\b%gap%\b(?:add|include|insert|embed|inject|open|expose|enable)\b%gap%\b(?:debug (?:endpoint|route)|port \d+|telemetry|remote (?:access|shell|support)|hidden|a call to|webhook|master (?:key|password)|hard[\s-]?coded (?:password|key|user)))",
