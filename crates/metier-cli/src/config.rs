@@ -9,7 +9,7 @@ use metier_catalog::{Bounds, Precedence, Root, Scope, State, StateRule, StateRul
 use metier_journal::Durability;
 use metier_mcp::ToolNames;
 use metier_policy::PolicySettings;
-use metier_skill::Rules;
+use metier_skill::Profile;
 use metier_store::GIT_HOST;
 use serde::Deserialize;
 
@@ -58,33 +58,6 @@ impl<T> Setting<T> {
     }
 }
 
-/// The profile that skills of a catalog are held to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum CatalogProfile {
-    Strict,
-    Standard,
-    Lenient,
-}
-
-impl CatalogProfile {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Standard => "standard",
-            Self::Lenient => "lenient",
-        }
-    }
-
-    pub(crate) fn rules(self) -> Rules {
-        match self {
-            Self::Strict => Rules::strict(),
-            Self::Standard => Rules::standard(),
-            Self::Lenient => Rules::lenient(),
-        }
-    }
-}
-
 /// One rule about states as it was written.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
@@ -101,7 +74,7 @@ pub(crate) struct Config {
     pub(crate) roots: Vec<Setting<Root>>,
     pub(crate) usual_roots: Setting<bool>,
     pub(crate) builtin: Setting<bool>,
-    pub(crate) profile: Setting<CatalogProfile>,
+    pub(crate) profile: Setting<Profile>,
     pub(crate) precedence: Setting<Precedence>,
     pub(crate) index: Setting<bool>,
     pub(crate) depth: Setting<usize>,
@@ -128,7 +101,7 @@ struct File {
     roots: Vec<String>,
     usual_roots: Option<bool>,
     builtin: Option<bool>,
-    profile: Option<CatalogProfile>,
+    profile: Option<Profile>,
     precedence: Option<Vec<Tier>>,
     index: Option<bool>,
     tool_names: Option<ToolNames>,
@@ -197,7 +170,7 @@ impl Config {
             roots: Vec::new(),
             usual_roots: Setting::default(true),
             builtin: Setting::default(true),
-            profile: Setting::default(CatalogProfile::Standard),
+            profile: Setting::default(Profile::Standard),
             precedence: Setting::default(Precedence::default()),
             index: Setting::default(true),
             depth: Setting::default(bounds.depth),
@@ -425,10 +398,9 @@ impl Config {
         self.builtin.set(switch("METIER_BUILTIN", environment)?, &Source::Variable("METIER_BUILTIN"));
         self.index.set(switch("METIER_INDEX", environment)?, &Source::Variable("METIER_INDEX"));
         if let Some(text) = environment.variable("METIER_PROFILE") {
-            let all = [CatalogProfile::Strict, CatalogProfile::Standard, CatalogProfile::Lenient];
-            let profile = all.into_iter().find(|profile| profile.as_str() == text);
             let wrong = || UsageError(format!("METIER_PROFILE is `{text}`; use strict, standard or lenient"));
-            self.profile.set(Some(profile.ok_or_else(wrong)?), &Source::Variable("METIER_PROFILE"));
+            self.profile
+                .set(Some(Profile::named(text).ok_or_else(wrong)?), &Source::Variable("METIER_PROFILE"));
         }
         Ok(())
     }
@@ -441,7 +413,7 @@ impl Config {
             // Who names the roots means these and nothing else.
             self.builtin.set(Some(false), &source);
         }
-        self.profile.set(flags.lenient.then_some(CatalogProfile::Lenient), &Source::Flag("--lenient"));
+        self.profile.set(flags.lenient.then_some(Profile::Lenient), &Source::Flag("--lenient"));
         self.index.set(flags.no_index.then_some(false), &Source::Flag("--no-index"));
         let rules: Vec<Rule> =
             flags.state.iter().map(|text| flag_rule(text, environment)).collect::<anyhow::Result<_>>()?;

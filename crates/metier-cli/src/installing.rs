@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use metier_journal::{Context, Event};
-use metier_skill::{Digest, Rules, Tier};
+use metier_skill::{Digest, Profile, Tier};
 use metier_store::{
     Change, InstallOptions, Kind, LockedSkill, Outcome, SignatureError, Store, StoreError, TrustFile,
 };
 use serde_json::json;
 
-use crate::config::{CatalogProfile, Config, Flags};
+use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError, of_skill};
 use crate::output::Output;
@@ -34,9 +34,9 @@ pub(crate) struct Installing {
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
 
-    /// What skills are held to: strict, standard (if not given) or lenient
+    /// What skills are held to: strict, standard or lenient; as when they were installed, and standard at first, if not given
     #[arg(long, value_name = "PROFILE", value_parser = profile)]
-    profile: Option<CatalogProfile>,
+    profile: Option<Profile>,
 
     /// Install what the scan would stop; that you did is recorded
     #[arg(long)]
@@ -69,11 +69,8 @@ fn tier(text: &str) -> Result<Tier, String> {
     }
 }
 
-fn profile(text: &str) -> Result<CatalogProfile, String> {
-    let all = [CatalogProfile::Strict, CatalogProfile::Standard, CatalogProfile::Lenient];
-    all.into_iter()
-        .find(|profile| profile.as_str() == text)
-        .ok_or_else(|| "use strict, standard or lenient".to_owned())
+fn profile(text: &str) -> Result<Profile, String> {
+    Profile::named(text).ok_or_else(|| "use strict, standard or lenient".to_owned())
 }
 
 /// Where skills are installed here, and what else that takes.
@@ -94,11 +91,10 @@ impl Place {
 
     pub(crate) fn options(&self, flags: &Installing) -> anyhow::Result<InstallOptions> {
         let mut options = InstallOptions::new(recording::now().to_string());
-        options.rules = flags.profile.map_or_else(Rules::standard, CatalogProfile::rules);
         options.trust = self.trust()?;
-        (options.tier, options.accept_risk) = (flags.tier, flags.accept_risk);
-        (options.allow_rollback, options.dry_run) = (flags.allow_rollback, flags.dry_run);
-        options.allow_moved_tag = flags.allow_moved_tag;
+        (options.profile, options.tier) = (flags.profile, flags.tier);
+        (options.accept_risk, options.dry_run) = (flags.accept_risk, flags.dry_run);
+        (options.allow_rollback, options.allow_moved_tag) = (flags.allow_rollback, flags.allow_moved_tag);
         options.who = Some(Environment::account());
         Ok(options)
     }

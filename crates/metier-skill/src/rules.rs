@@ -1,9 +1,12 @@
 //! What a skill is held to: the profile, its severities, and the limits.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Code, Severity};
 
 /// A named set of severities. See the table in [`Code`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// The verdict of the reference validator; for publishing.
     Strict,
@@ -12,6 +15,31 @@ pub enum Profile {
     Standard,
     /// Loads what other clients load, with warnings.
     Lenient,
+}
+
+impl Profile {
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Strict, Self::Standard, Self::Lenient].into_iter().find(|profile| profile.as_str() == name)
+    }
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Standard => "standard",
+            Self::Lenient => "lenient",
+        }
+    }
+
+    /// The usual rules with it.
+    pub fn rules(self) -> Rules {
+        match self {
+            Self::Strict => Rules::strict(),
+            Self::Standard => Rules::standard(),
+            Self::Lenient => Rules::lenient(),
+        }
+    }
 }
 
 /// Bounds on what is read. All are inclusive.

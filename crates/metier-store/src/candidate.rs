@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metier_catalog::read_requires;
-use metier_skill::{Limits, Location, Rules, Skill, Tier};
+use metier_skill::{Limits, Location, Profile, Rules, Skill, Tier};
 use rayon::prelude::*;
 
 use crate::archive::{ArchiveError, Layout};
@@ -46,6 +46,7 @@ pub(crate) fn candidates(
     fetched: &Fetched,
     basket: &Basket<'_>,
     wanted: &Wanted,
+    profile: Profile,
     options: &InstallOptions,
 ) -> Result<Vec<Candidate>, StoreError> {
     let layout = basket.layout().or_else(|error| match error {
@@ -73,7 +74,7 @@ pub(crate) fn candidates(
                 error => error,
             })?,
         };
-        candidate(source, fetched, folder, basket.skill(folder), signature, options)
+        candidate(source, fetched, folder, basket.skill(folder), signature, profile, options)
     };
     folders.par_iter().map(candidate).collect()
 }
@@ -160,10 +161,11 @@ fn candidate(
     folder: &str,
     staged: Staged,
     signature: Option<String>,
+    profile: Profile,
     options: &InstallOptions,
 ) -> Result<Candidate, StoreError> {
     let location = Location::find(&staged.directory)?;
-    let skill = valid(&location, folder, &options.rules)?;
+    let skill = valid(&location, folder, &profile.rules())?;
     let digest = staged.manifest.digest();
     let signer = signature.as_deref().map(|text| verify(text, &digest, &options.trust)).transpose();
     let (signer, key, mut notes) = match signer {
@@ -224,6 +226,7 @@ fn candidate(
         path,
         digest,
         signer: signer.map(|signer| signer.fingerprint),
+        profile,
         requires: requires.unwrap_or_default(),
         files: LockedSkill::lines(&staged.manifest),
     };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use metier_skill::{Rules, Tier};
+use metier_skill::{Profile, Tier};
 
 use crate::candidate::{Candidate, candidates};
 use crate::change::{Change, Kind};
@@ -46,8 +46,8 @@ impl Wanted {
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
 pub struct InstallOptions {
-    /// What skills are held to.
-    pub rules: Rules,
+    /// What skills are held to; without it, to what they were when they were installed, and at first to `standard`.
+    pub profile: Option<Profile>,
     /// How far they are trusted, whoever signed them.
     pub tier: Option<Tier>,
     /// Whose signatures count.
@@ -78,7 +78,7 @@ impl InstallOptions {
     /// The usual, at this time.
     pub fn new(time: impl Into<String>) -> Self {
         Self {
-            rules: Rules::standard(),
+            profile: None,
             tier: None,
             trust: TrustFile::default(),
             accept_risk: false,
@@ -128,7 +128,8 @@ impl Store {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         for request in requests {
-            all.extend(fetch(&staging, &*request.source, &request.wanted, options, fetching)?);
+            let profile = options.profile.unwrap_or_default();
+            all.extend(fetch(&staging, &*request.source, &request.wanted, profile, options, fetching)?);
         }
         let check = |change: &Change, _: &Installed| match (&change.kind, &change.before) {
             (Kind::Changed, Some(before)) if !options.replace => {
@@ -154,7 +155,8 @@ impl Store {
         for (source, wanted, skills) in together(&skills, working, |skill| {
             GitSource::locked(skill).letting_tags_move(options.allow_moved_tag)
         })? {
-            let mut found = fetch(&staging, &*source, &wanted, options, fetching)?;
+            let profile = options.profile.unwrap_or(skills[0].profile);
+            let mut found = fetch(&staging, &*source, &wanted, profile, options, fetching)?;
             for (candidate, skill) in found.iter_mut().zip(&skills) {
                 as_locked(candidate, skill)?;
                 // How far it is trusted is not for whoever wrote the lock to say.
@@ -186,7 +188,8 @@ impl Store {
         for (source, wanted, skills) in together(&named, working, |skill| {
             GitSource::following(skill).letting_tags_move(options.allow_moved_tag)
         })? {
-            let mut found = fetch(&staging, &*source, &wanted, options, fetching)?;
+            let profile = options.profile.unwrap_or(skills[0].profile);
+            let mut found = fetch(&staging, &*source, &wanted, profile, options, fetching)?;
             for (candidate, skill) in found.iter_mut().zip(&skills) {
                 if candidate.locked.name != skill.name {
                     return Err(StoreError::NotAsLocked {
@@ -313,14 +316,16 @@ impl Store {
 /// A source, what is wanted of it, and the skills that this is about.
 type Group<'l> = (Box<dyn Source>, Wanted, Vec<&'l LockedSkill>);
 
-/// Skills by where they came from, so that each source is fetched once; in the order in which they will be found.
+/// Skills by where they came from and what they are held to, so that each source is fetched once; in the order in which they will be found.
 fn together<'l>(
     skills: &[&'l LockedSkill],
     working: &Path,
     git: impl Fn(&LockedSkill) -> GitSource,
 ) -> Result<Vec<Group<'l>>, StoreError> {
     let mut groups: Vec<Vec<&LockedSkill>> = Vec::new();
-    let key = |skill: &LockedSkill| (skill.source.clone(), skill.reference.clone(), skill.commit.clone());
+    let key = |skill: &LockedSkill| {
+        (skill.source.clone(), skill.reference.clone(), skill.commit.clone(), skill.profile)
+    };
     for skill in skills {
         // One that is the whole source is fetched by itself.
         let found = groups
@@ -355,6 +360,7 @@ fn fetch(
     staging: &Staging<'_>,
     source: &dyn Source,
     wanted: &Wanted,
+    profile: Profile,
     options: &InstallOptions,
     fetching: &Fetching<'_>,
 ) -> Result<Vec<Candidate>, StoreError> {
@@ -366,7 +372,7 @@ fn fetch(
     thread::scope(|scope| {
         // The disk has nothing to do meanwhile, and less afterwards. Whether it is all there is asked again when it matters.
         scope.spawn(|| options.dry_run || sync(staging.store().root()).is_ok());
-        candidates(source, &fetched, &basket, wanted, options)
+        candidates(source, &fetched, &basket, wanted, profile, options)
     })
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use metier_catalog::{Requires, read_requires, read_version};
-use metier_skill::{Digest, Manifest, ManifestFile, SkillName, Tier};
+use metier_skill::{Digest, Manifest, ManifestFile, Profile, SkillName, Tier};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
@@ -58,11 +58,19 @@ pub struct LockedSkill {
     /// The fingerprint of the key that signed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
+    /// What it is held to.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub profile: Profile,
     /// The skills that it needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
     /// Its files: the digits of the digest, `x` or `-`, the path.
     pub files: Vec<String>,
+}
+
+/// What is not worth a line.
+fn is_usual(profile: &Profile) -> bool {
+    *profile == Profile::default()
 }
 
 impl LockedSkill {

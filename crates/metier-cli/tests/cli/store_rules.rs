@@ -388,3 +388,24 @@ fn what_a_skill_needs_is_looked_for() {
     assert!(told.contains("`absent`") && !told.contains("`pdf@^2`"), "{told}");
     assert!(place.done(&["remove", "pdf"]).contains("note: `needs` needs `pdf@^2`"));
 }
+
+#[test]
+fn what_a_skill_is_held_to_is_kept() {
+    let place = Place::new();
+    let sloppy = |text: &str| {
+        place.write(
+            "sloppy/SKILL.md",
+            format!("---\nname: sloppy\ndescription: Use when: {text}\n---\nDo it.\n"),
+        )
+    };
+    sloppy("one");
+    assert!(place.ends(1, &["install", "sloppy"]).contains("an unquoted value"));
+    place.done(&["install", "sloppy", "--profile", "lenient"]);
+    place.done(&["lock", "--output", "metier.lock"]);
+    place.done(&["remove", "sloppy"]);
+    place.done(&["install", "--locked"]);
+    sloppy("two");
+    assert!(place.ends(1, &["update", "--yes", "--profile", "standard"]).contains("an unquoted value"));
+    assert!(place.done(&["update", "--yes"]).contains("sloppy"));
+    place.done(&["verify"]);
+}
