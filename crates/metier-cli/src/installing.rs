@@ -1,6 +1,6 @@
 //! What the commands of the store have in common: how skills are installed, what became of them, and what takes a while.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) struct Installing {
     #[arg(long, value_name = "TIER", value_parser = tier)]
     tier: Option<Tier>,
 
-    /// What skills are held to: strict, standard or lenient; as when they were installed, and standard at first, if not given
+    /// What skills are held to: strict, standard or lenient; if not given, what the lock says of those that are in it, else standard
     #[arg(long, value_name = "PROFILE", value_parser = profile)]
     profile: Option<Profile>,
 
@@ -164,21 +164,24 @@ pub(crate) fn record(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(recorder) = recorder else { return Ok(()) };
-    let mut by_source: BTreeMap<String, (BTreeMap<String, Digest>, Vec<String>)> = BTreeMap::new();
+    let mut by_source: BTreeMap<String, (BTreeMap<String, Digest>, BTreeSet<String>)> = BTreeMap::new();
     let is_new = |change: &&Change| matches!(change.kind, Kind::Installed | Kind::Changed | Kind::Repaired);
     for change in changes.iter().filter(is_new) {
         let Some(skill) = &change.after else { continue };
         let (skills, accepted) = by_source.entry(skill.origin()).or_default();
         skills.insert(skill.name.clone(), skill.digest);
         if change.scan.as_ref().is_some_and(|scan| scan.is_accepted) {
-            accepted.push(skill.name.clone());
+            accepted.insert(skill.name.clone());
         }
     }
     let removed = changes.iter().filter(|change| change.kind == Kind::Removed);
     let removed: Vec<String> = removed.map(|change| change.name.clone()).collect();
     let mut events: Vec<Event> = by_source
         .into_iter()
-        .map(|(source, (skills, accepted))| Event::SkillsInstalled { skills, source, accepted })
+        .map(|(source, (skills, accepted))| {
+            let accepted = accepted.into_iter().collect();
+            Event::SkillsInstalled { skills, source, accepted }
+        })
         .collect();
     if !removed.is_empty() {
         events.push(Event::SkillsChanged { added: Vec::new(), changed: Vec::new(), removed });

@@ -155,7 +155,7 @@ impl Library {
         self.set_view(view)
     }
 
-    /// Waits until somebody wants the library to be opened, but no longer than this.
+    /// Waits until somebody wants the library to be opened, but no longer than this. It needs a runtime with a clock.
     pub async fn wait_until_wanted(&self, patience: Duration) {
         let mut wanted = self.wanted.subscribe();
         // Either way it is time.

@@ -43,7 +43,8 @@ impl Connection {
             .conversation
             .with(&nobody_stops_it, move |session, _| Ok(session.finish_script(finished)?))
             .await?;
-        drop(temporary);
+        // A script may have left a great deal there.
+        let _ = tokio::task::spawn_blocking(move || drop(temporary)).await;
         Ok(Governed::Done(tools::report(&report)))
     }
 

@@ -194,7 +194,7 @@ impl Store {
         );
         // Everything is on the disk before anything says that it holds. What is among the objects says so by being there, also where
         // the rest fails.
-        let synced = sync(self.root()).map_err(io_error("write to", self.root()));
+        let synced = staging.sync();
         written.and(planted).and(synced)?;
         let generations = self.root().join("generations");
         let step = || {
@@ -295,18 +295,6 @@ fn read_generation(directory: &Path) -> Result<Installed, StoreError> {
     let provenances =
         serde_json::from_str(&text).map_err(|error| StoreError::Lock { path, reason: error.to_string() })?;
     Ok(Installed { lock, provenances })
-}
-
-/// Waits until everything that was written is on the disk: one call, and not one for each of thousands of files.
-pub(crate) fn sync(directory: &Path) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(File::open(directory)?)?;
-    #[cfg(not(target_os = "linux"))]
-    {
-        File::open(directory)?.sync_all()?;
-        rustix::fs::sync();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use metier_skill::{Profile, Tier};
 
 use crate::candidate::{Candidate, candidates};
 use crate::change::{Change, Kind};
-use crate::generation::{Installed, sync};
+use crate::generation::Installed;
 use crate::lock::{Lock, LockedSkill};
 use crate::provenance::Provenance;
 use crate::scan::{self, Verdict};
@@ -46,7 +45,7 @@ impl Wanted {
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
 pub struct InstallOptions {
-    /// What skills are held to; without it, to what they were when they were installed, and at first to `standard`.
+    /// What skills are held to. Without it, what is updated or locked is held to what its lock says, and everything else to `standard`.
     pub profile: Option<Profile>,
     /// How far they are trusted, whoever signed them.
     pub tier: Option<Tier>,
@@ -152,7 +151,7 @@ impl Store {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         let skills: Vec<&LockedSkill> = lock.skills().iter().collect();
-        for (source, wanted, skills) in together(&skills, working, |skill| {
+        for (source, wanted, skills) in together(&skills, working, options.profile, |skill| {
             GitSource::locked(skill).letting_tags_move(options.allow_moved_tag)
         })? {
             let profile = options.profile.unwrap_or(skills[0].profile);
@@ -185,7 +184,7 @@ impl Store {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         let named = installed.named(names)?;
-        for (source, wanted, skills) in together(&named, working, |skill| {
+        for (source, wanted, skills) in together(&named, working, options.profile, |skill| {
             GitSource::following(skill).letting_tags_move(options.allow_moved_tag)
         })? {
             let profile = options.profile.unwrap_or(skills[0].profile);
@@ -269,6 +268,10 @@ impl Store {
                 if !options.replace && change.is_same_bytes() {
                     change.kind = Kind::Unchanged;
                 }
+                let is_held_otherwise = |before: &LockedSkill| before.profile != candidate.locked.profile;
+                if options.profile.is_some() && change.before.as_ref().is_some_and(is_held_otherwise) {
+                    change.kind = Kind::Changed;
+                }
                 let is_changed = |before: &LockedSkill| !self.verified(before, generation).is_fine();
                 if change.kind == Kind::Unchanged && change.before.as_ref().is_some_and(is_changed) {
                     change.kind = Kind::Repaired;
@@ -320,11 +323,13 @@ type Group<'l> = (Box<dyn Source>, Wanted, Vec<&'l LockedSkill>);
 fn together<'l>(
     skills: &[&'l LockedSkill],
     working: &Path,
+    profile: Option<Profile>,
     git: impl Fn(&LockedSkill) -> GitSource,
 ) -> Result<Vec<Group<'l>>, StoreError> {
     let mut groups: Vec<Vec<&LockedSkill>> = Vec::new();
     let key = |skill: &LockedSkill| {
-        (skill.source.clone(), skill.reference.clone(), skill.commit.clone(), skill.profile)
+        let profile = profile.unwrap_or(skill.profile);
+        (skill.source.clone(), skill.reference.clone(), skill.commit.clone(), profile)
     };
     for skill in skills {
         // One that is the whole source is fetched by itself.
@@ -369,11 +374,7 @@ fn fetch(
     let basket = staging.basket()?;
     let fetched = source.fetch(wanted, &basket, fetching)?;
     (fetching.progress)("checking");
-    thread::scope(|scope| {
-        // The disk has nothing to do meanwhile, and less afterwards. Whether it is all there is asked again when it matters.
-        scope.spawn(|| options.dry_run || sync(staging.store().root()).is_ok());
-        candidates(source, &fetched, &basket, wanted, profile, options)
-    })
+    basket.write_back(|| candidates(source, &fetched, &basket, wanted, profile, options))
 }
 
 /// What a lock says must be what is there.

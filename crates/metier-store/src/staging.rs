@@ -12,6 +12,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use metier_skill::{Digest, Manifest, ManifestFile};
 
@@ -33,6 +34,8 @@ pub(crate) struct Staging<'s> {
     /// What says that the directory is somebody's, as long as it is locked.
     mark: PathBuf,
     _locked: File,
+    /// The store's file system, opened before anything was written: what could not be written since is told to whoever asks by it.
+    disk: File,
     /// How many names were given out.
     links: AtomicU64,
 }
@@ -83,7 +86,8 @@ impl<'s> Staging<'s> {
             let (mine, mark) = mark(above, prefix)?;
             let directory = mark.with_extension("");
             DirBuilder::new().mode(0o700).create(&directory)?;
-            Ok(Self { store, directory, mark, _locked: mine, links: AtomicU64::new(0) })
+            let disk = File::open(above)?;
+            Ok(Self { store, directory, mark, _locked: mine, disk, links: AtomicU64::new(0) })
         };
         make().map_err(io_error("write to", above))
     }
@@ -112,6 +116,15 @@ impl<'s> Staging<'s> {
         let made = private("from-").tempdir_in(&self.directory);
         let directory = made.map_err(io_error("write to", &self.directory))?.keep();
         Ok(Basket { staging: self, directory, files: Mutex::default() })
+    }
+
+    /// Waits until everything that was written is on the disk: one call, and not one for each of thousands of files.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        #[cfg(target_os = "linux")]
+        let synced = rustix::fs::syncfs(&self.disk).map_err(io::Error::from);
+        #[cfg(not(target_os = "linux"))]
+        let synced = self.disk.sync_all().map(|()| rustix::fs::sync());
+        synced.map_err(io_error("write to", self.store.root()))
     }
 
     /// A path that nothing has yet, by this name.
@@ -247,6 +260,22 @@ impl Basket<'_> {
         Ok(Layout::of(files.by_path.keys().map(|path| &**path))?)
     }
 
+    /// Has the disk write what is in it while somebody else works, where that is much. Whether it is all there is asked when it matters.
+    pub(crate) fn write_back<T>(&self, work: impl FnOnce() -> T) -> T {
+        const MUCH: usize = 256;
+        if self.files().by_path.len() < MUCH {
+            return work();
+        }
+        thread::scope(|scope| {
+            // Where there is no thread to be had it is written later.
+            let _ = thread::Builder::new().spawn_scoped(scope, || {
+                #[cfg(target_os = "linux")]
+                let _ = File::open(&self.directory).map(rustix::fs::syncfs);
+            });
+            work()
+        })
+    }
+
     /// A directory for whatever a source needs.
     pub(crate) fn scratch(&self) -> Result<PathBuf, StoreError> {
         self.staging.scratch()
@@ -318,7 +347,6 @@ fn open_up(directory: &Path) {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
-    use std::thread;
 
     use super::*;
 

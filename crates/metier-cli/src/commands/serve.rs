@@ -228,10 +228,13 @@ fn serve(
     // Whoever ends it before that ends it at once: nothing has begun.
     runtime.block_on(async { end_by_signals(&until) })?;
     if let Some(later) = later {
-        let library = Arc::clone(&library);
+        let (library, until) = (Arc::clone(&library), until.clone());
         runtime.spawn(async move {
             library.wait_until_wanted(SOON).await;
-            thread::spawn(later);
+            if let Err(error) = thread::Builder::new().spawn(later) {
+                library.give_up(format!("skills cannot be served: {error}"));
+                until.cancel();
+            }
         });
     }
     let served = runtime.block_on(async {
@@ -351,9 +354,9 @@ fn watch(scanner: metier_catalog::Scanner, library: Arc<Library>) -> thread::Joi
 fn end_by_signals(until: &CancellationToken) -> io::Result<()> {
     let is_told = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let (mut told, until) = (unix::signal(SignalKind::from_raw(signal))?, until.clone());
         flag::register_conditional_default(signal, Arc::clone(&is_told))?;
         flag::register(signal, Arc::clone(&is_told))?;
-        let (mut told, until) = (unix::signal(SignalKind::from_raw(signal))?, until.clone());
         tokio::spawn(async move {
             told.recv().await;
             until.cancel();

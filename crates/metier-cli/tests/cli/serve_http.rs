@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
@@ -603,4 +604,25 @@ fn a_server_that_ends_ends_what_it_runs() {
         "{log}"
     );
     assert_eq!(fs::read_dir(place.path().join("tmp")).unwrap().count(), 0, "nothing is left");
+}
+
+/// Whoever says twice that it is enough does not wait for anything.
+#[test]
+fn a_second_signal_ends_a_server_at_once() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = approved();
+    let mut server = Server::start(&place, &[]);
+    let script = server.begin(&server.session(&[]), &["wait", "907.125"]);
+    assert!(soon(|| runs("907.125")));
+    let pid = rustix::process::Pid::from_child(&server.child);
+    let tell = || rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    tell();
+    assert!(soon(|| server.request("POST", "/mcp", &[], "").status == 503), "it was told");
+    assert!(server.child.try_wait().unwrap().is_none() && runs("907.125"), "what is under way has some time");
+    tell();
+    assert_eq!(server.child.wait().unwrap().signal(), Some(15));
+    assert!(soon(|| !runs("907.125")), "what ends metier ends the script");
+    drop(script);
 }

@@ -407,5 +407,13 @@ fn what_a_skill_is_held_to_is_kept() {
     sloppy("two");
     assert!(place.ends(1, &["update", "--yes", "--profile", "standard"]).contains("an unquoted value"));
     assert!(place.done(&["update", "--yes"]).contains("sloppy"));
+    let profile = || place.locked("sloppy")["profile"].clone();
+    assert_eq!(profile(), "lenient");
+    place.write("sloppy/SKILL.md", "---\nname: sloppy\ndescription: Use when it is tidy.\n---\nDo it.\n");
+    place.done(&["update", "--yes"]);
+    place.done(&["install", "sloppy"]);
+    assert_eq!(profile(), "lenient", "nobody said otherwise");
+    place.done(&["update", "--yes", "--profile", "standard"]);
+    assert_eq!(profile(), serde_json::Value::Null);
     place.done(&["verify"]);
 }

@@ -183,15 +183,14 @@ impl Ready {
     }
 }
 
-/// The lines of a range, and some before and after.
+/// The lines of a range, and some before and after. Fences do not count: what they part belongs together.
 fn around(text: &[u8], start: usize, end: usize, lines: usize) -> &[u8] {
     // A line can be a whole file.
     const REACH: usize = 2_000;
+    let is_end = |at: &usize| text[*at] == b'\n' && !text[..*at].ends_with(b"```");
     let floor = start.saturating_sub(REACH);
-    let before = text[floor..start].iter().rev().enumerate();
-    let begin = before.filter(|(_, byte)| **byte == b'\n').nth(lines).map_or(floor, |(back, _)| start - back);
+    let begin = (floor..start).rev().filter(is_end).nth(lines).map_or(floor, |at| at + 1);
     let ceiling = text.len().min(end.saturating_add(REACH));
-    let after = text[end..ceiling].iter().enumerate();
-    let stop = after.filter(|(_, byte)| **byte == b'\n').nth(lines).map_or(ceiling, |(on, _)| end + on);
+    let stop = (end..ceiling).filter(is_end).nth(lines).unwrap_or(ceiling);
     &text[begin..stop]
 }

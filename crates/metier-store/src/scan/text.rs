@@ -202,6 +202,8 @@ mod tests {
         assert_eq!(read("&#105;gnor&#x65;"), "ignore");
         assert_eq!(read("a \\| b \\&\\& c"), "a | b && c");
         assert_eq!(read("x = ''\ny"), "x = ''\ny");
+        assert_eq!(read("iwr `\n-uri x"), "iwr -uri x");
+        assert_eq!(read("```\ncode\n```\ntext"), "```\ncode\n```\ntext", "fences are the ends of lines");
     }
 
     #[test]

@@ -138,23 +138,21 @@ static OPENINGS: LazyLock<Option<AhoCorasick>> =
 
 /// Parts of a page that a reader of it does not see: comments, and elements with a style that hides them.
 pub(super) fn parts(text: &[u8]) -> Vec<(usize, usize)> {
-    // More are not looked at.
+    // More of a kind are not looked at.
     const MOST: usize = 200;
     let Some(openings) = OPENINGS.as_ref() else { return Vec::new() };
     let mut parts = Vec::new();
-    // Where the last part of each kind ended: there is none inside of it.
-    let mut ends = [0; HIDING.len()];
+    // Where the last part of each kind ended, as there is none inside of it, and how many there were.
+    let mut ends = [(0, 0); HIDING.len()];
     for found in openings.find_iter(text) {
         let (kind, start) = (found.pattern().as_usize(), found.end());
-        if found.start() < ends[kind] {
+        let (last, count) = &mut ends[kind];
+        if found.start() < *last || *count == MOST {
             continue;
         }
         let rest = memchr::memmem::find(&text[start..], HIDING[kind].1);
-        ends[kind] = rest.map_or(text.len(), |length| start + length);
-        parts.push((start, ends[kind]));
-        if parts.len() == MOST {
-            break;
-        }
+        (*last, *count) = (rest.map_or(text.len(), |length| start + length), *count + 1);
+        parts.push((start, *last));
     }
     parts
 }
@@ -213,6 +211,11 @@ mod tests {
         let text = b"a <!-- one --> b <p style=\"display:none\">two</p> c\n[//]: # (three)\n<!-- four";
         let parts: Vec<&[u8]> = parts(text).iter().map(|(start, end)| &text[*start..*end]).collect();
         assert_eq!(parts, [&b" one "[..], b"\">two", b"(three)", b" four"]);
+        let many = format!("{}<!-- x -->", "<b style=\"color:#fff\"></b>".repeat(300));
+        assert!(
+            super::parts(many.as_bytes()).contains(&(many.len() - 6, many.len() - 3)),
+            "many of one kind hide no other"
+        );
         let far = format!("text{}more", " ".repeat(200));
         assert_eq!(far_right(far.as_bytes()), Some(204));
         assert_eq!(far_right(format!("{}code\n", " ".repeat(300)).as_bytes()), None);

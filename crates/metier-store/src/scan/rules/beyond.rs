@@ -97,12 +97,17 @@ pub(super) const RULES: &[Rule] = &[
         test: Test::Pattern(Pattern {
             literals: &["directly", "straight", "pull request", "prs", "merge"],
             all: &[
-                r"(?:\b(?:push|commit|merge|deploy)(?:es|s|ing)? (?:\w+ ){0,3}?(?:directly|straight) (?:to|into) (?:the )?(?:main|master|production|prod|release|default)\b|\b(?:approve|merge|accept) (?:all|every|any)(?: \w+){0,3}? (?:pull requests?|prs|merge requests?|changes)\b|\b(?:auto|self) (?:approve|merge)\b%gap%\b(?:without|all|every|any)\b)",
+                r"(?:\b(?:push|commit|merge|deploy)(?:es|s|ing)? (?:\w+ ){0,3}?(?:directly|straight) (?:to|into) (?:the )?(?:main|master|production|prod|release|default)\b|\b(?:approve|merge|accept) (?:all|every|any)(?: \w+){0,3}? (?:pull requests?|prs|merge requests?)\b|\b(?:auto|self) merge\b%gap%\b(?:without|all|every|any)\b)",
             ],
             unless: &[r"\b(?:not|never|don't|avoid|no|cannot|forbid\w*|instead|unless|if)\b"],
             excuse: Excuse::Quoting,
-            hits: &["Push the change directly to main.", "Approve all open pull requests."],
-            misses: &["Open a pull request."],
+            hits: &[
+                "Push the change directly to main.",
+                "Approve all open pull requests.",
+                "Accept every merge request.",
+                "Auto-merge every change.",
+            ],
+            misses: &["Open a pull request.", "Accept all changes."],
             ..Pattern::DEFAULT
         }),
     },

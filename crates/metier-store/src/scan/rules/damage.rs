@@ -90,23 +90,20 @@ pub(super) const RULES: &[Rule] = &[
         why: "everything on the machine or of its user is deleted",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
-            literals: &[
-                r"\brm ",
-                "mkfs",
-                r"\bdd ",
-                ":(){",
-                "rmtree",
-                "remove-item",
-                "vssadmin",
-                "del /",
-                "rd /",
-                "rmdir /",
-            ],
+            literals: &[r"\brm", "mkfs", r"\bdd", ":()", "remove-item", "vssadmin", r"\bdel", r"\brd"],
             all: &[
                 r#"(?:\brm\s+(?:-\w+\s+)*-\w*r\w*\s+(?:-\w+\s+)*(?:--no-preserve-root\s+)?["\']?(?:/|~|\$\{?home\}?|/\*|~/\*|/home|/etc|/usr|/root|/var|\$\{?home\}?/\*|c:\\)/?["\']?(?:\s|$|\n|;|&|\||`|\))|\bmkfs(?:\.\w+)?\s+/dev/|\bdd\b[^\n]{0,60}\bof=/dev/(?:sd|nvme|hd|disk|vd)|:\(\)\s*\{\s*:\s*\|\s*:|rmtree\s*\(\s*(?:["\']/["\']|os\.path\.expanduser\s*\(\s*["\']~/?["\']|path\.home\(\))\s*\)|\bremove-item\b[^\n]{0,40}(?:c:\\(?:\s|$|\*|windows)|\$home|\$env:userprofile)[^\n]{0,20}-recurse|vssadmin\s+delete\s+shadows|\b(?:del|rd|rmdir)\s+/[sq][^\n]{0,20}c:\\(?:\s|\*|$|windows|users))"#,
             ],
             excuse: Excuse::Quoting,
-            hits: &["rm -rf ~", "rm -rf / --no-preserve-root", "dd if=/dev/zero of=/dev/sda"],
+            hits: &[
+                "rm -rf ~",
+                "rm\t-rf\t/",
+                "rm -rf / --no-preserve-root",
+                "dd if=/dev/zero of=/dev/sda",
+                ":() { : | : & };:",
+                "rd /s /q c:\\",
+                "shutil.rmtree(path.home())",
+            ],
             misses: &["rm -rf ./build", "rm -rf node_modules", "rm -rf /tmp/work"],
             ..Pattern::DEFAULT
         }),
