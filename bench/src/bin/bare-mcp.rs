@@ -1,4 +1,4 @@
-//! The smallest server that `rmcp` makes: one tool, no skills. What `metier serve` is measured against.
+//! The smallest server that `rmcp` makes: one tool, no skills. What `metier serve` is measured against. With an argument it is on one thread.
 
 use rmcp::ServiceExt as _;
 use rmcp::model::{
@@ -6,6 +6,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
+use tokio::runtime::Builder;
 
 struct Bare;
 
@@ -24,7 +25,10 @@ impl ServerHandler for Bare {
 }
 
 fn main() -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let has_one_thread = std::env::args_os().len() > 1;
+    let mut builder =
+        if has_one_thread { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    let runtime = builder.enable_all().build()?;
     runtime.block_on(async {
         if let Ok(running) = Box::pin(Bare.serve(rmcp::transport::io::stdio_pipes())).await {
             let _ = running.waiting().await;
