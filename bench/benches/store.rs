@@ -19,6 +19,9 @@ use metier_bench::table::{ratio, time};
 const SKILLS: usize = 1_000;
 const ROUNDS: usize = 7;
 
+/// Does the work in a directory.
+type Run<'r> = dyn Fn(&Path) -> anyhow::Result<()> + 'r;
+
 fn main() -> anyhow::Result<()> {
     let metier = build_metier(env!("CARGO"), Path::new(env!("CARGO_BIN_EXE_bare-mcp")))?;
     let place = tempfile::tempdir()?;
@@ -38,7 +41,7 @@ fn main() -> anyhow::Result<()> {
         command.arg("install").arg(&archive).args(["--all", "--quiet"]);
         run(command.env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin").stdout(Stdio::null()))
     };
-    let runs: [(&str, &dyn Fn(&Path) -> anyhow::Result<()>); 2] = [
+    let runs: [(&str, &Run<'_>); 2] = [
         ("`unzip`, and `sha256sum` of every file", &unzip),
         ("`metier install`: unpacked, digested, checked, scanned, locked, on the disk, recorded", &install),
     ];

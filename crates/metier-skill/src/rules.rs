@@ -23,6 +23,11 @@ impl Profile {
         [Self::Strict, Self::Standard, Self::Lenient].into_iter().find(|profile| profile.as_str() == name)
     }
 
+    /// Whether it is the one that nobody needs to name.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {

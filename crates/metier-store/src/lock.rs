@@ -59,18 +59,13 @@ pub struct LockedSkill {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
     /// What it is held to.
-    #[serde(default, skip_serializing_if = "is_usual")]
+    #[serde(default, skip_serializing_if = "Profile::is_default")]
     pub profile: Profile,
     /// The skills that it needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
     /// Its files: the digits of the digest, `x` or `-`, the path.
     pub files: Vec<String>,
-}
-
-/// What is not worth a line.
-fn is_usual(profile: &Profile) -> bool {
-    *profile == Profile::default()
 }
 
 impl LockedSkill {

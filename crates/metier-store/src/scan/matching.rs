@@ -119,7 +119,7 @@ pub(super) fn find(text: &[u8], reads: Reads) -> Vec<Match> {
     let mut windows: Vec<Vec<(usize, usize)>> = vec![Vec::new(); matcher.rules.len()];
     for found in matcher.literals.find_overlapping_iter(text) {
         let (owner, is_start) = matcher.owners[found.pattern().as_usize()];
-        if is_start && text[..found.start()].last().is_some_and(|byte| byte.is_ascii_alphanumeric()) {
+        if is_start && text[..found.start()].last().is_some_and(u8::is_ascii_alphanumeric) {
             continue;
         }
         let windows = &mut windows[owner];

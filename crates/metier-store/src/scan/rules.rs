@@ -21,8 +21,8 @@ use std::borrow::Cow;
 
 use super::rule::Rule;
 
-/// The tables, in the order of `docs/scan.md`.
-const TABLES: [&[Rule]; 16] = [
+/// The tables, in the order of `docs/scan.md`. They are large, and constants would be there once for each use.
+static TABLES: [&[Rule]; 16] = [
     hidden::RULES,
     instructions::RULES,
     conduct::RULES,

@@ -2,7 +2,7 @@
 
 use crate::scan::rule::{Rule, Scope, Severity, Test};
 
-pub(super) const RULES: &[Rule] = &[
+pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "link-leaves",
         severity: Severity::High,

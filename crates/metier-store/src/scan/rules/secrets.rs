@@ -2,7 +2,7 @@
 
 use crate::scan::rule::{Excuse, Pattern, Rule, Scope, Severity, Test};
 
-pub(super) const RULES: &[Rule] = &[
+pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "key-file-read",
         severity: Severity::Medium,
