@@ -173,19 +173,40 @@ impl<'a> Findings<'a> {
             let Some(between) = text.get(offset..found.span.start) else {
                 continue;
             };
-            let mut breaks = memchr::memchr_iter(b'\n', between.as_bytes());
-            line += breaks.clone().count();
-            let last_line = match breaks.next_back() {
-                Some(newline) => {
-                    column = 1;
-                    &between[newline + 1..]
-                }
-                None => between,
-            };
-            column += last_line.chars().count();
+            let (lines, last) = line_breaks(text, offset, found.span.start);
+            if lines > 0 {
+                column = 1;
+            }
+            line += lines;
+            column += last.map_or(between, |last| &text[last..found.span.start]).chars().count();
             offset = found.span.start;
             (found.line, found.column) = (line, column);
         }
         self.list
     }
+}
+
+/// The line and the column of a place in a text, both from 1. Lines end as `SKILL.md` is read: at `\n`, `\r\n` or `\r`. Columns
+/// count characters.
+///
+/// ```
+/// use metier_skill::line_and_column;
+///
+/// assert_eq!(line_and_column("a\nbc", 3), (2, 2));
+/// assert_eq!(line_and_column("a\rbc", 3), (2, 2));
+/// ```
+pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let at = text.floor_char_boundary(at);
+    let (lines, last) = line_breaks(text, 0, at);
+    (lines + 1, text[last.unwrap_or(0)..at].chars().count() + 1)
+}
+
+/// How many lines end between two places, and where the last one begins that is begun there.
+fn line_breaks(text: &str, from: usize, to: usize) -> (usize, Option<usize>) {
+    let bytes = text.as_bytes();
+    // `\r\n` ends one line, and ends it after the `\n`.
+    let ends = memchr::memchr2_iter(b'\n', b'\r', &bytes[from..to])
+        .map(|at| from + at)
+        .filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'));
+    ends.fold((0, None), |(count, _), at| (count + 1, Some(at + 1)))
 }

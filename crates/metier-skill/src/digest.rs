@@ -1,14 +1,14 @@
 //! SHA-256 digests: of bytes, and of a whole skill.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
+use crate::disk::read_some;
 use crate::error::SkillError;
-use crate::manifest::{Manifest, ManifestFile};
 use crate::tree::Tree;
 
 /// `sha256:` and 64 hexadecimal digits.
@@ -24,6 +24,17 @@ impl Digest {
     /// The digest with these 32 bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// The digest of all that a reader has left, read by way of a buffer.
+    pub(crate) fn of_reader(mut from: impl Read, buffer: &mut [u8]) -> io::Result<Self> {
+        let mut hash = Sha256::new();
+        loop {
+            match read_some(&mut from, buffer)? {
+                0 => return Ok(Self(hash.finalize().into())),
+                count => hash.update(&buffer[..count]),
+            }
+        }
     }
 
     /// The 32 bytes.
@@ -45,24 +56,7 @@ impl Digest {
 /// path with `/` between the parts, and a zero byte. Links, special files and version-control directories
 /// are left out; what cannot be read is an error. A single-file skill counts as a directory that holds it as `SKILL.md`.
 pub fn tree_digest(tree: &Tree) -> Result<Digest, SkillError> {
-    tree.readable()?;
-    let mut buffer = vec![0; 64 << 10];
-    let files = tree.files.iter().map(|file| {
-        let content = hash_file(&mut tree.open(file)?, &mut buffer)
-            .map_err(|source| SkillError::Io { path: tree.path_of(file), source })?;
-        Ok(ManifestFile::new(&file.path, file.executable, content))
-    });
-    Ok(Manifest::new(files.collect::<Result<_, SkillError>>()?).digest())
-}
-
-fn hash_file(file: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<Digest> {
-    let mut hash = Sha256::new();
-    loop {
-        match file.read(buffer)? {
-            0 => return Ok(Digest(hash.finalize().into())),
-            count => hash.update(&buffer[..count]),
-        }
-    }
+    tree.manifest().map(|manifest| manifest.digest())
 }
 
 impl FromStr for Digest {

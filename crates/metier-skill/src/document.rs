@@ -109,7 +109,7 @@ fn report_missing(text: &str, start: usize, findings: &mut Findings<'_>) {
 }
 
 /// The line at an offset without its end, and where the next one begins. `\n`, `\r\n` and `\r` end a line.
-fn line(text: &str, start: usize) -> (&str, usize) {
+pub(crate) fn line(text: &str, start: usize) -> (&str, usize) {
     let rest = &text[start..];
     match memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
         None => (rest, text.len()),

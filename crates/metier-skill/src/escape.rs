@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::visible::is_invisible;
+
 /// Text inside an XML element, or in an attribute.
 ///
 /// A parser gets back exactly the text. Markup is written as `&lt;` and the like; what a reader does not see
@@ -16,28 +18,6 @@ use std::borrow::Cow;
 /// ```
 pub fn escape_xml(text: &str) -> Cow<'_, str> {
     Escape::XML.apply(text)
-}
-
-/// Whether a reader does not see a character, or sees others in its place: control characters but tabs and line feeds, what
-/// formats or turns text without being seen (the general category `Cf`, whatever Unicode calls ignorable, and letters that are
-/// blank), separators of lines and paragraphs, and what is not a character at all.
-///
-/// ```
-/// use metier_skill::is_invisible;
-///
-/// assert!(is_invisible('\u{202e}') && is_invisible('\u{200b}') && is_invisible('\u{e0041}') && is_invisible('\r'));
-/// assert!(!is_invisible('é') && !is_invisible(' ') && !is_invisible('\n'));
-/// ```
-pub const fn is_invisible(c: char) -> bool {
-    // Noncharacters end every plane.
-    (c as u32) & 0xfffe == 0xfffe
-        || matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}'
-            | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
-            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A way to write text inside other text.

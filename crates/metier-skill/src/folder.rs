@@ -1,17 +1,16 @@
 //! A skill's directory, held open: what is read through it is beneath it, whatever its path means by now.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
-use rustix::io::Errno;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use crate::disk::{DIRECTORY, is_plain, open_beneath, read_opened};
 use crate::error::SkillError;
 use crate::location::SKILL_FILES;
 use crate::manifest::{Manifest, ManifestFile};
-use crate::tree::{Skipped, Tree, open_directory, read_all};
+use crate::tree::{Skipped, Tree, open_directory};
 use crate::{Digest, Limits};
 
 /// A skill's directory, held open.
@@ -71,12 +70,7 @@ impl Folder {
     pub fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = open_beneath(self.handle.as_fd(), path, flags)?;
-        let stat = fstat(&file)?;
-        if !FileType::from_raw_mode(stat.st_mode).is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
-        if size > most { Err(io::ErrorKind::FileTooLarge.into()) } else { read_all(File::from(file), size) }
+        read_opened(file, most).map(|(bytes, _)| bytes)
     }
 
     /// Reads the whole skill, each file once, and hands out each with its bytes. The digest of the manifest is that of
@@ -108,14 +102,6 @@ impl Folder {
     }
 }
 
-const DIRECTORY: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// Whether a path neither leads up nor begins elsewhere.
-fn is_plain(path: &Path) -> bool {
-    path.components().all(|part| matches!(part, Component::Normal(_)))
-}
-
 /// A directory that no link is on the way to, where the system can tell.
 #[cfg(target_os = "linux")]
 fn open_without_links(path: &Path) -> Option<OwnedFd> {
@@ -126,21 +112,4 @@ fn open_without_links(path: &Path) -> Option<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 const fn open_without_links(_: &Path) -> Option<OwnedFd> {
     None
-}
-
-/// Opens what is beneath a directory, no part of the way a link. Parts that lead up or begin elsewhere are refused.
-fn open_beneath(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    if !is_plain(path) || path.as_os_str().is_empty() {
-        return Err(Errno::LOOP.into());
-    }
-    let mut parts = path.components().peekable();
-    let mut above: Option<OwnedFd> = None;
-    while let Some(part) = parts.next() {
-        let here = above.as_ref().map_or(at, AsFd::as_fd);
-        if parts.peek().is_none() {
-            return Ok(openat(here, part.as_os_str(), flags, Mode::empty())?);
-        }
-        above = Some(openat(here, part.as_os_str(), DIRECTORY, Mode::empty())?);
-    }
-    Err(Errno::NOENT.into())
 }

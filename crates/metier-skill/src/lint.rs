@@ -13,7 +13,7 @@ mod resources;
 
 /// The most lines of a body that agents read well.
 const BODY_LINES: usize = 500;
-/// The same in tokens, at about four bytes each.
+/// The same in tokens.
 const BODY_TOKENS: usize = 5_000;
 
 /// Advice on the text of `SKILL.md`.
@@ -28,15 +28,17 @@ pub(crate) fn text(reading: &Reading, file: &str, rules: &Rules) -> Vec<Diagnost
 }
 
 fn description(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
+    let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get("description"));
+    let span = value.map_or(Span::default(), |value| value.span);
+    if skill.description.trim_start().starts_with("TODO") {
+        let message =
+            "`description` is still the text of a template, and agents choose by it; say what the skill does";
+        findings.report(Code::DescriptionPlaceholder, span, message);
+    }
     if !says_when(&skill.description) {
-        let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get("description"));
         let message =
             "`description` does not say when to use the skill, and agents choose by it; add \"Use when …\"";
-        findings.report(
-            Code::DescriptionNoTrigger,
-            value.map_or(Span::default(), |value| value.span),
-            message,
-        );
+        findings.report(Code::DescriptionNoTrigger, span, message);
     }
 }
 
@@ -60,8 +62,8 @@ fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
         findings.report(Code::BodyEmpty, Span::at(start), message);
         return;
     }
-    let tokens = skill.body.len() / 4;
-    let lines = memchr::memchr_iter(b'\n', skill.body.as_bytes()).count();
+    let tokens = crate::tokens(skill.body.len());
+    let lines = crate::line_and_column(&skill.body, skill.body.len()).0 - 1;
     if lines > BODY_LINES || tokens > BODY_TOKENS {
         let message = format!(
             "the body has {lines} lines and about {tokens} tokens; keep it under {BODY_LINES} lines and \

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Stat};
 
+use crate::disk::{self, open_regular};
 use crate::error::SkillError;
-use crate::tree::{self, Tree, is_link_error, open_directory, open_regular};
+use crate::tree::{self, Tree, is_link_error, open_directory};
 use crate::{
     Code, Diagnostic, Digest, Limits, Origin, Reading, Rules, SymlinkPolicy, lint, read, tree_digest,
 };
@@ -240,7 +241,7 @@ fn read_open(
         let message = read::too_large(size, rules);
         return Ok(Reading::nothing(rules, origin.file, Code::SkillMdTooLarge, message));
     }
-    let bytes = tree::read_all(opened, size).map_err(SkillError::io(path))?;
+    let bytes = disk::read_all(opened, size).map_err(SkillError::io(path))?;
     let mut reading = read::read(bytes, origin, rules);
     reading.diagnostics.extend(lint::text(&reading, origin.file, rules));
     reading.diagnostics.sort_by_key(|found| found.span);

@@ -48,6 +48,27 @@ const SECRET_ENDINGS: &[&str] = &[
     "CREDENTIALS",
 ];
 
+/// Names with such a word that desktops and terminals set for everybody: what kind of session this is, and where its
+/// services are.
+const ORDINARY: &[&str] = &[
+    "DESKTOP_SESSION",
+    "GNOME_DESKTOP_SESSION_ID",
+    "OLDPWD",
+    "PWD",
+    "SESSION_MANAGER",
+    "TERM_SESSION_ID",
+    "WT_SESSION",
+];
+
+/// What such names begin with.
+const ORDINARY_BEGINNINGS: &[&str] = &["XDG_SESSION_", "DBUS_SESSION_BUS_", "KDE_SESSION_"];
+
+/// Shorter values that are only letters or only digits are found in any text: `user`, `2`, `ubuntu`.
+const SECRET_VALUE_MIN: usize = 8;
+
+/// Values that are shorter still are found in any text, whatever they consist of.
+const MIXED_VALUE_MIN: usize = 4;
+
 /// Whether a variable of this name is likely to hold a secret.
 ///
 /// ```
@@ -57,8 +78,7 @@ const SECRET_ENDINGS: &[&str] = &[
 /// assert!(!is_secret_name("HOME") && !is_secret_name("KEYBOARD_LAYOUT") && !is_secret_name("PWD"));
 /// ```
 pub fn is_secret_name(name: &str) -> bool {
-    // The working directory, which every shell sets.
-    if matches!(name, "PWD" | "OLDPWD") {
+    if ORDINARY.contains(&name) || ORDINARY_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning)) {
         return false;
     }
     let name = spread(name);
@@ -69,6 +89,26 @@ pub fn is_secret_name(name: &str) -> bool {
         let word = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
         SECRET_WORDS.contains(&word) || endings(word)
     })
+}
+
+/// Whether a secret's value can be taken out of texts. One that is short and only a word or only a number, or the same
+/// character again and again, stands in texts that have nothing to do with it.
+///
+/// ```
+/// use metier_skill::is_secret_value;
+///
+/// assert!(is_secret_value("ghp_4xq81z") && is_secret_value("hunter2"));
+/// assert!(!is_secret_value("user") && !is_secret_value("2") && !is_secret_value("--------"));
+/// ```
+pub fn is_secret_value(value: &str) -> bool {
+    let value = value.trim();
+    let first = value.chars().next();
+    let is_mixed = value.chars().any(char::is_alphabetic) && !value.chars().all(char::is_alphabetic);
+    match value.chars().count() {
+        0..MIXED_VALUE_MIN => false,
+        MIXED_VALUE_MIN..SECRET_VALUE_MIN => is_mixed,
+        _ => value.chars().any(|letter| Some(letter) != first),
+    }
 }
 
 /// In capitals, with the words of `camelCase` apart.
@@ -102,6 +142,8 @@ mod tests {
             "SSH_PRIVATE",
             "x-api-key",
             "API_KEY1",
+            "SESSION_TOKEN",
+            "RAILS_SESSION",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -114,8 +156,23 @@ mod tests {
             "KEYMAP",
             "COMPASS",
             "PASSENGER_COUNT",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "DESKTOP_SESSION",
+            "XDG_SESSION_CLASS",
+            "XDG_SESSION_ID",
+            "XDG_SESSION_TYPE",
         ] {
             assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_that_any_text_has_are_no_secrets() {
+        for value in ["", " ", "2", "user", "ubuntu", "x11", "482", "3600", "true", "aaaaaaaaaaaa"] {
+            assert!(!is_secret_value(value), "{value}");
+        }
+        for value in ["hunter2", "a1b2", "correcthorse", "20261117", "ghp_x"] {
+            assert!(is_secret_value(value), "{value}");
         }
     }
 }

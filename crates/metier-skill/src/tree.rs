@@ -4,19 +4,25 @@
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::path::Arg;
 
+use crate::disk::{open_beneath, open_regular, read_all, regular};
 use crate::error::SkillError;
-use crate::{Limits, SymlinkPolicy};
+use crate::manifest::{Manifest, ManifestFile};
+use crate::{Digest, Limits, SymlinkPolicy};
 
 /// Directories of version-control systems. They are no part of a skill, wherever they lie.
 pub const VCS_DIRECTORIES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+
+/// Directories that are not entered when skills are searched for: version control, and what other tools build or install.
+pub const NOT_SEARCHED: [&str; 7] = [".git", ".hg", ".jj", ".svn", "node_modules", "target", ".venv"];
 
 /// Every file of one skill.
 #[derive(Debug, Clone)]
@@ -30,6 +36,10 @@ pub struct Tree {
     pub skipped: Vec<Skipped>,
     /// The limits that were passed. What lies beyond them may be missing from `files`.
     pub exceeded: Vec<Exceeded>,
+    /// The directory that files are opened beneath, held open: what its path leads to may change after the listing.
+    base: Arc<OwnedFd>,
+    /// The path of that directory, where a file's `source` is relative to it.
+    base_path: Option<PathBuf>,
 }
 
 /// A regular file of a skill.
@@ -42,8 +52,39 @@ pub struct TreeFile {
     pub size: u64,
     /// Whether its owner may run it.
     pub executable: bool,
-    /// Where the content is, where that is not `path`: a single-file skill, or a link that is followed.
+    /// What the system said of it when it was listed.
+    pub stamp: FileStamp,
+    /// Where the content is beneath the base, where that is not `path`: a single-file skill, or a link that is
+    /// followed.
     source: Option<PathBuf>,
+}
+
+/// What tells whether a file is still the one that was listed, without reading it. Times are in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct FileStamp {
+    /// Its number in the file system.
+    pub inode: u64,
+    /// When its content was last modified.
+    pub modified: i64,
+    /// When anything of it was last changed, which nobody can set.
+    pub changed: i64,
+}
+
+impl FileStamp {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            inode: stat.st_ino,
+            modified: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+            changed: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
+/// The types of the parts differ between systems.
+fn nanoseconds(seconds: impl TryInto<i64>, nanoseconds: impl TryInto<i64>) -> i64 {
+    let seconds = seconds.try_into().unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.try_into().unwrap_or(0))
 }
 
 /// Something in a skill's directory that is left out.
@@ -112,7 +153,8 @@ impl Tree {
         limits: &Limits,
         symlinks: SymlinkPolicy,
     ) -> Result<Self, SkillError> {
-        let mut walk = Walk { known, ..Walk::new(root, limits, symlinks) };
+        let base = directory.try_clone().map_err(SkillError::io(root))?;
+        let mut walk = Walk { known, ..Walk::new(base, root, limits, symlinks) };
         walk.directory(directory, Path::new(""), 0).map_err(SkillError::io(root))?;
         Ok(walk.finish())
     }
@@ -124,7 +166,8 @@ impl Tree {
         limits: &Limits,
         take: &mut Take<'_>,
     ) -> Result<Self, SkillError> {
-        let mut walk = Walk { take: Some(take), ..Walk::new(root, limits, SymlinkPolicy::Skip) };
+        let base = directory.try_clone().map_err(SkillError::io(root))?;
+        let mut walk = Walk { take: Some(take), ..Walk::new(base, root, limits, SymlinkPolicy::Skip) };
         walk.directory(directory, Path::new(""), 0).map_err(SkillError::io(root))?;
         match walk.failed.take() {
             Some(error) => Err(error),
@@ -136,13 +179,18 @@ impl Tree {
     ///
     /// The path was given, so a link there is meant.
     pub fn of_file(path: &Path, limits: &Limits) -> Result<Self, SkillError> {
-        let source = fs::canonicalize(path).map_err(SkillError::io(path))?;
-        let stat =
-            statat(CWD, &source, AtFlags::empty()).map_err(io::Error::from).map_err(SkillError::io(path))?;
-        let file = TreeFile::new(PathBuf::from("SKILL.md"), &stat, Some(source));
+        let real = fs::canonicalize(path).map_err(SkillError::io(path))?;
+        let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
+            return Err(SkillError::Io { path: path.to_owned(), source: io::ErrorKind::IsADirectory.into() });
+        };
+        let base = open_directory(CWD, above).map_err(SkillError::io(path))?;
+        let stat = statat(&base, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
+        let stat = stat.map_err(SkillError::io(path))?;
+        let file = TreeFile::new(PathBuf::from("SKILL.md"), &stat, Some(name.into()));
         let exceeded = if file.size > limits.skill_bytes { vec![Exceeded::Bytes] } else { Vec::new() };
         let root = path.parent().unwrap_or(Path::new("")).to_owned();
-        Ok(Self { root, files: vec![file], skipped: Vec::new(), exceeded })
+        let (base, base_path) = (Arc::new(base), Some(above.to_owned()));
+        Ok(Self { root, files: vec![file], skipped: Vec::new(), exceeded, base, base_path })
     }
 
     /// An error if the skill passes a limit.
@@ -174,22 +222,48 @@ impl Tree {
         Ok(())
     }
 
-    /// Where a file's content is.
+    /// Where a file's content was when it was listed, for messages. To read it, use [`Tree::open`].
     pub fn path_of(&self, file: &TreeFile) -> PathBuf {
-        file.source.clone().unwrap_or_else(|| self.root.join(&file.path))
+        match (&file.source, &self.base_path) {
+            (Some(source), Some(base)) => base.join(source),
+            _ => self.root.join(&file.path),
+        }
     }
 
-    /// Opens a file to read.
+    /// Opens a file to read, beneath the directory that was listed. A directory on the way that has become a link since
+    /// is an error.
     pub fn open(&self, file: &TreeFile) -> Result<File, SkillError> {
-        let path = self.path_of(file);
-        open_regular(CWD, &path).map(|(file, _)| file).map_err(SkillError::io(path))
+        self.open_now(file).map(|(file, _)| file)
+    }
+
+    /// Opens a file, with what the system knows of it now.
+    fn open_now(&self, file: &TreeFile) -> Result<(File, Stat), SkillError> {
+        let path = file.source.as_ref().unwrap_or(&file.path);
+        let opened = open_beneath(self.base.as_fd(), path, READ).and_then(regular);
+        opened.map_err(|source| match SkipReason::of(&source) {
+            SkipReason::Changing => SkillError::Changing { path: self.path_of(file) },
+            _ => SkillError::Io { path: self.path_of(file), source },
+        })
+    }
+
+    /// Reads every file and digests it. What cannot be read, or is not what was listed any more, is an error.
+    pub fn manifest(&self) -> Result<Manifest, SkillError> {
+        self.readable()?;
+        let mut buffer = vec![0; 64 << 10];
+        let files = self.files.iter().map(|file| {
+            let (opened, stat) = self.open_now(file)?;
+            let content = Digest::of_reader(opened, &mut buffer)
+                .map_err(|source| SkillError::Io { path: self.path_of(file), source })?;
+            Ok(ManifestFile::new(&file.path, is_executable(&stat), content))
+        });
+        Ok(Manifest::new(files.collect::<Result<_, SkillError>>()?))
     }
 }
 
 impl TreeFile {
     fn new(path: PathBuf, stat: &Stat, source: Option<PathBuf>) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
-        Self { path, size, executable: is_executable(stat), source }
+        Self { path, size, executable: is_executable(stat), stamp: FileStamp::of(stat), source }
     }
 
     /// The path as bytes, with `/` between its parts.
@@ -212,7 +286,6 @@ struct Walk<'a> {
     known: Option<(&'a str, Stat)>,
     limits: &'a Limits,
     symlinks: SymlinkPolicy,
-    real_root: Option<PathBuf>,
     entries: usize,
     bytes: u64,
     /// Gets the content of every file, where that is wanted.
@@ -222,20 +295,16 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(root: &Path, limits: &'a Limits, symlinks: SymlinkPolicy) -> Self {
-        let tree =
-            Tree { root: root.to_owned(), files: Vec::new(), skipped: Vec::new(), exceeded: Vec::new() };
-        Self {
-            tree,
-            known: None,
-            limits,
-            symlinks,
-            real_root: None,
-            entries: 0,
-            bytes: 0,
-            take: None,
-            failed: None,
-        }
+    fn new(base: OwnedFd, root: &Path, limits: &'a Limits, symlinks: SymlinkPolicy) -> Self {
+        let tree = Tree {
+            root: root.to_owned(),
+            files: Vec::new(),
+            skipped: Vec::new(),
+            exceeded: Vec::new(),
+            base: Arc::new(base),
+            base_path: None,
+        };
+        Self { tree, known: None, limits, symlinks, entries: 0, bytes: 0, take: None, failed: None }
     }
 
     fn finish(self) -> Tree {
@@ -339,27 +408,27 @@ impl<'a> Walk<'a> {
     }
 
     fn link(&mut self, path: PathBuf) {
-        let target = fs::canonicalize(self.tree.root.join(&path));
-        let inside = target.as_ref().is_ok_and(|target| self.is_inside(target));
-        match (target, inside, self.symlinks) {
-            (Ok(target), true, SymlinkPolicy::FollowWithinRoot) => {
-                match statat(CWD, &target, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
-                        self.file(TreeFile::new(path, &stat, Some(target)));
-                    }
-                    _ => self.skip(path, SkipReason::Link),
+        let Ok(target) = fs::canonicalize(self.tree.root.join(&path)) else {
+            return self.skip(path, SkipReason::Link);
+        };
+        match (self.inside(&target), self.symlinks) {
+            (None, _) => self.skip(path, SkipReason::LinkOutside),
+            (Some(inside), SymlinkPolicy::FollowWithinRoot) => {
+                match open_beneath(self.tree.base.as_fd(), &inside, READ).and_then(regular) {
+                    Ok((_, stat)) => self.file(TreeFile::new(path, &stat, Some(inside))),
+                    Err(_) => self.skip(path, SkipReason::Link),
                 }
             }
-            (Ok(_), false, _) => self.skip(path, SkipReason::LinkOutside),
-            _ => self.skip(path, SkipReason::Link),
+            (Some(_), _) => self.skip(path, SkipReason::Link),
         }
     }
 
-    fn is_inside(&mut self, target: &Path) -> bool {
-        if self.real_root.is_none() {
-            self.real_root = fs::canonicalize(&self.tree.root).ok();
+    /// A path without links as it is beneath the root, if it is.
+    fn inside(&mut self, target: &Path) -> Option<PathBuf> {
+        if self.tree.base_path.is_none() {
+            self.tree.base_path = fs::canonicalize(&self.tree.root).ok();
         }
-        self.real_root.as_ref().is_some_and(|root| target.starts_with(root))
+        target.strip_prefix(self.tree.base_path.as_ref()?).ok().map(Path::to_owned)
     }
 
     fn skip(&mut self, path: PathBuf, reason: SkipReason) {
@@ -372,6 +441,9 @@ impl<'a> Walk<'a> {
         }
     }
 }
+
+/// How files are opened: a pipe must not make us wait for its writer.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// Whether a file's owner may run it.
 fn is_executable(stat: &Stat) -> bool {
@@ -390,35 +462,6 @@ fn open_inner(at: impl AsFd, name: impl Arg) -> io::Result<OwnedFd> {
     Ok(openat(at, name, flags, Mode::empty())?)
 }
 
-/// Opens a regular file, and says what the system knows of it: never through a link, and never waiting for the writer of a
-/// pipe.
-pub(crate) fn open_regular(at: impl AsFd, path: impl Arg) -> io::Result<(File, Stat)> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(at, path, flags, Mode::empty())?;
-    let stat = fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode).is_file() {
-        Ok((File::from(file), stat))
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
-    }
-}
-
-/// The bytes of a file, as many as it had when it was opened; what is appended meanwhile is for the next reading.
-pub(crate) fn read_all(mut file: File, size: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read(rest) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    bytes.truncate(filled);
-    Ok(bytes)
-}
-
 /// Whether opening failed because the path is a symbolic link.
 pub(crate) fn is_link_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
@@ -427,4 +470,30 @@ pub(crate) fn is_link_error(error: &io::Error) -> bool {
 /// Whether there is anything at the path, a broken link too.
 pub(crate) fn exists(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Permissions do not keep the administrator out, so this is tried with what a listing without them says.
+    #[test]
+    fn what_cannot_be_read_leaves_no_digest() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("SKILL.md"), "x").unwrap();
+        let tree = Tree::of_directory(place.path(), &Limits::default(), SymlinkPolicy::Skip).unwrap();
+        let with = |error: io::Error| {
+            let mut tree = tree.clone();
+            tree.skipped.push(Skipped { path: "locked".into(), reason: SkipReason::of(&error) });
+            tree.manifest().unwrap_err()
+        };
+        assert!(tree.manifest().is_ok());
+        let error = with(rustix::io::Errno::ACCESS.into());
+        assert!(
+            matches!(&error, SkillError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+        );
+        for changing in [rustix::io::Errno::NOENT, rustix::io::Errno::NOTDIR, rustix::io::Errno::LOOP] {
+            assert!(matches!(with(changing.into()), SkillError::Changing { .. }));
+        }
+    }
 }

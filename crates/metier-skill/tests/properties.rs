@@ -46,7 +46,9 @@ fn place(text: &str, offset: usize) -> (usize, usize) {
         if at >= offset {
             break;
         }
-        (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        // A carriage return ends a line as well, unless a line feed follows it.
+        let is_end = c == '\n' || (c == '\r' && !text[at + 1..].starts_with('\n'));
+        (line, column) = if is_end { (line + 1, 1) } else { (line, column + 1) };
     }
     (line, column)
 }

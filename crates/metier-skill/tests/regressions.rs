@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use metier_skill::{
-    Code, Location, Origin, Reading, Rules, SymlinkPolicy, Tree, apply_fixes, read, validate_skill,
+    Code, Origin, Reading, Rules, SkillError, SymlinkPolicy, Tree, apply_fixes, read, validate_skill,
 };
 
 /// Reads frontmatter in a directory `s`, under the standard rules.
@@ -85,24 +85,65 @@ fn a_link_out_of_the_skill_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_read_leaves_no_digest() {
+fn what_vanished_behind_the_listing_leaves_no_digest() {
     let place = tempfile::tempdir().unwrap();
     let path = skill_in(place.path(), "Do it.");
-    let limits = Rules::standard().limits;
-    let mut tree = Tree::of_directory(&path, &limits, SymlinkPolicy::Skip).unwrap();
+    let tree = Tree::of_directory(&path, &Rules::standard().limits, SymlinkPolicy::Skip).unwrap();
     assert!(metier_skill::tree_digest(&tree).is_ok());
-    // Root can read everything, so the directory is made to vanish behind the listing instead.
     fs::remove_file(path.join("SKILL.md")).unwrap();
-    assert!(metier_skill::tree_digest(&tree).is_err());
-    tree.files.clear();
-    fs::create_dir(path.join("locked")).unwrap();
-    let is_root =
-        fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
-    if !is_root {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(path.join("locked"), fs::Permissions::from_mode(0o0)).unwrap();
-        assert!(Location::find(&path).unwrap().tree_digest(&limits).is_err());
-        fs::set_permissions(path.join("locked"), fs::Permissions::from_mode(0o700)).unwrap();
+    let error = metier_skill::tree_digest(&tree).unwrap_err();
+    assert!(matches!(error, SkillError::Changing { .. }), "{error:?}");
+}
+
+#[test]
+fn a_directory_that_became_a_link_behind_the_listing_is_not_followed() {
+    let place = tempfile::tempdir().unwrap();
+    let path = skill_in(place.path(), "Do it.");
+    for directory in ["s/references", "elsewhere"] {
+        fs::create_dir(place.path().join(directory)).unwrap();
+        fs::write(place.path().join(directory).join("a.md"), directory).unwrap();
+    }
+    let limits = Rules::standard().limits;
+    let tree = Tree::of_directory(&path, &limits, SymlinkPolicy::Skip).unwrap();
+    let file = tree.files.iter().find(|file| file.path.ends_with("a.md")).unwrap();
+    assert!(tree.open(file).is_ok());
+    fs::rename(path.join("references"), place.path().join("aside")).unwrap();
+    symlink("../elsewhere", path.join("references")).unwrap();
+    assert!(matches!(tree.open(file).unwrap_err(), SkillError::Changing { .. }));
+    assert!(matches!(metier_skill::tree_digest(&tree).unwrap_err(), SkillError::Changing { .. }));
+    // The same for the skill's own directory: what was listed is read, whatever its path leads to by now.
+    let tree = Tree::of_directory(&place.path().join("aside"), &limits, SymlinkPolicy::Skip).unwrap();
+    let digest = metier_skill::tree_digest(&tree).unwrap();
+    fs::rename(place.path().join("aside"), place.path().join("moved")).unwrap();
+    symlink("elsewhere", place.path().join("aside")).unwrap();
+    assert_eq!(metier_skill::tree_digest(&tree).unwrap(), digest);
+}
+
+#[test]
+fn a_link_that_is_followed_is_opened_where_it_led_when_it_was_listed() {
+    let place = tempfile::tempdir().unwrap();
+    let path = skill_in(place.path(), "Do it.");
+    fs::create_dir(path.join("inner")).unwrap();
+    fs::write(path.join("inner/a.md"), "inside").unwrap();
+    symlink("inner/a.md", path.join("link.md")).unwrap();
+    let limits = Rules::standard().limits;
+    let tree = Tree::of_directory(&path, &limits, SymlinkPolicy::FollowWithinRoot).unwrap();
+    let file = tree.files.iter().find(|file| file.path.ends_with("link.md")).unwrap();
+    assert!(tree.open(file).is_ok());
+    fs::create_dir(place.path().join("elsewhere")).unwrap();
+    fs::write(place.path().join("elsewhere/a.md"), "outside").unwrap();
+    fs::rename(path.join("inner"), place.path().join("aside")).unwrap();
+    symlink("../elsewhere", path.join("inner")).unwrap();
+    assert!(tree.open(file).is_err());
+}
+
+#[test]
+fn every_end_of_a_line_counts_once() {
+    for end in ["\n", "\r\n", "\r"] {
+        let text = ["---", "name: s", "description: Use when x", "nmae: y", "---", "Do it.", ""].join(end);
+        let reading = read(text.as_bytes(), Origin::directory("s"), &Rules::standard());
+        let found = reading.diagnostics.iter().find(|found| found.code == Code::FieldUnknown).unwrap();
+        assert_eq!((found.line, found.column), (4, 1), "{end:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::diagnostic::Findings;
 use crate::value::{Data, Value};
-use crate::{Code, Edit, Fix, Rules, Span, fix, yaml};
+use crate::{Code, Edit, Fix, Rules, Span, document, fix, yaml};
 
 /// Reads a text on which the parser stopped as if the slip were mended, and reports it; where the text is
 /// broken otherwise too, reports why the parser stopped.
@@ -163,11 +163,13 @@ impl<'a> Iterator for Lines<'a> {
     type Item = (usize, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.text.get(self.offset..).filter(|rest| !rest.is_empty())?;
-        let length = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
         let at = self.offset;
-        self.offset += length + 1;
-        Some((at, &rest[..length]))
+        if at >= self.text.len() {
+            return None;
+        }
+        let (line, next) = document::line(self.text, at);
+        self.offset = next;
+        Some((at, line))
     }
 }
 
@@ -202,6 +204,8 @@ mod tests {
             ("d: \"a: b\"\n", None),
             ("d: |\n  a: b: c\n\n  d: e: f\n", None),
             ("d: a: b\n  goes on\n", None),
+            ("d: a: b\r\n  goes on\r\n", None),
+            ("d: a: b\r  goes on\r", None),
             ("# a: b: c\n", None),
             ("d: x # a: b\n", None),
         ] {
