@@ -6,14 +6,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metier_skill::{Digest, Limits, Location};
+use metier_skill::{Digest, Limits};
 use rayon::slice::ParallelSliceMut as _;
 use serde::Serialize;
 
-use crate::entry::{Entry, SkillId};
+use crate::entry::{Entry, Listing, SkillId};
 use crate::problem::{Problem, ProblemCode};
 use crate::record::Facts;
 use crate::requires::{Node, RequiresGraph, RequiresProblem};
+use crate::trees::Trees;
 use crate::{Precedence, Root, State, Tier};
 
 /// Every skill found, with what could not be used. Cheap to clone and to share; it never changes.
@@ -29,6 +30,7 @@ struct Snapshot {
     problems: Vec<Problem>,
     unusable: Vec<Unusable>,
     roots: Vec<RootReport>,
+    digested: usize,
 }
 
 /// A skill that breaks a rule and still says what it is for.
@@ -94,21 +96,36 @@ impl Catalog {
         all: Collected,
         precedence: Precedence,
         limits: &Limits,
+        trees: &mut Trees,
         roots: Vec<RootReport>,
     ) -> Self {
         let Collected { candidates, mut problems, unusable } = all;
-        let entries = ranked(candidates, precedence, limits);
+        let entries = ranked(candidates, precedence, limits, trees);
         problems.extend(requires_problems(&entries));
         let mut groups: HashMap<Arc<str>, Range<u32>> = HashMap::with_capacity(entries.len());
         for (index, entry) in (0..).zip(&entries) {
             groups.entry(Arc::clone(&entry.facts.name)).or_insert(index..index).end = index + 1;
         }
-        Self(Arc::new(Snapshot { entries, groups, problems, unusable, roots }))
+        let digested = trees.digested();
+        Self(Arc::new(Snapshot { entries, groups, problems, unusable, roots, digested }))
     }
 
     /// The skills that can be used: the winner of each name, unless it is off. In the order of their names.
     pub fn skills(&self) -> impl Iterator<Item = &Entry> {
         self.0.entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled())
+    }
+
+    /// The skills that models are shown, each with as much as its state allows. Use this for every list that a model
+    /// reads: skills of the state `user-only` are not in it, and those of the state `name-only` have no description.
+    ///
+    /// ```no_run
+    /// # let catalog = metier_catalog::Catalog::default();
+    /// for skill in catalog.for_models() {
+    ///     println!("{}: {}", skill.entry.name(), skill.description.unwrap_or("(no description)"));
+    /// }
+    /// ```
+    pub fn for_models(&self) -> impl Iterator<Item = Listing<'_>> {
+        self.skills().filter_map(Entry::listing)
     }
 
     /// Every skill: also those that are off and those that another one of the same name wins over.
@@ -145,6 +162,11 @@ impl Catalog {
     /// The other skills that a skill needs, in an order in which each comes after what it needs itself.
     pub fn needs(&self, name: &str) -> Vec<&str> {
         RequiresGraph::new(&nodes(&self.0.entries)).needs(name)
+    }
+
+    /// How many skills were read whole to tell whether they are copies of each other; the others did not change since.
+    pub fn digested(&self) -> usize {
+        self.0.digested
     }
 
     /// What became of each root.
@@ -240,7 +262,12 @@ fn requires_problems(entries: &[Entry]) -> Vec<Problem> {
 
 /// The candidates by name and precedence, with identical copies made one, each with its id and the one that
 /// shadows it.
-fn ranked(mut candidates: Vec<Candidate>, precedence: Precedence, limits: &Limits) -> Vec<Entry> {
+fn ranked(
+    mut candidates: Vec<Candidate>,
+    precedence: Precedence,
+    limits: &Limits,
+    trees: &mut Trees,
+) -> Vec<Entry> {
     let rank = |candidate: &Candidate| {
         let entry = &candidate.entry;
         // What is off stands in nobody's way.
@@ -262,7 +289,7 @@ fn ranked(mut candidates: Vec<Candidate>, precedence: Precedence, limits: &Limit
         let mut group = vec![Kept::new(first)];
         while let Some(next) = rest.next_if(|next| next.entry.facts.name == name) {
             let next = Kept::new(next);
-            match group.iter_mut().find(|kept| kept.is_copy(&next, limits)) {
+            match group.iter_mut().find(|kept| kept.is_copy(&next, limits, trees)) {
                 Some(kept) if kept.real == next.real => {}
                 Some(kept) => kept.candidate.entry.places.extend(next.candidate.entry.places),
                 None => group.push(next),
@@ -304,19 +331,20 @@ impl Kept {
     }
 
     /// Whether another one is the same directory, or the same files byte for byte.
-    fn is_copy(&self, other: &Self, limits: &Limits) -> bool {
+    fn is_copy(&self, other: &Self, limits: &Limits, trees: &mut Trees) -> bool {
         let (a, b) = (&self.candidate.entry, &other.candidate.entry);
         a.facts.skill_md_digest == b.facts.skill_md_digest
             && a.is_enabled() == b.is_enabled()
             && (self.real == other.real
-                || self.tree_digest(limits).is_some_and(|own| other.tree_digest(limits) == Some(own)))
+                || self
+                    .tree_digest(limits, trees)
+                    .is_some_and(|own| other.tree_digest(limits, trees) == Some(own)))
     }
 
-    fn tree_digest(&self, limits: &Limits) -> Option<Digest> {
+    fn tree_digest(&self, limits: &Limits, trees: &mut Trees) -> Option<Digest> {
         *self.tree_digest.get_or_init(|| {
             let is_on_disk = self.candidate.entry.builtin.is_none();
-            let location = is_on_disk.then(|| Location::directory(&self.real).ok()).flatten()?;
-            location.tree_digest(limits).ok()
+            is_on_disk.then(|| trees.digest(&self.real, limits)).flatten()
         })
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use metier_skill::SKILL_FILES;
 use serde::{Serialize, Serializer};
 
 use crate::builtin::Builtin;
@@ -90,6 +91,16 @@ pub struct Entry {
     pub(crate) builtin: Option<&'static Builtin>,
 }
 
+/// What models are shown of one skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Listing<'a> {
+    /// The skill.
+    pub entry: &'a Entry,
+    /// What it does and when to use it; `None` where only its name is shown.
+    pub description: Option<&'a str>,
+}
+
 impl Entry {
     /// The name.
     pub fn name(&self) -> &str {
@@ -135,6 +146,22 @@ impl Entry {
     /// Whether it is not off.
     pub fn is_enabled(&self) -> bool {
         self.state != State::Off
+    }
+
+    /// What models are shown of it, if anything: nothing of a skill that is off or `user-only`, no description of one that is
+    /// `name-only`.
+    pub fn listing(&self) -> Option<Listing<'_>> {
+        let description = (self.state == State::On).then(|| self.description());
+        self.state.is_for_models().then_some(Listing { entry: self, description })
+    }
+
+    /// The name of its file in its directory, `SKILL.md` but for the few that are called `skill.md`.
+    pub fn file_name(&self) -> &'static str {
+        // Only what is not simply a `SKILL.md` has no time; looking at each would take as long as all the rest.
+        match self.modified {
+            None if self.path().join(SKILL_FILES[1]).is_file() => SKILL_FILES[1],
+            _ => SKILL_FILES[0],
+        }
     }
 
     /// The path as text.

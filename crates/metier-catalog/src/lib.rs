@@ -27,13 +27,14 @@ mod search;
 mod stamp;
 mod state;
 mod tier;
+mod trees;
 mod trust;
 mod watch;
 
 pub use builtin::Builtin;
 pub use catalog::{Catalog, Changes, RootReport, Unusable};
 pub use compatibility::{Compatibility, Machine, Os, Requirement, Status, ThisMachine, compatibility};
-pub use entry::{Entry, Place, SkillId};
+pub use entry::{Entry, Listing, Place, SkillId};
 pub use error::CatalogError;
 pub use evidence::Evidence;
 pub use metier_skill::Tier;
@@ -42,7 +43,7 @@ pub use record::Facts;
 pub use requires::{
     Node, Requires, RequiresError, RequiresGraph, RequiresProblem, read_requires, read_version,
 };
-pub use root::{Places, Root};
+pub use root::{AGENT_DIRECTORIES, Places, Root};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
 #[cfg(feature = "search")]

@@ -1,10 +1,13 @@
 //! Files and directories below a root, opened by handle and never through a link.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use metier_skill::disk::{open_beneath, read_opened};
+use rustix::fs::{Mode, OFlags, Stat, openat};
 use rustix::path::Arg;
 
 /// Opens a directory to list it and to open what is in it. Links are followed: somebody named this one.
@@ -33,29 +36,6 @@ pub(crate) fn read_named(path: impl Arg, most: u64) -> io::Result<Vec<u8>> {
     read_opened(opened, most).map(|(bytes, _)| bytes)
 }
 
-fn read_opened(opened: OwnedFd, most: u64) -> io::Result<(Vec<u8>, Stat)> {
-    let stat = fstat(&opened)?;
-    let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-    if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    if size > most {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    // As large as it was when it was opened; what is appended meanwhile is for the next reading.
-    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
-    let mut file = File::from(opened);
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read(rest)? {
-            0 => break,
-            count => filled += count,
-        }
-    }
-    bytes.truncate(filled);
-    Ok((bytes, stat))
-}
-
 /// Opens a path in which no part is a link.
 fn open(at: impl AsFd, path: impl Arg + Copy, flags: OFlags) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
@@ -68,5 +48,31 @@ fn open(at: impl AsFd, path: impl Arg + Copy, flags: OFlags) -> io::Result<Owned
             other => return Ok(other?),
         }
     }
-    Ok(openat(at, path, flags | OFlags::NOFOLLOW, Mode::empty())?)
+    open_part_by_part(at.as_fd(), &path, flags)
+}
+
+/// The same where one call cannot tell.
+fn open_part_by_part(at: BorrowedFd<'_>, path: &(impl Arg + Copy), flags: OFlags) -> io::Result<OwnedFd> {
+    let path = path.into_c_str()?;
+    match path.to_bytes() {
+        b"." => Ok(openat(at, c".", flags, Mode::empty())?),
+        bytes => open_beneath(at, Path::new(OsStr::from_bytes(bytes)), flags),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_one_call_for_it_no_part_of_a_path_may_be_a_link_either() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(place.path().join("real/inner")).unwrap();
+        std::fs::write(place.path().join("real/inner/SKILL.md"), "x").unwrap();
+        std::os::unix::fs::symlink("real", place.path().join("link")).unwrap();
+        let root = open_root(place.path()).unwrap();
+        let open = |path: &str| open_part_by_part(root.as_fd(), &path, READ).map(drop);
+        assert!(open("real/inner/SKILL.md").is_ok() && open(".").is_ok());
+        assert!(open("link/inner/SKILL.md").is_err() && open("real/../real/inner/SKILL.md").is_err());
+    }
 }

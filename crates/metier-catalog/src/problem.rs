@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use metier_skill::Code;
+use metier_skill::{Code, Rules, Severity};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// One thing that a scan found and could not use.
@@ -65,6 +65,21 @@ pub enum ProblemCode {
 }
 
 impl ProblemCode {
+    /// Whether the skill can be used all the same: what another skill should be there for it is not, or not as it should be.
+    /// Everything else keeps a skill, a link or a root from being used.
+    pub const fn leaves_usable(self) -> bool {
+        matches!(
+            self,
+            Self::RequiresUnreadable | Self::RequiresMissing | Self::RequiresVersion | Self::RequiresCycle
+        )
+    }
+
+    /// Whether only strict rules keep the skill from being used: agents that are lenient with names load it all the same, and
+    /// so does a scan under [`Rules::lenient`].
+    pub fn is_strictness(self) -> bool {
+        matches!(self, Self::Skill(code) if Rules::lenient().severity(code) != Some(Severity::Error))
+    }
+
     /// The code as it is printed.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metier_skill::{Digest, Origin, Reading, Rules, Skill, read};
+use metier_skill::{AllowedTools, Digest, Origin, Reading, Rules, Skill, read};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Fault;
@@ -23,6 +23,8 @@ pub struct Facts {
     pub metadata: Box<[(Box<str>, Box<str>)]>,
     /// The tools that it declares; `None` where it declares nothing.
     pub allowed_tools: Option<Box<[Box<str>]>>,
+    /// The tools that it wants refused (`disallowed-tools`); `None` where it refuses nothing.
+    pub disallowed_tools: Option<Box<[Box<str>]>>,
     /// Its version.
     pub version: Option<Box<str>>,
     /// Whether its author keeps it from models (`disable-model-invocation`).
@@ -48,15 +50,14 @@ impl Facts {
 
     fn of(skill: Skill, digest: Digest) -> Self {
         let metadata = skill.metadata_text().into_iter().map(|(key, value)| (key.into(), value.into()));
+        let rules = |tools: &AllowedTools| tools.rules().iter().map(|rule| rule.as_str().into()).collect();
         Self {
             metadata: metadata.collect(),
             version: skill.version().map(Into::into),
             is_hidden_from_models: skill.is_hidden_from_models(),
             is_user_invocable: skill.is_user_invocable(),
-            allowed_tools: skill
-                .allowed_tools
-                .as_ref()
-                .map(|tools| tools.rules().iter().map(|rule| rule.as_str().into()).collect()),
+            allowed_tools: skill.allowed_tools.as_ref().map(rules),
+            disallowed_tools: skill.disallowed_tools().as_ref().map(rules),
             name: skill.id.as_str().into(),
             description: skill.description.into(),
             license: skill.license.map(Into::into),

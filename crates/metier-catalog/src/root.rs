@@ -79,7 +79,7 @@ pub struct Places {
 }
 
 /// Where agents keep skills below a project and below a home.
-const AGENT_DIRECTORIES: [&str; 2] = [".agents/skills", ".claude/skills"];
+pub const AGENT_DIRECTORIES: [&str; 2] = [".agents/skills", ".claude/skills"];
 
 impl Places {
     /// The conventional roots: those of the project from the working directory up to the top of its
@@ -90,17 +90,15 @@ impl Places {
         let mine = home.into_iter().flat_map(|home| AGENT_DIRECTORIES.map(|below| home.join(below)));
         let mine: Vec<PathBuf> = mine.collect();
         for folder in self.project_folders() {
-            let is_trusted = trust.is_trusted(&folder);
-            let tier = |path: &Path| {
-                // Who trusts only the directory with the skills means those.
-                if is_trusted || trust.is_trusted(path) { Tier::User } else { Tier::ThirdParty }
-            };
+            // A mark further up does not count: scripts may work there, and could have made this directory.
+            let tier = if trust.is_marked(&folder) { Tier::User } else { Tier::ThirdParty };
             let repository = self.repository().unwrap_or_else(|| folder.clone());
             let below = AGENT_DIRECTORIES.map(|below| folder.join(below));
             // What is in the person's home is theirs, also when they work there.
             let below = below.into_iter().filter(|path| !mine.contains(path));
             roots.extend(below.map(|path| {
-                let tier = tier(&path);
+                // Who trusts only the directory with the skills means those.
+                let tier = if trust.is_marked_itself(&path) { Tier::User } else { tier };
                 Root::optional(path, tier, Scope::Project, &repository)
             }));
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
-use metier_skill::{Digest, Location, Rules};
+use metier_skill::{Digest, Location, NOT_SEARCHED, Rules};
 use rayon::Scope;
 use rayon::slice::ParallelSliceMut as _;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, fstat, statat};
@@ -24,9 +24,6 @@ use crate::record::Outcome;
 use crate::root::Root;
 use crate::stamp::{Moment, Stamp};
 use crate::{CatalogError, Tier};
-
-/// Directories that hold no skills of their own, whatever they have in them.
-const SKIPPED: [&str; 7] = [".git", ".hg", ".svn", ".jj", "node_modules", "target", ".venv"];
 
 /// How many directories one task looks at: enough to pay for handing it over.
 const BATCH: usize = 64;
@@ -294,7 +291,7 @@ impl<'a> Walk<'a> {
                 kind => kind,
             };
             match kind {
-                FileType::Directory if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name) => {}
+                FileType::Directory if NOT_SEARCHED.iter().any(|skipped| skipped.as_bytes() == name) => {}
                 FileType::Directory if is_deepest => folder.is_cut = true,
                 FileType::Directory => batch.push(join(below, name)),
                 FileType::Symlink => folder.links.push(name.into()),

@@ -19,6 +19,7 @@ use crate::record::{Facts, Outcome};
 use crate::root::Root;
 use crate::scan::{self, Found, Record, Survey};
 use crate::stamp::Stamp;
+use crate::trees::Trees;
 use crate::{Bounds, Catalog, CatalogError, Precedence, Scope, State, StateRules, Tier};
 
 /// What a catalog is made of.
@@ -74,6 +75,7 @@ impl CatalogOptions {
 pub struct Scanner {
     options: CatalogOptions,
     roots: Vec<Memory>,
+    trees: Trees,
 }
 
 /// What is remembered of one root.
@@ -96,7 +98,8 @@ impl Scanner {
                 .map(|directory| IndexFile::new(directory, &root.path, &options.rules, options.bounds));
             Memory { real: None, survey: None, index, is_unsaved: false }
         });
-        Self { roots: roots.collect(), options }
+        let trees = Trees::new(options.index.as_deref(), &options.rules.limits);
+        Self { roots: roots.collect(), trees, options }
     }
 
     /// What the catalogs are made of.
@@ -141,7 +144,8 @@ impl Scanner {
                 index: memory.index.as_ref().map(|index| index.path().to_owned()),
             });
         }
-        Catalog::new(all, options.precedence, &options.rules.limits, reports)
+        self.trees.begin(now);
+        Catalog::new(all, options.precedence, &options.rules.limits, &mut self.trees, reports)
     }
 
     /// What the last catalog rests on, for somebody who was shown the texts of the skills in these directories. `None` where the times
@@ -165,7 +169,7 @@ impl Scanner {
             }
             memory.is_unsaved = false;
         }
-        Ok(())
+        self.trees.save()
     }
 
     fn builtin(&self, builtin: &'static Builtin) -> Option<Candidate> {

@@ -72,7 +72,7 @@ pub struct Hit<'a> {
 /// What was hit.
 #[derive(Debug, Clone, Copy)]
 pub enum Hitting<'a> {
-    /// A skill that can be used.
+    /// A skill that can be used, or that is switched off: its state says which.
     Entry(&'a Entry),
     /// One that cannot, for a reason that it carries.
     Unusable(&'a Unusable),
@@ -183,12 +183,12 @@ impl Search {
         self.places.get(&target).map_or(0.0, |place| self.meanings.closeness(asked, *place))
     }
 
-    /// The skill of a target, if people may find it: it is not off, and no other wins over it.
+    /// The skill of a target, if people may find it: no other wins over it.
     fn skill(&self, target: u32) -> Option<Hitting<'_>> {
         let entries = self.catalog.all();
         let target = target as usize;
         if let Some(entry) = entries.get(target) {
-            return (entry.shadowed_by.is_none() && entry.is_enabled()).then_some(Hitting::Entry(entry));
+            return entry.shadowed_by.is_none().then_some(Hitting::Entry(entry));
         }
         let unusable = self.catalog.unusable().get(target - entries.len())?;
         self.catalog.find(&unusable.facts.name).is_none().then_some(Hitting::Unusable(unusable))
@@ -269,12 +269,15 @@ impl Target<'_> {
                 read.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
             }
         };
-        text.find("\n---").and_then(|at| text.get(at + 4..)).unwrap_or_default().to_owned()
+        metier_skill::body_of(&text).to_owned()
     }
 }
 
+/// Changes with what is made of a text, so that what was prepared otherwise is prepared anew.
+const TEXTS_VERSION: u64 = 1;
+
 fn key(path: &Path, facts: &Facts) -> u64 {
-    let mut hash = XxHash3_64::with_seed(0);
+    let mut hash = XxHash3_64::with_seed(TEXTS_VERSION);
     hash.write(path.as_os_str().as_bytes());
     hash.write(facts.skill_md_digest.as_bytes());
     hash.finish()

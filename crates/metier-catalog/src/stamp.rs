@@ -30,8 +30,7 @@ impl Stamp {
 
     /// Whether any change after `when` must have given other times than these.
     pub(crate) fn is_settled_at(&self, when: Moment) -> bool {
-        let granularity = i64::try_from(GRANULARITY.as_nanos()).unwrap_or(i64::MAX);
-        self.changed < when.0.saturating_sub(granularity)
+        is_settled(self.changed, when)
     }
 
     /// When the content was last modified.
@@ -41,6 +40,12 @@ impl Stamp {
             if self.modified < 0 { UNIX_EPOCH.checked_sub(since) } else { UNIX_EPOCH.checked_add(since) };
         time.unwrap_or(UNIX_EPOCH)
     }
+}
+
+/// Whether any change after `when` must have given another time than this one, in nanoseconds since 1970.
+pub(crate) fn is_settled(changed: i64, when: Moment) -> bool {
+    let granularity = i64::try_from(GRANULARITY.as_nanos()).unwrap_or(i64::MAX);
+    changed < when.0.saturating_sub(granularity)
 }
 
 /// A point in time, in nanoseconds since 1970.

@@ -83,7 +83,9 @@ impl StateRule {
         Ok(Self { name: name.map(glob).transpose()?, tier, path: path.map(glob).transpose()?, state })
     }
 
-    fn matches(&self, name: &str, tier: Tier, paths: &[&Path]) -> bool {
+    /// Whether it is about a skill of this name and tier at one of these paths. [`StateRules::state`] decides between rules; this
+    /// tells which of them it was.
+    pub fn matches(&self, name: &str, tier: Tier, paths: &[&Path]) -> bool {
         self.name.as_ref().is_none_or(|glob| glob.is_match(name))
             && self.tier.is_none_or(|wanted| wanted == tier)
             && self.path.as_ref().is_none_or(|glob| paths.iter().any(|path| glob.is_match(path)))

@@ -22,13 +22,21 @@ impl TrustStore {
         Self { directory: Some(directory.into()) }
     }
 
-    /// Whether a folder or one above it is marked.
-    pub fn is_trusted(&self, folder: &Path) -> bool {
-        let Ok(real) = fs::canonicalize(folder) else { return false };
-        real.ancestors().any(|folder| self.is_marked(folder))
+    /// Whether this folder is marked. A mark of a folder above it does not count.
+    pub fn is_marked(&self, folder: &Path) -> bool {
+        fs::canonicalize(folder).is_ok_and(|real| self.has_mark(&real))
     }
 
-    /// Marks a folder and all below it. Returns its real path.
+    /// Whether this folder is marked and is not a link to a marked one.
+    pub(crate) fn is_marked_itself(&self, folder: &Path) -> bool {
+        fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir())
+            && folder
+                .parent()
+                .is_some_and(|above| fs::symlink_metadata(above).is_ok_and(|meta| meta.is_dir()))
+            && self.is_marked(folder)
+    }
+
+    /// Marks a folder. Folders below it need marks of their own. Returns its real path.
     pub fn mark(&self, folder: &Path) -> Result<PathBuf, CatalogError> {
         let real = fs::canonicalize(folder).map_err(CatalogError::read(folder))?;
         if !real.is_dir() {
@@ -81,7 +89,7 @@ impl TrustStore {
         Ok(folders)
     }
 
-    fn is_marked(&self, real: &Path) -> bool {
+    fn has_mark(&self, real: &Path) -> bool {
         let Some(directory) = &self.directory else { return false };
         fs::read(directory.join(mark_name(real))).is_ok_and(|content| content == real.as_os_str().as_bytes())
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::search::lexical::{Found, Reader, Result};
 use crate::search::meaning::{Model, Vector};
 use crate::search::synonyms::{PHRASE_MAX, synonyms};
-use crate::search::words::{Words, is_stop_word};
+use crate::search::words::{Words, is_stop_word, is_unparted};
 
 /// Words of a question that are looked up.
 const WORDS_MAX: usize = 32;
@@ -173,7 +173,9 @@ fn concept(word: &str, is_last: bool, stems: &mut Words, reader: &Reader) -> Res
         }
     }
     let is_unfinished = (is_doubtful && length >= 4 && (is_last || concept.alternatives.len() == known))
-        || (is_last && count == 0 && length >= 2);
+        || (is_last && count == 0 && length >= 2)
+        // One character of a script that does not part words begins the pairs that it is in.
+        || (length == 1 && word.chars().all(is_unparted));
     if is_unfinished {
         for longer in reader.beginning_with(word)? {
             concept.add(stems.stem(&longer), BEGINNING, reader)?;

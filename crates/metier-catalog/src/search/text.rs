@@ -83,7 +83,7 @@ impl Texts {
     /// Hands out every word of a text that says something, with whether it and its row are new in this round.
     fn each(&mut self, text: &str, mut each: impl FnMut(&str, &Known, bool, bool)) {
         let Self { words, seen: [seen_words, seen_rows], round } = self;
-        Words::split(text, |word| {
+        Words::split_to_find(text, |word| {
             let (place, known) = words.know(word);
             if known.is_stop_word {
                 return;
@@ -117,7 +117,8 @@ fn outline(body: &str) -> (String, String) {
     let body = &body[..body.floor_char_boundary(BODY_MAX)];
     let (mut headings, mut opening) = (String::new(), String::new());
     let mut is_code = false;
-    for line in body.lines() {
+    // As `SKILL.md` is read, a carriage return ends a line too.
+    for line in body.trim_end().split(['\n', '\r']) {
         let line = line.trim();
         if line.starts_with("```") || line.starts_with("~~~") {
             is_code = !is_code;

@@ -70,8 +70,18 @@ impl Words {
     }
 
     /// Every word of a text in lower case: runs of letters and digits, parted at a capital inside. Scripts that
-    /// do not part words give pairs of characters.
-    pub(crate) fn split(text: &str, mut each: impl FnMut(&str)) {
+    /// do not part words give pairs of characters, and a character that stands alone gives itself.
+    pub(crate) fn split(text: &str, each: impl FnMut(&str)) {
+        Self::split_as(text, Use::Question, each);
+    }
+
+    /// The same for what is to be found: with the last character of each run as well, so that each one can be found by what
+    /// begins with it.
+    pub(crate) fn split_to_find(text: &str, each: impl FnMut(&str)) {
+        Self::split_as(text, Use::Index, each);
+    }
+
+    fn split_as(text: &str, purpose: Use, mut each: impl FnMut(&str)) {
         let text = spelled_out(text);
         if text.is_ascii() {
             return split_ascii(&text, each);
@@ -84,6 +94,8 @@ impl Words {
             word.clear();
         };
         let mut last = ' ';
+        // Whether the character in `word` was the second of a pair already.
+        let mut is_paired = false;
         for c in text.chars() {
             match (is_unparted(last), is_unparted(c)) {
                 (true, true) => {
@@ -91,14 +103,18 @@ impl Words {
                     word.push(c);
                     flush(&mut word);
                     word.push(c);
+                    is_paired = true;
                 }
                 (false, true) => {
                     flush(&mut word);
                     word.push(c);
+                    is_paired = false;
                 }
                 (before, false) => {
-                    if before {
+                    if before && is_paired && purpose == Use::Question {
                         word.clear();
+                    } else if before {
+                        flush(&mut word);
                     }
                     let is_apart = c.is_uppercase() && (last.is_lowercase() || last.is_ascii_digit());
                     if is_apart || !(c.is_alphanumeric() || matches!(c, '\'' | '’')) {
@@ -111,10 +127,17 @@ impl Words {
             }
             last = c;
         }
-        if !is_unparted(last) {
+        if !(is_unparted(last) && is_paired && purpose == Use::Question) {
             flush(&mut word);
         }
     }
+}
+
+/// What words are wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Question,
+    Index,
 }
 
 /// The same for text without other characters, which is most of it, and four times as fast.
@@ -165,7 +188,7 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
 }
 
 /// Chinese, Japanese and Korean characters.
-fn is_unparted(c: char) -> bool {
+pub(crate) fn is_unparted(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
 }
 
@@ -183,6 +206,12 @@ mod tests {
     fn words_are_parted_where_people_part_them() {
         assert_eq!(split("Code-Review of GitHub's PDFs"), ["code", "review", "of", "git", "hubs", "pdfs"]);
         assert_eq!(split("用户界面 test"), ["用户", "户界", "界面", "test"]);
+        assert_eq!(split("猫 cat"), ["猫", "cat"]);
+        assert_eq!(split("a猫b, 犬"), ["a", "猫", "b", "犬"]);
+        assert_eq!(split("用户猫"), ["用户", "户猫"]);
+        let mut found = Vec::new();
+        Words::split_to_find("用户猫 x", |word| found.push(word.to_owned()));
+        assert_eq!(found, ["用户", "户猫", "猫", "x"]);
         assert_eq!(split(""), [""; 0]);
     }
 

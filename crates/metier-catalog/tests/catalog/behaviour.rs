@@ -93,3 +93,41 @@ fn k13_what_is_off_is_left_out_unless_asked_for() {
     assert_eq!(catalog.all().len(), 2);
     assert!(!catalog.find("pdf").unwrap().is_enabled());
 }
+
+#[test]
+fn models_are_shown_as_much_as_the_state_of_a_skill_allows() {
+    let place = Place::new();
+    for name in ["brief", "gone", "plain"] {
+        place.skill(&format!("root/{name}"), "Use it.");
+    }
+    place.write(
+        "root/mine/SKILL.md",
+        "---\nname: mine\ndescription: Use it.\ndisable-model-invocation: true\n---\nDo it.\n",
+    );
+    let mut options = CatalogOptions::new(vec![place.root("root", Tier::User)]);
+    let rule = |name, state| StateRule::new(Some(name), None, None, state).unwrap();
+    options.states =
+        StateRules::default().layer(vec![rule("brief", State::NameOnly), rule("gone", State::Off)]);
+    let catalog = Scanner::new(options).scan(later());
+    assert_eq!(names(&catalog), ["brief", "mine", "plain"]);
+    let shown: Vec<_> = catalog.for_models().map(|skill| (skill.entry.name(), skill.description)).collect();
+    assert_eq!(shown, [("brief", None), ("plain", Some("Use it."))]);
+}
+
+#[test]
+fn a_skill_that_needs_another_one_can_be_used_without() {
+    let place = Place::new();
+    place.write(
+        "root/needy/SKILL.md",
+        "---\nname: needy\ndescription: Use it.\nmetadata:\n  requires: absent\n---\nDo it.\n",
+    );
+    place.write("root/bad/SKILL.md", skill_md("BadName", "Use when bad."));
+    let catalog = scan(vec![place.root("root", Tier::User)]);
+    assert_eq!(names(&catalog), ["needy"]);
+    let usable: Vec<_> = catalog
+        .problems()
+        .iter()
+        .map(|problem| (problem.code.as_str(), problem.code.leaves_usable()))
+        .collect();
+    assert_eq!(usable, [("name-not-lowercase", false), ("requires-missing", true)]);
+}

@@ -1,8 +1,10 @@
 //! The index is never trusted wrongly: whatever happens to files and index, a warm catalog is the cold one.
 
 use std::fs::{self, File, FileTimes};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use metier_catalog::{Catalog, CatalogOptions, Entry, Evidence, Scanner, Tier};
 use proptest::prelude::*;
@@ -42,6 +44,59 @@ fn what_did_not_change_is_not_read_again() {
     fs::rename(place.path("root/group"), place.path("root/team")).unwrap();
     assert_eq!(reads(&place), 2, "moved ones are read at their new place");
     assert_eq!(reads(&place), 0);
+}
+
+/// How many skills a new process would read whole, and how many there are then.
+fn digests(place: &Place, now: SystemTime) -> (usize, usize) {
+    let roots = ["root", "other"].map(|root| place.root(root, Tier::User)).to_vec();
+    let mut options = CatalogOptions::new(roots);
+    options.index = Some(place.path("index"));
+    let mut scanner = Scanner::new(options);
+    let catalog = scanner.scan(now);
+    scanner.save(now).unwrap();
+    (catalog.digested(), catalog.all().len())
+}
+
+#[test]
+fn copies_that_did_not_change_are_not_read_again() {
+    let place = Place::new();
+    for root in ["root", "other"] {
+        place.skill(&format!("{root}/a"), "Use.");
+        place.write(&format!("{root}/a/scripts/deep/run.sh"), "echo");
+        place.skill(&format!("{root}/{root}-alone"), "Use.");
+    }
+    assert_eq!(digests(&place, later()), (2, 3), "the copies, and nothing else");
+    assert_eq!(digests(&place, later()), (0, 3));
+    // A file deep inside, of the same length.
+    place.write("other/a/scripts/deep/run.sh", "exit");
+    assert_eq!(digests(&place, later()), (1, 4), "no longer a copy");
+    assert_eq!(digests(&place, later()), (0, 4));
+    place.write("other/a/scripts/deep/run.sh", "echo");
+    place.write("other/a/more.md", "x");
+    assert_eq!(digests(&place, later()), (1, 4));
+    fs::remove_file(place.path("other/a/more.md")).unwrap();
+    assert_eq!(digests(&place, later()), (1, 3), "a copy again");
+    let script = place.path("root/a/scripts/deep/run.sh");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(digests(&place, later()), (1, 4), "whether it may be run is part of it");
+    // What was written a moment ago might change again without another stamp.
+    let cache = place.path("index/trees.cache");
+    fs::remove_file(&cache).unwrap();
+    place.write("root/a/SKILL.md", skill_md("a", "Use."));
+    let fresh = fs::metadata(place.path("root/a/SKILL.md")).unwrap().modified().unwrap();
+    assert_eq!(digests(&place, fresh), (2, 4));
+    assert_eq!(digests(&place, fresh), (2, 4));
+    digests(&place, later());
+    // A damaged one is as good as none.
+    let bytes = fs::read(&cache).unwrap();
+    for at in (0..bytes.len()).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        fs::write(&cache, damaged).unwrap();
+        assert_eq!(digests(&place, later()), (2, 4), "byte {at}");
+    }
+    fs::write(&cache, &bytes[..bytes.len() - 1]).unwrap();
+    assert_eq!(digests(&place, later()), (2, 4));
 }
 
 #[test]

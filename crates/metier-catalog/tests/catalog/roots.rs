@@ -199,21 +199,27 @@ fn the_usual_places_are_the_project_s_the_person_s_and_the_organisation_s() {
     };
     let mine = [".agents/skills user user", ".claude/skills user user"];
     let org = format!("{} org system", place.path("etc/skills").display());
-    let project = |tier: &str| {
-        ["part/.agents", "part/.claude", ".agents", ".claude"]
-            .map(|part| format!("code/project/{part}/skills {tier} project"))
+    let all = |part: &str, top: &str| -> Vec<String> {
+        let project = [("part/.agents", part), ("part/.claude", part), (".agents", top), (".claude", top)]
+            .map(|(below, tier)| format!("code/project/{below}/skills {tier} project"));
+        project.into_iter().chain(mine.map(str::to_owned)).chain([org.clone()]).collect()
     };
-    let all = |tier: &str| -> Vec<String> {
-        project(tier).into_iter().chain(mine.map(str::to_owned)).chain([org.clone()]).collect()
-    };
-    assert_eq!(roots(&trust), all("third_party"));
+    let untrusted = all("third_party", "third_party");
+    assert_eq!(roots(&trust), untrusted);
+    trust.mark(&place.path("me/code/project/part")).unwrap();
+    assert_eq!(roots(&trust), all("user", "third_party"));
     trust.mark(&place.path("me/code/project")).unwrap();
-    assert_eq!(roots(&trust), all("user"));
+    assert_eq!(roots(&trust), all("user", "user"));
+    trust.unmark(&place.path("me/code/project/part")).unwrap();
+    assert_eq!(roots(&trust), all("third_party", "user"), "a script may have made what is further down");
     assert_eq!(trust.marked().unwrap(), [place.path("me/code/project")]);
     assert!(trust.unmark(&place.path("me/code/project")).unwrap());
-    assert_eq!(roots(&trust), all("third_party"));
+    assert_eq!(roots(&trust), untrusted);
     trust.mark(&place.path("me/code")).unwrap();
-    assert_eq!(roots(&trust), all("user"), "a folder above will do");
+    assert_eq!(roots(&trust), untrusted, "a folder above is not this one");
+    trust.mark(&place.path("me/code/project")).unwrap();
+    place.link("me/code/project/part/.claude/skills", place.path("me/code/project"));
+    assert_eq!(roots(&trust), all("third_party", "user"), "a link to what is trusted is not that");
 
     let at_home = Places { working: Some(place.path("me")), ..places.clone() };
     let tiers: Vec<_> = at_home.roots(&TrustStore::default()).iter().map(|root| root.tier).collect();

@@ -18,6 +18,7 @@ fn library(place: &Place) -> Catalog {
         ("code-review", "Reviews changes for defects. Use when a second pair of eyes is wanted."),
         ("kubernetes", "Deploys to a cluster. Use when pods fail."),
         ("translator", "Translates 文档翻译 documents. Use for Chinese."),
+        ("cats", "Cares for a 猫. Use when it is hungry."),
     ] {
         place.skill(&format!("root/{name}"), description);
     }
@@ -36,12 +37,30 @@ fn each_way_to_say_it_finds() {
         ("kube", "kubernetes"),
         ("k8s", "kubernetes"),
         ("翻译", "translator"),
+        ("译", "translator"),
+        ("文", "translator"),
+        ("翻", "translator"),
+        ("猫", "cats"),
         ("the release", "release-notes"),
     ] {
         assert_eq!(names(&search, question).first().map(String::as_str), Some(wanted), "{question}");
     }
     assert!(names(&search, "").is_empty());
     assert!(names(&search, "!?").is_empty());
+}
+
+#[test]
+fn the_body_is_found_however_its_lines_end() {
+    let place = Place::new();
+    for (name, end) in [("lf", "\n"), ("crlf", "\r\n"), ("cr", "\r")] {
+        let word = format!("zyx{name}");
+        let text = ["---", &format!("name: {name}"), "description: Use.", "---", &format!("# {word}"), ""];
+        place.write(&format!("root/{name}/SKILL.md"), text.join(end));
+    }
+    let search = Search::open(&scan(vec![place.root("root", Tier::User)]), None).unwrap();
+    for name in ["lf", "crlf", "cr"] {
+        assert_eq!(names(&search, &format!("zyx{name}")).first().map(String::as_str), Some(name));
+    }
 }
 
 #[test]
@@ -95,10 +114,19 @@ fn what_is_kept_on_disk_answers_like_what_is_made_anew() {
         for _ in 0..2 {
             let disk = Search::open(&catalog, Some(&kept)).unwrap();
             for question in ["socks", "scarves", "form", "release notes", "pods"] {
-                let answer = |search: &Search| -> Vec<String> {
-                    search.query(question, 5).iter().map(|hit| hit.name().to_owned()).collect()
+                let answer = |search: &Search| -> Vec<(String, f32)> {
+                    search.query(question, 5).iter().map(|hit| (hit.name().to_owned(), hit.score)).collect()
                 };
-                assert_eq!(answer(&disk).first(), answer(&fresh).first(), "{question} in round {round}");
+                let (disk, fresh) = (answer(&disk), answer(&fresh));
+                let names = |hits: &[(String, f32)]| -> Vec<String> {
+                    hits.iter().map(|(name, _)| name.clone()).collect()
+                };
+                assert_eq!(names(&disk), names(&fresh), "{question} in round {round}");
+                // What was removed still counts a little until everything is prepared anew, so scores are only nearly the same.
+                for ((name, kept), (_, made)) in disk.iter().zip(&fresh) {
+                    let differs = (kept - made).abs();
+                    assert!(differs <= 0.2 * made, "{name} for {question} in round {round}: {kept}, {made}");
+                }
             }
         }
         assert_eq!(fs::read_dir(&kept).unwrap().count(), 1, "old states go");

@@ -47,7 +47,13 @@ fn k18_an_edit_makes_a_snapshot_with_the_new_description() {
 fn a_burst_makes_a_handful_of_snapshots_and_the_last_is_right() {
     let place = Place::new();
     fs::create_dir_all(place.path("root")).unwrap();
-    let (_, watcher, changes) = watch(&place, Duration::from_millis(200));
+    let quiet = Duration::from_millis(200);
+    let (_, watcher, changes) = watch(&place, quiet);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long it takes decides how many snapshots there may be"
+    )]
+    let began = std::time::Instant::now();
     for number in 0..1000 {
         match number % 4 {
             0 | 1 => drop(place.skill(&format!("root/group{}/s{number}", number % 7), "Use.")),
@@ -67,7 +73,9 @@ fn a_burst_makes_a_handful_of_snapshots_and_the_last_is_right() {
             break;
         }
     }
-    assert!(snapshots <= 10, "{snapshots} snapshots");
+    // Each comes after a while of quiet, however long a busy machine takes for all of it.
+    let most = began.elapsed().div_duration_f64(quiet) + 1.0;
+    assert!(f64::from(snapshots) <= most, "{snapshots} snapshots, and there was quiet for {most}");
     // The scanner that watched knows the same.
     let mut scanner = watcher.stop().unwrap();
     assert_eq!(text(&scanner.scan(now())), cold);
