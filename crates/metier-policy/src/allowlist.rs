@@ -2,20 +2,20 @@
 //!
 //! Denying is another matcher, on purpose: what is doubtful is not allowed, and is denied.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use metier_skill::AllowedTools;
 
-use crate::call::Call;
-use crate::critical;
+use crate::call::{Call, Leads};
+use crate::critical::{self, Whereabouts};
 use crate::decision::DecisionCode;
 use crate::domain;
 use crate::invocation::{self, Refusal, Way};
+use crate::moves::goes;
 use crate::paths::{self, Places};
-use crate::powershell;
-use crate::programs::{DESTROYERS, SAFE_VARIABLES, SPECIAL_NAMES, WRAPPERS};
+use crate::programs::{DESTROYERS, SAFE_VARIABLES, SPECIAL_NAMES};
 use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
-use crate::shell::{self, Assignment, Command, Redirect, Script, Word};
+use crate::shell::{Assignment, Command, Redirect, Script, Word};
 use crate::tools::Kind;
 use crate::wildcard::{Subject, Wildcard};
 
@@ -141,16 +141,15 @@ impl Allowlist {
         if let Some(rule) = self.any("PowerShell") {
             return Ok(rule);
         }
-        let line = call.command_line().unwrap_or_default();
         let commands =
-            powershell::commands(&line).filter(|_| call.brings_more().is_none()).ok_or_else(|| {
+            call.parsed().powershell().filter(|_| call.brings_more().is_none()).ok_or_else(|| {
                 Outside::new(
                     DecisionCode::NotParsed,
                     "it is more than plain PowerShell commands, which cannot be judged",
                 )
             })?;
         let mut first = None;
-        for command in &commands {
+        for command in commands {
             let rule = self.texts("PowerShell").find(|(_, text)| text.surely(command));
             let (rule, _) = rule.ok_or_else(|| no_command(&String::from_utf8_lossy(&command.bytes)))?;
             first.get_or_insert(rule);
@@ -159,16 +158,14 @@ impl Allowlist {
     }
 
     fn find_shell(&self, call: &Call) -> Result<&str, Outside> {
-        let line = call.command_line().ok_or_else(no_line)?;
-        let script = shell::parse(&line);
+        let parsed = call.parsed();
+        let (Some(line), Some(script)) = (&parsed.line, parsed.script()) else { return Err(no_line()) };
         if let Some(rule) = self.any("Bash") {
             // Even who may do everything does not mean this.
-            let commands = script.iter().flat_map(|script| &script.commands);
-            let found = commands.into_iter().find_map(|command| critical::anywhere(command, &self.places));
-            return found.map_or(Ok(rule), |what| Err(destroys(&what)));
+            return destroyed(call, &self.places).map_or(Ok(rule), |what| Err(destroys(&what)));
         }
         if !self.rules.iter().any(|rule| rule.is_for("Bash")) {
-            return Err(no_command(&line));
+            return Err(no_command(line));
         }
         let script = script.map_err(|error| {
             Outside::new(DecisionCode::NotParsed, format!("the command cannot be read: {error}"))
@@ -177,47 +174,102 @@ impl Allowlist {
             let reason = format!("`{what}` beside the command can change what runs");
             return Err(Outside::new(DecisionCode::NotJudged, reason));
         }
-        self.check_place(call, &script)?;
-        self.find_script(&script)
+        self.check_place(call, script)?;
+        self.find_script(call, line, script)
     }
 
     /// Elsewhere than in the working directory, paths mean something else, and `git` reads another's settings.
     fn check_place(&self, call: &Call, script: &Script) -> Result<(), Outside> {
-        let directory = call.directory(&self.places).filter(|directory| *directory != self.places.cwd);
-        let Some(directory) = directory else { return Ok(()) };
-        let redirects = script.commands.iter().any(|command| !command.redirects.is_empty());
-        if directory.starts_with(&self.places.cwd) && !redirects && !runs(script, &["git"]) {
+        let refuse = |reason: String| Err(Outside::new(DecisionCode::NotJudged, reason));
+        let directories = call.directories(&self.places);
+        let directory = match directories.as_slice() {
+            [] => return Ok(()),
+            [only] => only,
+            [one, other, ..] => {
+                let (one, other) = (one.to_string_lossy(), other.to_string_lossy());
+                let (one, other) = (shown(&one), shown(&other));
+                return refuse(format!("two directories are given, `{one}` and `{other}`; give one"));
+            }
+        };
+        let real = self.below_here(call, directory);
+        if real.as_ref() == Some(&self.places.cwd) {
             return Ok(());
         }
-        let directory = directory.to_string_lossy();
-        let reason = format!("what it does in `{}` cannot be judged from here", shown(&directory));
-        Err(Outside::new(DecisionCode::NotJudged, reason))
+        let redirects = script.commands.iter().any(|command| !command.redirects.is_empty());
+        if real.is_some() && !redirects && !runs(script, &["git"]) {
+            return Ok(());
+        }
+        let text = directory.to_string_lossy();
+        refuse(format!("what it does in `{}` cannot be judged from here", shown(&text)))
     }
 
-    fn find_script(&self, script: &Script) -> Result<&str, Outside> {
+    /// Where a directory leads, if that and its name are the working directory or below it.
+    fn below_here(&self, call: &Call, directory: &Path) -> Option<PathBuf> {
+        let named = paths::normal(directory);
+        let is_here = named.starts_with(&self.places.cwd);
+        let real = match call.leads(directory) {
+            Leads::There => named,
+            Leads::To(real) => paths::normal(real),
+            Leads::Anywhere => return None,
+        };
+        (is_here && real.starts_with(&self.places.cwd)).then_some(real)
+    }
+
+    fn find_script(&self, call: &Call, line: &str, script: &Script) -> Result<&str, Outside> {
         if let Some(oddity) = script.oddities.first() {
             return Err(Outside::new(DecisionCode::NotJudged, format!("it uses {}", oddity.0)));
         }
+        let bases = critical::bases(call, script.commands.iter(), &self.places);
         let mut first = None;
-        for command in &script.commands {
+        let mut all_uses = vec![false; script.commands.len()];
+        let moves = script.commands.iter().filter(|command| goes(command)).count();
+        for (index, command) in script.commands.iter().enumerate() {
             check_assignments(command)?;
-            if let Some(rule) = self.find_command(command)? {
-                first.get_or_insert(rule);
+            // In a loop a command comes after one that follows it; one that goes comes after others that do.
+            let is_moved = moves > 1 || (moves == 1 && !goes(command));
+            match self.find_command(command, &bases) {
+                Ok(None) => {}
+                Ok(Some(found)) if is_moved && found.text.names_relative_path() => {
+                    let reason = format!("after `cd`, the paths of `{}` mean others", found.rule);
+                    return Err(Outside::new(DecisionCode::NotJudged, reason));
+                }
+                Ok(Some(found)) => {
+                    all_uses[index] = found.is_any_use;
+                    first.get_or_insert(found.rule);
+                }
+                // Going to a directory below needs no rule.
+                Err(_) if index == 0 && moves == 1 && self.goes_below(call, line, script) => {}
+                Err(outside) => return Err(outside),
             }
             for redirect in &command.redirects {
-                self.check_redirect(redirect)?;
+                self.check_redirect(call, redirect)?;
             }
         }
-        check_moves(script)?;
+        check_moves(script, &all_uses)?;
         first.ok_or_else(no_line)
     }
 
+    /// Whether a line begins by going to one directory below the working directory. In a loop it would go further each
+    /// time, so that it must stand at the very beginning.
+    fn goes_below(&self, call: &Call, line: &str, script: &Script) -> bool {
+        let is_first = line.trim_start_matches(['(', ' ', '\t', '\n']).starts_with("cd ");
+        let Some(Command { words, redirects, .. }) = script.commands.first() else { return false };
+        let [_, directory] = words.as_slice() else { return false };
+        let Some(text) = directory.literal().filter(|_| directory.is_static()) else { return false };
+        let is_plain =
+            !text.is_empty() && !text.starts_with(['-', '~']) && !text.split('/').any(|part| part == "..");
+        // A directory of the call is where this one would be relative to.
+        let is_here = call.directories(&self.places).iter().all(|directory| *directory == self.places.cwd);
+        let leads_below = || self.below_here(call, &self.places.cwd.join(text)).is_some();
+        is_first && redirects.is_empty() && is_plain && is_here && leads_below()
+    }
+
     /// The rule that allows a simple command; none is needed where nothing is run.
-    fn find_command(&self, command: &Command) -> Result<Option<&str>, Outside> {
+    fn find_command(&self, command: &Command, bases: &Whereabouts) -> Result<Option<Found<'_>>, Outside> {
         if command.words.is_empty() {
             return Ok(None);
         }
-        let ways = invocation::allowable(command, &self.places).map_err(|refusal| match refusal {
+        let ways = invocation::allowable(command, bases).map_err(|refusal| match refusal {
             Refusal::Critical(what) => destroys(&what),
             Refusal::Program => {
                 let program = command.words.first().map(display).unwrap_or_default();
@@ -227,11 +279,12 @@ impl Allowlist {
                 Outside::new(DecisionCode::UnknownProgram, reason)
             }
         })?;
-        let rule = self.texts("Bash").find(|(_, text)| ways.iter().any(|way| text.surely(&way.subject)));
-        match rule {
-            Some((rule, _)) => Ok(Some(rule)),
-            None => Err(self.why_not(command, &ways)),
-        }
+        let found = self.texts("Bash").find_map(|(rule, text)| {
+            let is_any_use = ways.iter().flat_map(|way| &way.uses).any(|words| text.is_any_use_of(words));
+            let is_allowed = is_any_use || ways.iter().any(|way| text.surely(&way.subject));
+            is_allowed.then_some(Found { rule, text, is_any_use })
+        });
+        found.map(Some).ok_or_else(|| self.why_not(command, &ways))
     }
 
     /// Where a rule would do but for a word that it does not name, that is what to say.
@@ -258,8 +311,9 @@ impl Allowlist {
         Outside::new(DecisionCode::OutsideList, reason)
     }
 
-    /// Files that a redirection opens: what it writes needs a rule, what it reads one or to lie where one works.
-    fn check_redirect(&self, redirect: &Redirect) -> Result<(), Outside> {
+    /// Files that a redirection opens: what it writes needs a rule, what it reads one or to lie where one works. A link
+    /// needs them for itself and for where it leads.
+    fn check_redirect(&self, call: &Call, redirect: &Redirect) -> Result<(), Outside> {
         let target = &redirect.target;
         let refuse = |what: &str| {
             let verb = if redirect.writes { "write to" } else { "read from" };
@@ -273,16 +327,28 @@ impl Allowlist {
         if matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin") {
             return Ok(());
         }
-        let path = paths::normal(&self.places.cwd.join(text));
-        if path.starts_with("/dev") || path.starts_with("/proc") {
+        let path = self.places.cwd.join(text);
+        if !self.may_open(&paths::normal(&path), redirect.writes) {
             return refuse("");
+        }
+        match call.leads(&path) {
+            Leads::There => Ok(()),
+            Leads::To(real) if self.may_open(real, redirect.writes) => Ok(()),
+            Leads::To(real) => {
+                let real = real.to_string_lossy();
+                refuse(&format!(", which is a link to `{}`", shown(&real)))
+            }
+            Leads::Anywhere => refuse(", which is a link that leads nobody knows where"),
+        }
+    }
+
+    fn may_open(&self, path: &Path, writes: bool) -> bool {
+        if path.starts_with("/dev") || path.starts_with("/proc") {
+            return false;
         }
         let is_here = |directory: &Path| path.starts_with(directory);
         let is_inside = is_here(&self.places.cwd) || self.places.skill.as_deref().is_some_and(is_here);
-        if self.covers_path(&path, redirect.writes) || (!redirect.writes && is_inside) {
-            return Ok(());
-        }
-        refuse("")
+        self.covers_path(path, writes) || (!writes && is_inside)
     }
 
     fn covers_path(&self, path: &Path, writes: bool) -> bool {
@@ -311,6 +377,23 @@ impl Allowlist {
             _ => None,
         })
     }
+}
+
+/// A rule that allows a command.
+struct Found<'a> {
+    rule: &'a str,
+    text: &'a Wildcard,
+    /// It is about every use of the program.
+    is_any_use: bool,
+}
+
+/// What a shell's call would destroy, if that is what nobody means to. Nothing where it cannot be read.
+pub(crate) fn destroyed(call: &Call, places: &Places) -> Option<String> {
+    let parsed = call.parsed();
+    let commands = parsed.commands();
+    let nested = parsed.suspicion().nested.iter().flatten();
+    let bases = critical::bases(call, commands.iter().chain(nested), places);
+    commands.iter().find_map(|command| critical::anywhere(command, &bases))
 }
 
 impl Rule {
@@ -358,26 +441,22 @@ fn is_safe_value(assignment: &Assignment) -> bool {
     !is_locale || matches!(value.as_str(), "" | "c" | "posix") || matches!(charset, "utf-8" | "utf8")
 }
 
-/// After a `cd`, relative paths mean something else, and `git` reads another repository's settings.
-fn check_moves(script: &Script) -> Result<(), Outside> {
-    let is_move = |word: &Word| matches!(word.literal(), Some("cd" | "pushd" | "popd" | "chdir"));
-    let wraps = |word: &Word| WRAPPERS.iter().any(|wrapper| word.literal() == Some(wrapper.name));
-    let moves = |command: &Command| {
-        let is_wrapped = command.words.first().is_some_and(wraps);
-        command.words.iter().take(if is_wrapped { usize::MAX } else { 1 }).any(is_move)
-    };
-    if !script.commands.iter().any(moves) {
+/// After a `cd`, relative paths mean something else, and `git` reads another repository's settings. A rule for every use of
+/// an interpreter is about its files wherever they are.
+fn check_moves(script: &Script, all_uses: &[bool]) -> Result<(), Outside> {
+    if !script.commands.iter().any(goes) {
         return Ok(());
     }
     let is_relative =
         |redirect: &Redirect| redirect.target.literal().is_none_or(|target| !target.starts_with('/'));
+    let mut commands = script.commands.iter().zip(all_uses);
     let what = if runs(script, &["git"]) {
         "`git`"
     } else if script.commands.iter().flat_map(|command| &command.redirects).any(is_relative) {
         "a redirection"
     } else if runs(script, DESTROYERS) {
         "what destroys or changes files"
-    } else if script.commands.iter().any(runs_relative) {
+    } else if commands.any(|(command, is_any_use)| runs_relative(command, *is_any_use)) {
         "a program or script by its relative path"
     } else {
         return Ok(());
@@ -387,13 +466,13 @@ fn check_moves(script: &Script) -> Result<(), Outside> {
 }
 
 /// Whether a command runs a file that is another one elsewhere.
-fn runs_relative(command: &Command) -> bool {
+fn runs_relative(command: &Command, is_any_use: bool) -> bool {
     let is_relative =
         |word: &Word| word.literal().is_none_or(|path| path.contains('/') && !path.starts_with('/'));
     let program = command.words.first();
     let interprets =
         program.and_then(Word::literal).is_some_and(|name| invocation::interpreter(name).is_some());
-    program.is_some_and(is_relative) || interprets
+    program.is_some_and(is_relative) || (interprets && !is_any_use)
 }
 
 /// Whether a script may run one of some programs.
@@ -402,7 +481,7 @@ fn runs(script: &Script, programs: &[&str]) -> bool {
     words.any(|word| word.literal().is_some_and(|word| programs.contains(&invocation::base_name(word))))
 }
 
-fn destroys(what: &str) -> Outside {
+pub(crate) fn destroys(what: &str) -> Outside {
     let reason =
         format!("it would destroy or change {} with all that is in it; no rule allows that", shown(what));
     Outside::new(DecisionCode::CriticalPath, reason)

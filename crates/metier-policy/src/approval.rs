@@ -1,6 +1,6 @@
-//! What a person said yes or no to: bound to the very bytes, the script and the kind of access.
+//! What a person said yes or no to: bound to the digest of the skill, the script and the kind of access.
 
-use metier_skill::{Digest, Tier};
+use metier_skill::{Digest, Tier, visible_name};
 use serde::{Deserialize, Serialize};
 
 use crate::reach::Reach;
@@ -40,6 +40,15 @@ pub struct Approval {
     pub granted: bool,
     /// How long it holds.
     pub lifetime: Lifetime,
+    /// Whose answer it is: the holder of a token, or nobody for the person whose machine this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// How it was given: `terminal`, `command`, `flag`, `client`, `host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// The day on which it was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
 }
 
 impl Approval {
@@ -53,7 +62,51 @@ impl Approval {
             network: (question.access == Access::Network).then(|| question.request.reach().clone()),
             granted,
             lifetime,
+            by: question.request.principal.map(str::to_owned),
+            how: None,
+            on: None,
         }
+    }
+
+    /// The name that it is stored and revoked by: the same question for the same time has one answer.
+    pub fn id(&self) -> String {
+        let Self { digest, script, access, lifetime, by, .. } = self;
+        let reach = self.reach().filter(|reach| !reach.is_whole());
+        let key = match (reach, by) {
+            // So that an answer from before there was a choice keeps its name.
+            (None, None) => serde_json::json!([digest, script, access, lifetime]),
+            (Some(reach), None) => serde_json::json!([digest, script, access, lifetime, reach]),
+            (reach, Some(by)) => serde_json::json!([digest, script, access, lifetime, reach, by]),
+        };
+        Digest::of(key.to_string().as_bytes()).hex()[..12].to_owned()
+    }
+
+    /// What is refused, how long and since when, and how to undo it. Nothing where it is an approval.
+    pub fn refusal(&self) -> Option<String> {
+        if self.granted {
+            return None;
+        }
+        let what = match (self.access, &self.script) {
+            (Access::Activate, _) => "will not be loaded".to_owned(),
+            (Access::Resources, _) => "will not have its files read".to_owned(),
+            (_, Some(script)) => format!("may not {} (`{}`)", self.verb(), plain(script)),
+            (_, None) => format!("may not {}", self.verb()),
+        };
+        let until = match self.lifetime {
+            Lifetime::Once => "the next time",
+            Lifetime::Session(_) => "in this session",
+            Lifetime::Digest => "until its content changes",
+        };
+        let name = plain(&self.skill);
+        // Only what is stored can be revoked.
+        if self.on.is_none() && self.lifetime == Lifetime::Once {
+            return Some(format!("`{name}` {what}: the answer was no"));
+        }
+        let on = self.on.as_ref().map(|on| format!(" on {}", plain(on))).unwrap_or_default();
+        Some(format!(
+            "`{name}` {what} {until}: refused{on}; `metier approvals --revoke {}` undoes it",
+            self.id()
+        ))
     }
 
     /// What of the network it is about, where it is about the network.
@@ -68,8 +121,8 @@ impl Approval {
 
     /// Whether another is an answer to the same question for the same time.
     pub fn is_same_question(&self, other: &Self) -> bool {
-        (self.digest, &self.script, self.access, self.reach(), &self.lifetime)
-            == (other.digest, &other.script, other.access, other.reach(), &other.lifetime)
+        (self.digest, &self.script, self.access, self.reach(), &self.lifetime, &self.by)
+            == (other.digest, &other.script, other.access, other.reach(), &other.lifetime, &other.by)
     }
 
     /// Whether it says anything about a request: a yes about all that is within it, a no about all that it meets.
@@ -77,7 +130,10 @@ impl Approval {
         let is_within = |own: &Reach| {
             if self.granted { own.covers(request.reach()) } else { own.touches(request.reach()) }
         };
-        self.digest == request.digest
+        // The answers of the person whose machine this is count for all who use it.
+        let is_theirs = self.by.is_none() || self.by.as_deref() == request.principal;
+        is_theirs
+            && self.digest == request.digest
             && self.access == access
             && self.script == request.script()
             && self.reach().is_none_or(is_within)
@@ -120,17 +176,20 @@ impl Approvals {
     }
 
     /// The answer that holds for a request: of several the one for the shortest time, of those the one about just what is
-    /// reached, and of equal ones a no.
+    /// reached, and of equal ones a no. A no of the person whose machine this is comes before any answer of a token's holder.
     pub fn find(&self, request: &Request<'_>, access: Access, session: Option<&str>) -> Option<&Approval> {
         let holds = |approval: &&Approval| approval.is_about(request, access) && approval.holds(session);
-        self.list.iter().filter(holds).max_by_key(|approval| {
+        let rank = |approval: &&Approval| {
             let narrowness = match approval.lifetime {
                 Lifetime::Digest => 0,
                 Lifetime::Session(_) => 1,
                 Lifetime::Once => 2,
             };
             (narrowness, approval.is_exact(request), !approval.granted)
-        })
+        };
+        let all = || self.list.iter().filter(holds);
+        let owner = all().filter(|approval| approval.by.is_none()).max_by_key(rank);
+        owner.filter(|approval| !approval.granted).or_else(|| all().max_by_key(rank))
     }
 
     /// Takes out an answer that held only once.
@@ -159,8 +218,46 @@ impl<'a> Question<'a> {
         Self { request, access, reason }
     }
 
-    /// The question in one sentence.
+    /// The question with all that is decided by it, a line each.
     pub fn text(&self) -> String {
+        let facts = self.facts().into_iter().map(|(name, value)| format!("  {name:<10} {value}"));
+        [self.sentence()].into_iter().chain(facts).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What an answer is about beside the skill and the script, each on one line and not too long to be read.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let Request { arguments, work, network, digest, .. } = self.request;
+        let mut facts = Vec::new();
+        if self.request.script().is_some() {
+            let words = arguments.map(|arguments| match arguments {
+                [] => "none".to_owned(),
+                some => bounded(&some.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+            });
+            facts.push(("arguments", words.unwrap_or_else(|| "any".to_owned())));
+            let work = work.map(|work| bounded(&visible_name(&work.to_string_lossy())));
+            let other = if arguments.is_some() { "an empty one, removed afterwards" } else { "any" };
+            facts.push(("directory", work.unwrap_or_else(|| other.to_owned())));
+            facts.push(("network", network.map_or_else(|| "none".to_owned(), Reach::verb)));
+        }
+        facts.push(("why", bounded(&visible_name(self.reason))));
+        facts.push(("digest", format!("sha256:{}…", &digest.hex()[..12])));
+        facts
+    }
+
+    /// What a yes covers that holds longer than once, and how long it does. The arguments and the directory of a question are not part of
+    /// such an answer, which the choices must say.
+    pub fn covers(&self, lifetime: &Lifetime) -> String {
+        let until = match lifetime {
+            Lifetime::Once => return "this once".to_owned(),
+            Lifetime::Session(_) => "until this session ends",
+            Lifetime::Digest => "until the skill changes",
+        };
+        let any = self.request.script().map_or("", |_| "with any arguments and in any directory, ");
+        format!("{any}{until}")
+    }
+
+    /// The question in one sentence.
+    pub fn sentence(&self) -> String {
         let trust = match self.request.tier {
             Tier::Builtin => "a skill of metier's own",
             Tier::Org => "a skill of your organisation",
@@ -178,12 +275,27 @@ impl<'a> Question<'a> {
     }
 }
 
-/// A name that cannot pass for anything but a name: one line, and no quotes that end it.
+/// A name that cannot pass for anything but a name: one line, nothing in it unseen, and no quotes that end it.
 fn plain(name: &str) -> String {
-    let is_odd = |c: char| {
-        c.is_control() || c == '`' || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    name.chars().map(|c| if is_odd(c) { '\u{fffd}' } else { c }).collect()
+    visible_name(name).replace('`', "\u{fffd}")
+}
+
+/// A word of a command line for a person: in quotes where it has anything but plain letters.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", visible_name(word).replace('\'', "'\\''"))
+}
+
+/// As much of a text as a person reads in a question.
+fn bounded(text: &str) -> String {
+    const MOST: usize = 500;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… ({} characters more)", &text[..end], text[end..].chars().count()),
+        None => text.to_owned(),
+    }
 }
 
 /// What a person answers.
@@ -204,6 +316,11 @@ pub enum Answer {
 pub trait Approver {
     /// Asks, and waits for the answer.
     fn ask(&mut self, question: &Question<'_>) -> Answer;
+
+    /// How answers are given, for the record: `terminal`, `command`, `flag`, `client`, or by a `host`'s own means.
+    fn how(&self) -> &'static str {
+        "host"
+    }
 }
 
 /// Where there is nobody to ask.

@@ -1,11 +1,41 @@
 //! One call to a tool, as a host is about to make it.
 
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use crate::mentions::{MOST_FOLLOWED, Mentions};
+use crate::moves::may_go;
+use crate::parsed::ParsedCall;
 use crate::paths::Places;
+use crate::shell::Word;
 use crate::tools::{self, Kind, Tool};
+
+/// The arguments in which hosts name the directory that a command runs in.
+const DIRECTORIES: &[&str] = &[
+    "workdir",
+    "cwd",
+    "working_directory",
+    "workingDirectory",
+    "workingDir",
+    "work_dir",
+    "directory",
+    "dir",
+    "dir_path",
+];
+
+/// Where a path leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leads<'a> {
+    /// To where it says.
+    There,
+    /// By a link, to here.
+    To(&'a Path),
+    /// By a link, and that cannot be told.
+    Anywhere,
+}
 
 /// A call to a tool: its name, its arguments, and where links in its paths lead.
 ///
@@ -23,13 +53,25 @@ pub struct Call {
     input: Value,
     resolved: Vec<PathBuf>,
     is_lost: bool,
+    /// Paths of a command line that are or pass a link, and where they lead, if that can be told.
+    links: HashMap<PathBuf, Option<PathBuf>>,
+    /// The command line, taken apart when it is first asked for. Copies share it.
+    parsed: Arc<OnceLock<ParsedCall>>,
 }
 
 impl Call {
     /// A call with its arguments: an object, or a text for the argument that rules are about.
     pub fn new(tool: impl Into<String>, input: impl Into<Value>) -> Self {
         let tool = tool.into();
-        Self { known: tools::called(&tool), tool, input: input.into(), resolved: Vec::new(), is_lost: false }
+        Self {
+            known: tools::called(&tool),
+            tool,
+            input: input.into(),
+            resolved: Vec::new(),
+            is_lost: false,
+            links: HashMap::new(),
+            parsed: Arc::default(),
+        }
     }
 
     /// Adds the path that one of the call's paths leads to, when links are followed from part to part, `..` too, as
@@ -45,6 +87,55 @@ impl Call {
     pub fn leading_anywhere(mut self) -> Self {
         self.is_lost = true;
         self
+    }
+
+    /// Says where a path of a command line leads, as [`Call::shell_paths`] names it; nothing where that cannot be told. A
+    /// host must say so for every such path that is or passes a link.
+    #[must_use]
+    pub fn following(mut self, path: PathBuf, real: Option<PathBuf>) -> Self {
+        self.links.insert(path, real);
+        self
+    }
+
+    /// The paths that a command line names: files that it opens by redirection, directories that it works in, and words
+    /// that may be paths, from each directory that it may go to. A `..` in one leads up from where links before it lead.
+    /// Of very many words not all are here; rules that deny then take the others for links to anywhere.
+    pub fn shell_paths(&self, places: &Places) -> Vec<PathBuf> {
+        if self.kind() != Kind::Shell && self.suspected().kind() != Kind::Shell {
+            return Vec::new();
+        }
+        // What rules that allow ask for comes first, however much it is.
+        let mut paths = self.directories(places);
+        let commands = self.parsed().commands();
+        let targets = commands.iter().flat_map(|command| &command.redirects).map(|redirect| &redirect.target);
+        let moves = commands.iter().filter(|command| may_go(command)).flat_map(|command| &command.words);
+        paths.extend(targets.chain(moves).filter_map(Word::literal).map(|text| places.cwd.join(text)));
+        if let Some(mentions) = Mentions::of(self, places) {
+            let located = mentions.located().take(MOST_FOLLOWED);
+            paths.extend(located.flat_map(|(text, base)| text.paths(base, places)));
+        }
+        let mut seen = HashSet::new();
+        paths.retain(|path| seen.insert(path.clone()));
+        paths
+    }
+
+    /// Whether a path of its command line is or passes a link.
+    pub(crate) fn has_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    /// Where a path of a command line leads, as it is written, if that is elsewhere than it says.
+    pub(crate) fn leads(&self, path: &Path) -> Leads<'_> {
+        match self.links.get(path) {
+            None => Leads::There,
+            Some(Some(real)) => Leads::To(real),
+            Some(None) => Leads::Anywhere,
+        }
+    }
+
+    /// The command line, taken apart once.
+    pub(crate) fn parsed(&self) -> &ParsedCall {
+        self.parsed.get_or_init(|| ParsedCall::new(self.command_line()))
     }
 
     /// The same call to the tool that its name may mean.
@@ -73,16 +164,12 @@ impl Call {
     }
 
     /// The command line of a shell's call. A list is one word each, so that nothing in them is taken for more.
-    pub(crate) fn command_line(&self) -> Option<String> {
+    fn command_line(&self) -> Option<String> {
         if let Value::String(text) = &self.input {
             return Some(text.clone());
         }
-        let mut lines = self
-            .known?
-            .fields
-            .iter()
-            .filter_map(|field| self.input.get(field))
-            .filter(|line| !line.is_null());
+        let mut lines =
+            tools::COMMAND.iter().filter_map(|field| self.input.get(field)).filter(|line| !line.is_null());
         let line = match lines.next()? {
             Value::String(text) => text.clone(),
             Value::Array(words) => joined(words)?,
@@ -105,13 +192,19 @@ impl Call {
         more.into_iter().find(|name| self.input.get(name).is_some_and(is_something))
     }
 
-    /// The directory that a shell's call would run in, if it names one.
-    pub(crate) fn directory(&self, places: &Places) -> Option<PathBuf> {
-        let names = ["workdir", "cwd", "working_directory", "directory", "dir_path"];
-        let value =
-            names.into_iter().find_map(|name| self.input.get(name)).filter(|value| !value.is_null())?;
-        // What is no text is nowhere.
-        Some(value.as_str().map_or_else(|| PathBuf::from("/"), |path| places.absolute(path)))
+    /// The directories that a shell's call names to run in, as they are written, each once. More than one contradict each
+    /// other.
+    pub(crate) fn directories(&self, places: &Places) -> Vec<PathBuf> {
+        let values = DIRECTORIES.iter().filter_map(|name| self.input.get(name));
+        // What is not a text is nowhere.
+        let path = |value: &Value| match value.as_str() {
+            Some(path) => places.written_at(&places.cwd, path),
+            None => "/".into(),
+        };
+        let mut paths: Vec<PathBuf> = values.filter(|value| !value.is_null()).map(path).collect();
+        paths.sort();
+        paths.dedup();
+        paths
     }
 
     /// What a rule can be about: the texts of the arguments that the table names. `None` where one is no text.

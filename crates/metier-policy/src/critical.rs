@@ -1,16 +1,32 @@
 //! Commands that would take away or change what nobody means to, with everything below it: no rule allows those.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::call::{Call, Leads};
+use crate::invocation::base_name;
+use crate::moves::Bases;
 use crate::paths::{Places, normal};
 use crate::programs::{DESTROYERS, SYSTEM_DIRECTORIES};
 use crate::shell::{self, Command, Word};
 
-/// What a command would destroy, if it is such a command. The words after the program.
-pub(crate) fn find(program: &str, arguments: &[Word], places: &Places) -> Option<String> {
-    let program = program.rsplit('/').next().unwrap_or(program);
-    if program == "find" && arguments.iter().any(|word| word.literal() == Some("-delete")) {
-        return arguments.first().and_then(|word| target(word, places));
+/// The places that commands may run in.
+#[derive(Debug)]
+pub(crate) struct Whereabouts {
+    all: Vec<Places>,
+    /// There may be others.
+    is_cut: bool,
+}
+
+/// What a command would destroy, if it is such a command. The words after the program, and the places that it may run in.
+pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts) -> Option<String> {
+    let program = base_name(program);
+    if program == "find" {
+        let is_cut = || bases.is_cut.then(|| UNKNOWN.to_owned());
+        return bases
+            .all
+            .iter()
+            .filter(|_| destroys_found(arguments))
+            .find_map(|places| found(arguments, places).or_else(is_cut));
     }
     if !DESTROYERS.contains(&program) {
         return None;
@@ -20,12 +36,70 @@ pub(crate) fn find(program: &str, arguments: &[Word], places: &Places) -> Option
     if program != "mv" && program != "shred" && !recursive {
         return None;
     }
+    let is_unclear =
+        |word: &Word| word.literal().is_none_or(|text| bases.is_cut && !text.starts_with(['/', '~']));
     let mut targets = arguments.iter().filter(|word| !is_option(word));
-    targets.find_map(|word| match word.literal() {
+    targets.find_map(|word| match bases.all.iter().find_map(|places| target(word, places)) {
         // An empty variable before a `/`, or one that nobody knows, can be anything.
-        None if program != "mv" => Some("a path that is only known when it runs".to_owned()),
-        _ => target(word, places),
+        None if program != "mv" && is_unclear(word) => Some(UNKNOWN.to_owned()),
+        found => found,
     })
+}
+
+/// A path that nobody knows before it is used.
+pub(crate) const UNKNOWN: &str = "a path that is only known when it runs";
+
+/// Whether a `find` takes away or changes what it finds.
+fn destroys_found(arguments: &[Word]) -> bool {
+    let is = |word: &Word, names: &[&str]| word.literal().is_some_and(|text| names.contains(&text));
+    let mut run = arguments.iter().skip_while(|word| !is(word, &["-exec", "-execdir", "-ok", "-okdir"]));
+    run.any(|word| runs_destroyer(word, 0)) || arguments.iter().any(|word| is(word, &["-delete"]))
+}
+
+/// Whether a word is a program that takes away or changes files, or code in which one is run.
+fn runs_destroyer(word: &Word, depth: usize) -> bool {
+    let Some(text) = word.literal() else { return false };
+    let in_code = || {
+        let script = shell::parse(text).ok().filter(|_| depth < DEEPEST && text.contains(' '));
+        let commands = script.map(|script| script.commands).unwrap_or_default();
+        commands.iter().flat_map(|command| &command.words).any(|word| runs_destroyer(word, depth + 1))
+    };
+    DESTROYERS.contains(&base_name(text)) || in_code()
+}
+
+/// What a `find` would begin with that takes away what it finds.
+fn found(arguments: &[Word], places: &Places) -> Option<String> {
+    let starts = starting_points(arguments);
+    let unknown = starts.iter().any(|word| word.literal().is_none());
+    if unknown || arguments.iter().any(|word| word.literal() == Some("-files0-from")) {
+        return Some(UNKNOWN.to_owned());
+    }
+    // Without one it begins where it runs.
+    if starts.is_empty() && is_critical(&places.cwd, places) {
+        return Some("the directory that it runs in".to_owned());
+    }
+    // Where it begins, and whatever else stands in it: some take a starting point as an option's value.
+    arguments.iter().find_map(|word| target(word, places))
+}
+
+/// The words of a `find` before its expression that are none of its own options.
+fn starting_points(arguments: &[Word]) -> Vec<&Word> {
+    let is_own = |text: &str| {
+        let letters = text.strip_prefix('-').unwrap_or_default();
+        letters.starts_with('O') || (!letters.is_empty() && letters.chars().all(|c| "HLPEXdsx".contains(c)))
+    };
+    let mut starts = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.literal() {
+            Some("-D") if starts.is_empty() => drop(words.next()),
+            Some("-f" | "--") if starts.is_empty() => starts.extend(words.next()),
+            Some(text) if starts.is_empty() && is_own(text) => {}
+            Some(text) if text.starts_with('-') || matches!(text, "(" | ")" | "!" | ",") => break,
+            _ => starts.push(word),
+        }
+    }
+    starts
 }
 
 fn is_recursive(option: &str) -> bool {
@@ -50,34 +124,65 @@ fn target(word: &Word, places: &Places) -> Option<String> {
     } else {
         &path
     };
-    let is_system = SYSTEM_DIRECTORIES.iter().any(|directory| upper == Path::new(directory));
-    (is_system || upper == places.home || places.home.starts_with(upper)).then(|| format!("`{text}`"))
+    is_critical(upper, places).then(|| format!("`{text}`"))
+}
+
+/// Whether a path is a system directory, the home, or holds the home.
+fn is_critical(path: &Path, places: &Places) -> bool {
+    let is_system = SYSTEM_DIRECTORIES.iter().any(|directory| path == Path::new(directory));
+    let is_home = |home: &PathBuf| home.starts_with(path);
+    is_system || is_home(&places.home) || places.account.as_ref().is_some_and(is_home)
+}
+
+/// The places that the commands of a line may run in: where the call runs, and wherever a `cd` leads, by links too.
+pub(crate) fn bases<'a>(
+    call: &Call,
+    commands: impl Iterator<Item = &'a Command>,
+    places: &Places,
+) -> Whereabouts {
+    let mut start = call.directories(places);
+    if start.is_empty() {
+        start.push(places.cwd.clone());
+    }
+    let Bases { mut all, mut is_cut } = Bases::new(start, commands, places);
+    for index in 0..if call.has_links() { all.len() } else { 0 } {
+        match call.leads(&all[index]) {
+            Leads::There => {}
+            Leads::To(real) => all.push(real.to_owned()),
+            Leads::Anywhere => is_cut = true,
+        }
+    }
+    let at = |cwd: PathBuf| Places { cwd: normal(&cwd), ..places.clone() };
+    Whereabouts { all: all.into_iter().map(at).collect(), is_cut }
 }
 
 fn has_pattern(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
 
+const DEEPEST: usize = 4;
+
 /// The same wherever in a command it may stand: behind others that run it, and in code that a shell is given.
-pub(crate) fn anywhere(command: &Command, places: &Places) -> Option<String> {
-    within(&command.words, places, 0)
+pub(crate) fn anywhere(command: &Command, bases: &Whereabouts) -> Option<String> {
+    within(&command.words, bases, 0)
 }
 
-fn within(words: &[Word], places: &Places, depth: usize) -> Option<String> {
-    const DEEPEST: usize = 4;
+fn within(words: &[Word], bases: &Whereabouts, depth: usize) -> Option<String> {
     const MOST: usize = 64;
-    // So many places where something could begin are a riddle.
+    const MOST_TARGETS: usize = 100_000;
+    // So many places where something could begin are a riddle, and so are so many that it could be about.
     let is_destroyer =
         |word: &Word| word.literal().is_some_and(|name| DESTROYERS.contains(&name) || name == "find");
-    if words.iter().filter(|word| is_destroyer(word)).count() > MOST {
+    let destroyers = words.iter().filter(|word| is_destroyer(word)).count();
+    if destroyers > MOST || destroyers * words.len() * bases.all.len() > MOST_TARGETS {
         return Some("more than can be looked at".to_owned());
     }
     (0..words.len()).find_map(|start| {
         let text = words[start].literal()?;
         let nested = || {
             let script = shell::parse(text).ok().filter(|_| depth < DEEPEST && text.contains(' '))?;
-            script.commands.iter().find_map(|command| within(&command.words, places, depth + 1))
+            script.commands.iter().find_map(|command| within(&command.words, bases, depth + 1))
         };
-        find(text, &words[start + 1..], places).or_else(nested)
+        find(text, &words[start + 1..], bases).or_else(nested)
     })
 }

@@ -89,8 +89,8 @@ codes! {
     OrganisationForbids "organisation-forbids" "the organisation's policy forbids it";
     OrganisationAsks  "organisation-asks"  "the organisation's policy asks a person first";
     NotAFile          "not-a-file"         "the path is none that can only mean a file of the skill";
-    Approved          "approved"           "a person approved it for these very bytes";
-    Refused           "refused"            "a person refused it for these very bytes";
+    Approved          "approved"           "a person approved it for this content of the skill";
+    Refused           "refused"            "a person refused it for this content of the skill";
     NobodyToAsk       "nobody-to-ask"      "a person would have to be asked, and there is nobody";
 }
 

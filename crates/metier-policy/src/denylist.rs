@@ -3,15 +3,12 @@
 use metier_skill::AllowedTools;
 use serde_json::Value;
 
-use crate::call::Call;
+use crate::call::{Call, Leads};
 use crate::domain;
 use crate::glob::Glob;
-use crate::invocation::may_run;
-use crate::paths::{PathPattern, Places};
-use crate::powershell;
+use crate::mentions::{MOST_FOLLOWED, Mentions, Partial, Text, Use};
+use crate::paths::{PathPattern, Places, parts};
 use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
-use crate::shell::{self, Command, Word};
-use crate::suspicion::Suspects;
 use crate::tools::Kind;
 use crate::wildcard::Subject;
 
@@ -57,7 +54,7 @@ impl Denylist {
         found.map(|rule| (rule.text.as_str(), is_riddle))
     }
 
-    fn is_denied_by(&self, rule: &Rule, call: &Call, shell: Option<&Line>) -> bool {
+    fn is_denied_by(&self, rule: &Rule, call: &Call, shell: Option<&Line<'_>>) -> bool {
         match &rule.tool {
             ToolPattern::Glob(pattern) => {
                 let matches = |name: &str| pattern.surely(&Subject::plain(name));
@@ -85,7 +82,7 @@ impl Denylist {
         }
     }
 
-    fn meets(&self, rule: &Rule, kind: Kind, call: &Call, shell: Option<&Line>) -> bool {
+    fn meets(&self, rule: &Rule, kind: Kind, call: &Call, shell: Option<&Line<'_>>) -> bool {
         match &rule.spec {
             Spec::Any => true,
             Spec::Text { lower, text } => match (kind, shell) {
@@ -93,7 +90,7 @@ impl Denylist {
                     line.ways.as_ref().is_none_or(|ways| ways.iter().any(|way| lower.possibly(way)))
                 }
                 (Kind::PowerShell, _) => {
-                    let commands = powershell::commands(&call.command_line().unwrap_or_default());
+                    let commands = call.parsed().powershell();
                     commands
                         .is_none_or(|commands| commands.iter().any(|command| text.possibly(&command.bytes)))
                 }
@@ -128,11 +125,12 @@ impl Denylist {
     }
 
     /// Whether a command line names a path that must not be read or written.
-    fn line_touches(line: &Line, kind: Kind, pattern: &PathPattern) -> bool {
+    fn line_touches(line: &Line<'_>, kind: Kind, pattern: &PathPattern) -> bool {
         let Some(named) = &line.named else { return true };
-        named.iter().filter(|named| kind != Kind::Edit || !named.only_read).any(|named| match &named.path {
-            // What is written is nothing that must not be read.
-            Named::Unknown => named.only_read != (kind == Kind::Edit),
+        let is_about = |named: &&Mention| kind != Kind::Edit || named.purpose != Use::Reads;
+        named.iter().filter(is_about).any(|named| match &named.path {
+            // What is only written is nothing that must not be read.
+            Named::Unknown => kind == Kind::Edit || named.purpose != Use::Writes,
             Named::Known(parts) => pattern.matches_parts(parts, true),
             Named::Ending(name) => pattern.may_end_with(name),
             Named::Tail(parts) => pattern.may_have_tail(parts),
@@ -152,10 +150,10 @@ fn denies_kind(name: &str, kind: Kind, spec: &Spec, call: &Call) -> bool {
         }
 }
 
-/// A command line, taken apart once for all rules.
-struct Line {
+/// A command line with the files that it names, as one list's places have them.
+struct Line<'a> {
     /// What it might run; `None` where that may be anything.
-    ways: Option<Vec<Vec<u8>>>,
+    ways: Option<&'a [Vec<u8>]>,
     /// The files that it names; `None` where it cannot be read.
     named: Option<Vec<Mention>>,
 }
@@ -163,7 +161,7 @@ struct Line {
 /// A file that a command line names.
 struct Mention {
     path: Named,
-    only_read: bool,
+    purpose: Use,
 }
 
 enum Named {
@@ -176,152 +174,58 @@ enum Named {
     Tail(Vec<String>),
 }
 
-/// Programs that read the files they are given, and change none.
-const READERS: &[&str] = &[
-    "cat",
-    "ls",
-    "head",
-    "tail",
-    "wc",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "diff",
-    "cmp",
-    "stat",
-    "file",
-    "du",
-    "tree",
-    "less",
-    "more",
-    "od",
-    "xxd",
-    "hexdump",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "cksum",
-    "strings",
-    "realpath",
-    "readlink",
-    "basename",
-    "dirname",
-    "test",
-    "[",
-    "cut",
-    "nl",
-    "jq",
-    "echo",
-    "cd",
-    "uniq",
-    "tr",
-    "column",
-    "eslint",
-    "mypy",
-    "tsc",
-    "pwd",
-    "true",
-    "date",
-    "which",
-];
-
-impl Line {
-    fn new(call: &Call, places: &Places) -> Self {
-        let script = call.command_line().and_then(|line| shell::parse(&line).ok());
-        let Some(script) = script else { return Self { ways: None, named: None } };
-        let mut suspects = Suspects::default();
-        let mut named = Vec::new();
-        let mut is_known = true;
-        let mut open = script.commands;
-        // Code that is given to others is looked at as well, and code in that, a few times over.
-        for _ in 0..4 {
-            let moves =
-                open.iter().any(|command| command.words.iter().any(|word| word.literal() == Some("cd")));
-            // Where everything only reads, so does whatever is done with what is named.
-            let all_read = open.iter().all(only_reads);
-            for command in &open {
-                is_known &= suspects.add(command);
-                mentions(command, moves, all_read, places, &mut named);
-            }
-            open = std::mem::take(&mut suspects.nested);
-        }
-        Self { ways: (is_known && open.is_empty()).then_some(suspects.ways), named: Some(named) }
+impl<'a> Line<'a> {
+    fn new(call: &'a Call, places: &Places) -> Self {
+        let Some(mentions) = Mentions::of(call, places) else { return Self { ways: None, named: None } };
+        Self { ways: call.parsed().suspicion().ways.as_deref(), named: Some(named(call, places, mentions)) }
     }
 }
 
-/// The files that a command names.
-fn mentions(command: &Command, moves: bool, all_read: bool, places: &Places, named: &mut Vec<Mention>) {
-    for redirect in &command.redirects {
-        let path = match redirect.target.literal() {
-            None => vec![Named::Unknown],
-            Some(_) => names(&redirect.target, moves, places),
+/// The files that a call names, and those that links in them lead to.
+fn named(call: &Call, places: &Places, mut mentions: Mentions<'_>) -> Vec<Mention> {
+    let mut named = Vec::with_capacity(mentions.texts.len());
+    for (partial, purpose) in mentions.partial.drain(..) {
+        let path = match partial {
+            Partial::Nothing => Named::Unknown,
+            Partial::Tail(parts) => Named::Tail(parts),
         };
-        named.extend(path.into_iter().map(|path| Mention { path, only_read: !redirect.writes }));
+        named.push(Mention { path, purpose });
     }
-    // Where one goes matters to what is done there.
-    let goes = command.words.first().and_then(Word::literal) == Some("cd");
-    let only_read = all_read || (!goes && !command.words.is_empty() && only_reads(command));
-    let values = command.assignments.iter().map(|assignment| &assignment.value);
-    for word in command.words.iter().skip(1).chain(&command.mentions).chain(values) {
-        named.extend(names(word, moves, places).into_iter().map(|path| Mention { path, only_read }));
+    for text in &mentions.texts {
+        named.extend(ends(text, mentions.moves).map(|path| Mention { path, purpose: text.purpose }));
     }
-}
-
-/// Whether a command changes none of the files that it names.
-fn only_reads(command: &Command) -> bool {
-    let word = |at: usize| command.words.get(at).and_then(Word::literal);
-    let is_reader = match word(0) {
-        None => command.words.is_empty(),
-        Some("git") => word(1).is_some_and(|name| READING_GIT.contains(&name)),
-        Some("sed") => {
-            !command.words.iter().any(|word| word.text.starts_with(b"-i") || word.text.starts_with(b"--in"))
+    let is_long = mentions.located().nth(MOST_FOLLOWED).is_some();
+    for (text, base) in mentions.located().take(MOST_FOLLOWED) {
+        let mut push = |path: Named| named.push(Mention { path, purpose: text.purpose });
+        push(Named::Known(places.parts_at(base, &text.path, Purpose::Deny)));
+        if !call.has_links() {
+            continue;
         }
-        Some("find" | "sort" | "awk") => !may_run(word(0).unwrap_or_default(), &command.words),
-        Some(name) => READERS.contains(&name),
+        for path in text.paths(base, places) {
+            match call.leads(&path) {
+                Leads::There => {}
+                Leads::To(real) => push(Named::Known(parts(real, Purpose::Deny))),
+                Leads::Anywhere => push(Named::Unknown),
+            }
+        }
+    }
+    // What is not looked at, or is relative to a directory that is not, may be anything.
+    let is_left = |(at, text): &(usize, &Text<'_>)| {
+        *at >= MOST_FOLLOWED || (text.is_relative() && (is_long || mentions.bases.is_cut))
     };
-    is_reader && command.redirects.iter().all(|redirect| !redirect.writes)
-}
-
-/// Subcommands of `git` that leave the working files as they are.
-const READING_GIT: &[&str] =
-    &["show", "blame", "ls-files", "log", "diff", "status", "grep", "rev-parse", "add", "commit", "branch"];
-
-/// The paths that a word may be: all of it, or a part.
-fn names(word: &Word, moves: bool, places: &Places) -> Vec<Named> {
-    let Some(text) = word.literal() else {
-        // `"$PWD/.env"`: how it ends is known; `src/{a,b}`: how it begins.
-        let text = String::from_utf8_lossy(&word.text).into_owned();
-        let (begin, end) =
-            (text.split('\0').next().unwrap_or_default(), text.rsplit('\0').next().unwrap_or_default());
-        let begin = begin.rsplit_once('/').map(|(above, _)| Named::Known(places.parts(above, Purpose::Deny)));
-        let end: Vec<String> =
-            end.split('/').skip(1).filter(|part| !part.is_empty()).map(str::to_lowercase).collect();
-        let end = Some(end).filter(|end| !end.is_empty()).map(Named::Tail);
-        return begin.into_iter().chain(end).collect();
-    };
-    // `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `file:///repo/.env`
-    let is_option = text.starts_with('-');
-    let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
-    let separators = ['=', '@', ':', ','];
-    let parts = text.split(separators).filter(|piece| !piece.starts_with('-') && piece.len() < text.len());
-    let whole = Some(text).filter(|_| !is_option);
-    let all = whole.into_iter().chain(attached).chain(parts);
-    let mut named = Vec::new();
-    for piece in all.filter(|piece| !piece.is_empty()) {
-        let last = piece.rsplit('/').next().unwrap_or(piece);
-        if word.globs || (moves && !piece.starts_with('/')) {
-            named.extend(ending(last));
-        }
-        if moves && !piece.starts_with('/') {
-            let parts = piece.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
-            named.push(Named::Tail(parts.map(str::to_lowercase).collect()));
-        }
-        named.push(Named::Known(places.parts(piece, Purpose::Deny)));
-    }
+    let left = mentions.texts.iter().enumerate().filter(is_left);
+    named.extend(left.map(|(_, text)| Mention { path: Named::Unknown, purpose: text.purpose }));
     named
 }
 
-fn ending(last: &str) -> Option<Named> {
-    Glob::new(&last.to_lowercase()).map(Named::Ending)
+/// How the path of a file ends, where it is not known how it begins.
+fn ends(text: &Text<'_>, moves: bool) -> impl Iterator<Item = Named> {
+    let moves = moves && text.is_relative();
+    let name = text.path.rsplit('/').next().filter(|_| text.globs || moves);
+    let ending = name.and_then(|name| Glob::new(&name.to_lowercase())).map(Named::Ending);
+    let tail = moves.then(|| {
+        let parts = text.path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+        Named::Tail(parts.map(str::to_lowercase).collect())
+    });
+    ending.into_iter().chain(tail)
 }

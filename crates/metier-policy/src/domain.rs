@@ -1,7 +1,8 @@
 //! Hosts of addresses, and patterns for them.
 
-/// The host of an address, in small letters and without a dot at the end. `None` where two readers might see two
-/// different hosts, or none.
+use crate::host;
+
+/// The host of an address, in its one form. `None` where two readers might see two different hosts, or none.
 pub(crate) fn host(url: &str) -> Option<String> {
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
     if url.contains(is_odd) {
@@ -24,20 +25,11 @@ pub(crate) fn host(url: &str) -> Option<String> {
         }
         _ => authority,
     };
-    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-    is_host(&host).then_some(host)
-}
-
-/// Letters that no client turns into others.
-fn is_host(host: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    let is_v6 = |byte: u8| byte.is_ascii_hexdigit() || b":.".contains(&byte);
-    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(v6) => !v6.is_empty() && v6.bytes().all(is_v6),
-        None => {
-            !host.is_empty() && host.bytes().all(is_plain) && host.split('.').all(|label| !label.is_empty())
-        }
+    // An IPv6 address has brackets here, or it is not one.
+    if host.contains(':') && !host.starts_with('[') {
+        return None;
     }
+    host::canonical(host)
 }
 
 /// A pattern for hosts: `*` for all, `*.` for what is below, elsewhere a `*` for a part of one label.
@@ -57,10 +49,13 @@ impl DomainPattern {
             return Some(Self::Any);
         }
         let (is_below, rest) = text.strip_prefix("*.").map_or((false, text), |rest| (true, rest));
-        if !is_host(&rest.replace('*', "x")) {
-            return None;
-        }
-        let labels = rest.split('.').map(str::to_owned).collect();
+        // Where a part is left open, it is not known yet whether that is an address.
+        let rest = if is_below || rest.contains('*') {
+            host::is_name(&rest.replace('*', "x")).then(|| rest.to_owned())
+        } else {
+            host::canonical(rest)
+        };
+        let labels = rest?.split('.').map(str::to_owned).collect();
         Some(if is_below { Self::Below(labels) } else { Self::Labels(labels) })
     }
 
@@ -91,7 +86,7 @@ mod tests {
     fn hosts_that_all_readers_agree_on() {
         assert_eq!(host("https://EXAMPLE.com./a?b#c").as_deref(), Some("example.com"));
         assert_eq!(host("example.com/x").as_deref(), Some("example.com"));
-        assert_eq!(host("http://[::1]:80/").as_deref(), Some("[::1]"));
+        assert_eq!(host("http://[::1]:80/").as_deref(), Some("::1"));
         for odd in [
             "https://example.com@evil.io/",
             "https://example.com\\@evil.io",
@@ -107,6 +102,10 @@ mod tests {
             "",
             "https:///example.com",
             "https://example.com:",
+            "http://2852039166/",
+            "http://0xA9FEA9FE/",
+            "http://169.254.43518/",
+            "http://[::1",
         ] {
             assert_eq!(host(odd), None, "{odd}");
         }
@@ -123,6 +122,8 @@ mod tests {
         assert!(
             !matches("*.example.com", "evilexample.com") && !matches("example.com", "example.com.evil.io")
         );
+        assert!(matches("[::ffff:10.0.0.1]", "10.0.0.1") && matches("10.0.*.1", "10.0.7.1"));
+        assert!(!matches("0x0a000001", "10.0.0.1") && matches("*.0.0.1", "10.0.0.1"));
         assert!(matches("*", "x.y") && !matches("https://example.com", "example.com") && !matches("", "x"));
     }
 }

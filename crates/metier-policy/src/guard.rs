@@ -3,12 +3,14 @@
 use metier_skill::Tier;
 use serde::{Deserialize, Serialize};
 
-use crate::allowlist::{Allowlist, Outside};
+use crate::allowlist::{self, Allowlist, Outside, destroys};
 use crate::call::Call;
+use crate::critical;
 use crate::decision::{Decision, DecisionCode, Verdict};
 use crate::denylist::Denylist;
+use crate::paths::Places;
 use crate::rule::RuleNote;
-use crate::tools;
+use crate::tools::{self, Kind};
 
 /// What `allowed-tools` means. Stricter ones are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -106,17 +108,19 @@ pub struct Guard {
     mode: Mode,
     skills: Vec<ActiveSkill>,
     prohibitions: Vec<Prohibition>,
+    /// Where calls are made, if that is known.
+    places: Option<Places>,
 }
 
 impl Guard {
     /// A guard without anybody's prohibitions, not even the organisation's. Hosts want
     /// [`Policy::guard`](crate::Policy::guard), which has them.
     pub fn new(mode: Mode, skills: Vec<ActiveSkill>) -> Self {
-        Self { mode, skills, prohibitions: Vec::new() }
+        Self { mode, skills, prohibitions: Vec::new(), places: None }
     }
 
-    pub(crate) fn with_prohibitions(mut self, prohibitions: Vec<Prohibition>) -> Self {
-        self.prohibitions = prohibitions;
+    pub(crate) fn with_prohibitions(mut self, prohibitions: Vec<Prohibition>, places: &Places) -> Self {
+        (self.prohibitions, self.places) = (prohibitions, Some(places.clone()));
         self
     }
 
@@ -185,10 +189,21 @@ impl Guard {
             (None, Mode::PreApprove) => {
                 Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, "no active skill declares a list")
             }
-            (None, _) => {
-                Decision::new(Verdict::Allow, DecisionCode::NoList, "no active skill declares a list")
-            }
+            (None, mode) => match self.destroyed(call).filter(|_| mode == Mode::Allowlist) {
+                Some(outside) => Decision::new(Verdict::Deny, outside.code, outside.reason),
+                None => {
+                    Decision::new(Verdict::Allow, DecisionCode::NoList, "no active skill declares a list")
+                }
+            },
         }
+    }
+
+    /// What a command would destroy that no rule could allow, where its paths are known.
+    fn destroyed(&self, call: &Call) -> Option<Outside> {
+        let places = self.places.as_ref().filter(|_| call.kind() == Kind::Shell)?;
+        allowlist::destroyed(call, places)
+            .filter(|what| what != critical::UNKNOWN)
+            .map(|what| destroys(&what))
     }
 
     fn outside(&self, skill: &ActiveSkill, list: &Allowlist, outside: &Outside) -> Decision {
@@ -215,9 +230,9 @@ impl Guard {
 
 fn denied_by((rule, is_riddle): (&str, bool), source: &str, code: DecisionCode) -> Decision {
     let reason = if is_riddle {
-        format!("{source}: the command cannot be read, so that the rule `{rule}` may be about it")
+        format!("{source}: the command could not be parsed, so deny rule `{rule}` is assumed to match")
     } else {
-        format!("{source}: the rule `{rule}` denies this, or may")
+        format!("{source}: blocked by deny rule `{rule}`")
     };
     Decision::new(Verdict::Deny, code, reason).by_rule(rule)
 }

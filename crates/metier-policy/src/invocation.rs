@@ -2,10 +2,11 @@
 //! marked.
 
 use crate::awk;
-use crate::paths::Places;
+use crate::critical::Whereabouts;
+use crate::own;
 use crate::programs::{
     DESTROYERS, FED_LANGUAGES, Interpreter, Known, NO_CLUSTERS, PLAIN_GIT, PROGRAM_VARIABLES,
-    RUNNING_MODULES, WRAPPERS, Wrapper, family, known,
+    RUNNING_MODULES, SHELLS, WRAPPERS, Wrapper, family, known,
 };
 use crate::sed;
 use crate::shell::{Command, DYNAMIC, Word};
@@ -29,19 +30,22 @@ pub(crate) struct Way {
     pub(crate) subject: Subject,
     /// The first word that a rule must name.
     pub(crate) marked: Option<String>,
+    /// Words that a rule with a `*` right after them allows all of it by: an interpreter that is no shell runs code however
+    /// it gets it, from a file that somebody wrote as well as from its arguments.
+    pub(crate) uses: Vec<String>,
 }
 
 const MOST_WRAPPERS: usize = 8;
 
 /// The ways to write a command for an allow rule: one that matches any of them allows it.
-pub(crate) fn allowable(command: &Command, places: &Places) -> Result<Vec<Way>, Refusal> {
+pub(crate) fn allowable(command: &Command, bases: &Whereabouts) -> Result<Vec<Way>, Refusal> {
     let mut ways = Vec::new();
     let mut words = command.words.as_slice();
     let mut by_xargs = false;
     loop {
         let Some(first) = words.first() else { return Ok(ways) };
         let program = first.program().ok_or(Refusal::Program)?;
-        if let Some(what) = crate::critical::find(program, &words[1..], places) {
+        if let Some(what) = crate::critical::find(program, &words[1..], bases) {
             return Err(Refusal::Critical(what));
         }
         let Some(inner) = wrapper(program).and_then(|wrapper| inner(wrapper, words)) else {
@@ -50,7 +54,8 @@ pub(crate) fn allowable(command: &Command, places: &Places) -> Result<Vec<Way>, 
             let is_read = reads_code(name) || (interpreter(name).is_some() && !has_file);
             let is_strict = (by_xargs && is_special(name)) || (command.is_fed && is_read);
             let marks = if is_strict { vec![true; words.len()] } else { marks(program, words) };
-            ways.push(way(words, &marks));
+            let uses = if by_xargs { Vec::new() } else { uses(program, &words[1..]) };
+            ways.push(Way { uses, ..way(words, &marks) });
             return Ok(ways);
         };
         // Nobody wraps a command so often.
@@ -67,7 +72,29 @@ pub(crate) fn allowable(command: &Command, places: &Places) -> Result<Vec<Way>, 
 fn way(words: &[Word], marks: &[bool]) -> Way {
     let marked = words.iter().zip(marks).find(|(_, mark)| **mark);
     let marked = marked.map(|(word, _)| String::from_utf8_lossy(&word.text).replace('\0', "…"));
-    Way { subject: subject(words, marks), marked }
+    Way { subject: subject(words, marks), marked, uses: Vec::new() }
+}
+
+/// Options with which interpreters are given code, or a module.
+const CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-m", "-p", "-pe", "-ne", "-r", "--eval", "--print"];
+
+/// What a rule must name before its `*` to allow every use of an interpreter: its name, or also the option that gives it
+/// code. Shells are not among them, since what they are given can be read and is judged.
+fn uses(program: &str, arguments: &[Word]) -> Vec<String> {
+    if interpreter(program).is_none_or(|found| SHELLS.contains(&found.name)) {
+        return Vec::new();
+    }
+    let option = arguments.first().and_then(Word::bare).filter(|option| CODE_OPTIONS.contains(option));
+    let module = arguments.get(1).and_then(Word::bare).filter(|_| option == Some("-m"));
+    let module = module.filter(|module| !is_program(module));
+    let with_option = option.map(|option| format!("{program} {option}"));
+    let with_module = with_option.as_ref().zip(module).map(|(words, module)| format!("{words} {module}"));
+    [Some(program.to_owned()), with_option, with_module].into_iter().flatten().collect()
+}
+
+/// Whether a module of Python is also a program some of whose subcommands run others: it is judged like that.
+fn is_program(module: &str) -> bool {
+    !known(module.split('.').next().unwrap_or(module)).subcommands.is_empty()
 }
 
 /// A program's name without its path.
@@ -143,6 +170,10 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
     } else {
         1
     };
+    if name == "metier" {
+        own::mark(words, &mut marks);
+        return marks;
+    }
     mark_subcommand(name, words, subcommand, &mut marks);
     mark_script(name, words, &mut marks);
     mark_arguments(name, words, &mut marks);
@@ -170,11 +201,14 @@ fn is_special(name: &str) -> bool {
         || !known.texts.is_empty()
         || known.interpreter.is_some()
         || DESTROYERS.contains(&name)
-        || matches!(name, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "sqlite3" | "tee" | "cp" | "dd" | "ln")
+        || matches!(
+            name,
+            "sed" | "gsed" | "awk" | "gawk" | "mawk" | "sqlite3" | "tee" | "cp" | "dd" | "ln" | "metier"
+        )
 }
 
 /// Whether a program takes what it reads for commands of its own, some of which run others.
-fn reads_code(name: &str) -> bool {
+pub(crate) fn reads_code(name: &str) -> bool {
     FED_LANGUAGES.contains(&family(name)) || FED_LANGUAGES.contains(&name)
 }
 
@@ -190,20 +224,10 @@ pub(crate) fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool
     {
         return true;
     }
-    let mut arguments = arguments.iter();
-    while let Some(word) = arguments.next() {
+    for (index, word) in arguments.iter().enumerate() {
         let Some(text) = word.literal().filter(|_| !word.splits && !word.globs) else { return false };
         match text.strip_prefix('-') {
-            Some("m") if interpreter.name == "python" => {
-                let module =
-                    arguments.next().and_then(Word::bare).and_then(|module| module.split('.').next());
-                let runs = |module: &str| RUNNING_MODULES.contains(&module) || module.starts_with('-');
-                // `pip` has settings of its own, which name programs.
-                let is_pip = module == Some("pip");
-                let is_odd = |word: &Word| !matches!(word.literal(), Some(text) if !text.starts_with("--py") && text != "config");
-                let is_plain = !is_pip || !arguments.any(is_odd);
-                return is_plain && module.is_some_and(|module| !runs(module));
-            }
+            Some("m") if interpreter.name == "python" => return runs_a_module(&arguments[index + 1..]),
             Some(letters)
                 if !letters.is_empty() && letters.chars().all(|c| interpreter.plain.contains(c)) => {}
             Some(_) => return false,
@@ -211,6 +235,15 @@ pub(crate) fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool
         }
     }
     false
+}
+
+/// Whether a module of Python that is named, with its arguments, runs nothing that its arguments say.
+fn runs_a_module(words: &[Word]) -> bool {
+    let Some(module) = words.first().and_then(Word::bare).and_then(|name| name.split('.').next()) else {
+        return false;
+    };
+    let runs = RUNNING_MODULES.contains(&module) || module.starts_with('-');
+    if is_program(module) { !may_run(module, words) } else { !runs }
 }
 
 /// Whether a path may lead to a device or a descriptor, however far up it climbs.

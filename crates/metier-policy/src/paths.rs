@@ -54,22 +54,27 @@ impl Places {
 
     /// A path as a tool would take it: absolute, `~` replaced, without `.` and `..`.
     pub fn absolute(&self, path: &str) -> PathBuf {
-        let path = match path.strip_prefix('~') {
-            Some("") => self.home.clone(),
-            Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
-            _ => self.cwd.join(path),
-        };
-        normal(&path)
+        normal(&self.written_at(&self.cwd, path))
     }
 }
 
 impl Places {
-    /// The parts of a path as a tool would take it, without making a path of it first.
-    pub(crate) fn parts(&self, path: &str, purpose: Purpose) -> Vec<String> {
+    /// A path as it is written, from a directory: absolute, `~` replaced. A `..` is left, since it leads up from where a link
+    /// before it leads.
+    pub(crate) fn written_at(&self, base: &Path, path: &str) -> PathBuf {
+        match path.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
+            _ => base.join(path),
+        }
+    }
+
+    /// The parts of a path from a directory as a tool would take it, without making a path of it first.
+    pub(crate) fn parts_at(&self, base: &Path, path: &str, purpose: Purpose) -> Vec<String> {
         let (base, below) = match path.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.home.as_path(), rest),
             _ if path.starts_with('/') => (Path::new("/"), path),
-            _ => (self.cwd.as_path(), path),
+            _ => (base, path),
         };
         let mut all = parts(base, purpose);
         for part in below.split('/') {
@@ -190,7 +195,7 @@ impl PathPattern {
 
 /// The parts of an absolute path. For a prohibition in small letters, since some file systems do not tell them from
 /// capitals.
-fn parts(path: &Path, purpose: Purpose) -> Vec<String> {
+pub(crate) fn parts(path: &Path, purpose: Purpose) -> Vec<String> {
     let parts = path.iter().skip(1).map(std::ffi::OsStr::to_string_lossy);
     match purpose {
         Purpose::Allow => parts.map(Cow::into_owned).collect(),

@@ -95,7 +95,7 @@ impl Policy {
                 prohibitions.push(Prohibition { list, source: layer.source.clone(), is_organisation });
             }
         }
-        Guard::new(self.mode(), skills).with_prohibitions(prohibitions)
+        Guard::new(self.mode(), skills).with_prohibitions(prohibitions, places)
     }
 
     /// Decides about a request, before anybody is asked.
@@ -138,7 +138,7 @@ impl Policy {
         for access in self.open(request, session, approvals) {
             let open = self.decide_access(request, access);
             let approval = match ask(request, access, &open.reason, approver) {
-                Asked::Answered(approval) => approval,
+                Asked::Answered(approval) => *approval,
                 // What was answered before is answered again when that comes back.
                 Asked::Later => {
                     let (answered, recorded, used) = (Vec::new(), Vec::new(), Vec::new());
@@ -295,12 +295,13 @@ fn by_rule(
 
 /// What an answer amounts to.
 fn answered(request: &Request<'_>, approval: &Approval) -> Decision {
-    let (verdict, code, word) = if approval.granted {
-        (Verdict::Allow, DecisionCode::Approved, "approved")
-    } else {
-        (Verdict::Deny, DecisionCode::Refused, "refused")
-    };
-    Decision::new(verdict, code, format!("a person {word} that `{}` may {}", request.skill, approval.verb()))
+    match approval.refusal() {
+        Some(refusal) => Decision::new(Verdict::Deny, DecisionCode::Refused, refusal),
+        None => {
+            let reason = format!("a person approved that `{}` may {}", request.skill, approval.verb());
+            Decision::new(Verdict::Allow, DecisionCode::Approved, reason)
+        }
+    }
 }
 
 /// What holds where nobody set anything.
@@ -322,17 +323,19 @@ fn by_tier(request: &Request<'_>, access: Access) -> Decision {
 }
 
 enum Asked {
-    Answered(Approval),
+    Answered(Box<Approval>),
     Nobody,
     Later,
 }
 
 fn ask(request: &Request<'_>, access: Access, reason: &str, approver: &mut dyn Approver) -> Asked {
     let question = Question { request, access, reason };
-    match approver.ask(&question) {
-        Answer::Approve(lifetime) => Asked::Answered(Approval::answer(&question, true, lifetime)),
-        Answer::Refuse(lifetime) => Asked::Answered(Approval::answer(&question, false, lifetime)),
-        Answer::Nobody => Asked::Nobody,
-        Answer::Later => Asked::Later,
-    }
+    let (granted, lifetime) = match approver.ask(&question) {
+        Answer::Approve(lifetime) => (true, lifetime),
+        Answer::Refuse(lifetime) => (false, lifetime),
+        Answer::Nobody => return Asked::Nobody,
+        Answer::Later => return Asked::Later,
+    };
+    let how = Some(approver.how().to_owned());
+    Asked::Answered(Box::new(Approval { how, ..Approval::answer(&question, granted, lifetime) }))
 }

@@ -73,13 +73,6 @@ pub(crate) const RUNNERS: &[&str] = &[
 /// The same for some subcommands.
 #[rustfmt::skip]
 pub(crate) const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
-    (
-        "metier",
-        &[
-            "sandbox", "exec", "approve", "approvals", "trust", "run", "serve", "gateway", "install", "update", "remove",
-            "mount", "link",
-        ],
-    ),
     ("npm", &["c", "edit", "pkg", "exec", "x", "config", "set", "explore", "init", "create", "innit"]),
     ("pnpm", &["exec", "dlx", "config", "set", "create"]),
     ("yarn", &["exec", "dlx", "node", "config", "create"]),
@@ -318,10 +311,13 @@ pub(crate) const INTERPRETERS: &[Interpreter] = &[
     Interpreter { name: "py", plain: "" },
 ];
 
-/// The interpreters that are shells: what they are given as code can be read.
+/// The interpreters that are shells: what they are given as code is judged.
 #[rustfmt::skip]
 pub(crate) const SHELLS: &[&str] =
-    &["bash", "sh", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"];
+    &["bash", "sh", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "nu", "xonsh", "elvish"];
+
+/// Those of them whose language is another one.
+pub(crate) const OTHER_SHELLS: &[&str] = &["nu", "xonsh", "elvish"];
 
 /// Modules that run what their arguments say, with `python -m`.
 #[rustfmt::skip]

@@ -1,7 +1,5 @@
 //! What of the network is reached, in the one way to write it.
 
-// Addresses without anything to connect to them.
-use core::net::IpAddr;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -9,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PolicyError;
+use crate::host;
 
 /// What of the network a script reaches: all that this machine does, or some hosts and nothing else.
 ///
@@ -108,7 +107,7 @@ impl Reach {
 }
 
 impl Host {
-    /// Reads what the sandbox reads, so that what is approved can be run.
+    /// Reads what the sandbox reads, so that what is approved can be run; numbers that could be two hosts are neither.
     fn parse(text: &str) -> Result<Self, PolicyError> {
         let error = || PolicyError::Destination { text: text.to_owned() };
         let (host, port) = match text.strip_prefix('[') {
@@ -119,16 +118,16 @@ impl Host {
             None => text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
         };
         let port = port.unwrap_or("443").parse().map_err(|_| error())?;
-        let name = host.strip_prefix("*.").unwrap_or(host);
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
-        if name.is_empty() || host.len() > LONGEST || port == 0 || !name.chars().all(fits) {
-            return Err(error());
+        let below = host.strip_prefix("*.");
+        // What is below a name is never an address.
+        let name =
+            host::canonical(below.unwrap_or(host)).filter(|name| below.is_none() || !name.contains(':'));
+        match name {
+            Some(name) if port != 0 && host.len() <= LONGEST => {
+                Ok(Self { name: if below.is_some() { format!("*.{name}") } else { name }, port })
+            }
+            _ => Err(error()),
         }
-        let name = match host.parse::<IpAddr>() {
-            Ok(address) => address.to_canonical().to_string(),
-            Err(_) => host.to_ascii_lowercase(),
-        };
-        Ok(Self { name, port })
     }
 
     fn covers(&self, other: &Self) -> bool {
@@ -209,9 +208,26 @@ mod tests {
     #[test]
     fn what_is_no_host() {
         let long = format!("{}.org", "a".repeat(250));
-        for bad in
-            ["", ":443", "a:", "a:0", "a:99999", "a b", "[::1", "a/b", "*.", "*", "a*.b", "u@a", "`a`", &long]
-        {
+        for bad in [
+            "",
+            ":443",
+            "a:",
+            "a:0",
+            "a:99999",
+            "a b",
+            "[::1",
+            "a/b",
+            "*.",
+            "*",
+            "a*.b",
+            "u@a",
+            "`a`",
+            "2852039166",
+            "0x7f.1",
+            "127.1",
+            "[64:ff9b::1]",
+            &long,
+        ] {
             assert_eq!(Reach::hosts([bad]).unwrap_err().code(), "policy-destination", "{bad}");
         }
         assert!(Reach::hosts(Vec::<String>::new()).is_err());

@@ -1,6 +1,7 @@
 //! What is asked of a policy: a skill, and what is to be done with it.
 
 use std::fmt;
+use std::path::Path;
 
 use metier_skill::{Digest, Tier};
 use serde::{Deserialize, Serialize};
@@ -95,12 +96,32 @@ pub struct Request<'a> {
     pub network: Option<&'a Reach>,
     /// Whether it is said to do what cannot be undone.
     pub destructive: bool,
+    /// Who wants it, where that is not the person whose machine this is: the holder of a token. Their answers count for
+    /// nobody else.
+    pub principal: Option<&'a str>,
+    /// The arguments of the script, where they are known.
+    pub arguments: Option<&'a [String]>,
+    /// The directory that the script works in, where it is known.
+    pub work: Option<&'a Path>,
+    /// The script itself, to be shown to a person.
+    pub content: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
     /// A request that wants neither the network nor anything destructive.
     pub const fn new(tier: Tier, skill: &'a str, digest: Digest, action: Action<'a>) -> Self {
-        Self { tier, skill, digest, action, network: None, destructive: false }
+        Self {
+            tier,
+            skill,
+            digest,
+            action,
+            network: None,
+            destructive: false,
+            principal: None,
+            arguments: None,
+            work: None,
+            content: None,
+        }
     }
 
     /// The same with the whole network.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::domain::DomainPattern;
 use crate::invocation::{BLANK, base_name};
+use crate::own;
 use crate::paths::{PathPattern, PatternProblem, Places, escape};
 use crate::powershell;
 use crate::programs;
@@ -335,8 +336,8 @@ impl Reader<'_> {
             self.note(NoteCode::RuleBroad, message);
         }
         let mut words = std::str::from_utf8(text.prefix()).unwrap_or_default().split(' ');
-        let (program, subcommand) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        if self.purpose == Purpose::Allow && !text.is_exact() && is_runner(program, subcommand) {
+        let [program, subcommand, third] = [(); 3].map(|()| words.next().unwrap_or_default());
+        if self.purpose == Purpose::Allow && !text.is_exact() && is_runner(program, subcommand, third) {
             return Err(format!(
                 "`{program}` runs other commands or changes how they run, so it is only allowed by a rule without `*` for the whole command"
             ));
@@ -533,8 +534,11 @@ fn push(piece: &mut Vec<u8>, c: char, quoted: bool) {
 }
 
 /// Whether a rule with a `*` for a program is of no use.
-fn is_runner(program: &str, subcommand: &str) -> bool {
+fn is_runner(program: &str, subcommand: &str, third: &str) -> bool {
     let name = base_name(program);
+    if name == "metier" {
+        return own::acts(subcommand, third);
+    }
     let known = programs::known(name);
     let reads = !programs::known(&format!("{name} {subcommand}")).reads.is_empty();
     known.is_runner || (known.subcommands.contains(&subcommand) && !reads)

@@ -43,6 +43,17 @@ pub(crate) struct Oddity(pub(crate) &'static str);
 pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
     pub(crate) oddities: Vec<Oddity>,
+    /// The texts of here-documents.
+    pub(crate) documents: Vec<String>,
+}
+
+impl Script {
+    /// Adds what stands in a part of it.
+    fn absorb(&mut self, part: Self) {
+        self.commands.extend(part.commands);
+        self.oddities.extend(part.oddities);
+        self.documents.extend(part.documents);
+    }
 }
 
 /// A simple command. Without words it is assignments or the redirections of a group.

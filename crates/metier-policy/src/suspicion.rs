@@ -1,21 +1,51 @@
 //! What a simple command might amount to, for rules that deny: every way to read it counts.
 
 use crate::invocation::{base_name, interpreter, may_run, push_word, runs_a_file};
-use crate::programs::{SHELLS, WRAPPERS, known};
-use crate::shell::{self, Command, DYNAMIC, Word};
+use crate::programs::{OTHER_SHELLS, SHELLS, WRAPPERS, known};
+use crate::shell::{self, Command, DYNAMIC, Script, Word};
 use crate::wildcard::Subject;
+
+/// What a command line may amount to.
+#[derive(Debug, Default)]
+pub(crate) struct Suspicion {
+    /// What it might run, in small letters; `None` where that may be anything.
+    pub(crate) ways: Option<Vec<Vec<u8>>>,
+    /// Commands in code that it gives to others, and in code in that.
+    pub(crate) nested: Vec<Vec<Command>>,
+    /// The texts of here-documents in such code.
+    pub(crate) documents: Vec<String>,
+}
+
+impl Suspicion {
+    pub(crate) fn of(script: &Script) -> Self {
+        let mut suspects = Suspects::default();
+        let mut is_known = script.commands.iter().fold(true, |known, command| known & suspects.add(command));
+        let mut nested = Vec::new();
+        // Code that is given to others is looked at as well, and code in that, a few times over.
+        for _ in 0..3 {
+            let open = std::mem::take(&mut suspects.nested);
+            for command in &open {
+                is_known &= suspects.add(command);
+            }
+            nested.push(open);
+        }
+        let is_known = is_known && suspects.nested.is_empty();
+        Self { ways: is_known.then_some(suspects.ways), nested, documents: suspects.documents }
+    }
+}
 
 /// Everything that a command line might run: the commands that stand in it, and those in code that it gives to others.
 #[derive(Debug, Default)]
-pub(crate) struct Suspects {
+struct Suspects {
     /// Command lines, in small letters.
-    pub(crate) ways: Vec<Vec<u8>>,
+    ways: Vec<Vec<u8>>,
     /// Commands found in code, to be looked at as well.
-    pub(crate) nested: Vec<Command>,
+    nested: Vec<Command>,
+    documents: Vec<String>,
 }
 
 /// Programs whose arguments are programs of their own kind, which can run others.
-const CODE: &[&str] = &["sed", "awk", "gawk", "mawk", "psql", "sqlite3", "mysql"];
+pub(crate) const CODE: &[&str] = &["sed", "awk", "gawk", "mawk", "psql", "sqlite3", "mysql"];
 
 /// More ways than this to read one command are a riddle, not a command.
 const MOST_WAYS: usize = 400;
@@ -24,7 +54,7 @@ const MOST_POSITIONS: usize = 32;
 
 impl Suspects {
     /// Adds what a command might amount to. Says no where it may run anything.
-    pub(crate) fn add(&mut self, command: &Command) -> bool {
+    fn add(&mut self, command: &Command) -> bool {
         let words = command.words.as_slice();
         let values = command.assignments.iter().filter_map(|assignment| assignment.value.literal());
         // What a variable is set to may be a pager or an editor.
@@ -94,6 +124,9 @@ impl Suspects {
         }
         let arguments = &words[1..];
         match interpreter(&name) {
+            Some(shell) if OTHER_SHELLS.contains(&shell.name) => {
+                self.add_code(words, is_fed) && self.add_names(arguments)
+            }
             Some(shell) if SHELLS.contains(&shell.name) => self.add_code(words, is_fed),
             Some(other) if runs_a_file(other, arguments) => true,
             // Without code it runs what it reads, if there is anything to read.
@@ -144,6 +177,7 @@ impl Suspects {
     fn add_text(&mut self, text: &str) -> bool {
         let Ok(script) = shell::parse(text.trim_start_matches('!')) else { return false };
         self.nested.extend(script.commands);
+        self.documents.extend(script.documents);
         self.is_bounded()
     }
 }

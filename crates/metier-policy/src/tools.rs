@@ -33,7 +33,7 @@ pub(crate) struct Tool {
     pub(crate) fields: &'static [&'static str],
 }
 
-const COMMAND: &[&str] = &["command", "cmd", "script"];
+pub(crate) const COMMAND: &[&str] = &["command", "cmd", "script"];
 const PATH: &[&str] = &[
     "file_path",
     "path",

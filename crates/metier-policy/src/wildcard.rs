@@ -66,6 +66,21 @@ impl Wildcard {
         self.pieces.first().map_or(&[], Vec::as_slice)
     }
 
+    /// Whether it is these words and anything after them.
+    pub(crate) fn is_any_use_of(&self, words: &str) -> bool {
+        self.bare_too && self.prefix().strip_suffix(b" ") == Some(words.as_bytes())
+    }
+
+    /// Whether it names a path that is another one in another directory.
+    pub(crate) fn names_relative_path(&self) -> bool {
+        self.pieces.iter().enumerate().any(|(index, piece)| {
+            // What stands right after a `*` goes on with whatever that is.
+            let mut words = piece.split(|byte| *byte == b' ').enumerate();
+            words
+                .any(|(at, word)| word.contains(&b'/') && (!word.starts_with(b"/") || (index > 0 && at == 0)))
+        })
+    }
+
     /// Whether every way to read the text matches.
     pub(crate) fn surely(&self, text: &Subject) -> bool {
         let prefix = self.prefix();

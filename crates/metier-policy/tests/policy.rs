@@ -4,14 +4,20 @@
 
 #[path = "policy/bypasses.rs"]
 mod bypasses;
+#[path = "policy/characters.rs"]
+mod characters;
 #[path = "policy/independent.rs"]
 mod independent;
 #[path = "policy/organisation.rs"]
 mod organisation;
 #[path = "policy/properties.rs"]
 mod properties;
+#[path = "policy/reached.rs"]
+mod reached;
 #[path = "policy/rules.rs"]
 mod rules;
+#[path = "policy/seen.rs"]
+mod seen;
 #[path = "policy/tiers.rs"]
 mod tiers;
 #[path = "policy/vectors.rs"]

@@ -1,5 +1,7 @@
 //! What stands inside words: quotes, variables, substitutions, arithmetic.
 
+use metier_skill::is_invisible;
+
 use super::ShellError;
 use super::parser::Parser;
 use super::word::{DYNAMIC, Word};
@@ -388,11 +390,6 @@ fn push_escaped(word: &mut Word, code: u32) -> Result<(), ShellError> {
 /// Whether a character is refused even in quotes.
 fn is_refused_in_quotes(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r')
-}
-
-/// Whether nobody sees a character, or it turns the text around it.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{3164}' | '\u{ffa0}' | '\u{115f}' | '\u{1160}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// After `name=` or a colon a `~` is replaced as well.

@@ -112,8 +112,7 @@ impl<'a> Parser<'a> {
             parser.whole()?;
             Ok(parser.script)
         })?;
-        self.script.commands.extend(script.commands);
-        self.script.oddities.extend(script.oddities);
+        self.script.absorb(script);
         Ok(())
     }
 

@@ -101,6 +101,7 @@ impl Parser<'_> {
                 {
                     return Err(ShellError::Unsupported("a sign in a here-document in a substitution"));
                 }
+                self.script.documents.push(body.to_owned());
                 if document.expands {
                     self.expand(body)?;
                 }
@@ -124,8 +125,7 @@ impl Parser<'_> {
             }
             parser.refused.map_or(Ok(parser.script), Err)
         })?;
-        self.script.commands.extend(script.commands);
-        self.script.oddities.extend(script.oddities);
+        self.script.absorb(script);
         Ok(())
     }
 }

@@ -101,17 +101,63 @@ const SHELL: &[Group] = &[
         allowed: &[
             "bash scripts/x.sh a", "python3 x.py --c", "python3 -m pytest -q", "node x.js -e", "docker ps -a",
             "uv sync", "bash -eu x.sh", "echo a",
+            // Every use of an interpreter is every use of it: what it is given as code it could be given as a file.
+            "python3 -c 'x'", "python3 -Ic x", "python3 -W ignore -c x", "python3 -", "python3", "python3 -m timeit x",
+            "python3 <<EOF\nx\nEOF", "echo x | python3", "timeout 5 python3 -c x", "node -e x", "node --eval=x",
+            "node -r ./x y.js", "perl -e x", "perl -Mx -e y", "cd sub && python3 x.py",
         ],
         attempts: &[
             "bash -c 'rm x'", "bash -ec 'rm x'", "bash -O extglob -c 'rm x'", "bash", "bash -s", "bash -i",
             "bash <<< 'rm x'", "bash <<EOF\nrm x\nEOF", "echo 'rm x' | bash", "bash <(echo rm x)", "bash /dev/stdin",
-            "bash -", "bash --rcfile x -i", "bash --init-file x", "bash $x", "python3 -c 'x'", "python3 -Ic x",
-            "python3 -W ignore -c x", "python3 -", "python3", "python3 -m timeit x", "python3 -m pdb x",
-            "python3 <<EOF\nx\nEOF", "echo x | python3", "node -e x", "node --eval=x", "node -p x", "node -pe x",
-            "node -r ./x y.js", "node --import x y.js", "node", "perl -e x", "perl -ne x", "perl -Mx -e y",
+            "bash -", "bash --rcfile x -i", "bash --init-file x", "bash $x", "xargs python3 -c x", "xargs -n1 python3", "python -c x", "python3.12 -c x",
+            "./python3 -c x", "cd .. && python3 x.py", "cd sub && bash x.sh",
             "ssh host", "ssh -o ProxyCommand=x h", "docker run x rm", "docker exec x rm", "docker compose exec x rm",
             "docker -H tcp://x ps", "docker --context x run y", "npx x", "npx -y x", "uv run x", "uv tool run x",
             "uv --quiet run x",
+        ],
+    },
+    Group {
+        rules: "Bash(python3 *.py) Bash(python3 -m pytest *) Bash(node *.js *) Bash(perl x.pl *) Bash(ruby -e *) Bash(* --flag *)",
+        allowed: &[
+            "python3 x.py", "python3 -m pytest -q", "node x.js -e", "perl x.pl -e", "ruby -e 'puts 1'", "x --flag y",
+        ],
+        attempts: &[
+            "python3 -c 'x' a.py", "python3 -Ic x a.py", "python3 - a.py", "python3", "python3 -m timeit x.py",
+            "python3 -m pdb x.py", "python3 <<EOF\nx\nEOF", "python3 -c x --flag y", "node -e x a.js b",
+            "node --eval=x a.js b", "node -p x a.js b", "node -r ./x y.js b", "node --import x y.js b", "node",
+            "perl -e x", "perl -ne x x.pl", "perl -Mx -e y", "ruby -ne x", "ruby", "cd sub && python3 x.py",
+        ],
+    },
+    Group {
+        rules: "Bash(npm test *) Bash(make *) Bash(cat docs/*) Bash(git status *)",
+        allowed: &[
+            "npm test", "cd sub && npm test", "(cd sub && npm test)", "cd ./sub/deep; npm test -- --x", "cd sub && make all",
+            "cd /repo/sub && npm test", "cd 'sub' && npm test && make", "cd sub && npm test 2>&1 | make", "cat docs/x",
+        ],
+        attempts: &[
+            "cd .. && npm test", "cd sub/../.. && npm test", "cd - && npm test", "cd && npm test", "cd ~ && npm test",
+            "cd $x && npm test", "cd sub* && npm test", "cd /tmp && npm test", "cd /repository && npm test",
+            "cd sub && rm x", "cd sub && npm test > out", "while cd sub; do npm test; done", "until cd sub; do npm test; done",
+            "cd sub && cd sub && npm test", "npm test && cd sub", "pushd sub && npm test", "cd a b && npm test",
+            "cd -P sub && npm test", "cd sub", "cd sub > x && npm test", "cd sub && git status", "cd sub && cat docs/x",
+            "CDPATH=/tmp cd sub && npm test", "for x in a b; do cd sub; npm test; done", "{ cd sub; npm test; }",
+            "cd sub & npm exec x", "cd {a,b} && npm test", "cd \"$(x)\" && npm test",
+        ],
+    },
+    Group {
+        rules: "Bash(metier *) Bash(metier install x) Bash(echo *)",
+        allowed: &[
+            "metier list", "metier list --json", "metier -q show pdf", "metier validate skills", "metier audit log --all",
+            "metier install x", "metier --help", "metier --color=never doctor", "metier policy check --tool Bash --input x",
+        ],
+        attempts: &[
+            "metier sign x", "metier gc", "metier new x", "metier pack x", "metier man --out x", "metier man --out=x",
+            "metier validate --fix", "metier validate x --fix", "metier activate x --trigger user", "metier activate x",
+            "metier read x y", "metier exec x y", "metier approve x --yes", "metier trust .", "metier serve",
+            "metier audit checkpoint", "metier audit export --output x", "metier audit log --journal postgres://x/y",
+            "metier lock -o x", "metier lock -qo x", "metier doctor --clean", "metier doctor $x", "metier $x", "metier nosuch",
+            "metier audit", "metier --unknown list", "metier --color always sign x", "xargs metier list",
+            "metier validate \"$x\"", "/usr/bin/metier sign x",
         ],
     },
     Group {
@@ -157,20 +203,27 @@ const SHELL: &[Group] = &[
         ],
     },
     Group {
-        rules: "Bash(bash *) Bash(python3 *) Bash(perl *) Bash(sed *) Bash(sqlite3 *) Bash(psql *) Bash(pip3 *) Bash(tclsh *) Bash(deno *)",
+        rules: "Bash(bash *) Bash(sed *) Bash(sqlite3 *) Bash(psql *) Bash(pip3 *)",
         allowed: &[
-            "bash scripts/dev/x.sh", "python3 --version", "sed -i.bak s/a/b/ f", "sed ':a;N;ta' f",
+            "bash scripts/dev/x.sh", "sed -i.bak s/a/b/ f", "sed ':a;N;ta' f",
             "sqlite3 a.db 'select a.size from b'", "psql -c '\\dt'", "pip3 list",
         ],
         attempts: &[
             "bash //dev/stdin <<< x", "bash /proc/self/fd/0 <<< x", "bash -ev ./../../../dev/fd/0 <<< x",
-            "python3 /proc/self/fd/0 <<< x", "python3 -m asyncio.__main__ <<< x", "python3 -m doctest -v x.py",
-            "python3 -m pip config edit", "python3 -m pip -v config edit", "python3 -m pip --python ./x list", "python3 -m pickle - <<< x", "perl -V -e x", "perl --version -e x", "sed ':a e touch x' f",
+            "sed ':a e touch x' f",
             "sed -e 'ta e touch x' -e ':a' f", "sed ':a w x' f", "sed -i '' 's/a/b/w x' f",
             "sqlite3 :memory: '.shell touch x'", "sqlite3 :memory: <<< '.shell touch x'",
             "sqlite3 a \".import '|touch x' t\"", "echo x | sqlite3 a", "psql -c '\\! touch x'",
             "psql -o '|touch x' -c y", "psql <<< '\\! touch x'", "pip3 config edit --editor x",
-            "pip3 --python ./x list", "tclsh --version <<< x", "deno run -A -", "deno run data:x",
+            "pip3 --python ./x list",
+        ],
+    },
+    Group {
+        rules: "Bash(python3 -m *) Bash(python3 */*) Bash(perl -V* ) Bash(tclsh -*) Bash(deno run *)",
+        allowed: &["python3 -m pytest", "python3 scripts/x.py"],
+        attempts: &[
+            "python3 /proc/self/fd/0 <<< x", "python3 ./../../../dev/fd/0 <<< x", "python3 -c a/b",
+            "perl -V -e x", "perl --version -e x", "tclsh --version <<< x", "deno run -A -", "deno run data:x",
         ],
     },
     Group {

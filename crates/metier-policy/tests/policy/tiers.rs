@@ -139,7 +139,7 @@ struct Person {
 
 impl Approver for Person {
     fn ask(&mut self, question: &Question<'_>) -> Answer {
-        self.asked.push(format!("{} {}", question.access, question.text()));
+        self.asked.push(format!("{} {}", question.access, question.sentence()));
         self.answer.clone()
     }
 }
@@ -295,7 +295,10 @@ fn a_question_about_the_network_says_what_is_reached() {
     let mut no = person(Answer::Refuse(Lifetime::Digest));
     let mut approvals = Approvals::default();
     let settled = Policy::default().settle(&run(Tier::Org).reaching(&reach), None, &mut approvals, &mut no);
-    assert_eq!(settled.decision.reason, "a person refused that `deploy` may reach `a.org:443`, `b.org:80`");
+    assert_eq!(
+        settled.decision.reason,
+        "`deploy` may not reach `a.org:443`, `b.org:80` (`go.sh`): the answer was no"
+    );
     assert_eq!(
         no.asked,
         ["network May `deploy`, a skill of your organisation, reach `a.org:443`, `b.org:80` in `go.sh`?"]
@@ -366,6 +369,26 @@ fn the_narrower_answer_wins() {
 }
 
 #[test]
+fn the_owner_s_no_comes_before_a_token_holder_s_yes() {
+    let policy = Policy::default();
+    let (owner, mut holder) = (run(Tier::User), run(Tier::User));
+    holder.principal = Some("build-server");
+    let answer = |request: &Request<'_>, granted, lifetime| {
+        Approval::answer(&Question::new(request, Access::Scripts, ""), granted, lifetime)
+    };
+    let verdict = |approvals: &Approvals| policy.recall(&holder, Some("a"), approvals).verdict;
+    for lifetime in [Lifetime::Once, Lifetime::Session("a".to_owned()), Lifetime::Digest] {
+        let mut approvals = Approvals::new(vec![answer(&holder, true, lifetime)]);
+        assert_eq!(verdict(&approvals), Verdict::Allow);
+        approvals.record(answer(&owner, false, Lifetime::Digest));
+        assert_eq!(verdict(&approvals), Verdict::Deny);
+        // Among the owner's own answers the one for the shorter time counts, as ever.
+        approvals.record(answer(&owner, true, Lifetime::Session("a".to_owned())));
+        assert_eq!(verdict(&approvals), Verdict::Allow);
+    }
+}
+
+#[test]
 fn a_yes_for_once_does_not_outlive_a_denied_attempt() {
     /// Yes to the script, no to the network, both for now only.
     struct Choosy;
@@ -402,7 +425,7 @@ fn a_path_has_one_meaning() {
     );
     // A name cannot pass for part of the question.
     let odd = Request::new(Tier::User, "a`?\n  why  because", digest(), Action::Activate);
-    assert!(!Question::new(&odd, Access::Activate, "").text().contains('\n'));
+    assert!(!Question::new(&odd, Access::Activate, "").sentence().contains('\n'));
 }
 
 #[test]

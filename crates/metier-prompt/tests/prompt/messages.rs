@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use metier_prompt::{
     AgentSkillsSection, Binding, Bindings, DisclosureError, InlineSkill, Params, Prompt, PromptError,
     PromptOverrides, RefReason, Section, SectionOverride, SkillMount, SkillRef, SkillsSection, Tool,
-    ToolError, Visibility,
+    ToolAnswer, ToolContext, ToolError, ToolFailure, ToolResult, Visibility,
 };
 use metier_skill::Digest;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::common::{
     Author, Paths, Review, Shelf, build, build_one, folded, one, open, path, plain, read, session, tool,
@@ -86,7 +87,7 @@ fn prompt_errors() -> Vec<PromptError> {
 fn errors_of_prompts() {
     let errors = prompt_errors();
     let codes: BTreeSet<_> = errors.iter().map(PromptError::code).collect();
-    assert_eq!(codes.len(), 22, "each kind is here: {codes:?}");
+    assert_eq!(codes, codes_in(include_str!("../../src/error.rs"), "prompt-"), "each kind is here");
     let lines: Vec<_> = errors.iter().map(|error| format!("{}: {error}", error.code())).collect();
     insta::assert_snapshot!("errors of prompts", lines.join("\n"));
 }
@@ -103,6 +104,7 @@ fn errors_of_opening_and_reading() {
     let rendering = prompt.rendering().install_skills(true);
     let opening = |keys: &[&str]| rendering.open_sections(&session(), &open(keys)).unwrap_err();
     let reading = |key: &str| rendering.read_section(&session(), &read(key)).unwrap_err();
+    let kept = one(folded("kept")).rendering().visibility(path("kept"), Visibility::Summary);
     let errors = [
         opening(&[]),
         opening(&["nothing"]),
@@ -117,21 +119,36 @@ fn errors_of_opening_and_reading() {
         reading("tidy"),
         reading("open"),
         reading("tools"),
+        kept.open_sections(&session(), &open(&["kept"])).unwrap_err(),
     ];
-    let codes: BTreeSet<_> = errors.iter().map(DisclosureError::code).collect();
-    assert_eq!(codes.len(), 8, "each kind is here: {codes:?}");
+    let codes = errors.iter().map(DisclosureError::code).filter(|code| code.starts_with("section-"));
+    let all = codes_in(include_str!("../../src/disclosure.rs"), "section-");
+    assert_eq!(codes.collect::<BTreeSet<_>>(), all, "each kind is here");
     let lines: Vec<_> = errors.iter().map(|error| format!("{}: {error}", error.code())).collect();
     insta::assert_snapshot!("errors of opening and reading", lines.join("\n"));
 }
 
 #[test]
 fn errors_of_tools() {
+    let answers = |done: fn() -> ToolResult<()>| {
+        Tool::new("lint", "Lints.", move |_: Paths, _: &mut ToolContext<'_>| done())
+    };
+    let fine = json!({ "paths": [] });
+    let called = |tool: &Tool, arguments: &Value| crate::tool_vectors::called(tool, arguments).0.unwrap_err();
     let errors = [
-        ToolError::Arguments("it takes no `x`".to_owned()),
-        ToolError::Failed("the shop is closed".to_owned()),
-        ToolError::Panicked("index out of bounds".to_owned()),
-        ToolError::NoHandler("lint".to_owned()),
+        called(&answers(|| Ok(ToolAnswer::message("done"))), &json!({ "paths": [], "x": 1 })),
+        called(&answers(|| Err(ToolFailure("the shop is closed".to_owned()))), &fine),
+        called(&answers(|| panic!("index out of bounds")), &fine),
+        called(&Tool::declared::<Paths>("lint", "Lints."), &fine),
     ];
+    let codes: BTreeSet<_> = errors.iter().map(ToolError::code).collect();
+    assert_eq!(codes, codes_in(include_str!("../../src/tool.rs"), "tool-"), "each kind is here");
     let lines: Vec<_> = errors.iter().map(|error| format!("{}: {error}", error.code())).collect();
     insta::assert_snapshot!("errors of tools", lines.join("\n"));
+}
+
+/// Every code that a source file has: a kind of error that nothing here brings about is noticed.
+fn codes_in<'a>(source: &'a str, prefix: &str) -> BTreeSet<&'a str> {
+    let codes = source.lines().filter_map(|line| line.split_once("=> \"")?.1.strip_suffix("\","));
+    codes.filter(|code| code.starts_with(prefix)).collect()
 }

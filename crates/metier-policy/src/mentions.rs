@@ -1,0 +1,259 @@
+//! What a command line names that may be files, for rules that deny and for following links: arguments, parts of them,
+//! redirections, words of loops, values of variables, and code for others.
+
+use std::borrow::Cow;
+use std::cell::LazyCell;
+use std::path::{Path, PathBuf};
+
+use crate::call::Call;
+use crate::invocation::{base_name, interpreter, may_run, reads_code, runs_a_file};
+use crate::moves::{Bases, goes, may_go};
+use crate::paths::{Places, normal};
+use crate::programs::SHELLS;
+use crate::shell::{self, Command, Word};
+use crate::suspicion::{CODE, Suspicion};
+
+/// Where more files than this are named, hosts do not follow links of the others: those may lead anywhere.
+pub(crate) const MOST_FOLLOWED: usize = 2_048;
+
+/// More interpreters than this in one command are not told apart: what follows them is code.
+const MOST_PROGRAMS: usize = 16;
+
+/// What is done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    Reads,
+    Writes,
+    /// Nobody knows which.
+    Either,
+}
+
+/// A text that may be the path of a file.
+#[derive(Debug)]
+pub(crate) struct Text<'a> {
+    pub(crate) path: Cow<'a, str>,
+    pub(crate) purpose: Use,
+    /// It is a pattern that the shell looks up among files.
+    pub(crate) globs: bool,
+}
+
+impl Text<'_> {
+    pub(crate) fn is_relative(&self) -> bool {
+        !self.path.starts_with('/')
+    }
+
+    /// The paths that it may be, from a directory, as they are written.
+    pub(crate) fn paths(&self, base: &Path, places: &Places) -> impl Iterator<Item = PathBuf> {
+        let written = places.written_at(base, &self.path);
+        // In quotes a `~` is a name like any other; and it may be the home of the account.
+        let quoted = self.path.starts_with('~').then(|| base.join(&*self.path));
+        let account = places.account.as_ref().filter(|_| self.path.starts_with('~'));
+        let account = account.map(|home| Places { home: home.clone(), ..places.clone() });
+        let account = account.map(|places| places.written_at(base, &self.path));
+        [Some(written), quoted, account].into_iter().flatten()
+    }
+}
+
+/// What is known of a file that is only known when the command runs.
+#[derive(Debug)]
+pub(crate) enum Partial {
+    Nothing,
+    /// Its last parts.
+    Tail(Vec<String>),
+}
+
+/// The files that a command line may name.
+#[derive(Debug)]
+pub(crate) struct Mentions<'a> {
+    pub(crate) texts: Vec<Text<'a>>,
+    pub(crate) partial: Vec<(Partial, Use)>,
+    /// The directories that texts may be relative to, the working directory first.
+    pub(crate) bases: Bases,
+    /// Whether they may also be relative to others.
+    pub(crate) moves: bool,
+}
+
+impl<'a> Mentions<'a> {
+    /// Those of a call. Nothing where the command line cannot be read.
+    pub(crate) fn of(call: &'a Call, places: &Places) -> Option<Self> {
+        let parsed = call.parsed();
+        let script = parsed.script()?.ok()?;
+        let Suspicion { nested, documents, .. } = parsed.suspicion();
+        let sets = || std::iter::once(&script.commands).chain(nested);
+        let commands = || sets().flatten();
+        let mut start = vec![places.cwd.clone()];
+        for directory in call.directories(places).into_iter().flat_map(|path| [normal(&path), path]) {
+            if !start.contains(&directory) {
+                start.push(directory);
+            }
+        }
+        let moves = start.len() > 1 || commands().any(may_go);
+        let bases = Bases::new(start, commands(), places);
+        let mut mentions = Self { texts: Vec::new(), partial: Vec::new(), bases, moves };
+        let is_fed = commands().any(runs_input);
+        for commands in sets() {
+            // Where everything only reads, so does whatever is done with what is named.
+            let all_read = commands.iter().all(only_reads);
+            for command in commands {
+                mentions.add(command, all_read, is_fed);
+            }
+        }
+        for document in script.documents.iter().chain(documents).filter(|_| is_fed) {
+            mentions.add_code(document, Use::Either);
+        }
+        Some(mentions)
+    }
+
+    /// Each text at each directory that it may be relative to, the working directory first.
+    pub(crate) fn located(&self) -> impl Iterator<Item = (&Text<'a>, &Path)> {
+        let first = self.bases.first();
+        let here = self.texts.iter().map(move |text| (text, first));
+        let elsewhere = self.bases.all.iter().skip(1).flat_map(|base| {
+            let relative = self.texts.iter().filter(|text| text.is_relative());
+            relative.map(move |text| (text, base.as_path()))
+        });
+        here.chain(elsewhere)
+    }
+
+    fn add(&mut self, command: &'a Command, all_read: bool, is_fed: bool) {
+        for redirect in &command.redirects {
+            let purpose = if redirect.writes { Use::Writes } else { Use::Reads };
+            match redirect.target.literal() {
+                None => self.partial.push((Partial::Nothing, purpose)),
+                Some(_) => self.add_word(&redirect.target, purpose),
+            }
+        }
+        // Where one goes matters to what is done there.
+        let is_read = all_read || (!goes(command) && !command.words.is_empty() && only_reads(command));
+        let purpose = if is_read { Use::Reads } else { Use::Either };
+        let values = command.assignments.iter().map(|assignment| &assignment.value);
+        for word in command.words.iter().skip(1).chain(&command.mentions).chain(values) {
+            self.add_word(word, purpose);
+        }
+        // What another command is fed with is code as well as what it is given.
+        let code = if is_fed { command.words.as_slice() } else { code(&command.words) };
+        let fed = command.mentions.iter().filter(|_| is_fed);
+        for text in code.iter().chain(fed).filter_map(|word| std::str::from_utf8(&word.text).ok()) {
+            self.add_code(text, purpose);
+        }
+    }
+
+    /// The paths that a word may be: all of it, or a part.
+    fn add_word(&mut self, word: &'a Word, purpose: Use) {
+        if let Some(text) = word.literal() {
+            let texts = pieces(text).map(|piece| Text { path: piece.into(), purpose, globs: word.globs });
+            self.texts.extend(texts);
+            return;
+        }
+        // `"$PWD/.env"`: how it ends is known; `src/{a,b}`: how it begins.
+        let text = String::from_utf8_lossy(&word.text);
+        let begin = text.split('\0').next().unwrap_or_default();
+        let end = text.rsplit('\0').next().unwrap_or_default();
+        if let Some((above, _)) = begin.rsplit_once('/') {
+            let above = if above.is_empty() { "/" } else { above };
+            self.texts.push(Text { path: above.to_owned().into(), purpose, globs: false });
+        }
+        let end: Vec<String> =
+            end.split('/').skip(1).filter(|part| !part.is_empty()).map(str::to_lowercase).collect();
+        if !end.is_empty() {
+            self.partial.push((Partial::Tail(end), purpose));
+        }
+    }
+
+    /// The paths in code of another language: whatever stands between quotes, brackets and spaces.
+    fn add_code(&mut self, code: &'a str, purpose: Use) {
+        if !code.contains(is_separator) {
+            return;
+        }
+        let texts = code.split(is_separator).flat_map(pieces);
+        self.texts.extend(texts.map(|piece| Text { path: piece.into(), purpose, globs: false }));
+    }
+}
+
+/// Whether a character stands before or after a path in code, or something is put in there.
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || "\0'\"`()[]{}<>;|&".contains(c)
+}
+
+/// The words of a command that an interpreter may be given as code, and nobody else reads.
+fn code(words: &[Word]) -> &[Word] {
+    let has_code = |word: &Word| word.text.iter().any(|byte| is_separator(char::from(*byte)));
+    if !words.iter().any(has_code) {
+        return &[];
+    }
+    let is_program = |at: &usize| {
+        program_name(&words[*at]).is_some_and(|name| interpreter(&name).is_some() || CODE.contains(&&*name))
+    };
+    // The commands in a shell's code are seen, if it can be read.
+    let is_unreadable =
+        LazyCell::new(|| words.iter().filter_map(Word::literal).any(|text| shell::parse(text).is_err()));
+    for (count, at) in (0..words.len()).filter(is_program).enumerate() {
+        let arguments = &words[at + 1..];
+        let is_code = match program_name(&words[at]).and_then(|name| interpreter(&name)) {
+            None => true,
+            Some(shell) if SHELLS.contains(&shell.name) => *is_unreadable,
+            Some(other) => !runs_a_file(other, arguments),
+        };
+        if is_code || count == MOST_PROGRAMS {
+            return arguments;
+        }
+    }
+    &[]
+}
+
+/// Whether a command runs what it is fed.
+fn runs_input(command: &Command) -> bool {
+    let is_such = |at: usize| {
+        let Some(name) = program_name(&command.words[at]) else { return false };
+        let is_interpreter =
+            interpreter(&name).is_some_and(|found| !runs_a_file(found, &command.words[at + 1..]));
+        is_interpreter || reads_code(&name) || matches!(&*name, "." | "source")
+    };
+    command.is_fed && (0..command.words.len()).any(is_such)
+}
+
+/// The program that a word may be, in small letters.
+fn program_name(word: &Word) -> Option<Cow<'_, str>> {
+    let name = base_name(word.literal().filter(|text| !text.starts_with('-'))?);
+    let is_small = !name.bytes().any(|byte| byte.is_ascii_uppercase());
+    Some(if is_small { name.into() } else { name.to_ascii_lowercase().into() })
+}
+
+/// What of a word may be a path: `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `file:///repo/.env`.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let is_option = text.starts_with('-');
+    let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
+    let separators = ['=', '@', ':', ','];
+    let parts =
+        text.split(separators).filter(move |piece| !piece.starts_with('-') && piece.len() < text.len());
+    let whole = Some(text).filter(|_| !is_option);
+    whole.into_iter().chain(attached).chain(parts).filter(|piece| !piece.is_empty())
+}
+
+/// Programs that read the files they are given, and change none.
+#[rustfmt::skip]
+const READERS: &[&str] = &[
+    "cat", "ls", "head", "tail", "wc", "grep", "egrep", "fgrep", "rg", "diff", "cmp", "stat", "file", "du",
+    "tree", "less", "more", "od", "xxd", "hexdump", "md5sum", "sha1sum", "sha256sum", "cksum", "strings",
+    "realpath", "readlink", "basename", "dirname", "test", "[", "cut", "nl", "jq", "echo", "cd", "pushd",
+    "popd", "chdir", "uniq", "tr", "column", "eslint", "mypy", "tsc", "pwd", "true", "date", "which",
+];
+
+/// Whether a command changes none of the files that it names.
+fn only_reads(command: &Command) -> bool {
+    let word = |at: usize| command.words.get(at).and_then(Word::literal);
+    let is_reader = match word(0) {
+        None => command.words.is_empty(),
+        Some("git") => word(1).is_some_and(|name| READING_GIT.contains(&name)),
+        Some("sed") => {
+            !command.words.iter().any(|word| word.text.starts_with(b"-i") || word.text.starts_with(b"--in"))
+        }
+        Some("find" | "sort" | "awk") => !may_run(word(0).unwrap_or_default(), &command.words),
+        Some(name) => READERS.contains(&name),
+    };
+    is_reader && command.redirects.iter().all(|redirect| !redirect.writes)
+}
+
+/// Subcommands of `git` that leave the working files as they are.
+const READING_GIT: &[&str] =
+    &["show", "blame", "ls-files", "log", "diff", "status", "grep", "rev-parse", "add", "commit", "branch"];

@@ -1,0 +1,128 @@
+//! metier's own command line: which of its commands only read, so that a rule with a `*` can allow them.
+
+use crate::shell::Word;
+
+/// One command of metier's own command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OwnCommand {
+    /// Its words, such as `audit log`.
+    pub name: &'static str,
+    /// What it does.
+    pub effect: Effect,
+}
+
+/// What a command of metier does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// It reads and prints, whatever its options.
+    Reads,
+    /// It reads and prints, except with one of these options.
+    ReadsUnless(&'static [&'static str]),
+    /// It runs, writes, approves or hands out what a model must not ask for by itself.
+    Acts,
+}
+
+const fn command(name: &'static str, effect: Effect) -> OwnCommand {
+    OwnCommand { name, effect }
+}
+
+/// Every command that runs, and what it does. A command that is not listed here acts.
+#[rustfmt::skip]
+pub const OWN_COMMANDS: &[OwnCommand] = &[
+    command("tour", Effect::Acts),
+    command("list", Effect::Reads),
+    command("search", Effect::Reads),
+    command("show", Effect::Reads),
+    command("prompt", Effect::Reads),
+    // Both hand out skills that only people may call.
+    command("activate", Effect::Acts),
+    command("read", Effect::Acts),
+    command("exec", Effect::Acts),
+    command("run", Effect::Acts),
+    command("serve", Effect::Acts),
+    command("mount", Effect::Acts),
+    command("link", Effect::Acts),
+    command("install", Effect::Acts),
+    command("update", Effect::Acts),
+    command("remove", Effect::Acts),
+    command("verify", Effect::Reads),
+    command("lock", Effect::ReadsUnless(&["--output", "-o"])),
+    command("pack", Effect::Acts),
+    command("sign", Effect::Acts),
+    command("gc", Effect::Acts),
+    command("validate", Effect::ReadsUnless(&["--fix"])),
+    command("scan", Effect::Reads),
+    command("new", Effect::Acts),
+    command("trust", Effect::Acts),
+    command("approve", Effect::Acts),
+    command("approvals", Effect::Acts),
+    command("policy check", Effect::Reads),
+    command("sandbox run", Effect::Acts),
+    // A journal can be on a server, which any address could be.
+    command("audit log", Effect::ReadsUnless(&["--journal"])),
+    command("audit verify", Effect::ReadsUnless(&["--journal"])),
+    command("audit replay", Effect::ReadsUnless(&["--journal"])),
+    command("audit export", Effect::ReadsUnless(&["--journal", "--output", "-o", "--force"])),
+    command("audit stats", Effect::ReadsUnless(&["--journal"])),
+    command("audit checkpoint", Effect::Acts),
+    command("config", Effect::Reads),
+    command("doctor", Effect::ReadsUnless(&["--clean"])),
+    command("digest", Effect::Reads),
+    command("ref validate", Effect::Reads),
+    command("ref read-properties", Effect::Reads),
+    command("ref to-prompt", Effect::Reads),
+    command("completions", Effect::Reads),
+    command("man", Effect::ReadsUnless(&["--out"])),
+    command("help", Effect::Reads),
+];
+
+/// Options that stand before a command and change only how it prints.
+const PRINTING: &[&str] = &["-q", "--quiet"];
+
+/// The command of some words, its name first, and where its arguments begin.
+fn find(words: &[Word]) -> Option<(&'static OwnCommand, usize)> {
+    let is_printing = |word: &Word| {
+        word.bare().is_some_and(|text| PRINTING.contains(&text) || text.starts_with("--color="))
+    };
+    let before = words.iter().take_while(|word| is_printing(word)).count();
+    let first = words.get(before)?.literal().filter(|_| words[before].is_static())?;
+    let second = words.get(before + 1).and_then(Word::literal);
+    OWN_COMMANDS.iter().find_map(|command| match command.name.split_once(' ') {
+        None => (command.name == first).then_some((command, before + 1)),
+        Some((one, two)) => (one == first && second == Some(two)).then_some((command, before + 2)),
+    })
+}
+
+/// Marks the words of a call to metier that only a rule's own words may stand for.
+pub(crate) fn mark(words: &[Word], marks: &mut [bool]) {
+    let Some((command, at)) = find(&words[1..]) else { return marks.fill(true) };
+    let options = match command.effect {
+        Effect::Reads => return,
+        Effect::ReadsUnless(options) => options,
+        Effect::Acts => return marks.fill(true),
+    };
+    for (mark, word) in marks.iter_mut().zip(words).skip(at + 1) {
+        *mark |= match word.literal().filter(|_| !word.splits && !word.globs) {
+            Some(text) => options.iter().any(|option| is_option(text, option)),
+            // It might become one.
+            None => word.may_begin_with(b'-') || word.splits,
+        };
+    }
+}
+
+fn is_option(text: &str, option: &str) -> bool {
+    match option.strip_prefix("--") {
+        Some(_) => text.split('=').next() == Some(option),
+        // One letter, perhaps among others.
+        None => text.starts_with('-') && !text.starts_with("--") && text.contains(&option[1..]),
+    }
+}
+
+/// Whether a rule with a `*` for these words is of no use.
+pub(crate) fn acts(first: &str, second: &str) -> bool {
+    let both = format!("{first} {second}");
+    let mut named = OWN_COMMANDS.iter().filter(|command| command.name == first || command.name == both);
+    named.next().is_some_and(|command| command.effect == Effect::Acts)
+}
