@@ -1,12 +1,16 @@
 //! Systems whose kernel we cannot ask to contain anything: the same names, and every script is refused.
 
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
+use std::process::{Child, Command};
 
 use crate::SandboxError;
-use crate::executor::{Executor, Job, Outcome, Sink};
+use crate::executor::{Executor, Job, Outcome, Sink, Unsettled};
 use crate::protection::Protections;
+use crate::supervised::{Ended, Program};
 
-/// Runs nothing here; a [`Container`](crate::Container) can.
+/// Runs nothing here. A host can bring an [`Executor`] of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Local;
 
@@ -19,6 +23,80 @@ impl Local {
     /// The same.
     pub fn with_launcher(_: impl Into<PathBuf>) -> Self {
         Self
+    }
+
+    /// The same.
+    #[must_use]
+    pub fn with_notes(self, _: impl Into<PathBuf>) -> Self {
+        self
+    }
+
+    /// The same.
+    #[must_use]
+    pub const fn without_touched_files(self) -> Self {
+        self
+    }
+
+    /// Starts a program that is not contained. Nothing can be covered here.
+    pub fn start(&self, program: &Program) -> Result<Supervised, SandboxError> {
+        if program.covered.is_some() {
+            return Err(SandboxError::Unsupported);
+        }
+        let child = Command::new(&program.path)
+            .args(&program.arguments)
+            .env_clear()
+            .envs(program.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(&program.directory)
+            .spawn();
+        let child = child.map_err(|source| SandboxError::Start { program: program.path.clone(), source })?;
+        Ok(Supervised(child))
+    }
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Supervised(Child);
+
+impl Supervised {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends signals to the program, from any thread.
+    pub fn signals(&self) -> io::Result<Signals> {
+        i32::try_from(self.0.id()).map(Signals).map_err(io::Error::other)
+    }
+
+    /// Waits until the program has ended.
+    pub fn wait(&mut self) -> io::Result<Ended> {
+        let status = self.0.wait()?;
+        Ok(Ended { code: status.code(), signal: status.signal(), left: 0 })
+    }
+
+    /// Ends the program.
+    pub fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Sends signals to a program.
+#[derive(Debug)]
+pub struct Signals(i32);
+
+impl Signals {
+    /// Sends one by its number.
+    pub fn send(&self, signal: u8) -> io::Result<()> {
+        let pid = rustix::process::Pid::from_raw(self.0).ok_or(io::ErrorKind::NotFound)?;
+        let signal = rustix::process::Signal::from_named_raw(i32::from(signal));
+        Ok(rustix::process::kill_process(pid, signal.ok_or(io::ErrorKind::InvalidInput)?)?)
     }
 }
 
@@ -36,7 +114,15 @@ pub const fn probe(_: &Local) -> Result<Protections, SandboxError> {
     Err(SandboxError::Unsupported)
 }
 
+/// Nothing runs here, so nothing was left.
+pub const fn settle_notes(_: &std::path::Path) -> std::io::Result<Vec<Unsettled>> {
+    Ok(Vec::new())
+}
+
 /// Nothing of this system is shown to scripts.
 pub const fn system_paths() -> Vec<PathBuf> {
     Vec::new()
 }
+
+/// Nothing to change here.
+pub const fn return_freed_memory() {}

@@ -1,7 +1,7 @@
 //! What keeps a script from being started. What happens to a script that runs is an [`Outcome`](crate::Outcome).
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::protection::Protection;
 
@@ -36,6 +36,46 @@ pub enum SandboxError {
         path: PathBuf,
         /// Why not.
         reason: &'static str,
+    },
+    /// A place of the person's or of metier's, which no script changes.
+    #[error("`{}` cannot be given to a script: it {how} {what} (`{}`); choose a directory for this work alone", path.display(), place.display())]
+    Reserved {
+        /// The path.
+        path: PathBuf,
+        /// `is`, `is in` or `contains`.
+        how: &'static str,
+        /// What is there, as `a home directory`.
+        what: &'static str,
+        /// Where that is.
+        place: PathBuf,
+    },
+    /// There is no place for metier's own directories of a run.
+    #[error(
+        "no private directory could be made in {}; make one of them writable, with mode 1777",
+        listed(paths)
+    )]
+    Private {
+        /// Where it was tried.
+        paths: Vec<PathBuf>,
+        /// Why not, at the last.
+        source: io::Error,
+    },
+    /// What is noted of the runs in a work directory cannot be read.
+    #[error(
+        "cannot read `{}`, the note of what scripts may have left in the work directory: it is damaged or from another version of metier; check the directory for hooks, settings and instructions that you do not know, then remove the note",
+        path.display()
+    )]
+    Note {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A link in the path of a directory that a script is to be given.
+    #[error("`{}` leads through a link to {}; give the directory itself, if that is what you mean", path.display(), shown(target.as_deref()))]
+    Link {
+        /// The path.
+        path: PathBuf,
+        /// Where it leads, if anywhere.
+        target: Option<PathBuf>,
     },
     /// A protected path that is a link, so that what it leads to is not protected.
     #[error("`{}` is a link, so that it cannot be kept from the script; replace it by what it links to", path.display())]
@@ -73,6 +113,26 @@ pub enum SandboxError {
         /// Why.
         source: io::Error,
     },
+    /// A program outside of the sandbox cannot be started.
+    #[error("cannot start {}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A path cannot be covered for a program that must not see it.
+    #[error("cannot cover {}: {step}", path.as_ref().map_or_else(|| "files".to_owned(), |path| path.display().to_string()))]
+    Covering {
+        /// What failed.
+        step: String,
+        /// The path, where it is about one.
+        path: Option<PathBuf>,
+        /// Whether the machine does not allow the namespaces that this needs.
+        is_refused: bool,
+        /// Why.
+        source: io::Error,
+    },
     /// It is not known how to run this file.
     #[error("it is not known how to run `{}`: {reason}", path.display())]
     NotAScript {
@@ -89,22 +149,24 @@ pub enum SandboxError {
         /// What is missing, as the script names it.
         missing: Vec<String>,
     },
+    /// Whether what a script says that it needs is there could not be found out.
+    #[error("the dependencies of `{}` could not be checked: {reason}", path.display())]
+    DependencyCheck {
+        /// The script, in its skill.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// Not a host and a port.
     #[error("`{text}` is no destination: write `example.org:443`, `*.example.org:443` or `127.0.0.1:8080`")]
     Destination {
         /// What was written.
         text: String,
     },
-    /// The container engine could not do it.
-    #[error("the container engine `{engine}` cannot be used: {reason}")]
-    Engine {
-        /// Its program.
-        engine: String,
-        /// Why not.
-        reason: String,
-    },
     /// This system is not supported.
-    #[error("scripts can be contained only on Linux for now; use a container executor")]
+    #[error(
+        "metier can contain scripts only on Linux; on other systems the host program must bring its own executor"
+    )]
     Unsupported,
 }
 
@@ -115,16 +177,21 @@ impl SandboxError {
             Self::Missing { .. } => "sandbox_protection_missing",
             Self::Path { .. } => "sandbox_path",
             Self::Swapped { .. } => "sandbox_path_swapped",
-            Self::TooWide { .. } => "sandbox_path_too_wide",
+            Self::TooWide { .. } | Self::Reserved { .. } => "sandbox_path_too_wide",
+            Self::Private { .. } => "sandbox_private",
+            Self::Note { .. } => "sandbox_note",
+            Self::Link { .. } => "sandbox_path_link",
             Self::ProtectedLink { .. } => "sandbox_protected_link",
             Self::NotWritable { .. } => "sandbox_not_writable",
             Self::Launch { .. } => "sandbox_launch",
             Self::LauncherGone { .. } => "sandbox_launcher_gone",
             Self::Program { .. } => "sandbox_program",
+            Self::Start { .. } => "sandbox_start",
+            Self::Covering { .. } => "sandbox_covering",
             Self::NotAScript { .. } => "sandbox_not_a_script",
             Self::Dependencies { .. } => "sandbox_dependencies",
+            Self::DependencyCheck { .. } => "sandbox_dependency_check",
             Self::Destination { .. } => "sandbox_destination",
-            Self::Engine { .. } => "sandbox_engine",
             Self::Unsupported => "sandbox_unsupported",
         }
     }
@@ -144,6 +211,14 @@ impl Missing {
     pub(crate) fn new(protection: Protection, reason: impl Into<String>) -> Self {
         Self { protection, reason: reason.into() }
     }
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(" or ")
+}
+
+fn shown(target: Option<&Path>) -> String {
+    target.map_or_else(|| "nothing".to_owned(), |target| format!("`{}`", target.display()))
 }
 
 fn name(missing: &[Missing]) -> String {

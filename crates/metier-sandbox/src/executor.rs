@@ -1,8 +1,10 @@
 //! What is run and what became of it, whoever runs it.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +14,24 @@ use crate::SandboxError;
 use crate::profile::Profile;
 use crate::protection::Protections;
 
-/// Runs jobs. A host may bring its own: a container engine, another machine, an MCP server with a shell tool.
+/// Runs jobs. [`Local`](crate::Local) is the one that metier has; a host may bring its own, for example for another machine or
+/// a container engine, and answers for what it reports.
+///
+/// ```
+/// use metier_sandbox::{Ending, Executor, Finding, Job, Outcome, Protection, SandboxError, Sink};
+///
+/// /// Runs nothing, and says that it did well.
+/// struct Pretends;
+///
+/// impl Executor for Pretends {
+///     fn run(&self, job: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+///         let mut outcome = Outcome::new(Ending::Exited(0));
+///         outcome.output.bytes = job.program.as_encoded_bytes().to_vec();
+///         outcome.protections = [Finding::new(Protection::Seccomp, false, "nothing ran")].into_iter().collect();
+///         Ok(outcome)
+///     }
+/// }
+/// ```
 pub trait Executor {
     /// Runs one job to its end and says what became of it. Output is handed to `sink` as it comes.
     ///
@@ -70,7 +89,10 @@ pub struct Cancel(Option<Arc<(PipeReader, PipeWriter)>>);
 impl Cancel {
     /// One that can be triggered.
     pub fn new() -> io::Result<Self> {
-        Ok(Self(Some(Arc::new(io::pipe()?))))
+        let (reader, writer) = io::pipe()?;
+        // Whoever cancels must not wait, however often it was done before and nobody has read it.
+        rustix::io::ioctl_fionbio(&writer, true)?;
+        Ok(Self(Some(Arc::new((reader, writer)))))
     }
 
     /// One that never is.
@@ -110,6 +132,51 @@ pub struct Outcome {
     pub planted: Vec<Planted>,
     /// Connections that it asked the proxy for, with whether they were made.
     pub connections: Vec<Connection>,
+    /// Files of the work directory that changed; none where nobody looked.
+    pub touched: Option<Touched>,
+    /// Writes that were refused; none where they could not be observed.
+    pub refused_writes: Option<Paths>,
+}
+
+/// What changed in the work directory while a job ran. Paths are relative to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Touched {
+    /// Files that are new.
+    pub created: Paths,
+    /// Files that were there and are different.
+    pub changed: Paths,
+    /// Files that are gone.
+    pub deleted: Paths,
+    /// Whether only a part of the directory was looked at.
+    pub incomplete: bool,
+}
+
+/// How many paths, and the first hundred of them in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Paths {
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<std::path::PathBuf>,
+}
+
+impl Outcome {
+    /// An outcome without output, usage or protections, for an executor of a host to fill in.
+    pub fn new(ending: Ending) -> Self {
+        Self {
+            ending,
+            output: Captured::default(),
+            errors: Captured::default(),
+            usage: Usage::default(),
+            protections: Protections::default(),
+            planted: Vec::new(),
+            connections: Vec::new(),
+            touched: None,
+            refused_writes: None,
+        }
+    }
 }
 
 /// How a job ended.
@@ -193,16 +260,141 @@ pub struct Usage {
     pub written: u64,
 }
 
-/// Something new at a protected path, where nothing was before the job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A file or directory that other programs obey, and that was created or changed while a job ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Planted {
-    /// Where it was made.
-    pub path: std::path::PathBuf,
+    /// Where it is, or was before it was moved.
+    #[serde(with = "as_text")]
+    pub path: PathBuf,
+    /// The program that obeys it, such as `git` or `Claude Code`.
+    pub obeyed_by: String,
+    /// Whether it existed before and was changed. Otherwise it is new.
+    pub changed: bool,
     /// Where it was moved, so that no program obeys it.
-    pub moved_to: Option<std::path::PathBuf>,
-    /// Whether it is left where it is because it may well be wanted: a whole new repository.
+    #[serde(with = "as_text::optional")]
+    pub moved_to: Option<PathBuf>,
+    /// Whether it was left in place on purpose. Otherwise, without [`moved_to`](Self::moved_to), moving it failed.
     pub stays: bool,
+    /// Which run left it, as far as that is known.
+    pub by: PlantedBy,
+    /// Whether a program would run a command because of it. Otherwise it changes how a program works, or gives an agent
+    /// instructions.
+    #[serde(default)]
+    pub runs_commands: bool,
+}
+
+/// How soon a person should look at something that a run left. The most urgent is the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Urgency {
+    /// It could not be moved, so that programs obey it.
+    NotMoved,
+    /// It was left in place, and a program would run a command because of it.
+    RunsCommands,
+    /// It was moved, so that no program obeys it.
+    Moved,
+    /// It was left in place, and runs nothing by itself.
+    Left,
+}
+
+impl Planted {
+    /// How soon a person should look at it.
+    pub const fn urgency(&self) -> Urgency {
+        match (&self.moved_to, self.stays) {
+            (Some(_), _) => Urgency::Moved,
+            (None, false) => Urgency::NotMoved,
+            (None, true) if self.runs_commands => Urgency::RunsCommands,
+            (None, true) => Urgency::Left,
+        }
+    }
+
+    /// The order for a list that may be cut: by urgency, and what existed before first, since a script cannot make more of
+    /// that to push other entries out.
+    pub fn by_urgency(&self, other: &Self) -> std::cmp::Ordering {
+        let key = |one: &Self| (one.urgency(), !one.changed);
+        key(self).cmp(&key(other)).then_with(|| self.path.cmp(&other.path))
+    }
+}
+
+/// One line for people and models.
+impl fmt::Display for Planted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, by) = (self.path.display(), &self.obeyed_by);
+        write!(f, "{} `{path}`, which {by} obeys", if self.changed { "changed" } else { "created" })?;
+        match &self.moved_to {
+            Some(to) => write!(f, "; it was moved to `{}`", to.display())?,
+            None if self.stays => f.write_str("; it was left in place: look at it before you use it")?,
+            None => f.write_str("; it could NOT be moved away: remove it before you go on")?,
+        }
+        match self.by {
+            PlantedBy::ThisRun => Ok(()),
+            PlantedBy::OverlappingRun => f.write_str(" (by this run or one at the same time)"),
+            PlantedBy::InterruptedRun if self.stays => {
+                f.write_str(" (by an earlier run that was interrupted, or since then)")
+            }
+            PlantedBy::InterruptedRun => f.write_str(" (by an earlier run that was interrupted)"),
+        }
+    }
+}
+
+/// The run that left something that other programs obey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlantedBy {
+    /// This run: no other one worked in the directory.
+    ThisRun,
+    /// This run or one that worked in the same directory at the same time.
+    OverlappingRun,
+    /// An earlier run whose metier was killed before it could look.
+    InterruptedRun,
+}
+
+/// What killed runs left in a work directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Unsettled {
+    /// The directory.
+    #[serde(with = "as_text")]
+    pub work: PathBuf,
+    /// What was found there, and moved aside unless it may have come later.
+    pub planted: Vec<Planted>,
+}
+
+/// Paths as text. A script chooses their bytes, and one that is not UTF-8 must not keep the rest from being written.
+mod as_text {
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&path.to_string_lossy())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        String::deserialize(deserializer).map(PathBuf::from)
+    }
+
+    pub(super) mod optional {
+        use serde::Serialize as _;
+
+        use super::{Deserialize, Deserializer, PathBuf, Serializer};
+
+        #[expect(clippy::ref_option, reason = "serde hands over what the field is")]
+        pub(in super::super) fn serialize<S: Serializer>(
+            path: &Option<PathBuf>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            path.as_deref().map(|path| path.to_string_lossy()).serialize(serializer)
+        }
+
+        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<PathBuf>, D::Error> {
+            Option::<String>::deserialize(deserializer).map(|path| path.map(PathBuf::from))
+        }
+    }
 }
 
 /// A connection that was asked for.
@@ -213,4 +405,67 @@ pub struct Connection {
     pub to: String,
     /// Why it was refused, if it was.
     pub refused: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn cancelling_again_and_again_waits_for_nobody() {
+        let cancel = Cancel::new().unwrap();
+        let (done, is_done) = channel();
+        // More than any pipe holds.
+        let again = move || {
+            (0..(2 << 20)).for_each(|_| cancel.cancel());
+            done.send(()).unwrap();
+        };
+        std::thread::spawn(again);
+        is_done.recv_timeout(Duration::from_mins(1)).unwrap();
+    }
+
+    #[test]
+    fn what_could_not_be_moved_comes_first_and_what_runs_nothing_last() {
+        let one = |path: &str, moved: bool, stays: bool, runs_commands: bool, changed: bool| Planted {
+            path: path.into(),
+            obeyed_by: "git".to_owned(),
+            changed,
+            moved_to: moved.then(|| "x".into()),
+            stays,
+            by: PlantedBy::ThisRun,
+            runs_commands,
+        };
+        let mut all = [
+            one("left", false, true, false, false),
+            one("moved", true, false, true, false),
+            one("a new one", false, true, true, false),
+            one("b changed", false, true, true, true),
+            one("not moved", false, false, false, false),
+        ];
+        all.sort_by(Planted::by_urgency);
+        let order: Vec<_> = all.iter().map(|one| one.path.to_str().unwrap()).collect();
+        assert_eq!(order, ["not moved", "b changed", "a new one", "moved", "left"]);
+    }
+
+    #[test]
+    fn a_path_that_is_not_text_can_be_written_all_the_same() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let planted = Planted {
+            path: std::ffi::OsStr::from_bytes(b"a\xff/CLAUDE.md").into(),
+            obeyed_by: "Claude Code".to_owned(),
+            changed: false,
+            moved_to: None,
+            stays: true,
+            by: PlantedBy::ThisRun,
+            runs_commands: false,
+        };
+        let text = serde_json::to_string(&planted).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Planted>(&text).unwrap().path,
+            PathBuf::from("a\u{fffd}/CLAUDE.md")
+        );
+    }
 }

@@ -8,11 +8,13 @@
 //! The launcher ends when init has ended, and ends init when metier is gone.
 
 mod confine;
+mod cover;
 mod endings;
 mod growth;
 mod init;
 mod memory;
 mod root;
+mod supervisor;
 mod usage;
 
 use std::ffi::OsStr;
@@ -34,6 +36,9 @@ use crate::sys::{self, Fork};
 /// The name that the binary is started again with.
 pub(crate) const NAME: &str = "metier-launcher";
 
+/// The name that it is started again with to supervise a program that is not contained.
+pub(crate) const SUPERVISOR: &str = "metier-supervisor";
+
 /// Processes that a user may start beside a script, where both are counted together.
 const ROOM: u64 = 64;
 
@@ -44,6 +49,8 @@ fn room(plan: &Plan) -> u64 {
 
 /// Where the socket is while the sandbox is set up.
 const CONTROL: i32 = 3;
+/// What says to others that this run has not ended, for as long as it is open: here and in init, never in the script.
+const HELD: i32 = 4;
 
 /// What failed, on the way to a running script.
 #[derive(Debug)]
@@ -80,15 +87,19 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
 /// A program that runs scripts with [`Local`](crate::Local) calls this first in `main`, before it starts threads.
 pub fn launch_if_asked() {
     IS_CALLED.store(true, Ordering::Relaxed);
-    if std::env::args_os().next().as_deref() == Some(OsStr::new(NAME)) {
-        launch();
+    let name = std::env::args_os().next();
+    if name.as_deref() == Some(OsStr::new(NAME)) {
+        launch(start);
+    }
+    if name.as_deref() == Some(OsStr::new(SUPERVISOR)) {
+        launch(supervisor::run);
     }
 }
 
 /// Whether this program can be its own launcher.
 pub(crate) static IS_CALLED: AtomicBool = AtomicBool::new(false);
 
-fn launch() -> ! {
+fn launch(start: fn() -> io::Result<()>) -> ! {
     // Whoever starts this by hand has no socket there; that is all they find out.
     let code = match start() {
         Ok(()) => 0,
@@ -125,33 +136,49 @@ fn take_over() -> io::Result<(Plan, OwnedFd)> {
     sys::reset_signals();
     let message = control::receive(&socket)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     let mut descriptors = message.descriptors;
-    if descriptors.len() < 4 {
+    if descriptors.len() < 5 {
         return Err(io::ErrorKind::InvalidData.into());
     }
     // Into the control groups first, so that all that is to come counts.
-    for door in descriptors.drain(4..) {
+    for door in descriptors.drain(5..) {
         File::from(door).write_all(b"0")?;
     }
-    let [file, input, output, errors]: [OwnedFd; 4] =
+    let [file, input, output, errors, held]: [OwnedFd; 5] =
         descriptors.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
     let mut bytes = Vec::new();
     File::from(file).read_to_end(&mut bytes)?;
     let plan = postcard::from_bytes(&bytes).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok((plan, take_streams(socket, [input, output, errors], Some(held))?))
+}
 
+/// Puts the standard streams in place, and what is held until this process ends, and closes everything else; the socket,
+/// where it is then.
+fn take_streams(socket: OwnedFd, streams: [OwnedFd; 3], held: Option<OwnedFd>) -> io::Result<OwnedFd> {
     // Out of the way of the numbers that are about to be used; its own is the first of them.
     let first = socket;
     let socket = rustix::io::fcntl_dupfd_cloexec(&first, 64)?;
     std::mem::forget(first);
-    let streams = [input, output, errors].map(|stream| rustix::io::fcntl_dupfd_cloexec(&stream, 64));
+    let held = held.into_iter().map(|held| rustix::io::fcntl_dupfd_cloexec(&held, 64)).next().transpose()?;
+    let streams = streams.map(|stream| rustix::io::fcntl_dupfd_cloexec(&stream, 64));
     for (number, stream) in (0..).zip(streams) {
         sys::place(stream?, number)?;
     }
     sys::place(&socket, CONTROL)?;
     drop(socket);
-    sys::close_from(CONTROL + 1)?;
+    if let Some(held) = held {
+        sys::place(&held, HELD)?;
+        drop(held);
+        sys::close_from(HELD + 1)?;
+        let held = sys::own(HELD);
+        rustix::io::fcntl_setfd(&held, rustix::io::FdFlags::CLOEXEC)?;
+        // Open until this process ends.
+        std::mem::forget(held);
+    } else {
+        sys::close_from(CONTROL + 1)?;
+    }
     let control = sys::own(CONTROL);
     rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC)?;
-    Ok((plan, control))
+    Ok(control)
 }
 
 /// Sets namespaces up, starts init in them, and stays until it has ended.

@@ -9,14 +9,20 @@
 //! cannot be had is an error before the program starts.
 
 mod capture;
-mod container;
 mod error;
 mod executor;
+mod links;
+mod obeyed;
+mod owner;
+mod private;
 mod profile;
 mod protection;
+mod reserved;
 mod script;
 mod stopwatch;
+mod supervised;
 mod width;
+mod work;
 
 #[cfg(target_os = "linux")]
 mod control;
@@ -24,6 +30,8 @@ mod control;
 mod launcher;
 #[cfg(target_os = "linux")]
 mod local;
+#[cfg(target_os = "linux")]
+mod mounts;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
@@ -38,19 +46,32 @@ mod sys;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 
-pub use container::Container;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Local, launch_if_asked, probe, system_paths};
+pub use elsewhere::{
+    Local, Signals, Supervised, launch_if_asked, probe, return_freed_memory, settle_notes, system_paths,
+};
 pub use error::{Missing, SandboxError};
 pub use executor::{
-    Cancel, Captured, Connection, Ending, Executor, Job, Limit, Outcome, Planted, Sink, Stream, Usage,
+    Cancel, Captured, Connection, Ending, Executor, Job, Limit, Outcome, Paths, Planted, PlantedBy, Sink,
+    Stream, Touched, Unsettled, Urgency, Usage,
 };
 #[cfg(target_os = "linux")]
 pub use launcher::launch_if_asked;
+pub use links::leads_to;
 #[cfg(target_os = "linux")]
-pub use local::{Local, system_paths};
+pub use local::{Local, settle_notes, system_paths};
+pub use obeyed::{Effect, OBEYED, Obeyed};
+pub use owner::{Owner, remove_all};
+pub use private::{Leftovers, PrivateDirectory, Purpose, leftovers, remove_leftovers};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 pub use profile::{Destination, Limits, Network, Place, Profile};
 pub use protection::{Finding, Protection, Protections, Strictness};
+pub use reserved::Reserved;
 pub use script::Script;
+pub use supervised::{Covered, Ended, Program};
+#[cfg(target_os = "linux")]
+pub use supervised::{Signals, Supervised};
+#[cfg(target_os = "linux")]
+pub use sys::return_freed_memory;
+pub use work::WorkDirectory;

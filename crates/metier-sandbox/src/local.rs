@@ -1,11 +1,21 @@
 //! The executor for this machine: starts the launcher, checks what it set up, and stays until nothing is left.
 
+mod armed;
+mod aside;
+mod beneath;
 mod cgroup;
+mod git;
+mod gitfile;
 mod ids;
 mod measure;
+mod named;
+mod notes;
+mod observe;
 mod planted;
 mod supervise;
+mod survey;
 mod system;
+mod touched;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,28 +29,35 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::error::Missing;
 use crate::executor::{Executor, Job, Outcome, Sink};
-use crate::launcher::{IS_CALLED, NAME, pack};
+use crate::launcher::{IS_CALLED, NAME, SUPERVISOR, pack};
 use crate::plan::{Bind, Bounds, Kind, Mode, Net, Plan};
+use crate::private::{PrivateDirectory, Purpose};
 use crate::profile::{Network, Place, Profile};
 use crate::protection::{Protection, Strictness};
 use crate::seccomp::{self, Needs};
+use crate::supervised::{Program, Supervised};
+use crate::work::WorkDirectory;
 use crate::{SandboxError, sys, width};
 
 use self::cgroup::Group;
-use self::planted::Protected;
+use self::notes::Notes;
+pub use self::planted::settle_notes;
+use self::planted::{Watch, keep_unreported};
 pub(crate) use self::supervise::Failed;
-use self::supervise::Run;
+use self::supervise::{Finished, Run};
 pub use self::system::system_paths;
+use self::touched::Touches;
 
 /// Runs jobs on this machine, contained by the kernel.
 ///
 /// ```no_run
-/// use metier_sandbox::{Ending, Executor, Job, Local, Place, Profile};
+/// use metier_sandbox::{Ending, Executor, Job, Local, Profile, Reserved, WorkDirectory};
 /// use metier_skill::Tier;
 ///
 /// fn main() -> Result<(), metier_sandbox::SandboxError> {
 ///     metier_sandbox::launch_if_asked();
-///     let profile = Profile::new(Tier::ThirdParty, Place::pin("work")?);
+///     let reserved = Reserved::default().home("/home/ada");
+///     let profile = Profile::new(Tier::ThirdParty, WorkDirectory::open("work", &reserved)?);
 ///     let outcome = Local::new().run(&Job::new(profile, "true", Vec::new()), &mut ())?;
 ///     assert_eq!(outcome.ending, Ending::Exited(0));
 ///     Ok(())
@@ -49,6 +66,8 @@ pub use self::system::system_paths;
 #[derive(Debug, Clone)]
 pub struct Local {
     launcher: PathBuf,
+    notes: Notes,
+    touched: bool,
 }
 
 /// This very program.
@@ -63,37 +82,93 @@ impl Default for Local {
 impl Local {
     /// One whose launcher is this very program, which calls [`launch_if_asked`](crate::launch_if_asked).
     pub fn new() -> Self {
-        Self { launcher: OWN.into() }
+        Self::with_launcher(OWN)
     }
 
     /// One whose launcher is another program that calls [`launch_if_asked`](crate::launch_if_asked).
     pub fn with_launcher(program: impl Into<PathBuf>) -> Self {
-        Self { launcher: program.into() }
+        Self { launcher: program.into(), notes: Notes::Process, touched: true }
+    }
+
+    /// The same, with a directory in which runs are noted: what other programs obeyed in a work directory before them, and
+    /// which have not ended. It is made if need be. Nothing that scripts can write to may hold it.
+    ///
+    /// With notes, what a script plants is found also where runs of several processes overlap in one work directory, and
+    /// by the next run there, or [`settle_notes`](crate::settle_notes), where metier was killed. Without, only runs of this
+    /// process know of each other.
+    #[must_use]
+    pub fn with_notes(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.notes = Notes::Disk(directory.into());
+        self
+    }
+
+    /// The same, without observing which files of the work directory a job creates, changes and deletes:
+    /// [`Outcome::touched`] is `None` then. For hosts with very large work directories, and for measuring what it costs.
+    #[must_use]
+    pub const fn without_touched_files(mut self) -> Self {
+        self.touched = false;
+        self
+    }
+
+    /// Starts a program that is not contained, and stays responsible for everything that it starts.
+    pub fn start(&self, program: &Program) -> Result<Supervised, SandboxError> {
+        self.check_launcher()?;
+        Supervised::start(&self.launcher, program)
+    }
+
+    /// Whether the launcher is one: otherwise all that its `main` does would be done a second time.
+    fn check_launcher(&self) -> Result<(), SandboxError> {
+        let name = std::env::args_os().next();
+        let is_launcher = [NAME, SUPERVISOR].iter().any(|own| name.as_deref() == Some(OsStr::new(own)));
+        let cannot_launch = self.launcher == Path::new(OWN) && !IS_CALLED.load(Ordering::Relaxed);
+        if is_launcher || cannot_launch {
+            let reason = "the program must call `metier_sandbox::launch_if_asked` first in `main`";
+            return Err(launch(reason, io::ErrorKind::Unsupported));
+        }
+        Ok(())
     }
 
     /// One try in one mode.
     pub(crate) fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
         let profile = &job.profile;
-        let is_launcher = std::env::args_os().next().as_deref() == Some(OsStr::new(NAME));
-        // Otherwise all that its `main` does would be done a second time.
-        let cannot_launch = self.launcher == Path::new(OWN) && !IS_CALLED.load(Ordering::Relaxed);
-        if is_launcher || cannot_launch {
-            let reason = "the program must call `metier_sandbox::launch_if_asked` first in `main`";
-            return Err(launch(reason, io::ErrorKind::Unsupported).into());
-        }
+        self.check_launcher()?;
         if mode == Mode::Core {
             check_core(profile)?;
         }
-        let protected = Protected::look(profile)?;
+        let watch = Watch::begin(profile, mode, &self.notes)?;
+        let finished = self.run_watched(job, mode, &watch, sink);
+        // Also when something went wrong on the way: it may have begun.
+        let is_gone = finished.as_ref().map_or(true, |finished| finished.is_gone);
+        let planted = if is_gone { watch.end() } else { watch.abandon() };
+        match finished {
+            Ok(finished) => Ok(Outcome { planted, ..finished.outcome }),
+            Err(failed) => {
+                keep_unreported(profile, &self.notes, planted);
+                Err(failed)
+            }
+        }
+    }
+
+    fn run_watched(
+        &self,
+        job: &Job,
+        mode: Mode,
+        watch: &Watch,
+        sink: &mut dyn Sink,
+    ) -> Result<Finished, Failed> {
+        let profile = &job.profile;
         let group = if mode == Mode::Unprotected { None } else { Group::create(&profile.limits) };
         let temporary = temporary(mode, profile)?;
-        let mut plan = plan(job, mode, group.as_ref(), temporary.as_ref().map(tempfile::TempDir::path))?;
-        plan.protected = protected.present.iter().map(|path| path.as_path().into()).collect();
+        let mut plan = plan(job, mode, group.as_ref(), temporary.as_ref().map(PrivateDirectory::path))?;
+        plan.protected = watch.present.iter().map(|path| path.as_path().into()).collect();
         let (control, other) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|error| launch("opening a socket", error))?;
         rustix::net::sockopt::set_socket_passcred(&control, true)
             .map_err(|error| launch("opening a socket", error))?;
+        // Looks at the work directory while the launcher is busy.
+        let observed = profile.writable.first().filter(|_| self.touched);
+        let touches = observed.and_then(|work| Touches::start(work.place()).ok());
         let child = Command::new(&self.launcher)
             .arg0(NAME)
             .env_clear()
@@ -103,10 +178,7 @@ impl Local {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| launch("starting the launcher", error))?;
-        let finished = Run::start(job, plan, control, child, group).and_then(|run| run.finish(sink));
-        // Also when something went wrong on the way: it may have begun.
-        let planted = protected.set_aside_new();
-        finished.map(|outcome| Outcome { planted, ..outcome })
+        Run::start(job, plan, control, child, group, watch.held(), touches).and_then(|run| run.finish(sink))
     }
 }
 
@@ -162,6 +234,12 @@ fn check_core(profile: &Profile) -> Result<(), Failed> {
         let reason = "it lies in a directory that may be written to, and there are no namespaces here to keep it as it is";
         return Err(SandboxError::TooWide { path: place.path().to_owned(), reason }.into());
     }
+    let own =
+        |work: &WorkDirectory| work.kept().iter().map(|path| work.path().join(path)).collect::<Vec<_>>();
+    if let Some(path) = profile.writable.iter().flat_map(own).find(|path| path.symlink_metadata().is_ok()) {
+        let reason = "it lies in the work directory, metier obeys it, and there are no namespaces here to keep it as it is";
+        return Err(SandboxError::TooWide { path, reason }.into());
+    }
     let version = sys::landlock_abi().unwrap_or(0);
     if version < SIGNALS {
         let reason =
@@ -172,14 +250,13 @@ fn check_core(profile: &Profile) -> Result<(), Failed> {
 }
 
 /// Without a file tree of its own, a script needs a directory for what would be in `/tmp`.
-fn temporary(mode: Mode, profile: &Profile) -> Result<Option<tempfile::TempDir>, SandboxError> {
+fn temporary(mode: Mode, profile: &Profile) -> Result<Option<PrivateDirectory>, SandboxError> {
     if mode == Mode::Full
         || profile.environment.get(&OsString::from("TMPDIR")).is_none_or(|path| path != "/tmp")
     {
         return Ok(None);
     }
-    let made = tempfile::Builder::new().prefix("metier-").tempdir();
-    let made = made.map_err(|error| launch("making a temporary directory", error))?;
+    let made = PrivateDirectory::make(Purpose::Temporary)?;
     let identity = ids::identity();
     if identity.from_root && mode == Mode::Core {
         std::os::unix::fs::chown(made.path(), Some(identity.outer.0), Some(identity.outer.1))
@@ -206,7 +283,7 @@ fn plan(
         aliases: place.aliases().iter().map(|path| path.as_path().into()).collect(),
     };
     tree.binds.extend(profile.readable.iter().map(|place| own(place, Kind::Read)));
-    tree.binds.extend(profile.writable.iter().map(|place| own(place, Kind::Write)));
+    tree.binds.extend(profile.writable.iter().map(|work| own(work.place(), Kind::Write)));
     let mut environment = profile.environment.clone();
     if let Some(path) = temporary {
         let place = Place::pin(path)?;
@@ -238,6 +315,10 @@ fn plan(
         processes_of_user: limits.processes.saturating_add(8),
     };
     let filters = if mode == Mode::Unprotected { Vec::new() } else { filters(network, mode, group)? };
+    // What is refused is told by mounts, which only a tree of its own has. Without it there is nothing to look at.
+    let observer =
+        if mode == Mode::Full && !profile.writable.is_empty() { seccomp::observer() } else { Ok(Vec::new()) };
+    let observer = observer.unwrap_or_default().iter().map(pack).collect();
     Ok(Plan {
         mode,
         identity,
@@ -249,6 +330,7 @@ fn plan(
         bounds,
         landlock_abi: sys::landlock_abi().unwrap_or(0),
         filters,
+        observer,
         program: job.program.as_os_str().into(),
         arguments: job.arguments.iter().map(|one| one.as_os_str().into()).collect(),
         environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),

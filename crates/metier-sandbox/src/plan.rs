@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::executor::Limit;
 
 /// A text as the kernel has it: any bytes but NUL. (Serde would have paths be UTF-8.)
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Raw(Vec<u8>);
 
 impl Raw {
@@ -137,6 +137,8 @@ pub(crate) struct Plan {
     pub(crate) landlock_abi: i32,
     /// Each instruction of each filter as one number.
     pub(crate) filters: Vec<Vec<u64>>,
+    /// The filter that tells of calls that could write; empty where nobody is told.
+    pub(crate) observer: Vec<u64>,
     pub(crate) program: Raw,
     pub(crate) arguments: Vec<Raw>,
     pub(crate) environment: Vec<(Raw, Raw)>,
@@ -183,6 +185,8 @@ pub(crate) enum Reply {
     Ready { landlock: bool, seccomp: bool },
     /// The listener for the proxy comes with this.
     Listener,
+    /// Where the kernel tells of calls that could write comes with this.
+    Observer,
     /// The script's first process has ended, and with it all others.
     Ended {
         code: Option<i32>,

@@ -7,16 +7,15 @@ use crate::error::Missing;
 use crate::executor::Job;
 use crate::local::{Failed, Local};
 use crate::plan::Mode;
-use crate::profile::{Place, Profile};
+use crate::profile::Profile;
 use crate::protection::{Protection, Protections, Strictness};
+use crate::work::WorkDirectory;
 
 /// What `local` can do here: a real, small sandbox is set up and measured, and if that fails, the weaker one.
 ///
 /// Asking for a feature is not enough: on some systems namespaces can be made and ids not be mapped.
 pub fn probe(local: &Local) -> Result<Protections, SandboxError> {
-    let work = tempfile::Builder::new().prefix("metier-probe-").tempdir();
-    let work = work.map_err(|source| SandboxError::Launch { step: "making a directory".into(), source })?;
-    let mut profile = Profile::new(Tier::ThirdParty, Place::pin(work.path())?);
+    let mut profile = Profile::new(Tier::ThirdParty, WorkDirectory::temporary()?);
     // So that whatever is missing is found and not refused.
     profile.strictness = Strictness::Unprotected;
     let job = Job::new(profile, "true", Vec::new());

@@ -5,18 +5,25 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::Metadata;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metier_skill::Tier;
 
+use rustix::fs::OFlags;
+
 use crate::SandboxError;
+use crate::links::open_without_links;
 use crate::protection::Strictness;
+use crate::work::WorkDirectory;
 
 /// A file or directory, and which one it was when it was chosen.
 ///
-/// A path alone can mean another thing a moment later. What is put into the sandbox is compared with this.
+/// A path alone can mean another thing a moment later. What is put into the sandbox is compared with this. The handle is
+/// kept, so that nothing else can get the same number meanwhile.
 ///
 /// ```
 /// # fn main() -> Result<(), metier_sandbox::SandboxError> {
@@ -25,9 +32,10 @@ use crate::protection::Strictness;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Place {
     path: PathBuf,
+    handle: Arc<OwnedFd>,
     device: u64,
     inode: u64,
     owner: (u32, u32),
@@ -41,10 +49,16 @@ impl Place {
         let path = path.as_ref();
         let error = |source: io::Error| SandboxError::Path { path: path.to_owned(), source };
         let resolved = path.canonicalize().map_err(error)?;
-        let metadata = resolved.symlink_metadata().map_err(error)?;
-        let owner = (metadata.uid(), metadata.gid());
-        let (device, inode) = (metadata.dev(), metadata.ino());
-        Ok(Self { path: resolved, device, inode, owner, aliases: Vec::new() })
+        let handle = open_without_links(&resolved, OFlags::empty()).map_err(|errno| error(errno.into()))?;
+        Self::held(resolved, handle).map_err(error)
+    }
+
+    /// What a handle is on, which was opened at this path.
+    pub(crate) fn held(path: PathBuf, handle: OwnedFd) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(&handle)?;
+        let owner = (stat.st_uid, stat.st_gid);
+        let (device, inode) = (stat.st_dev, stat.st_ino);
+        Ok(Self { path, handle: Arc::new(handle), device, inode, owner, aliases: Vec::new() })
     }
 
     /// The same, also shown at another path inside, read-only there as well: a private copy of a skill, at the path that
@@ -65,11 +79,6 @@ impl Place {
             self.aliases.push(path);
         }
         self
-    }
-
-    /// Whether a script may be given it to change: it is a directory, and not one that everybody uses.
-    pub fn can_be_written(&self) -> bool {
-        crate::width::check_writable(self).is_ok()
     }
 
     /// Where it is, inside as outside.
@@ -97,6 +106,22 @@ impl Place {
         self.owner
     }
 }
+
+/// The handle gives no access to the content.
+impl AsFd for Place {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, self.device, self.inode, &self.aliases)
+            == (&other.path, other.device, other.inode, &other.aliases)
+    }
+}
+
+impl Eq for Place {}
 
 /// What of the network a script may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -216,11 +241,12 @@ impl Default for Limits {
 /// What a script may reach, and which protections it does not start without.
 ///
 /// ```no_run
-/// use metier_sandbox::{Network, Place, Profile};
+/// use metier_sandbox::{Network, Place, Profile, Reserved, WorkDirectory};
 /// use metier_skill::Tier;
 ///
 /// # fn main() -> Result<(), metier_sandbox::SandboxError> {
-/// let mut profile = Profile::new(Tier::ThirdParty, Place::pin("work")?);
+/// let reserved = Reserved::default().home("/home/ada");
+/// let mut profile = Profile::new(Tier::ThirdParty, WorkDirectory::open("work", &reserved)?);
 /// profile.add_skill(Place::pin("skills/pdf")?);
 /// profile.network = Network::None;
 /// # Ok(())
@@ -234,10 +260,11 @@ pub struct Profile {
     /// What it may read and run, besides the system's programs.
     pub readable: Vec<Place>,
     /// What it may change. The work directory is the first.
-    pub writable: Vec<Place>,
+    pub writable: Vec<WorkDirectory>,
     /// Where it starts.
     pub directory: PathBuf,
-    /// Paths in each writable directory that stay as they are: what other programs obey.
+    /// Paths in each writable directory that stay as they are: what other programs obey ([`OBEYED`](crate::OBEYED)). What metier
+    /// obeys is in [`WorkDirectory::kept`].
     pub protected: Vec<PathBuf>,
     /// What of the network it may reach.
     pub network: Network,
@@ -250,72 +277,9 @@ pub struct Profile {
 /// Where programs look for other programs, inside.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What other programs act on without asking, in any project.
-const PROTECTED: &[&str] = &[
-    ".git/hooks",
-    ".git/config",
-    ".git/config.worktree",
-    ".git/commondir",
-    ".git/info",
-    ".git/modules",
-    ".git/worktrees",
-    ".gitmodules",
-    ".agents",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".copilot",
-    ".cursor",
-    ".gemini",
-    ".goose",
-    ".idea",
-    ".mcp.json",
-    ".metier",
-    ".opencode",
-    ".vscode",
-    ".windsurf",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "GEMINI.md",
-    "opencode.json",
-    "CLAUDE.local.md",
-    ".aider.conf.yml",
-    ".cargo",
-    ".clinerules",
-    ".continue",
-    ".cursorrules",
-    ".devcontainer",
-    ".envrc",
-    ".exrc",
-    ".gdbinit",
-    ".github",
-    ".husky",
-    ".mise.toml",
-    ".npmrc",
-    ".nvim.lua",
-    ".pre-commit-config.yaml",
-    ".roo",
-    ".tool-versions",
-    ".windsurfrules",
-    ".zed",
-    "lefthook.yml",
-    "mise.toml",
-    ".bashrc",
-    ".bash_login",
-    ".bash_profile",
-    ".profile",
-    ".zshrc",
-    ".zlogin",
-    ".zprofile",
-    ".zshenv",
-    ".gitconfig",
-    ".ssh",
-    ".config",
-];
-
 impl Profile {
     /// The usual for a script of a skill of this tier: `work` writable and the current directory, nothing else.
-    pub fn new(tier: Tier, work: Place) -> Self {
+    pub fn new(tier: Tier, work: WorkDirectory) -> Self {
         let own = [
             ("PATH", PATH),
             ("HOME", "/tmp"),
@@ -330,7 +294,7 @@ impl Profile {
             readable: Vec::new(),
             directory: work.path().to_owned(),
             writable: vec![work],
-            protected: PROTECTED.iter().map(PathBuf::from).collect(),
+            protected: crate::obeyed::protected(),
             network: Network::default(),
             environment: own.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             limits: Limits::default(),
@@ -342,7 +306,7 @@ impl Profile {
     pub fn add_skill_copy(&mut self, copy: Place, original: &Path) {
         self.add_skill(copy);
         let real = original.canonicalize().unwrap_or_else(|_| original.to_owned());
-        let mut given = self.readable.iter().chain(&self.writable);
+        let mut given = self.readable.iter().chain(self.writable.iter().map(WorkDirectory::place));
         let is_given = given.any(|place| original.starts_with(place.path()));
         // A link in the work directory is there inside too, and leads to where the copy is shown.
         let by_links = (original != real && !is_given).then(|| original.to_owned());
@@ -354,6 +318,14 @@ impl Profile {
                 self.readable.push(copy);
             }
         }
+    }
+
+    /// What stays as it is in one of the writable directories.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn protected_in(&self, work: &WorkDirectory) -> Vec<PathBuf> {
+        let mut all = self.protected.clone();
+        all.extend(work.kept().iter().filter(|path| !self.protected.contains(path)).cloned());
+        all
     }
 
     /// Adds the skill that the script is of: readable, and named in the environment.

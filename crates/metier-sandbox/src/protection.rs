@@ -218,6 +218,13 @@ pub struct Finding {
     pub detail: String,
 }
 
+impl Finding {
+    /// One protection, whether it was in force, and how or why not.
+    pub fn new(protection: Protection, active: bool, detail: impl Into<String>) -> Self {
+        Self { protection, active, detail: detail.into() }
+    }
+}
+
 /// Every protection as it was measured while the script waited to start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -248,8 +255,16 @@ impl Protections {
     }
 
     pub(crate) fn record(&mut self, protection: Protection, active: bool, detail: impl Into<String>) {
-        self.findings.push(Finding { protection, active, detail: detail.into() });
+        self.findings.push(Finding::new(protection, active, detail));
         self.findings.sort_by_key(|found| found.protection);
+    }
+}
+
+impl FromIterator<Finding> for Protections {
+    fn from_iter<T: IntoIterator<Item = Finding>>(findings: T) -> Self {
+        let mut findings: Vec<Finding> = findings.into_iter().collect();
+        findings.sort_by_key(|found| found.protection);
+        Self { findings }
     }
 }
 
@@ -257,25 +272,15 @@ impl Protections {
 mod tests {
     use super::*;
 
+    /// Serde knows every variant, and names them all when it meets one that is none.
     #[test]
     fn all_is_complete_and_in_order() {
-        assert!(Protection::ALL.is_sorted());
+        let error = serde_json::from_str::<Protection>("\"none\"").unwrap_err().to_string();
+        let known: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+        assert_eq!(known, Protection::ALL.map(Protection::as_str), "{error}");
         for protection in Protection::ALL {
-            assert_eq!(serde_json_word(protection), protection.as_str());
+            assert_eq!(serde_json::to_value(protection).unwrap(), protection.as_str());
         }
-    }
-
-    /// The word that serde writes, without a dependency on a format: through `postcard` it would be a number.
-    fn serde_json_word(protection: Protection) -> String {
-        let debug = format!("{protection:?}");
-        let mut word = String::new();
-        for letter in debug.chars() {
-            if letter.is_uppercase() && !word.is_empty() {
-                word.push('_');
-            }
-            word.extend(letter.to_lowercase());
-        }
-        word
     }
 
     #[test]

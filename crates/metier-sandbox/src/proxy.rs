@@ -150,6 +150,10 @@ fn serve(mut inside: TcpStream, number: usize, shared: &Shared) -> io::Result<()
         }
     };
     lock(&shared.open).entry(number).or_default().push(outside.try_clone()?);
+    if shared.stopped.load(Ordering::SeqCst) {
+        // Whoever stopped it may have gone through the open ones before this was among them.
+        return outside.shutdown(Shutdown::Both);
+    }
     inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
     // What came along with the request already belongs to the connection.
     let early = reader.buffer().to_vec();
@@ -281,7 +285,31 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
+
+    /// Stopped after it was decided to connect and before the connection was among the open ones.
+    #[test]
+    fn a_connection_that_is_made_while_the_proxy_stops_is_closed() {
+        let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let (outside, between) = (listen(), listen());
+        let port = outside.local_addr().unwrap().port();
+        let allowed = vec![Destination::parse(&format!("127.0.0.1:{port}")).unwrap()];
+        let shared = Arc::new(Shared { allowed, ..Shared::default() });
+        shared.stopped.store(true, Ordering::SeqCst);
+        let mut script = TcpStream::connect(between.local_addr().unwrap()).unwrap();
+        write!(script, "CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n").unwrap();
+        let inside = between.accept().unwrap().0;
+        let (done, is_done) = channel();
+        std::thread::spawn(move || done.send(serve(inside, 1, &shared).is_ok()));
+        // The far side never closes it, and neither does the script.
+        let mut far = outside.accept().unwrap().0;
+        far.set_read_timeout(Some(TIMEOUT)).unwrap();
+        assert_eq!(far.read(&mut [0; 8]).unwrap(), 0, "it is still open");
+        assert!(is_done.recv_timeout(TIMEOUT).unwrap());
+        drop(script);
+    }
 
     #[test]
     fn only_public_addresses_are_public() {

@@ -6,13 +6,14 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::SandboxError;
-use crate::executor::{Ending, Executor, Job};
-use crate::profile::{Place, Profile};
+use crate::executor::{Cancel, Ending, Executor, Job, Limit};
+use crate::profile::{Network, Place, Profile};
 
 /// The most of a script that is looked at, to find out what runs it.
 const HEAD: u64 = 64 << 10;
@@ -94,28 +95,61 @@ impl Script {
         Job::new(profile, program, words.chain(arguments).collect())
     }
 
-    /// Whether everything that the script says it needs is there, found out inside.
-    pub fn check_dependencies(&self, executor: &dyn Executor, profile: &Profile) -> Result<(), SandboxError> {
-        if self.dependencies.is_empty() && self.requires_python.is_none() {
+    /// Whether it says what it needs, so that this is to be checked.
+    pub fn has_dependencies(&self) -> bool {
+        !self.dependencies.is_empty() || self.requires_python.is_some()
+    }
+
+    /// Checks in the sandbox that everything the script says it needs is installed.
+    ///
+    /// The program is always the system's `python3`, isolated (`-I`): nothing of the skill or of the work directory runs, and neither is
+    /// there to be written to. It has no network and ten seconds.
+    pub fn check_dependencies(
+        &self,
+        executor: &dyn Executor,
+        profile: &Profile,
+        cancel: &Cancel,
+    ) -> Result<(), SandboxError> {
+        if !self.has_dependencies() {
             return Ok(());
         }
-        let program = self.interpreter.first().cloned().unwrap_or_else(|| "python3".into());
-        let mut arguments: Vec<OsString> = vec!["-c".into(), CHECK.into()];
-        arguments.push(self.requires_python.clone().unwrap_or_default().into());
-        arguments.extend(self.dependencies.iter().map(OsString::from));
-        let outcome = executor.run(&Job::new(profile.clone(), program, arguments), &mut ())?;
+        let failed = |reason: String| SandboxError::DependencyCheck { path: self.path.clone(), reason };
+        let outcome = match executor.run(&self.dependency_job(profile, cancel), &mut ()) {
+            Err(SandboxError::Program { source, .. }) => {
+                return Err(failed(format!("`python3` cannot be run: {source}")));
+            }
+            other => other?,
+        };
         let missing: Vec<String> =
             String::from_utf8_lossy(&outcome.output.bytes).lines().map(str::to_owned).collect();
         match outcome.ending {
             Ending::Exited(0) if missing.is_empty() => Ok(()),
             Ending::Exited(0) => Err(SandboxError::Dependencies { path: self.path.clone(), missing }),
-            _ => Err(SandboxError::NotAScript {
-                path: self.path.clone(),
-                reason: "its dependencies could not be checked: its Python does not run".into(),
-            }),
+            Ending::Exited(code) => Err(failed(format!("`python3` ended with exit code {code}"))),
+            Ending::Killed(signal) => Err(failed(format!("`python3` was ended by signal {signal}"))),
+            Ending::Limit(Limit::Wall) => Err(failed("`python3` took too long".to_owned())),
+            Ending::Limit(limit) => Err(failed(format!("`python3` reached a limit: {}", limit.as_str()))),
+            Ending::Cancelled => Err(failed("interrupted".to_owned())),
         }
     }
+
+    fn dependency_job(&self, profile: &Profile, cancel: &Cancel) -> Job {
+        let mut profile = profile.clone();
+        profile.writable.clear();
+        profile.directory = PathBuf::from("/");
+        profile.network = Network::None;
+        profile.limits.wall = profile.limits.wall.min(CHECK_TIME);
+        let mut arguments: Vec<OsString> = vec!["-I".into(), "-c".into(), CHECK.into()];
+        arguments.push(self.requires_python.clone().unwrap_or_default().into());
+        arguments.extend(self.dependencies.iter().map(OsString::from));
+        let mut job = Job::new(profile, "python3", arguments);
+        job.cancel = cancel.clone();
+        job
+    }
 }
+
+/// How long the check of dependencies may take.
+const CHECK_TIME: Duration = Duration::from_secs(10);
 
 /// Prints each requirement that is not met. Versions are compared where Python has something to compare them with.
 const CHECK: &str = r#"

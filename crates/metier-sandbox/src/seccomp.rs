@@ -67,10 +67,101 @@ fn unsigned(value: i32) -> u64 {
     value.cast_unsigned().into()
 }
 
+/// What a call does with a path that it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It may write to what is there, or make a file.
+    Changed,
+    /// It makes something that is not there.
+    Made,
+    /// It removes what is there.
+    Removed,
+    /// It puts something in its place.
+    Replaced,
+}
+
+/// A call that can write to the file tree, and which of its arguments say where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    pub(crate) call: c_long,
+    /// The argument with the directory that a relative path begins at.
+    pub(crate) directory: Option<usize>,
+    pub(crate) path: usize,
+    /// The argument with the flags of `open`.
+    pub(crate) flags: Option<usize>,
+    pub(crate) what: Written,
+}
+
+const fn write(call: c_long, directory: Option<usize>, path: usize, what: Written) -> Write {
+    Write { call, directory, path, flags: None, what }
+}
+
+/// Calls whose attempts to write are observed. Some have two paths.
+pub(crate) const WRITES: &[Write] = &[
+    Write { flags: Some(2), ..write(libc::SYS_openat, Some(0), 1, Written::Changed) },
+    write(libc::SYS_mkdirat, Some(0), 1, Written::Made),
+    write(libc::SYS_mknodat, Some(0), 1, Written::Made),
+    write(libc::SYS_symlinkat, Some(1), 2, Written::Made),
+    write(libc::SYS_linkat, Some(2), 3, Written::Made),
+    write(libc::SYS_unlinkat, Some(0), 1, Written::Removed),
+    write(libc::SYS_renameat2, Some(0), 1, Written::Removed),
+    write(libc::SYS_renameat2, Some(2), 3, Written::Replaced),
+    write(libc::SYS_truncate, None, 0, Written::Changed),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_renameat, Some(0), 1, Written::Removed),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_renameat, Some(2), 3, Written::Replaced),
+    #[cfg(target_arch = "x86_64")]
+    Write { flags: Some(1), ..write(libc::SYS_open, None, 0, Written::Changed) },
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_mkdir, None, 0, Written::Made),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_symlink, None, 1, Written::Made),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_link, None, 1, Written::Made),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_unlink, None, 0, Written::Removed),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_rmdir, None, 0, Written::Removed),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_rename, None, 0, Written::Removed),
+    #[cfg(target_arch = "x86_64")]
+    write(libc::SYS_rename, None, 1, Written::Replaced),
+];
+
+/// What the crate that makes filters can say, in the place of what it cannot: to tell and wait.
+const STAND_IN: u32 = 0xbeef;
+/// `SECCOMP_RET_TRACE` and `SECCOMP_RET_USER_NOTIF`.
+const TRACE: u32 = 0x7ff0_0000;
+const TELL: u32 = 0x7fc0_0000;
+
+/// The program that has the kernel tell of each of [`WRITES`], and of `open` only where it is for writing.
+pub(crate) fn observer() -> Result<BpfProgram, FilterError> {
+    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
+    for write in WRITES {
+        let told = match write.flags.and_then(|index| u8::try_from(index).ok()) {
+            Some(flags) => any_bit(flags, unsigned(libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT))?,
+            None => Vec::new(),
+        };
+        rules.insert(write.call, told);
+    }
+    let arch = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Trace(STAND_IN), arch)?;
+    let mut program: BpfProgram = filter.try_into()?;
+    for instruction in program.iter_mut().filter(|it| it.k == TRACE | STAND_IN) {
+        instruction.k = TELL;
+    }
+    Ok(program)
+}
+
 /// Set-user-id and set-group-id.
 const SET_ID: u64 = 0o6000;
 /// What libc calls deprecated is still there.
 const SOCK_PACKET: i32 = 10;
+/// Ways of `fcntl` to be told what others do with a file or a directory. The tables of libc lack the last.
+const F_NOTIFY: i32 = libc::F_NOTIFY;
+const F_SETLEASE: i32 = libc::F_SETLEASE;
+const F_SETDELEG: i32 = 1040;
 /// Every kind of namespace.
 const NAMESPACES: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -126,18 +217,25 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
     // Asking what it is, and being an ordinary program.
     rules.insert(libc::SYS_personality, vec![none_of(0, &[-1, 0])?]);
 
+    // That a file is changed is to be watched; that it is read would tell which programs others start.
+    let reading = libc::IN_ACCESS | libc::IN_OPEN | libc::IN_CLOSE_NOWRITE;
+    rules.insert(libc::SYS_inotify_add_watch, any_bit(2, reading.into())?);
+
     // Leaves a device behind.
     rules.insert(libc::SYS_renameat2, any_bit(4, u64::from(libc::RENAME_WHITEOUT))?);
 
+    let mut commands = vec![F_NOTIFY, F_SETLEASE, F_SETDELEG];
     if !needs.counted_memory {
         // Memory that lies in large pipes and sockets is nobody's.
-        let larger = SeccompRule::new(vec![is(1, Eq, unsigned(libc::F_SETPIPE_SZ))?])?;
-        rules.insert(libc::SYS_fcntl, vec![larger]);
+        commands.push(libc::F_SETPIPE_SZ);
         let larger = [libc::SO_SNDBUF, libc::SO_RCVBUF].map(|option| {
             SeccompRule::new(vec![is(1, Eq, unsigned(libc::SOL_SOCKET))?, is(2, Eq, unsigned(option))?])
         });
         rules.insert(libc::SYS_setsockopt, larger.into_iter().collect::<Result<_, FilterError>>()?);
     }
+
+    let commands = commands.iter().map(|command| SeccompRule::new(vec![is(1, Eq, unsigned(*command))?]));
+    rules.insert(libc::SYS_fcntl, commands.collect::<Result<_, FilterError>>()?);
 
     let families: &[i32] =
         if needs.network { &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[libc::AF_NETLINK] };
@@ -156,8 +254,14 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
         sockets.push(kind(one)?);
     }
     rules.insert(libc::SYS_socket, sockets);
-    // A pair is connected to itself alone.
-    rules.insert(libc::SYS_socketpair, vec![none_of(0, &[libc::AF_UNIX])?]);
+    // A pair is connected to itself alone, as long as it is a stream or ordered packets. A datagram socket can send to
+    // any other by its path, and descriptors along with it, connected or not; the raw kind is one to the kernel.
+    let mut pairs = vec![none_of(0, &[libc::AF_UNIX])?];
+    let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(unsigned);
+    for kind in (0..=0xf).filter(|kind| !connected.contains(kind)) {
+        pairs.push(SeccompRule::new(vec![is(1, MaskedEq(0xf), kind)?])?);
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
 
     if !needs.namespaces {
         // Without processes of its own, only itself: others of the same user could be slowed or starved.
@@ -295,17 +399,147 @@ const ALLOWED_HERE: &[c_long] = &[libc::SYS_renameat, 453, 454, 455, 456];
 mod tests {
     use super::*;
 
-    #[test]
-    fn filters_can_be_made_and_stay_small() {
-        for network in [false, true] {
-            for namespaces in [false, true] {
-                for counted_memory in [false, true] {
-                    let filters = filters(Needs { network, namespaces, counted_memory }).unwrap();
-                    assert_eq!(filters.len(), 3);
-                    // The kernel takes 4096 instructions.
-                    assert!(filters.iter().all(|filter| filter.len() < 2000));
-                }
+    /// What the kernel does with a call: as its own interpreter of these programs does it, as far as they use it.
+    fn run(filter: &BpfProgram, call: c_long, arguments: [u64; 6]) -> u32 {
+        const ARCH: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
+        let word = |offset: u32| {
+            let argument = |index: u32| arguments[index as usize / 8];
+            match offset {
+                0 => u32::try_from(call).unwrap(),
+                4 => ARCH,
+                16..64 if offset.is_multiple_of(8) => (argument(offset - 16) & 0xffff_ffff) as u32,
+                16..64 => (argument(offset - 20) >> 32) as u32,
+                _ => 0,
             }
+        };
+        let (mut accumulator, mut next) = (0_u32, 0_usize);
+        loop {
+            let step = &filter[next];
+            let jump = |is_so: bool| usize::from(if is_so { step.jt } else { step.jf });
+            next += 1;
+            match step.code {
+                0x20 => accumulator = word(step.k),
+                0x54 => accumulator &= step.k,
+                0x05 => next += step.k as usize,
+                0x15 => next += jump(accumulator == step.k),
+                0x25 => next += jump(accumulator > step.k),
+                0x35 => next += jump(accumulator >= step.k),
+                0x45 => next += jump(accumulator & step.k != 0),
+                0x06 => return step.k,
+                other => panic!("instruction {other:#x}"),
+            }
+        }
+    }
+
+    /// The strictest of what the filters say, in a word.
+    fn decision(needs: Needs, call: c_long, arguments: [u64; 6]) -> String {
+        // Of several the kernel takes the one with the lowest action.
+        let all = filters(needs).unwrap();
+        let result =
+            all.iter().map(|filter| run(filter, call, arguments)).min_by_key(|one| one & 0xffff_0000);
+        match result.unwrap() {
+            0x7fff_0000 => "allowed".to_owned(),
+            errno if errno & 0xffff_0000 == 0x0005_0000 => {
+                let errno = (errno & 0xffff).cast_signed();
+                let names =
+                    [(libc::EPERM, "EPERM"), (libc::ENOSYS, "ENOSYS"), (libc::EOPNOTSUPP, "EOPNOTSUPP")];
+                names.iter().find(|(number, _)| *number == errno).unwrap().1.to_owned()
+            }
+            other => format!("{other:#x}"),
+        }
+    }
+
+    const FULL: Needs = Needs { network: true, namespaces: true, counted_memory: true };
+    const LEAST: Needs = Needs { network: false, namespaces: false, counted_memory: false };
+
+    /// A change of what scripts may call is a change of this list, for a reviewer to see.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn calls_with_every_argument_zero() {
+        use std::fmt::Write as _;
+
+        let mut text = String::new();
+        for call in 0..512 {
+            let both = [FULL, LEAST].map(|needs| decision(needs, call, [0; 6]));
+            if both != ["ENOSYS", "ENOSYS"] {
+                let [full, least] = both;
+                writeln!(text, "{call:3} {full:10} {least}").unwrap();
+            }
+        }
+        insta::assert_snapshot!("calls", text);
+    }
+
+    #[test]
+    fn sockets_and_pairs_of_them() {
+        let dgram = unsigned(libc::SOCK_DGRAM);
+        let (cloexec, nonblock) = (unsigned(libc::SOCK_CLOEXEC), unsigned(libc::SOCK_NONBLOCK));
+        let pair = |family: i32, kind: u64| {
+            [FULL, LEAST]
+                .map(|needs| decision(needs, libc::SYS_socketpair, [unsigned(family), kind, 0, 0, 0, 0]))
+        };
+        for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET] {
+            for flags in [0, cloexec, cloexec | nonblock] {
+                assert_eq!(
+                    pair(libc::AF_UNIX, unsigned(kind) | flags),
+                    ["allowed", "allowed"],
+                    "{kind} {flags:#x}"
+                );
+            }
+        }
+        // Also with bits that the kernel does not look at.
+        for kind in
+            [dgram, dgram | cloexec, dgram | nonblock, dgram | 1 << 32, unsigned(libc::SOCK_RAW), 0, 4, 15]
+        {
+            assert_eq!(pair(libc::AF_UNIX, kind), ["EPERM", "EPERM"], "{kind:#x}");
+        }
+        assert_eq!(pair(libc::AF_INET, unsigned(libc::SOCK_STREAM)), ["EPERM", "EPERM"]);
+        let socket = |needs, family: i32, kind: u64| {
+            decision(needs, libc::SYS_socket, [unsigned(family), kind, 0, 0, 0, 0])
+        };
+        assert_eq!(socket(FULL, libc::AF_INET, dgram), "allowed");
+        assert_eq!(socket(LEAST, libc::AF_INET, dgram), "EPERM");
+        assert_eq!(socket(FULL, libc::AF_UNIX, dgram), "EPERM");
+        assert_eq!(socket(FULL, libc::AF_INET, unsigned(libc::SOCK_RAW)), "EPERM");
+    }
+
+    #[test]
+    fn only_changes_of_files_can_be_watched() {
+        let watch = |mask: u32| decision(FULL, libc::SYS_inotify_add_watch, [0, 0, mask.into(), 0, 0, 0]);
+        // What libuv asks for.
+        let changes = libc::IN_ATTRIB | libc::IN_CREATE | libc::IN_MODIFY | libc::IN_DELETE | libc::IN_MOVE;
+        assert_eq!(watch(changes | libc::IN_DELETE_SELF | libc::IN_MOVE_SELF), "allowed");
+        for reading in [libc::IN_OPEN, libc::IN_ACCESS, libc::IN_CLOSE, libc::IN_ALL_EVENTS] {
+            assert_eq!(watch(reading), "EPERM");
+        }
+    }
+
+    /// Notices about directories and leases on files tell which programs others start, as watches do.
+    #[test]
+    fn nothing_else_tells_of_files_that_others_open() {
+        for needs in [FULL, LEAST] {
+            let fcntl = |command: u64| decision(needs, libc::SYS_fcntl, [3, command, 0, 0, 0, 0]);
+            for command in [F_NOTIFY, F_SETLEASE, F_SETDELEG].map(unsigned) {
+                assert_eq!(fcntl(command), "EPERM", "{command}");
+                assert_eq!(fcntl(command | 1 << 32), "EPERM", "{command} with a bit that the kernel drops");
+            }
+            for command in
+                [libc::F_DUPFD_CLOEXEC, libc::F_GETFL, libc::F_SETLK, libc::F_OFD_SETLK].map(unsigned)
+            {
+                assert_eq!(fcntl(command), "allowed", "{command}");
+            }
+        }
+    }
+
+    /// The kernel takes 4096 instructions.
+    #[test]
+    fn filters_can_be_made_for_all_that_they_depend_on() {
+        for bits in 0..8 {
+            let needs =
+                Needs { network: bits & 1 != 0, namespaces: bits & 2 != 0, counted_memory: bits & 4 != 0 };
+            assert!(filters(needs).unwrap().iter().all(|filter| filter.len() < 4096), "{needs:?}");
+            assert_eq!(decision(needs, libc::SYS_read, [0; 6]), "allowed");
+            let memory = decision(needs, libc::SYS_memfd_create, [0; 6]);
+            assert_eq!(memory, if needs.counted_memory { "allowed" } else { "ENOSYS" });
         }
     }
 
@@ -330,6 +564,7 @@ mod tests {
             libc::SYS_open_by_handle_at,
             libc::SYS_seccomp,
             libc::SYS_shmget,
+            libc::SYS_fanotify_init,
         ];
         for call in dangerous {
             assert!(!ALLOWED.contains(&call) && !ALLOWED_HERE.contains(&call), "{call}");

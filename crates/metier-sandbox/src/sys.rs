@@ -1,7 +1,8 @@
 //! System calls that no crate we use wraps: the only unsafe code of metier.
 //!
 //! Each function does one thing, takes and returns owned or borrowed types, and turns failure into an
-//! [`io::Error`]. Everything here but [`landlock_abi`] is called only in the launcher, which has one thread.
+//! [`io::Error`]. What forks, unshares, closes and places descriptors is called only in
+//! the launcher, which has one thread.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
@@ -27,6 +28,21 @@ pub(crate) fn fork() -> io::Result<Fork> {
         return Err(io::Error::last_os_error());
     }
     Ok(Pid::from_raw(pid).map_or(Fork::Child, Fork::Parent))
+}
+
+/// Has the allocator give large blocks back to the system as soon as they are freed.
+///
+/// glibc raises its threshold for that with each large block that is freed, and from then on keeps them, once per thread: a
+/// server whose scripts print megabytes would hold on to hundreds of them. For a program that runs many scripts, at its start;
+/// it is here because this is the one module that may call what only C has.
+pub fn return_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    {
+        for (parameter, value) in [(libc::M_MMAP_THRESHOLD, 128 << 10), (libc::M_ARENA_MAX, 2)] {
+            // SAFETY: takes two numbers and changes only what later allocations do; may be called at any time.
+            unsafe { libc::mallopt(parameter, value) };
+        }
+    }
 }
 
 /// Ends this process at once, without what else would run at the end.
@@ -137,6 +153,14 @@ pub(crate) fn reset_signals() {
     }
 }
 
+/// Ignores signals from now on.
+pub(crate) fn ignore_signals(signals: &[c_int]) {
+    for signal in signals {
+        // SAFETY: takes numbers only.
+        unsafe { libc::signal(*signal, libc::SIG_IGN) };
+    }
+}
+
 /// A descriptor that can be read when a child has ended; the signal itself is held back from now on.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by `sigemptyset` before it is used, and outlives the calls.
@@ -149,6 +173,76 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     };
     check(fd.into())?;
     Ok(own(fd))
+}
+
+/// Installs a filter that tells of calls; whoever holds the descriptor is told, and the call waits for their answer.
+pub(crate) fn listen(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
+    const SET_MODE_FILTER: c_int = 1;
+    // A new listener; who was told of a call is not disturbed by signals before the answer, unless it is killed.
+    const FLAGS: c_long = 1 << 3 | 1 << 5;
+    let length = u16::try_from(filter.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut().cast() };
+    // SAFETY: the program and what it points to are borrowed for the call, and have the kernel's layout.
+    let fd = unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, FLAGS, &raw const program) };
+    check(fd)?;
+    Ok(own(RawFd::try_from(fd).map_err(io::Error::other)?))
+}
+
+/// A call that waits for an answer. The layout is the kernel's `struct seccomp_notif`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Notified {
+    id: u64,
+    /// The process, as this one sees it.
+    pub(crate) process: u32,
+    flags: u32,
+    pub(crate) number: i32,
+    arch: u32,
+    instruction: u64,
+    pub(crate) arguments: [u64; 6],
+}
+
+/// An answer. The layout is the kernel's `struct seccomp_notif_resp`.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Answer {
+    id: u64,
+    value: i64,
+    error: i32,
+    flags: u32,
+}
+
+/// The next call that waits. Whoever is killed before it is taken is an error.
+pub(crate) fn next_call(listener: &OwnedFd) -> io::Result<Notified> {
+    const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
+    let mut call = Notified::default();
+    // SAFETY: the kernel writes one such structure, which is all zeros as it wants it.
+    check(unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE, &raw mut call) }.into())?;
+    Ok(call)
+}
+
+/// Whether a call still waits, so that what was read of its process was its own.
+pub(crate) fn is_waiting(listener: &OwnedFd, call: &Notified) -> bool {
+    const IS_VALID: libc::Ioctl = 0x4008_2102;
+    // SAFETY: the kernel reads one number.
+    unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID, &raw const call.id) == 0 }
+}
+
+/// Lets a call go on as if nobody had been told.
+pub(crate) fn go_on(listener: &OwnedFd, call: &Notified) {
+    const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
+    const CONTINUE: u32 = 1;
+    let mut answer = Answer { id: call.id, flags: CONTINUE, ..Answer::default() };
+    // SAFETY: the kernel reads one such structure. That nobody waits any more is no matter.
+    let _ = unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw mut answer) };
+}
+
+/// Has who waits and who answers woken in turn on one processor, which is faster; older kernels do without.
+pub(crate) fn wake_together(listener: &OwnedFd) {
+    const SET_FLAGS: libc::Ioctl = 0x4008_2104;
+    const SYNC_WAKE_UP: u64 = 1;
+    // SAFETY: takes a number in the place of the pointer.
+    let _ = unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
 }
 
 /// The newest Landlock version that this kernel speaks, if any.

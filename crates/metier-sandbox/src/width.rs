@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 
 use crate::SandboxError;
 use crate::profile::{Place, Profile};
+use crate::work::WorkDirectory;
 
 /// Directories that are everybody's: to give one to a script is to give it the machine.
 const SHARED: &[&str] = &[
@@ -49,7 +50,7 @@ pub(crate) fn check(profile: &Profile) -> Result<(), SandboxError> {
         }
     }
     check_aliases(profile)?;
-    profile.writable.iter().try_for_each(check_writable)
+    profile.writable.iter().try_for_each(|work| check_writable(work.place()))
 }
 
 /// Whether a script may be given a directory to change.
@@ -71,9 +72,6 @@ pub(crate) fn check_writable(place: &Place) -> Result<(), SandboxError> {
             source: io::ErrorKind::NotADirectory.into(),
         });
     }
-    if !place.aliases().is_empty() {
-        return Err(wide("it is to be written to, and what is shown elsewhere is not"));
-    }
     Ok(())
 }
 
@@ -88,7 +86,8 @@ pub(crate) fn check_aliases(profile: &Profile) -> Result<(), SandboxError> {
     for (index, (place, path)) in shown.iter().enumerate() {
         let others =
             shown.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, (_, path))| *path);
-        let places = profile.readable.iter().chain(&profile.writable).map(Place::path);
+        let writable = profile.writable.iter().map(WorkDirectory::place);
+        let places = profile.readable.iter().chain(writable).map(Place::path);
         check_alias(path, place.path(), places.chain(others))?;
     }
     Ok(())

@@ -1,14 +1,34 @@
 //! What other programs obey, in the work directory: it stays as it was, or what is new is moved aside and said.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a helper talks to the test that started it; counts are for people to read"
+)]
 
+#[path = "protected/armed.rs"]
+mod armed;
 #[path = "support/common.rs"]
 mod common;
+#[path = "missing/filter.rs"]
+mod filter;
+#[path = "protected/git.rs"]
+mod git;
+#[path = "protected/hidden.rs"]
+mod hidden;
+#[path = "protected/notes.rs"]
+mod notes;
+#[path = "protected/overlapping.rs"]
+mod overlapping;
+#[path = "leftovers/processes.rs"]
+mod processes;
 
 use std::fs;
 use std::path::Path;
 
-use metier_sandbox::{Ending, Executor as _, Job, Outcome, Place};
+use crate::filter::{Lacking, Only};
+
+use metier_sandbox::{Ending, Executor as _, Job, OBEYED, Outcome, Place, Strictness};
 
 /// Lays a work directory out, runs a shell script in it, and looks at what it is afterwards.
 fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &Outcome)) {
@@ -120,13 +140,127 @@ fn what_is_new_is_moved_aside_however_hard_that_is_made() {
             },
         );
     }
+}
+
+/// Every row of the table, by the file that its program reads.
+#[test]
+fn everything_in_the_table_is_set_aside_where_it_is_new_and_stays_where_it_is_not() {
+    let rows = || OBEYED.iter().filter(|row| !row.path.starts_with(".git/"));
+    let examples: Vec<&str> = rows().map(|row| row.example).collect();
+    let script =
+        "for path; do mkdir -p \"$(dirname \"$path\")\"; echo evil > \"$path\"; done 2>/dev/null; exit 0";
+    let run = |work: &Path| {
+        let arguments = [&["-c", script, "sh"], &examples[..]].concat();
+        common::run(common::profile(work), "/bin/sh", &arguments)
+    };
+    let work = common::work();
+    let outcome = run(work.path());
+    let base = work.path().canonicalize().unwrap();
+    for row in rows() {
+        let planted = outcome.planted.iter().find(|one| one.path == base.join(row.path));
+        let planted = planted.unwrap_or_else(|| panic!("{} is not reported", row.path));
+        assert_eq!(planted.obeyed_by, row.by);
+        assert!(
+            planted.moved_to.is_some() && !planted.changed && !base.join(row.path).exists(),
+            "{planted:?}"
+        );
+    }
+    let work = common::work();
+    for example in &examples {
+        fs::create_dir_all(work.path().join(example).parent().unwrap()).unwrap();
+        fs::write(work.path().join(example), "mine").unwrap();
+    }
+    assert_eq!(run(work.path()).planted, []);
+    for example in examples {
+        assert_eq!(fs::read_to_string(work.path().join(example)).unwrap(), "mine", "{example}");
+    }
+}
+
+#[test]
+fn what_agents_obey_anywhere_is_reported_below() {
+    let lay_out = |work: &Path| {
+        fs::create_dir_all(work.join("old/node_modules/x")).unwrap();
+        fs::write(work.join("old/CLAUDE.md"), "mine").unwrap();
+        fs::write(work.join("old/AGENTS.md"), "mine").unwrap();
+    };
+    let script = "mkdir -p new/.claude; echo x > new/.claude/settings.json; echo x > new/.claude/CLAUDE.md
+        echo x > old/CLAUDE.md; echo x > old/node_modules/x/AGENTS.md; d=$(printf 'b\\377d'); mkdir $d; echo x > $d/.envrc";
+    after(lay_out, script, |work, outcome| {
+        let mut reported: Vec<_> = outcome
+            .planted
+            .iter()
+            .map(|one| (one.path.strip_prefix(work.canonicalize().unwrap()).unwrap().to_string_lossy(), one))
+            .map(|(path, one)| (path.into_owned(), one.obeyed_by.as_str(), one.changed, one.stays))
+            .collect();
+        reported.sort();
+        let expected = [
+            ("b\u{fffd}d/.envrc".to_owned(), "direnv", false, true),
+            ("new/.claude".to_owned(), "Claude Code", false, true),
+            ("old/CLAUDE.md".to_owned(), "Claude Code", true, true),
+        ];
+        assert_eq!(reported, expected);
+    });
+}
+
+#[test]
+fn other_programs_that_keep_versions_editors_and_shells_are_in_the_table() {
+    let script = "for p in .hg/hgrc .jj/repo/config.toml .sl/config .helix/languages.toml new/.hg/hgrc new/.jj/x new/.sl/x \\
+        new/.dir-locals.el new/.dir-locals-2.el new/.autoenv new/.autoenv.leave new/.autoenv.zsh new/.autoenv_leave.zsh
+        do mkdir -p $(dirname $p); echo x > $p; done";
     after(
         |_| {},
-        "mkdir .git; echo evil > .git/config",
+        script,
         |work, outcome| {
-            assert!(work.join(".git").exists() && outcome.planted.len() == 1 && outcome.planted[0].stays);
+            let base = work.canonicalize().unwrap();
+            let of = |is_moved: bool| {
+                let planted = outcome.planted.iter().filter(|one| one.moved_to.is_some() == is_moved);
+                let paths = planted.map(|one| one.path.strip_prefix(&base).unwrap().to_str().unwrap());
+                paths.collect::<std::collections::BTreeSet<_>>()
+            };
+            assert_eq!(of(true), [".hg", ".jj", ".sl", ".helix"].into());
+            let names = [".hg", ".jj", ".sl", ".dir-locals.el", ".dir-locals-2.el"];
+            let shells = [".autoenv", ".autoenv.leave", ".autoenv.zsh", ".autoenv_leave.zsh"];
+            let below: Vec<_> = names.iter().chain(&shells).map(|name| format!("new/{name}")).collect();
+            assert_eq!(of(false), below.iter().map(String::as_str).collect());
         },
     );
+}
+
+/// As on file systems that rename only in the old way.
+#[test]
+fn what_is_new_is_moved_aside_where_a_name_cannot_be_claimed() {
+    for error in [libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP] {
+        let work = common::work();
+        fs::write(work.path().join("CLAUDE.md.set-aside"), "mine").unwrap();
+        let lacking = Lacking::new(libc::SYS_renameat2, Only::Some(4), error);
+        let outcome = lacking.during(|| common::sh(common::profile(work.path()), "echo evil > CLAUDE.md"));
+        assert!(outcome.planted[0].moved_to.is_some(), "{outcome:?}");
+        assert!(!work.path().join("CLAUDE.md").exists());
+        assert_eq!(fs::read_to_string(work.path().join("CLAUDE.md.set-aside")).unwrap(), "mine");
+    }
+}
+
+/// Without protections nothing is read-only; what is changed is reported all the same.
+#[test]
+fn changes_are_reported_where_nothing_is_read_only() {
+    let work = common::work();
+    fs::create_dir_all(work.path().join(".claude/commands")).unwrap();
+    fs::write(work.path().join(".claude/commands/x.md"), "mine").unwrap();
+    fs::write(work.path().join("CLAUDE.md"), "mine").unwrap();
+    repository(work.path());
+    let mut profile = common::profile(work.path());
+    profile.strictness = Strictness::Unprotected;
+    let script = "echo evil > .claude/commands/x.md; echo evil > .git/hooks/pre-commit; echo x > file";
+    let outcome = common::sh(profile.clone(), script);
+    let changed: Vec<_> =
+        outcome.planted.iter().map(|one| (one.path.file_name().unwrap(), one.changed)).collect();
+    assert!(changed.contains(&(".claude".as_ref(), true)), "{changed:?}");
+    assert!(
+        changed.contains(&("pre-commit".as_ref(), true)) || changed.contains(&("hooks".as_ref(), true)),
+        "{changed:?}"
+    );
+    assert!(!changed.iter().any(|(name, _)| *name == "CLAUDE.md"), "{changed:?}");
+    assert_eq!(common::sh(profile, "cat CLAUDE.md; echo y > file").planted, []);
 }
 
 #[test]

@@ -21,7 +21,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use metier_sandbox::{Executor, Job, Outcome, Place, Profile, Protection, SandboxError, Strictness};
+use metier_sandbox::{
+    Executor, Job, Outcome, Place, Profile, Protection, Reserved, SandboxError, Strictness, WorkDirectory,
+};
 use metier_skill::Tier;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use tempfile::TempDir;
@@ -90,9 +92,10 @@ impl Ground {
     }
 
     fn profile(&self, strictness: Strictness) -> Profile {
-        let pin = |path: &str| Place::pin(self.base.path().join("parent").join(path)).unwrap();
-        let mut profile = Profile::new(Tier::ThirdParty, pin("work"));
-        profile.add_skill(pin("skill"));
+        let parent = self.base.path().join("parent");
+        let work = WorkDirectory::open(parent.join("work"), &Reserved::default()).unwrap();
+        let mut profile = Profile::new(Tier::ThirdParty, work);
+        profile.add_skill(Place::pin(parent.join("skill")).unwrap());
         profile.strictness = strictness;
         profile
     }

@@ -142,6 +142,12 @@ pub(super) fn seccomp(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Has the kernel tell of calls that could write, to whoever gets the descriptor. Not every kernel can.
+pub(super) fn observe(plan: &Plan) -> Option<OwnedFd> {
+    let program: Vec<sock_filter> = plan.observer.iter().map(|packed| unpack(*packed)).collect();
+    if program.is_empty() { None } else { sys::listen(&program).ok() }
+}
+
 /// One instruction as one number, to send it.
 pub(crate) fn pack(instruction: &sock_filter) -> u64 {
     u64::from(instruction.code)

@@ -43,7 +43,7 @@ pub(super) fn kill_descendants(room: u64, identity: Identity) {
 
 /// The children of this process, to which what they leave behind will come; or, where the kernel does not list them, all
 /// that is below.
-fn below() -> Vec<Pid> {
+pub(super) fn below() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let numbers: Vec<i32> = match fs::read_to_string("/proc/thread-self/children") {
         Ok(text) => text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),

@@ -105,6 +105,8 @@ fn add(directory: &OwnedFd, device: u64, depth: usize, size: &mut Size, seen: &m
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -117,6 +119,41 @@ mod tests {
         std::fs::hard_link(place.path().join("two"), place.path().join("again")).unwrap();
         std::os::unix::fs::symlink("/usr", place.path().join("link")).unwrap();
         let directory = OwnedFd::from(std::fs::File::open(place.path()).unwrap());
-        assert_eq!(measure(&directory).files, 5);
+        let before = measure(&directory);
+        assert_eq!(before.files, 5);
+        // What the file system says of each, and no more for what has two names.
+        let used = |path: &str| {
+            use std::os::unix::fs::MetadataExt as _;
+            place.path().join(path).symlink_metadata().unwrap().blocks() * 512
+        };
+        assert_eq!(before.bytes, ["a", "a/b", "a/b/one", "two", "link"].map(used).iter().sum::<u64>());
+        // What is written is in it, once it is on the disk: room may be given only then.
+        let file = std::fs::File::create(place.path().join("large")).unwrap();
+        (&file).write_all(&vec![1; 1 << 20]).unwrap();
+        file.sync_all().unwrap();
+        std::fs::hard_link(place.path().join("large"), place.path().join("a/large")).unwrap();
+        let grown = measure(&directory).bytes - before.bytes;
+        assert!(((1 << 20)..(2 << 20)).contains(&grown), "{grown}");
+    }
+
+    /// The limits are about bytes and files that are the directory's own.
+    #[test]
+    fn a_directory_that_grows_reaches_its_limits() {
+        let place = tempfile::tempdir().unwrap();
+        let write = |name: usize| {
+            let file = std::fs::File::create(place.path().join(name.to_string())).unwrap();
+            (&file).write_all(&vec![1; 64 << 10]).unwrap();
+            file.sync_all().unwrap();
+        };
+        let mut growth = Growth::watch(place.path()).unwrap();
+        assert_eq!(growth.check(8 << 20, 1 << 30), None);
+        // Others may give back room meanwhile, so that it takes more; but not for ever.
+        let hit = (0..4096).find_map(|name| {
+            write(name);
+            growth.check(8 << 20, 1 << 30).map(|hit| (hit, name))
+        });
+        let (hit, files) = hit.unwrap();
+        assert_eq!(hit, Limit::Disk);
+        assert!(files >= (8 << 20) / (64 << 10) / 2, "after {files} files of 64 KiB");
     }
 }

@@ -15,7 +15,7 @@ use rustix::thread::{CapabilitySet, UnshareFlags};
 
 use super::root::{self, Owners};
 use super::usage::Watch;
-use super::{During, Failure, confine, endings, room, tell, wait_for_go};
+use super::{During, Failure, HELD, confine, endings, room, tell, wait_for_go};
 use crate::control;
 use crate::executor::Limit;
 use crate::plan::{END, GO, Kind, Mode, Net, Plan, Reply, Step};
@@ -151,6 +151,7 @@ fn become_script(
     control: BorrowedFd<'_>,
     proxy: Option<u16>,
 ) -> Result<std::convert::Infallible, Failure> {
+    drop(sys::own(HELD));
     rustix::process::setsid().during(Step::Other, "starting a session")?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .during(Step::Other, "tying to init")?;
@@ -175,6 +176,10 @@ fn become_script(
         // Whoever started metier looks at this process while it waits.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
             .during(Step::Other, "being looked at")?;
+        // The first of the filters: the others would not let it be made.
+        if let Some(observer) = confine::observe(plan) {
+            control::reply(control, &Reply::Observer, &[observer.as_fd()]);
+        }
         confine::seccomp(plan)?;
         active = confine::try_out(plan.mode);
     }

@@ -16,12 +16,12 @@ use super::{During, Failure};
 use crate::plan::{Bind, Identity, Kind, Plan, Step};
 use crate::sys::{self, Fork, MountAttr};
 
-const RDONLY: u64 = MountAttrFlags::MOUNT_ATTR_RDONLY.bits() as u64;
-const NOSUID: u64 = MountAttrFlags::MOUNT_ATTR_NOSUID.bits() as u64;
-const NODEV: u64 = MountAttrFlags::MOUNT_ATTR_NODEV.bits() as u64;
-const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
+pub(super) const RDONLY: u64 = MountAttrFlags::MOUNT_ATTR_RDONLY.bits() as u64;
+pub(super) const NOSUID: u64 = MountAttrFlags::MOUNT_ATTR_NOSUID.bits() as u64;
+pub(super) const NODEV: u64 = MountAttrFlags::MOUNT_ATTR_NODEV.bits() as u64;
+pub(super) const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
 const IDMAP: u64 = 0x0010_0000;
-const PRIVATE: u64 = 1 << 18;
+pub(super) const PRIVATE: u64 = 1 << 18;
 
 /// A file that nothing inside may read, to see that Landlock is in force.
 pub(super) const UNREADABLE: &str = "/.unreadable";
@@ -155,6 +155,10 @@ pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
         let target = relative(bind.path.path());
         let at = |error| Failure::at(step, "mounting", bind.path.path(), error);
         move_onto(tree, &make_target(&target, tree).map_err(at)?).map_err(at)?;
+        // What a plan has there itself is put on top of it.
+        if bind.kind == Kind::Write {
+            hide_mounts_on(&target).map_err(at)?;
+        }
     }
     let aliases = show_elsewhere(plan, &trees)?;
     for bind in plan.binds.iter().filter(|bind| bind.kind == Kind::Write) {
@@ -255,7 +259,7 @@ fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
 }
 
 /// A new, empty file system in memory.
-fn tmpfs(bytes: u64, inodes: u64, mode: u32, owner: (u32, u32)) -> io::Result<OwnedFd> {
+pub(super) fn tmpfs(bytes: u64, inodes: u64, mode: u32, owner: (u32, u32)) -> io::Result<OwnedFd> {
     let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(&context, "size", bytes.to_string())?;
     rustix::mount::fsconfig_set_string(&context, "nr_inodes", inodes.to_string())?;
@@ -274,7 +278,7 @@ fn attach(tree: &OwnedFd, directory: impl AsFd, path: &str) -> io::Result<()> {
 }
 
 /// Puts a tree onto a file or directory that is already open, whatever its path means by now.
-fn move_onto(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+pub(super) fn move_onto(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(tree, "", place, "", flags)?)
 }
@@ -415,6 +419,30 @@ fn hold(writable: &Path, kept: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Covers what else is mounted below a directory: it is something else than the directory that was chosen and checked.
+fn hide_mounts_on(directory: &Path) -> io::Result<()> {
+    let missing = || io::Error::from(io::ErrorKind::NotFound);
+    let all = crate::mounts::all()?;
+    let here = mount_id(&beneath(Path::new("."))?).ok_or_else(missing)?;
+    let root = &all.iter().find(|mount| mount.id == here).ok_or_else(missing)?.point;
+    for mount in crate::mounts::on(mount_id(&beneath(directory)?).ok_or_else(missing)?, &all) {
+        let path = Path::new(".").join(mount.point.strip_prefix(root).map_err(|_| missing())?);
+        let place = match beneath(&path) {
+            // In one that is covered already.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            other => other?,
+        };
+        let source = if is_directory(&place) { Path::new(EMPTY) } else { &*relative(Path::new(UNREADABLE)) };
+        put_copy(&beneath(source)?, &place, true)?;
+    }
+    Ok(())
+}
+
+fn mount_id(place: &OwnedFd) -> Option<u64> {
+    let stat = rustix::fs::statx(place, "", AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::MNT_ID).ok()?;
+    Some(stat.stx_mnt_id)
+}
+
 pub(super) fn is_directory(place: &OwnedFd) -> bool {
     rustix::fs::fstat(place).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir())
 }
@@ -422,12 +450,8 @@ pub(super) fn is_directory(place: &OwnedFd) -> bool {
 /// Whether something is mounted exactly there.
 fn is_mount(place: &OwnedFd, path: &Path) -> bool {
     let parent = path.parent().unwrap_or(Path::new("."));
-    let mount = |fd: &OwnedFd| {
-        let stat = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, rustix::fs::StatxFlags::MNT_ID).ok()?;
-        Some(stat.stx_mnt_id)
-    };
     let Ok(parent) = beneath(parent) else { return false };
-    mount(place).is_some() && mount(place) != mount(&parent)
+    mount_id(place).is_some() && mount_id(place) != mount_id(&parent)
 }
 
 /// Mounts something over itself, read-only if asked.

@@ -1,124 +1,251 @@
-//! Files that other programs obey, made by a script where there were none: moved aside before anything obeys them.
+//! What scripts leave that other programs obey: found after each run, moved aside before anything obeys it, and reported.
+//! `settle.rs` compares and decides; this knows when, and for which runs.
+//!
+//! Present is what was there before the first of all runs that overlap, not before this one; [`Notes`] know. So it does not
+//! matter which of several runs made something, or whether metier lived to see it: the next one to look finds that it is new.
 
-use std::ffi::OsString;
+mod settle;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::SandboxError;
-use crate::executor::Planted;
+use super::notes::{Key, Known, Moment, Note, NoteError, Notes, Running};
+use super::survey::{Kind, Seen, survey};
+use super::{armed, launch, named};
+use crate::executor::{Planted, PlantedBy};
+use crate::plan::{Mode, Raw};
 use crate::profile::{Place, Profile};
+use crate::{SandboxError, Unsettled, WorkDirectory};
 
-/// The protected paths of a profile, as they were before a run.
-#[derive(Debug, Default)]
-pub(super) struct Protected {
-    /// Those that were there, in any of the directories. They are read-only inside, or refused.
+/// The work directories of a run, from before it begins until what it left is dealt with.
+#[derive(Debug)]
+pub(super) struct Watch {
+    places: Vec<Watched>,
+    running: Running,
+    /// Paths at the top of any of the directories that were there before. They are read-only inside, or refused.
     pub(super) present: Vec<PathBuf>,
-    /// Those that were not, or were links to others that are protected.
-    watched: Vec<Watched>,
+    /// What earlier runs left.
+    found: Vec<Planted>,
 }
 
-/// A path in a writable directory, and what it was.
 #[derive(Debug)]
 struct Watched {
-    directory: Arc<OwnedFd>,
+    directory: OwnedFd,
     base: PathBuf,
-    path: PathBuf,
-    link: Option<OsString>,
+    known: Known,
+    notes: Notes,
 }
 
-impl Protected {
-    /// Looks at what there is, beneath a handle on each writable directory.
-    pub(super) fn look(profile: &Profile) -> Result<Self, SandboxError> {
-        let mut all = Self::default();
-        for place in &profile.writable {
-            let directory = Arc::new(open_place(place)?);
-            for path in &profile.protected {
-                all.look_at(place, &directory, path, &profile.protected);
+impl Watch {
+    /// Looks at what there is, beneath a handle on each writable directory; deals with what killed runs left there.
+    pub(super) fn begin(profile: &Profile, mode: Mode, notes: &Notes) -> Result<Self, SandboxError> {
+        let is_temporary = profile.writable.iter().all(WorkDirectory::is_temporary);
+        let running = notes.for_one(is_temporary).begin().map_err(|error| cannot_note(error.into()))?;
+        let mut watch = Self { places: Vec::new(), running, present: Vec::new(), found: Vec::new() };
+        for work in &profile.writable {
+            if let Err(error) = watch.add(profile, work, mode, notes) {
+                // The run that was to report it does not begin.
+                keep_unreported(profile, notes, watch.found);
+                return Err(error);
             }
         }
-        Ok(all)
+        Ok(watch)
     }
 
-    fn look_at(&mut self, place: &Place, directory: &Arc<OwnedFd>, path: &Path, protected: &[PathBuf]) {
-        let (path, link) = match state(directory, path) {
-            // `CLAUDE.md` that leads to `AGENTS.md`: what it leads to is protected.
-            State::Link(target) if protected.iter().any(|other| other.as_os_str() == target) => {
-                (path, Some(target))
-            }
-            State::There | State::Link(_) => return self.present.push(path.to_owned()),
-            // A whole new `.git` is more than one file: it is told, and left.
-            State::Absent
-                if path.starts_with(".git")
-                    && matches!(state(directory, Path::new(".git")), State::Absent) =>
-            {
-                (Path::new(".git"), None)
-            }
-            State::Absent => (path, None),
-        };
-        if !self.watched.iter().any(|one| one.base == place.path() && one.path == path) {
-            let (directory, base) = (Arc::clone(directory), place.path().to_owned());
-            self.watched.push(Watched { directory, base, path: path.to_owned(), link });
-        }
+    /// The same for one directory.
+    fn add(
+        &mut self,
+        profile: &Profile,
+        work: &WorkDirectory,
+        mode: Mode,
+        notes: &Notes,
+    ) -> Result<(), SandboxError> {
+        let listed: BTreeSet<PathBuf> = profile.protected_in(work).into_iter().collect();
+        let one = Watched::new(work.place(), notes.for_one(work.is_temporary()))?;
+        let begun = one.notes.with(&one.known, |note, killed| {
+            let begun = one.begin(note, killed, &listed, work.homes(), mode);
+            note.runs.insert(self.running.name.clone());
+            begun
+        });
+        let begun = begun.map_err(cannot_note)?;
+        let (present, found) = begun.value;
+        self.found.extend(found);
+        begun.written.map_err(|error| cannot_note(error.into()))?;
+        self.present.extend(present);
+        self.places.push(one);
+        Ok(())
     }
 
-    /// Moves what is new out of the way, and says what it was.
-    pub(super) fn set_aside_new(self) -> Vec<Planted> {
-        let new =
-            self.watched.into_iter().filter(|one| match (state(&one.directory, &one.path), &one.link) {
-                (State::Absent, _) => false,
-                (State::Link(now), Some(before)) => now != *before,
-                _ => true,
+    /// What says to others that this run has not ended, for as long as it is open anywhere.
+    pub(super) const fn held(&self) -> Option<&File> {
+        self.running.file.as_ref()
+    }
+
+    /// Deals with what is new now that the script has ended, and says what it was.
+    pub(super) fn end(self) -> Vec<Planted> {
+        let Self { places, running, mut found, present: _ } = self;
+        for one in &places {
+            let settled = one.notes.with(&one.known, |note, killed| {
+                note.runs.remove(&running.name);
+                let is_alone = !note.overlapped && killed.is_none() && note.runs.is_empty();
+                let by = if is_alone { PlantedBy::ThisRun } else { PlantedBy::OverlappingRun };
+                one.settle(note, by, None)
             });
-        new.map(|one| {
-            let stays = one.path == Path::new(".git");
-            let moved = if stays { None } else { set_aside(&one.directory, &one.path) };
-            Planted {
-                path: one.base.join(&one.path),
-                moved_to: moved.map(|moved| one.base.join(moved)),
-                stays,
-            }
-        })
-        .collect()
+            // Where the note cannot be had or written, this run stays in it, and whoever looks next takes it for one that was
+            // killed. What was found was dealt with, and is reported in any case.
+            found.extend(settled.map(|settled| settled.value).unwrap_or_default());
+        }
+        found.sort_by(Planted::by_urgency);
+        found
+    }
+
+    /// Leaves it to the next run to look: something of this one may still be running.
+    pub(super) fn abandon(mut self) -> Vec<Planted> {
+        self.running.abandon();
+        self.found.sort_by(Planted::by_urgency);
+        self.found
     }
 }
 
-/// What is at a path.
-enum State {
-    Absent,
-    There,
-    Link(OsString),
+impl Watched {
+    fn new(place: &Place, notes: Notes) -> Result<Self, SandboxError> {
+        let (directory, base) = (open_place(place)?, place.path().to_owned());
+        let known = Known::new(place.identity(), &directory, &base);
+        Ok(Self { directory, base, known, notes })
+    }
+
+    /// What is present, for a run that begins now; and what is still to be reported.
+    fn begin(
+        &self,
+        note: &mut Note,
+        killed: Option<Moment>,
+        listed: &BTreeSet<PathBuf>,
+        homes: &[PathBuf],
+        mode: Mode,
+    ) -> (Vec<PathBuf>, Vec<Planted>) {
+        let interrupted = killed.filter(|_| note.runs.is_empty());
+        let is_interrupted = interrupted.is_some();
+        if is_interrupted {
+            let planted = self.settle(note, PlantedBy::InterruptedRun, interrupted);
+            note.unreported.extend(planted);
+        }
+        let is_first = note.runs.is_empty() && !is_interrupted;
+        note.overlapped = !is_first && !is_interrupted;
+        let mut lists = note.lists();
+        lists.listed.extend(listed.iter().cloned());
+        if is_first {
+            (lists.named, lists.of_each) = named::named(&self.base, homes);
+            armed::unchanged(&self.directory, &mut note.made);
+        }
+        let now = survey(&self.directory, &lists, &|_| mode == Mode::Full);
+        let before = if is_first { now } else { still_there(&note.before.clone().into(), &now) };
+        let is_at_top = |seen: &Seen| matches!(seen.kind, Kind::Listed | Kind::Named | Kind::OfBare);
+        let is_file = |path: &Path, seen: &Seen| seen.kind == Kind::GitFile && path == Path::new(".git");
+        let present = before.iter().filter(|(path, seen)| is_at_top(seen) || is_file(path, seen));
+        let present = present.map(|(path, _)| path.clone()).collect();
+        note.work = Some(self.base.as_path().into());
+        let raw = |paths: &BTreeSet<PathBuf>| paths.iter().map(|path| Raw::from(path.as_path())).collect();
+        (note.listed, note.named) = (raw(&lists.listed), raw(&lists.named));
+        note.of_each = raw(&lists.of_each);
+        note.before = before.into();
+        (present, std::mem::take(&mut note.unreported))
+    }
 }
 
-fn state(directory: &OwnedFd, path: &Path) -> State {
-    let Some(name) = path.file_name() else { return State::Absent };
-    let parent = match parent(directory, path) {
-        Ok(parent) => parent,
-        Err(Errno::NOENT) => return State::Absent,
-        // Behind a link or a file: that is for whoever protects it to find out.
-        Err(_) => return State::There,
+/// What was there before and still is.
+fn still_there(before: &BTreeMap<PathBuf, Seen>, now: &BTreeMap<PathBuf, Seen>) -> BTreeMap<PathBuf, Seen> {
+    let both = before.iter().filter_map(|(path, old)| {
+        let new = now.get(path).filter(|new| new.kind == old.kind)?;
+        // Where it is not read-only for this run, what it says has to be known.
+        let seen = if old.kept && !new.kept { new } else { old };
+        Some((path.clone(), seen.clone()))
+    });
+    both.collect()
+}
+
+/// Deals with what killed runs left, wherever notes say that there were any, and reports what it was.
+///
+/// `directory` is the one that [`Local::with_notes`](crate::Local::with_notes) was given. Directories in which something still
+/// runs are left alone. A note that cannot be read is an error that names it, before anything is moved.
+pub fn settle_notes(directory: &Path) -> io::Result<Vec<Unsettled>> {
+    let notes = Notes::Disk(directory.to_owned());
+    let keys = Notes::keys(directory)?;
+    for key in &keys {
+        notes.check(*key)?;
+    }
+    let (mut all, mut failed) = (Vec::new(), None);
+    for key in keys {
+        match notes.with_any(key, |note, killed| settle_one(&notes, key, note, killed)) {
+            // One that could not be written again says the same the next time.
+            Ok(settled) => all.extend(settled.value.filter(|one| !one.planted.is_empty())),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if all.is_empty() => Err(error.into()),
+        // What was moved has to be reported; the error comes again.
+        _ => Ok(all),
+    }
+}
+
+fn settle_one(notes: &Notes, key: Key, note: &mut Note, killed: Option<Moment>) -> Option<Unsettled> {
+    if !note.runs.is_empty() {
+        return None;
+    }
+    let Some(work) = note.work.as_ref().map(|work| work.path().to_owned()) else {
+        *note = Note::default();
+        return None;
     };
-    match rustix::fs::readlinkat(&parent, name, Vec::new()) {
-        Ok(target) => State::Link(std::os::unix::ffi::OsStringExt::from_vec(target.into_bytes())),
-        Err(Errno::NOENT) => State::Absent,
-        Err(_) => State::There,
+    let mut planted = std::mem::take(&mut note.unreported);
+    let place = Place::pin(&work).ok().filter(|place| place.identity() == key);
+    let one = place.and_then(|place| Watched::new(&place, notes.clone()).ok());
+    match (one.filter(|one| one.known.is_of(note)), killed) {
+        (Some(one), Some(_)) => planted.extend(one.settle(note, PlantedBy::InterruptedRun, killed)),
+        (Some(one), None) => armed::unchanged(&one.directory, &mut note.made),
+        // Somewhere else by now, or gone: then nothing can be done about it.
+        (None, _) => note.made.clear(),
     }
+    planted.sort_by(Planted::by_urgency);
+    Some(Unsettled { work, planted })
+}
+
+/// Why nothing runs where it cannot be noted.
+fn cannot_note(error: NoteError) -> SandboxError {
+    match error {
+        NoteError::Unreadable(error) => error,
+        NoteError::Io(error) => launch("noting what other programs obey in the work directory", error),
+    }
+}
+
+/// Keeps what was found for the next run to report, since this one has nobody to tell.
+pub(super) fn keep_unreported(profile: &Profile, notes: &Notes, planted: Vec<Planted>) {
+    let lasts = |work: &&WorkDirectory| !work.is_temporary() && !planted.is_empty();
+    let Some(work) = profile.writable.iter().find(lasts) else { return };
+    // It was dealt with; that nobody hears of it is all that is lost.
+    let Ok(one) = Watched::new(work.place(), notes.clone()) else { return };
+    let _ = notes.with(&one.known, |note, _| {
+        note.work.get_or_insert_with(|| one.base.as_path().into());
+        note.unreported.extend(planted);
+    });
 }
 
 /// A handle on a directory, if it is still the one that was chosen.
 fn open_place(place: &Place) -> Result<OwnedFd, SandboxError> {
     let swapped = || SandboxError::Swapped { path: place.path().to_owned() };
     let at = |source: io::Error| SandboxError::Path { path: place.path().to_owned(), source };
-    let opened = open(CWD, place.path(), ResolveFlags::NO_SYMLINKS).map_err(|error| match error {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat2(CWD, place.path(), flags, FileMode::empty(), resolve);
+    let directory = File::from(opened.map_err(|error| match error {
         Errno::LOOP | Errno::NOTDIR | Errno::NOENT => swapped(),
         other => at(other.into()),
-    });
-    let directory = File::from(opened?);
+    })?);
     if !place.is(&directory.metadata().map_err(at)?) {
         return Err(swapped());
     }
@@ -126,45 +253,4 @@ fn open_place(place: &Place) -> Result<OwnedFd, SandboxError> {
     rustix::fs::accessat(&directory, ".", Access::EXEC_OK, AtFlags::empty())
         .map_err(|error| at(error.into()))?;
     Ok(directory.into())
-}
-
-fn open(directory: impl AsFd, path: &Path, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
-    let resolve = resolve | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(directory, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
-}
-
-/// The directory that a path is in, without going through links.
-fn parent(directory: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    open(directory, parent, ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH)
-}
-
-/// Renames it to something that nothing obeys, also where the script has made that hard.
-fn set_aside(directory: &OwnedFd, path: &Path) -> Option<PathBuf> {
-    let parent = parent(directory, path).ok()?;
-    let name = path.file_name()?;
-    let rename =
-        |new: &OsString| rustix::fs::renameat_with(&parent, name, &parent, new, RenameFlags::NOREPLACE);
-    for attempt in 0..8 {
-        let mut new = name.to_owned();
-        new.push(".set-aside");
-        if attempt > 0 {
-            let mut random = [0; 4];
-            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).ok()?;
-            new.push(format!("-{:08x}", u32::from_ne_bytes(random)));
-        }
-        match rename(&new) {
-            Ok(()) => return Some(path.with_file_name(new)),
-            Err(Errno::ACCESS | Errno::PERM) => open_up(&parent)?,
-            Err(_) => {}
-        }
-    }
-    None
-}
-
-/// Gives the owner of a directory the right to change it again.
-fn open_up(directory: &OwnedFd) -> Option<()> {
-    let stat = rustix::fs::statat(directory, "", AtFlags::EMPTY_PATH).ok()?;
-    let mode = Mode::from_raw_mode(stat.st_mode & 0o777) | Mode::RWXU;
-    rustix::fs::chmodat(directory, ".", mode, AtFlags::empty()).ok()
 }

@@ -18,6 +18,9 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use super::cgroup::Group;
 use super::launch;
 use super::measure::{Tried, measure};
+use super::notes::{self, BEAT};
+use super::observe::Observer;
+use super::touched::Touches;
 use crate::SandboxError;
 use crate::capture::Capture;
 use crate::control::{self, Received};
@@ -32,6 +35,10 @@ use crate::stopwatch::Stopwatch;
 /// How often cgroups are asked, and how long setting up may take.
 const TICK: Duration = Duration::from_millis(25);
 const SETUP: Duration = Duration::from_secs(30);
+/// How long a launcher may take to end by itself.
+const GENTLE: Duration = Duration::from_secs(3);
+/// How long processes may take to end once they are killed.
+const STUCK: Duration = Duration::from_secs(10);
 /// How long to wait at a time; the kernel does not take every number.
 const LONGEST: Duration = Duration::from_hours(1);
 
@@ -59,6 +66,14 @@ impl From<SandboxError> for Failed {
     }
 }
 
+/// A job that has run.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) outcome: Outcome,
+    /// Whether nothing of it is left. Otherwise the kernel has not let go of it in time.
+    pub(super) is_gone: bool,
+}
+
 /// A job that runs, or is about to.
 pub(super) struct Run<'a> {
     job: &'a Job,
@@ -70,6 +85,8 @@ pub(super) struct Run<'a> {
     input: Option<(File, usize)>,
     init: Option<OwnedFd>,
     proxy: Option<Proxy>,
+    touches: Option<Touches>,
+    observer: Option<Observer>,
     protections: Protections,
     failed: Option<Failed>,
     ending: Option<Ending>,
@@ -78,6 +95,9 @@ pub(super) struct Run<'a> {
     is_told: bool,
     started: Option<Stopwatch>,
     begun: Stopwatch,
+    /// What says to others that this run goes on, and since when it has not.
+    held: Option<&'a File>,
+    beat: Stopwatch,
 }
 
 impl<'a> Run<'a> {
@@ -88,6 +108,8 @@ impl<'a> Run<'a> {
         control: OwnedFd,
         child: Child,
         group: Option<Group>,
+        held: Option<&'a File>,
+        touches: Option<Touches>,
     ) -> Result<Self, Failed> {
         let mut run = Self {
             job,
@@ -99,6 +121,8 @@ impl<'a> Run<'a> {
             input: None,
             init: None,
             proxy: None,
+            touches,
+            observer: None,
             protections: Protections::default(),
             failed: None,
             ending: None,
@@ -106,6 +130,8 @@ impl<'a> Run<'a> {
             is_told: false,
             started: None,
             begun: Stopwatch::start(),
+            held,
+            beat: Stopwatch::start(),
         };
         if let Err(error) = run.hand_over() {
             run.stop();
@@ -114,6 +140,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
+    /// What is held stays open for as long as the launcher lives.
     fn hand_over(&mut self) -> io::Result<()> {
         let doors = self.group.as_ref().map_or_else(|| Ok(Vec::new()), Group::doors)?;
         let bytes = postcard::to_stdvec(&self.plan).map_err(io::Error::other)?;
@@ -138,7 +165,9 @@ impl<'a> Run<'a> {
                 rustix::fs::fchown(end, Some(ids.0), Some(ids.1))?;
             }
         }
-        let streams = [file.as_fd(), inner_input.as_fd(), output.1.as_fd(), errors.1.as_fd()];
+        let nothing = File::open("/dev/null")?;
+        let held = self.held.unwrap_or(&nothing).as_fd();
+        let streams = [file.as_fd(), inner_input.as_fd(), output.1.as_fd(), errors.1.as_fd(), held];
         let all: Vec<BorrowedFd<'_>> = streams.into_iter().chain(doors.iter().map(AsFd::as_fd)).collect();
         control::send(&self.control, b"plan", &all)?;
         self.capture = Some(Capture::new(output.0, errors.0, self.job.profile.limits.output)?);
@@ -149,22 +178,23 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Ends everything that is left of it, and waits until it has ended.
-    fn stop(&mut self) {
+    /// Ends everything that is left of it, and waits until it has ended, but not for ever: what is stuck in the kernel cannot be
+    /// ended. Whether nothing is left.
+    fn stop(&mut self) -> bool {
         let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
-        let _ = self.child.wait();
+        // Without namespaces it has to find everything that the script has started, and may take longer.
+        let patience = if self.plan.mode == Mode::Full { GENTLE } else { STUCK };
+        let mut is_gone = end_in_time(&mut self.child, patience);
         if let Some(init) = self.init.take() {
             // Nothing is left when init is gone, and the launcher waits for that; but it may itself have been killed.
             let _ = rustix::process::pidfd_send_signal(&init, Signal::KILL);
-            let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
-            while matches!(poll(&mut [PollFd::new(&init, PollFlags::IN)], Some(&patience)), Err(Errno::INTR))
-            {
-            }
+            is_gone &= ends_in_time(&init, STUCK);
         }
+        is_gone
     }
 
     /// Runs it to its end.
-    pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
+    pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<Finished, Failed> {
         let talked = self.talk(sink);
         // A bound of the group may have been reached so late that nobody has asked yet.
         let late = self.group.as_ref().and_then(Group::hit);
@@ -173,7 +203,7 @@ impl<'a> Run<'a> {
             group.stop_forking();
         }
         self.ask_what_was_used();
-        self.stop();
+        let is_gone = self.stop();
         if let Some(capture) = &mut self.capture {
             capture.drain(sink);
         }
@@ -182,8 +212,11 @@ impl<'a> Run<'a> {
         }
         talked.map_err(|error| launch("talking to the launcher", error))?;
         if self.started.is_none() && self.ending.is_none() {
-            let status =
-                self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+            let status = match self.child.try_wait() {
+                Ok(Some(status)) => status.to_string(),
+                Ok(None) => "it could not be ended".to_owned(),
+                Err(error) => error.to_string(),
+            };
             return Err(SandboxError::LauncherGone { status }.into());
         }
         if let Some(most) = self.group.as_ref().and_then(Group::most_memory) {
@@ -195,15 +228,18 @@ impl<'a> Run<'a> {
         }
         let (output, errors) = self.capture.as_mut().map(Capture::take).unwrap_or_default();
         let connections = self.proxy.take().map(Proxy::finish).unwrap_or_default();
-        Ok(Outcome {
-            ending: self.ending.unwrap_or(Ending::Killed(libc::SIGKILL)),
-            output,
-            errors,
-            usage: self.usage,
-            protections: take(&mut self.protections),
-            planted: Vec::new(),
-            connections,
-        })
+        let mut protections = take(&mut self.protections);
+        if !is_gone {
+            let detail = format!("processes of it were still there {} s after it was ended", STUCK.as_secs());
+            protections.replace(Protection::EndsTogether, false, detail);
+        }
+        let ending = self.ending.unwrap_or(Ending::Killed(libc::SIGKILL));
+        let touched = self.touches.take().and_then(Touches::finish);
+        let refused_writes = self.observer.take().and_then(Observer::finish);
+        let usage = self.usage;
+        let outcome = Outcome { touched, refused_writes, ..Outcome::new(ending) };
+        let outcome = Outcome { output, errors, usage, protections, connections, ..outcome };
+        Ok(Finished { outcome, is_gone })
     }
 
     /// Has a script that is to be ended ended by init, which knows what it used; without waiting long for it.
@@ -235,6 +271,10 @@ impl<'a> Run<'a> {
     fn talk(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         loop {
             let ready = self.wait()?;
+            if let Some(held) = self.held.filter(|_| self.beat.elapsed() >= BEAT) {
+                notes::beat(held);
+                self.beat = Stopwatch::start();
+            }
             if ready.cancelled {
                 self.ending = Some(Ending::Cancelled);
                 return Ok(());
@@ -286,6 +326,7 @@ impl<'a> Run<'a> {
         open.extend(self.input.as_ref().map(|(end, _)| PollFd::new(end, PollFlags::OUT)));
         let wall = self.job.profile.limits.wall;
         let left = self.started.map_or(TICK, |started| wall.saturating_sub(started.elapsed())).min(LONGEST);
+        let left = if self.held.is_some() { left.min(BEAT) } else { left };
         let timeout = if self.group.is_some() { left.min(TICK) } else { left };
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
@@ -332,6 +373,12 @@ impl<'a> Run<'a> {
                     (&self.job.profile.network, message.descriptors.into_iter().next())
                 {
                     self.proxy = Some(Proxy::start(listener, allowed.clone())?);
+                }
+            }
+            Reply::Observer => {
+                let work = self.job.profile.writable.first().map(|work| work.path().to_owned());
+                if let Some(listener) = message.descriptors.into_iter().next() {
+                    self.observer = Some(Observer::start(listener, work.unwrap_or_default())?);
                 }
             }
             Reply::Ready { landlock, seccomp } => {
@@ -382,6 +429,9 @@ impl<'a> Run<'a> {
         let missing: Vec<Missing> =
             lacking.map(|found| Missing::new(found.protection, found.detail.clone())).collect();
         if missing.is_empty() {
+            if let Some(touches) = &self.touches {
+                touches.is_ready();
+            }
             self.started = Some(Stopwatch::start());
             return control::send(&self.control, &[GO], &[]);
         }
@@ -425,6 +475,30 @@ impl<'a> Run<'a> {
                 SandboxError::Program { program: self.job.program.to_string_lossy().into_owned(), source }
             }
             _ => launch(what, source),
+        }
+    }
+}
+
+/// Waits until a child has ended; kills one that does not, and gives up on one that cannot be killed. Whether it has ended.
+fn end_in_time(child: &mut Child, patience: Duration) -> bool {
+    let process = Pid::from_raw(child.id().cast_signed());
+    let handle = process.and_then(|process| rustix::process::pidfd_open(process, PidfdFlags::empty()).ok());
+    // One that has been waited for has no handle any more; without handles there is no way but to wait.
+    let is_over = handle.is_none_or(|handle| {
+        ends_in_time(&handle, patience) || (child.kill().is_ok() && ends_in_time(&handle, STUCK))
+    });
+    is_over && child.wait().is_ok()
+}
+
+/// Waits until a process has ended, if that does not take too long.
+fn ends_in_time(process: &OwnedFd, patience: Duration) -> bool {
+    let begun = Stopwatch::start();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed());
+        let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            other => return other.is_ok_and(|ready| ready > 0),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 
-use metier_sandbox::{Ending, Job, Limit, Network, Place, Sink, Stream};
+use metier_sandbox::{Ending, Executor as _, Job, Limit, Network, Place, Sink, Stream};
 
 use crate::{common, text};
 
@@ -222,4 +222,14 @@ fn without_a_network_there_are_no_sockets_for_one() {
     let outcome = common::run(profile, "/usr/bin/python3", &["-c", script]);
     assert_eq!((text(&outcome.output.bytes), outcome.ending), ("pair\n".into(), Ending::Exited(1)));
     assert!(text(&outcome.errors.bytes).contains("Operation not permitted"));
+}
+
+#[test]
+fn touched_files_are_observed_unless_the_host_does_not_want_it() {
+    let work = common::work();
+    let job = Job::new(common::profile(work.path()), "touch", vec!["new".into()]);
+    let observed = common::local().run(&job, &mut ()).unwrap().touched.unwrap();
+    assert_eq!(observed.created.first, ["new"].map(std::path::PathBuf::from));
+    let outcome = common::local().without_touched_files().run(&job, &mut ()).unwrap();
+    assert_eq!(outcome.touched, None);
 }

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 const _: fn(u32, &str) -> Option<Below> = below_launcher;
 const _: fn(&str, &BTreeSet<Id>) -> Vec<Process> = alive;
 const _: fn(fn() -> bool) -> bool = soon;
+const _: fn(&str) -> bool = is_running;
+const _: fn() -> String = number;
+const _: fn(&Path) -> (PathBuf, String) = named_launcher;
 
 /// How long the kernel may take to end what somebody killed.
 const DEADLINE: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use seccompiler::{
 };
 
 // Not every suite needs all of it.
-const _: fn(u8, i32) -> Only = Only::Is;
+const _: [fn(u8, i32) -> Only; 2] = [Only::Is, Only::Bit];
 const _: fn(u8) -> Only = Only::Some;
 const _: fn(Lacking, c_long, Option<Only>) -> Lacking = Lacking::and;
 

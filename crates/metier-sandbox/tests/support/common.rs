@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use metier_sandbox::{Executor, Job, Local, Outcome, Place, Profile};
+use metier_sandbox::{Executor, Job, Local, Outcome, Profile, Reserved, WorkDirectory};
 use metier_skill::Tier;
 use tempfile::TempDir;
 
@@ -45,7 +45,7 @@ pub(crate) fn work() -> TempDir {
 
 /// What a script of a third party may, with this to work in.
 pub(crate) fn profile(work: &Path) -> Profile {
-    Profile::new(Tier::ThirdParty, Place::pin(work).unwrap())
+    Profile::new(Tier::ThirdParty, WorkDirectory::open(work, &Reserved::default()).unwrap())
 }
 
 /// Runs a program to its end.
@@ -79,8 +79,14 @@ pub(crate) fn again_as_ordinary_user() {
     // Where everybody can read it: the target directory may lie in somebody's home.
     let place = work();
     let suite = place.path().join("suite");
-    fs::copy(std::env::current_exe().unwrap(), &suite).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_metier-launcher"), place.path().join(LAUNCHER)).unwrap();
+    // By another process: a child that another test starts meanwhile would have the copy open for writing, and nobody could run it.
+    let copies = [
+        (std::env::current_exe().unwrap(), suite.clone()),
+        (env!("CARGO_BIN_EXE_metier-launcher").into(), place.path().join(LAUNCHER)),
+    ];
+    for (from, to) in copies {
+        assert!(Command::new("cp").args([from, to]).status().unwrap().success());
+    }
     // Setting the user drops the supplementary groups as well.
     let output = Command::new(&suite)
         .args(["--skip", AGAIN, "--nocapture"])

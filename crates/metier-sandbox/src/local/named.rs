@@ -1,0 +1,178 @@
+//! Paths in a work directory that git is told to take hooks or more configuration from: by the repository there, by one above,
+//! and by the configuration of the person and of the system.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::git::{INCLUDED, is_hooks_path, is_include, parse, plain, read_outside, read_path};
+use crate::links::{Unreachable, resolve};
+use crate::obeyed::HOOKS;
+
+/// The configuration that holds for everybody.
+const SYSTEM: &str = "/etc/gitconfig";
+/// The person's, in their home.
+const OF_PERSON: [&str; 2] = [".gitconfig", ".config/git/config"];
+
+/// Paths in a work directory, and paths in the work tree of every repository.
+pub(super) fn named(base: &Path, homes: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+    named_with(base, homes, Path::new(SYSTEM))
+}
+
+fn named_with(base: &Path, homes: &[PathBuf], system: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+    let mut all = Named { base, homes, paths: BTreeSet::new(), of_each: BTreeSet::new() };
+    let of_persons = homes.iter().flat_map(|home| OF_PERSON.map(|file| home.join(file)));
+    let general: Vec<PathBuf> = of_persons.chain([system.to_owned()]).collect();
+    // A script can make the work directory a repository.
+    for file in &general {
+        all.read(file, Tree::Each(base), 0);
+    }
+    for top in base.ancestors() {
+        let Some((repository, common)) = repository_at(top) else { continue };
+        for file in [common.join("config"), repository.join("config.worktree")] {
+            all.read(&file, Tree::One(top), 0);
+        }
+        for file in &general {
+            all.read(file, Tree::One(top), 0);
+        }
+    }
+    (all.paths, all.of_each)
+}
+
+/// Repositories that directories above are work trees of, and with `own` the directory itself, where no script of it can write.
+pub(super) fn around(base: &Path, own: bool) -> BTreeSet<PathBuf> {
+    let repositories = base.ancestors().skip(usize::from(!own)).filter_map(repository_at);
+    let all = repositories.filter_map(|(_, common)| plain(&common));
+    all.filter(|path| !path.starts_with(base)).collect()
+}
+
+/// The repository whose work tree begins at `top`, and where it has what all its work trees share, such as configuration.
+fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
+    let path = top.join(".git");
+    let repository = if path.is_dir() {
+        path
+    } else {
+        let text = read_outside(&path)?;
+        let target = text.trim_ascii().strip_prefix(b"gitdir:")?.trim_ascii();
+        top.join(OsStr::from_bytes(target))
+    };
+    let common = read_path(&repository.join("commondir"));
+    let common = common.map_or_else(|| repository.clone(), |common| repository.join(common));
+    Some((repository, common))
+}
+
+/// Whose hooks a configuration names.
+#[derive(Debug, Clone, Copy)]
+enum Tree<'a> {
+    /// Those of the repository whose work tree this is.
+    One(&'a Path),
+    /// Those of every repository, and of one in this directory.
+    Each(&'a Path),
+}
+
+impl<'a> Tree<'a> {
+    const fn top(self) -> &'a Path {
+        match self {
+            Self::One(top) | Self::Each(top) => top,
+        }
+    }
+}
+
+struct Named<'a> {
+    base: &'a Path,
+    homes: &'a [PathBuf],
+    paths: BTreeSet<PathBuf>,
+    of_each: BTreeSet<PathBuf>,
+}
+
+impl Named<'_> {
+    fn read(&mut self, file: &Path, tree: Tree<'_>, depth: usize) {
+        let Some(text) = read_outside(file) else { return };
+        for setting in parse(&text).into_iter().flatten() {
+            if is_hooks_path(&setting) {
+                let value = Path::new(&setting.value);
+                if let (Tree::Each(_), true) = (tree, value.is_relative() && !setting.value.starts_with('~'))
+                {
+                    let is_tree = plain(value).is_some_and(|path| path.as_os_str().is_empty());
+                    let names = if is_tree { HOOKS } else { &[setting.value.as_str()][..] };
+                    self.of_each.extend(names.iter().map(PathBuf::from));
+                }
+                for target in self.expanded(&setting.value) {
+                    self.add_hooks(&tree.top().join(target));
+                }
+            } else if is_include(&setting) {
+                for target in self.expanded(&setting.value) {
+                    let target = file.parent().unwrap_or(tree.top()).join(target);
+                    self.paths.extend(below(self.base, &target).filter(|path| !path.as_os_str().is_empty()));
+                    if depth < INCLUDED {
+                        self.read(&target, tree, depth + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_hooks(&mut self, path: &Path) {
+        for target in below(self.base, path) {
+            if target.as_os_str().is_empty() {
+                self.paths.extend(HOOKS.iter().map(PathBuf::from));
+            } else {
+                self.paths.insert(target);
+            }
+        }
+    }
+
+    /// What a value means where `~` is a home: in each of them, if there are several.
+    fn expanded(&self, value: &str) -> Vec<PathBuf> {
+        match value.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                self.homes.iter().map(|home| home.join(rest.trim_start_matches('/'))).collect()
+            }
+            _ => vec![value.into()],
+        }
+    }
+}
+
+/// `path` as it is below `base`: by its text, and where its links lead. A script can replace those on the way.
+fn below(base: &Path, path: &Path) -> impl Iterator<Item = PathBuf> {
+    let real = resolve(path, Unreachable::Kept).ok();
+    let both: BTreeSet<PathBuf> = plain(path).into_iter().chain(real).collect();
+    let base = base.to_owned();
+    both.into_iter().filter_map(move |path| path.strip_prefix(&base).ok().map(Path::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_repositories(base: &Path) -> BTreeSet<PathBuf> {
+        named_with(base, &[], Path::new("/nowhere")).0
+    }
+
+    #[test]
+    fn paths_in_the_work_directory_that_configuration_names() {
+        let place = tempfile::tempdir().unwrap();
+        let base = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join(".git")).unwrap();
+        std::fs::create_dir_all(base.join("sub")).unwrap();
+        let config = "[core]\nhooksPath = tools/hooks\n[include]\npath = ../shared.gitconfig\n[include]\npath = /etc/x\n";
+        std::fs::write(base.join(".git/config"), config).unwrap();
+        std::fs::write(base.join("shared.gitconfig"), "[includeIf \"gitdir:/\"]\npath = sub/more\n").unwrap();
+        let expected = ["shared.gitconfig", "sub/more", "tools/hooks"].map(PathBuf::from);
+        assert_eq!(of_repositories(&base), BTreeSet::from(expected));
+        // From a directory below, only what is there.
+        assert_eq!(of_repositories(&base.join("sub")), BTreeSet::from([PathBuf::from("more")]));
+        // And from a linked work tree, by way of the repository that it belongs to.
+        let tree = base.join("tree");
+        std::fs::create_dir_all(base.join(".git/worktrees/tree")).unwrap();
+        std::fs::write(base.join(".git/worktrees/tree/commondir"), "../..\n").unwrap();
+        std::fs::create_dir_all(&tree).unwrap();
+        std::fs::write(
+            tree.join(".git"),
+            format!("gitdir: {}\n", base.join(".git/worktrees/tree").display()),
+        )
+        .unwrap();
+        assert!(of_repositories(&tree).contains(Path::new("tools/hooks")));
+    }
+}

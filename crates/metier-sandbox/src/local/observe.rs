@@ -1,0 +1,165 @@
+//! Writes that a script tried and the sandbox refused.
+//!
+//! The kernel tells of each call that could write (seccomp's user notification), waits, and is always told to go on: this only
+//! looks. A script can exchange a path in memory after it was looked at, and so hide an attempt; it gains nothing else by that.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use libc::c_long;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
+use rustix::io::Errno;
+
+use crate::executor::Paths;
+use crate::seccomp::{WRITES, Write, Written};
+use crate::sys::{self, Notified};
+
+/// The most paths that are told.
+const MOST_TOLD: usize = 100;
+/// The longest path that the kernel takes.
+const LONGEST: usize = 4096;
+
+/// Looks at every call that could write, until the job has ended.
+#[derive(Debug)]
+pub(super) struct Observer {
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<Paths>>,
+}
+
+impl Observer {
+    /// Takes what the kernel tells at `listener`. Paths below `work` are shown relative to it.
+    pub(super) fn start(listener: OwnedFd, work: PathBuf) -> io::Result<Self> {
+        let (stopped, stop) = io::pipe()?;
+        sys::wake_together(&listener);
+        let thread = std::thread::Builder::new().name("refused".into());
+        let thread = thread.spawn(move || observe(&listener, &stopped, &work))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// What was refused. Nobody may wait for an answer any more.
+    pub(super) fn finish(mut self) -> Option<Paths> {
+        self.stop = None;
+        self.thread.take()?.join().ok()
+    }
+}
+
+/// A job that could not be started leaves no thread behind.
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.stop = None;
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn observe(listener: &OwnedFd, stopped: &PipeReader, work: &Path) -> Paths {
+    let (mut count, mut first) = (0, BTreeSet::new());
+    loop {
+        let mut open = [PollFd::new(listener, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        match poll(&mut open, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => break,
+        }
+        if !open[1].revents().is_empty() {
+            break;
+        }
+        if open[0].revents().contains(PollFlags::IN) {
+            // Whoever was killed meanwhile waits for nothing.
+            let Ok(call) = sys::next_call(listener) else { continue };
+            let refused = refused(&call);
+            // It may be another process by now that was looked at.
+            let is_it = sys::is_waiting(listener, &call);
+            sys::go_on(listener, &call);
+            for path in refused.into_iter().filter(|_| is_it) {
+                count += 1;
+                if first.len() < MOST_TOLD {
+                    first.insert(path.strip_prefix(work).map(Path::to_owned).unwrap_or(path));
+                }
+            }
+        } else if !open[0].revents().is_empty() {
+            break;
+        }
+    }
+    Paths { count, first: first.into_iter().collect() }
+}
+
+/// The paths of a call that cannot be written to.
+fn refused(call: &Notified) -> Vec<PathBuf> {
+    let written = WRITES.iter().filter(|write| write.call == c_long::from(call.number));
+    written.filter_map(|write| refused_path(call, write)).collect()
+}
+
+fn refused_path(call: &Notified, write: &Write) -> Option<PathBuf> {
+    let process = PathBuf::from(format!("/proc/{}", call.process));
+    let given = text(&process, call.arguments[write.path])?;
+    let path = if given.is_absolute() {
+        given
+    } else {
+        base(&process, write.directory.map(|index| call.arguments[index]))?.join(given)
+    };
+    let root = rustix::fs::open(process.join("root"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let flags = write.flags.map_or(0, |index| call.arguments[index]);
+    let has = |flag: i32| flags & u64::from(flag.cast_unsigned()) != 0;
+    let target = at(&root, &path, !matches!(write.what, Written::Changed) || has(libc::O_NOFOLLOW));
+    let parent = || path.parent().and_then(|parent| at(&root, parent, false));
+    let is_file = |it: &OwnedFd| {
+        rustix::fs::fstat(it).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile)
+    };
+    let is_refused = match (write.what, target) {
+        (Written::Changed, Some(_)) if has(libc::O_CREAT) && has(libc::O_EXCL) => false,
+        // Devices and pipes can be written to wherever they are.
+        (Written::Changed, Some(target)) => is_file(&target) && is_closed(&target),
+        (Written::Changed, None) => has(libc::O_CREAT) && parent().is_some_and(|parent| is_closed(&parent)),
+        (Written::Made, target) => target.is_none() && parent().is_some_and(|parent| is_closed(&parent)),
+        (Written::Removed, None) => false,
+        (Written::Removed | Written::Replaced, target) => {
+            target.is_some_and(|target| is_closed(&target))
+                || parent().is_some_and(|parent| is_closed(&parent))
+        }
+    };
+    is_refused.then_some(path)
+}
+
+/// A path in the memory of a process.
+fn text(process: &Path, address: u64) -> Option<PathBuf> {
+    let mut bytes = [0; LONGEST];
+    let length = File::open(process.join("mem")).ok()?.read_at(&mut bytes, address).ok()?;
+    let text = bytes[..length].split(|byte| *byte == 0).next()?;
+    Some(PathBuf::from(OsStr::from_bytes(text)))
+}
+
+/// What a relative path begins at: a directory that is open, or where the process is.
+fn base(process: &Path, descriptor: Option<u64>) -> Option<PathBuf> {
+    // The kernel takes 32 bits of it.
+    let number = descriptor.map(|number| u32::try_from(number & 0xffff_ffff).unwrap_or(0).cast_signed());
+    match number {
+        None | Some(libc::AT_FDCWD) => std::fs::read_link(process.join("cwd")).ok(),
+        Some(number) => std::fs::read_link(process.join(format!("fd/{number}"))).ok(),
+    }
+}
+
+/// What is at a path in the file tree of the script.
+fn at(root: &OwnedFd, path: &Path, is_link_itself: bool) -> Option<OwnedFd> {
+    let path = path.strip_prefix("/").unwrap_or(path);
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let mut flags = OFlags::PATH | OFlags::CLOEXEC;
+    if is_link_itself {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()
+}
+
+/// Whether nothing can be written there: it is shown read-only, or is the kernel's.
+fn is_closed(place: &OwnedFd) -> bool {
+    let read_only = rustix::fs::fstatvfs(place).is_ok_and(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
+    read_only || rustix::fs::fstatfs(place).is_ok_and(|it| it.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}

@@ -1,0 +1,294 @@
+//! Compares two looks at a work directory, and deals with what is new.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags};
+
+use super::Watched;
+use crate::executor::{Planted, PlantedBy};
+use crate::local::aside::{link_on_the_way, set_aside, set_link_aside};
+use crate::local::beneath::open_up;
+use crate::local::notes::{Moment, Note};
+use crate::local::survey::{Kind, Seen, is_absent, is_changed_after, survey};
+use crate::local::{armed, git, gitfile, named};
+use crate::obeyed;
+
+type Found = BTreeMap<PathBuf, Seen>;
+
+impl Watched {
+    /// Compares what there is with what was there before the first run, and deals with what is new. What was changed after
+    /// the moment `until`, when no run went on any more, may be somebody's: it is left in place.
+    pub(super) fn settle(&self, note: &mut Note, by: PlantedBy, until: Option<Moment>) -> Vec<Planted> {
+        let mut before: Found = note.before.clone().into();
+        let rights = Access::READ_OK | Access::EXEC_OK;
+        if rustix::fs::accessat(&self.directory, ".", rights, AtFlags::empty()).is_err() {
+            // The script has closed it, and its owner can open it again.
+            let _ = open_up(&self.directory);
+        }
+        let is_kept = |path: &Path| before.get(path).is_some_and(|seen| seen.kept);
+        let after = survey(&self.directory, &note.lists(), &is_kept);
+        let made = note.made.iter().map(|one| one.path().to_owned()).collect();
+        let mut comparison = Comparison {
+            one: self,
+            before: &before,
+            after: &after,
+            made,
+            repositories: self.repositories(&before),
+            by,
+            until,
+            moved: BTreeMap::new(),
+            known: BTreeMap::new(),
+            planted: Vec::new(),
+        };
+        for (path, seen) in &after {
+            comparison.look(path, seen);
+        }
+        let Comparison { known, planted, .. } = comparison;
+        let is_left = |seen: &Seen| seen.kind == Kind::Repository && seen.is_new && seen.marks.is_empty();
+        // At the top a repository's settings are read-only for the next run.
+        let is_below = |path: &Path| !is_top(path);
+        let new =
+            known.iter().filter(|(path, seen)| is_left(seen) && is_below(path)).map(|(path, _)| path.clone());
+        armed::remember(&self.directory, &mut note.made, new);
+        before.extend(known);
+        note.before = before.into();
+        planted
+    }
+
+    /// The repositories that were there before, in the work directory and around it.
+    fn repositories(&self, before: &Found) -> BTreeSet<PathBuf> {
+        let is_one = |seen: &Seen| seen.kind == Kind::Repository && !seen.is_new;
+        let inside = before.iter().filter(|(_, seen)| is_one(seen)).map(|(path, _)| self.base.join(path));
+        // What a file `.git` at the top says counts only if no script can have written it.
+        let is_kept = before.get(Path::new(".git")).is_some_and(|seen| seen.kept);
+        inside.chain(named::around(&self.base, is_kept)).collect()
+    }
+}
+
+/// Whether a path is that of a repository at the top.
+fn is_top(repository: &Path) -> bool {
+    repository.as_os_str().is_empty() || repository == Path::new(".git")
+}
+
+/// Two looks at a work directory, and what comes of them.
+struct Comparison<'a> {
+    one: &'a Watched,
+    before: &'a Found,
+    after: &'a Found,
+    /// Repositories that earlier runs made.
+    made: BTreeSet<PathBuf>,
+    /// Repositories that were there before.
+    repositories: BTreeSet<PathBuf>,
+    by: PlantedBy,
+    until: Option<Moment>,
+    /// What was moved, and to where.
+    moved: BTreeMap<PathBuf, PathBuf>,
+    /// What stays was reported; only what is done to it from now on is news.
+    known: Found,
+    planted: Vec<Planted>,
+}
+
+impl Comparison<'_> {
+    /// One thing that is obeyed, as it is now.
+    fn look(&mut self, path: &Path, seen: &Seen) {
+        let old = self.before.get(path).filter(|old| old.kept || old.kind == seen.kind);
+        let is_known = old.is_some_and(|old| old.kept || seen.marks.is_subset(&old.marks));
+        if is_known || is_part_of_new(path, seen, self.before) {
+            return;
+        }
+        // A link to another path of the list may be replaced by anything; what it led to is looked at itself.
+        let was_there = self.before.get(path).filter(|old| old.kind != Kind::Link);
+        let changed = was_there.is_some_and(|old| !old.is_new);
+        if let Some(old) = was_there.filter(|old| changed && both_repositories(old, seen)) {
+            self.repository(path, old, seen);
+            return;
+        }
+        let here = self.now_at(path);
+        // It was moved along with what it lies in. A repository is one wherever it is.
+        if here.as_deref().is_some_and(|_| !obeyed_anywhere(seen)) {
+            return;
+        }
+        let here = here.unwrap_or_else(|| path.to_owned());
+        let (at, stays) = self.decide(&here, seen, changed);
+        let link = if stays { None } else { self.new_link_on_the_way(&at) };
+        let is_link = link.is_some();
+        let at = link.unwrap_or(at);
+        let is_listed = matches!(seen.kind, Kind::Listed | Kind::Named | Kind::OfBare);
+        if is_listed && is_absent(&self.one.directory, &at) {
+            // It could not be seen before what is above it was opened.
+            return;
+        }
+        let stays = stays || self.is_later(&at);
+        let moved = match (stays, is_link) {
+            (true, _) => None,
+            (false, true) => set_link_aside(&self.one.directory, &at),
+            (false, false) => self.set_aside_whole(&at, seen),
+        };
+        let shown = at.strip_prefix(&here).map_or_else(|_| at.clone(), |rest| joined(path, rest));
+        if let Some(moved) = &moved {
+            self.moved.insert(shown.clone(), moved.clone());
+        }
+        if stays {
+            self.know(path, seen, changed);
+        }
+        self.report(&shown, (path, seen), moved, stays, changed);
+    }
+
+    /// A repository that was there before and would make git run more than it did. Files that are new are moved. Otherwise it is
+    /// somebody's, who may have done this themselves: they are told what to look at.
+    fn repository(&mut self, path: &Path, old: &Seen, seen: &Seen) {
+        let mut marks = old.marks.clone();
+        let mut is_left = false;
+        for file in git::files_of(seen.marks.difference(&old.marks)) {
+            let is_new = || armed::is_new_file(&self.one.directory, path, &file, old);
+            let of_made = || self.made.contains(path) && file == path.join("config");
+            let stays = is_top(path) || !(is_new() || of_made()) || self.is_later(&file);
+            let moved = if stays { None } else { set_aside(&self.one.directory, &file) };
+            if stays {
+                is_left = true;
+                let of_file = |mark: &&String| git::file_of(mark).is_some_and(|one| one == file);
+                marks.extend(seen.marks.iter().filter(of_file).cloned());
+            }
+            self.report(&file, (path, seen), moved, stays, true);
+        }
+        if is_left {
+            self.know(path, &Seen { marks, ..seen.clone() }, true);
+        }
+    }
+
+    /// The first link on the way to something new. What was known before, such as a person's `.git`, is not a script's even if
+    /// it was a link for a moment.
+    fn new_link_on_the_way(&self, at: &Path) -> Option<PathBuf> {
+        link_on_the_way(&self.one.directory, at).filter(|link| !self.before.contains_key(link))
+    }
+
+    /// Where a path is now, if something that it lies in was moved.
+    fn now_at(&self, path: &Path) -> Option<PathBuf> {
+        let (above, to) = path.ancestors().skip(1).find_map(|above| self.moved.get_key_value(above))?;
+        path.strip_prefix(above).ok().map(|rest| to.join(rest))
+    }
+
+    /// Whether something was changed when no run went on any more.
+    fn is_later(&self, at: &Path) -> bool {
+        self.until.is_some_and(|until| is_changed_after(&self.one.directory, at, until))
+    }
+
+    /// What is to be moved because of something new, and whether it is left where it is instead.
+    fn decide(&self, path: &Path, seen: &Seen, changed: bool) -> (PathBuf, bool) {
+        let one = self.one;
+        match seen.kind {
+            // They do nothing before a file `.git` leads there, and that is looked at.
+            Kind::Listed | Kind::OfBare if path.file_name().is_some_and(|name| name == "worktrees") => {
+                (path.to_owned(), true)
+            }
+            // It was somebody's before; without it they would miss more than what was changed.
+            Kind::Listed | Kind::Named | Kind::OfBare => (path.to_owned(), changed),
+            Kind::GitFile if path == Path::new(".git") && changed => (path.to_owned(), true),
+            Kind::GitFile => {
+                let stays = gitfile::leads_to_one_of(&one.directory, &one.base, path, &self.repositories);
+                (path.to_owned(), stays)
+            }
+            Kind::Link | Kind::ToDo => (path.to_owned(), false),
+            // Such files come with many things that are unpacked, and do nothing before somebody goes there.
+            Kind::Below | Kind::Closed => (path.to_owned(), true),
+            Kind::Repository if seen.marks.is_empty() => (path.to_owned(), true),
+            Kind::Repository if !changed && path.file_name().is_some_and(|name| name == ".git") => {
+                (path.to_owned(), false)
+            }
+            // Without this it is not a repository to git. The rest may be somebody's work.
+            Kind::Repository => (path.join("HEAD"), false),
+        }
+    }
+
+    /// Sets something aside, a repository so that it is none any more.
+    fn set_aside_whole(&self, at: &Path, seen: &Seen) -> Option<PathBuf> {
+        if seen.kind == Kind::Repository && !at.ends_with("HEAD") {
+            // Moved as it is it would still be one, for whoever enters it.
+            set_aside(&self.one.directory, &at.join("HEAD"));
+        }
+        set_aside(&self.one.directory, at)
+    }
+
+    /// Remembers something that stays, with the paths of a list that are parts of it.
+    fn know(&mut self, path: &Path, seen: &Seen, changed: bool) {
+        let below = self.after.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
+        let below = below.take_while(|(part, _)| part.starts_with(path));
+        let parts = below.filter(|(part, seen)| is_part_of(part, seen, path));
+        let known = |seen: &Seen, kept| Seen { kept, is_new: !changed, ..seen.clone() };
+        self.known.extend(parts.map(|(part, seen)| (part.clone(), known(seen, true))));
+        self.known.insert(path.to_owned(), known(seen, false));
+    }
+
+    fn report(
+        &mut self,
+        at: &Path,
+        (path, seen): (&Path, &Seen),
+        moved: Option<PathBuf>,
+        stays: bool,
+        changed: bool,
+    ) {
+        self.planted.push(Planted {
+            path: self.one.base.join(at),
+            obeyed_by: obeyed_by(path, seen).to_owned(),
+            changed,
+            moved_to: moved.map(|moved| self.one.base.join(moved)),
+            stays,
+            by: self.by,
+            runs_commands: runs_commands(path, seen, changed || !stays),
+        });
+    }
+}
+
+fn joined(path: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { path.to_owned() } else { path.join(rest) }
+}
+
+fn both_repositories(old: &Seen, new: &Seen) -> bool {
+    old.kind == Kind::Repository && new.kind == Kind::Repository
+}
+
+/// Whether git obeys it in whatever directory it lies, and it is more than a repository that only keeps versions.
+fn obeyed_anywhere(seen: &Seen) -> bool {
+    match seen.kind {
+        Kind::Repository => !seen.marks.is_empty(),
+        Kind::GitFile | Kind::ToDo => true,
+        _ => false,
+    }
+}
+
+/// Whether a path of a list lies in a repository that is new itself: the repository is what is decided on.
+fn is_part_of_new(path: &Path, seen: &Seen, before: &Found) -> bool {
+    let is_new = |top: &&&str| before.get(Path::new(top)).is_none_or(|seen| seen.kind != Kind::Repository);
+    ["", ".git"].iter().filter(is_new).any(|top| is_part_of(path, seen, Path::new(top)))
+}
+
+/// Whether a path of a list is a part of a repository: of `.git`, or of a bare one at the top.
+fn is_part_of(path: &Path, seen: &Seen, repository: &Path) -> bool {
+    if repository.as_os_str().is_empty() {
+        return seen.kind == Kind::OfBare;
+    }
+    matches!(seen.kind, Kind::Listed | Kind::Named) && path != repository && path.starts_with(repository)
+}
+
+fn obeyed_by(path: &Path, seen: &Seen) -> &'static str {
+    match seen.kind {
+        Kind::Named | Kind::OfBare | Kind::GitFile | Kind::Repository | Kind::ToDo | Kind::Closed => "git",
+        Kind::Below => obeyed::row_below(path).map_or_else(|| obeyed::by(path), |row| row.by),
+        Kind::Listed | Kind::Link => obeyed::by(path),
+    }
+}
+
+/// Whether a program would run a command because of something. What a file `.git` leads to was looked at, unless it had to be
+/// taken as it is.
+fn runs_commands(path: &Path, seen: &Seen, is_unclear: bool) -> bool {
+    match seen.kind {
+        // A closed directory counts as having commands.
+        Kind::Named | Kind::OfBare | Kind::ToDo | Kind::Closed => true,
+        Kind::Repository => !seen.marks.is_empty(),
+        Kind::GitFile => is_unclear,
+        Kind::Below => obeyed::row_below(path).is_some_and(|row| row.effect == obeyed::Effect::Commands),
+        Kind::Listed | Kind::Link => obeyed::runs_commands(path),
+    }
+}

@@ -1,0 +1,76 @@
+//! What is mounted where, as the kernel tells it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+/// A mount of this process's namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) id: u64,
+    pub(crate) parent: u64,
+    /// Where it is, as seen from this process's root.
+    pub(crate) point: PathBuf,
+}
+
+/// All mounts of this process's namespace.
+pub(crate) fn all() -> io::Result<Vec<Mount>> {
+    Ok(parse(&fs::read("/proc/self/mountinfo")?))
+}
+
+/// Those that lie on a mount, however deep, those further up first.
+pub(crate) fn on(id: u64, all: &[Mount]) -> Vec<&Mount> {
+    let mut found: Vec<&Mount> = Vec::new();
+    let mut open = vec![id];
+    while let Some(parent) = open.pop() {
+        // The root's mount may be its own parent.
+        let here = all.iter().filter(|mount| mount.parent == parent && mount.id != parent);
+        for mount in here {
+            open.push(mount.id);
+            found.push(mount);
+        }
+    }
+    found.sort_by_key(|mount| mount.point.components().count());
+    found
+}
+
+fn parse(text: &[u8]) -> Vec<Mount> {
+    let mount = |line: &[u8]| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
+        let (id, parent) = (number()?, number()?);
+        Some(Mount { id, parent, point: OsString::from_vec(unescaped(fields.nth(2)?)).into() })
+    };
+    text.split(|byte| *byte == b'\n').filter_map(mount).collect()
+}
+
+/// Blanks, tabs, line feeds and backslashes are written as `\040`.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, more @ ..] = rest {
+        let code = more.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = code.filter(|_| *first == b'\\').and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &more[3..] } else { more };
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_on_a_mount() {
+        let text = b"20 20 8:1 / / rw - ext4 /dev/a rw\n21 20 0:5 / /a\\040b rw shared:1 - tmpfs x rw\n\
+                     22 21 0:6 / /a\\040b/c\\134d rw - tmpfs x rw\n23 20 0:7 / /e rw - tmpfs x rw\n";
+        let all = parse(text);
+        let points = |id| on(id, &all).iter().map(|mount| mount.point.to_str().unwrap()).collect::<Vec<_>>();
+        assert_eq!(points(21), ["/a b/c\\d"]);
+        assert_eq!(points(20), ["/a b", "/e", "/a b/c\\d"]);
+        assert_eq!(points(23), [] as [&str; 0]);
+    }
+}

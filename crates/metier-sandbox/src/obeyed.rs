@@ -1,0 +1,338 @@
+//! What other programs obey in a work directory: one table of paths, with who obeys each.
+//!
+//! A program that is started in the directory, or by whoever enters it, reads these files and does what they say: runs a
+//! hook, loads a tool, follows instructions. So a script must not leave any. Data only; [`Local`](crate::Local) enforces it.
+//! What repositories of git name in their own configuration is found by reading it (`local/git.rs`).
+
+use std::path::{Path, PathBuf};
+
+/// A path that a program obeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Obeyed {
+    /// The path in a work directory: a file, or a directory with everything in it.
+    pub path: &'static str,
+    /// The program that obeys it.
+    pub by: &'static str,
+    /// What it makes the program do.
+    pub effect: Effect,
+    /// Whether it is obeyed in every directory below as well, as soon as something there is read, entered or opened. The
+    /// others are obeyed at the top, and below it where a repository of git is.
+    pub anywhere: bool,
+    /// A file by which it is obeyed, in the work directory.
+    pub example: &'static str,
+}
+
+/// What a file makes a program do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// Run a command.
+    Commands,
+    /// Change how it works: tools that it loads, what it may do without asking, where it gets things from.
+    Settings,
+    /// Follow instructions, as an agent does.
+    Instructions,
+}
+
+use Effect::{Commands, Instructions, Settings};
+
+/// Obeyed at the top of a work directory, and where a repository is.
+const fn top(path: &'static str, by: &'static str, effect: Effect, example: &'static str) -> Obeyed {
+    Obeyed { path, by, effect, anywhere: false, example }
+}
+
+/// Obeyed in every directory.
+const fn anywhere(path: &'static str, by: &'static str, effect: Effect, example: &'static str) -> Obeyed {
+    Obeyed { path, by, effect, anywhere: true, example }
+}
+
+/// An agent's directory in a project: settings, skills, commands, hooks. Agents are started in any directory.
+const fn agent(path: &'static str, by: &'static str, example: &'static str) -> Obeyed {
+    anywhere(path, by, Settings, example)
+}
+
+/// A file at the top.
+const fn file(path: &'static str, by: &'static str, effect: Effect) -> Obeyed {
+    top(path, by, effect, path)
+}
+
+/// A file in any directory.
+const fn each(path: &'static str, by: &'static str, effect: Effect) -> Obeyed {
+    anywhere(path, by, effect, path)
+}
+
+/// Instructions that agents look for in every directory that they read in.
+const fn instructions(path: &'static str, by: &'static str) -> Obeyed {
+    anywhere(path, by, Instructions, path)
+}
+
+/// Every path, by who obeys it.
+#[rustfmt::skip]
+pub const OBEYED: &[Obeyed] = &[
+    // git. What a repository's own configuration names is added to these.
+    top(".git/hooks", "git", Commands, ".git/hooks/post-checkout"),
+    top(".git/config", "git", Commands, ".git/config"),
+    top(".git/config.worktree", "git", Commands, ".git/config.worktree"),
+    top(".git/commondir", "git", Commands, ".git/commondir"),
+    top(".git/info", "git", Settings, ".git/info/attributes"),
+    top(".git/modules", "git", Commands, ".git/modules/sub/config"),
+    top(".git/worktrees", "git", Commands, ".git/worktrees/other/commondir"),
+    file(".gitmodules", "git", Settings),
+    file(".gitconfig", "git", Commands),
+    top(".githooks", "git", Commands, ".githooks/pre-commit"),
+    // Other programs that keep versions.
+    anywhere(".hg", "Mercurial", Commands, ".hg/hgrc"),
+    anywhere(".jj", "Jujutsu", Commands, ".jj/repo/config.toml"),
+    anywhere(".sl", "Sapling", Commands, ".sl/config"),
+    // Programs that run hooks of git.
+    top(".husky", "Husky", Commands, ".husky/pre-commit"),
+    file(".pre-commit-config.yaml", "pre-commit", Commands),
+    file(".pre-commit-config.yml", "pre-commit", Commands),
+    file("lefthook.yml", "Lefthook", Commands),
+    file("lefthook.yaml", "Lefthook", Commands),
+    file("lefthook.toml", "Lefthook", Commands),
+    file("lefthook.json", "Lefthook", Commands),
+    file("lefthook-local.yml", "Lefthook", Commands),
+    file("lefthook-local.yaml", "Lefthook", Commands),
+    file("lefthook-local.toml", "Lefthook", Commands),
+    file("lefthook-local.json", "Lefthook", Commands),
+    file(".lefthook.yml", "Lefthook", Commands),
+    file(".lefthook.yaml", "Lefthook", Commands),
+    file(".lefthook.toml", "Lefthook", Commands),
+    file(".lefthook.json", "Lefthook", Commands),
+    file(".lefthook-local.yml", "Lefthook", Commands),
+    file(".lefthook-local.yaml", "Lefthook", Commands),
+    file(".lefthook-local.toml", "Lefthook", Commands),
+    file(".lefthook-local.json", "Lefthook", Commands),
+    top(".lefthook", "Lefthook", Commands, ".lefthook/pre-commit/check.sh"),
+    top(".config", "Lefthook, mise and others", Commands, ".config/lefthook.yml"),
+    // What agents follow as instructions.
+    instructions("AGENTS.md", "agents"),
+    instructions("AGENTS.override.md", "Codex"),
+    instructions("CLAUDE.md", "Claude Code"),
+    instructions("CLAUDE.local.md", "Claude Code"),
+    instructions("GEMINI.md", "Gemini CLI"),
+    instructions("QWEN.md", "Qwen Code"),
+    instructions("CRUSH.md", "Crush"),
+    instructions("WARP.md", "Warp"),
+    instructions(".goosehints", "Goose"),
+    instructions(".cursorrules", "Cursor"),
+    instructions(".windsurfrules", "Windsurf"),
+    instructions(".clinerules", "Cline"),
+    instructions(".roorules", "Roo Code"),
+    instructions(".rules", "Zed"),
+    each(".openhands_instructions", "OpenHands", Instructions),
+    // What agents take as settings, tools, commands, skills and hooks.
+    anywhere(".agents", "agents", Settings, ".agents/skills/x/SKILL.md"),
+    anywhere(".claude", "Claude Code", Commands, ".claude/settings.json"),
+    anywhere(".cursor", "Cursor", Settings, ".cursor/mcp.json"),
+    agent(".claude-plugin", "Claude Code", ".claude-plugin/plugin.json"),
+    each(".claude.json", "Claude Code", Settings),
+    each(".mcp.json", "Claude Code", Commands),
+    agent(".codex", "Codex", ".codex/config.toml"),
+    agent(".codex-plugin", "Codex", ".codex-plugin/plugin.json"),
+    agent(".copilot", "GitHub Copilot", ".copilot/mcp-config.json"),
+    agent(".gemini", "Gemini CLI", ".gemini/settings.json"),
+    each("gemini-extension.json", "Gemini CLI", Commands),
+    agent(".goose", "Goose", ".goose/config.yaml"),
+    agent(".opencode", "OpenCode", ".opencode/plugin/x.ts"),
+    each("opencode.json", "OpenCode", Commands),
+    each("opencode.jsonc", "OpenCode", Commands),
+    agent(".qwen", "Qwen Code", ".qwen/settings.json"),
+    agent(".kiro", "Kiro", ".kiro/settings/mcp.json"),
+    agent(".junie", "Junie", ".junie/mcp/mcp.json"),
+    agent(".amazonq", "Amazon Q", ".amazonq/mcp.json"),
+    agent(".windsurf", "Windsurf", ".windsurf/rules/x.md"),
+    agent(".continue", "Continue", ".continue/config.yaml"),
+    agent(".roo", "Roo Code", ".roo/mcp.json"),
+    each(".roomodes", "Roo Code", Settings),
+    agent(".kilocode", "Kilo Code", ".kilocode/mcp.json"),
+    agent(".kilo", "Kilo Code", ".kilo/mcp.json"),
+    each(".aider.conf.yml", "Aider", Commands),
+    each(".aider.model.settings.yml", "Aider", Settings),
+    agent(".aider-desk", "AiderDesk", ".aider-desk/skills/x/SKILL.md"),
+    agent(".autohand", "Autohand Code", ".autohand/skills/x/SKILL.md"),
+    agent(".augment", "Augment", ".augment/skills/x/SKILL.md"),
+    agent(".bob", "IBM Bob", ".bob/skills/x/SKILL.md"),
+    agent(".cline", "Cline", ".cline/skills/x/SKILL.md"),
+    agent(".codeartsdoer", "CodeArts Agent", ".codeartsdoer/skills/x/SKILL.md"),
+    agent(".codebuddy", "CodeBuddy", ".codebuddy/skills/x/SKILL.md"),
+    agent(".codemaker", "Codemaker", ".codemaker/skills/x/SKILL.md"),
+    agent(".codestudio", "Code Studio", ".codestudio/skills/x/SKILL.md"),
+    agent(".codewhale", "CodeWhale", ".codewhale/skills/x/SKILL.md"),
+    agent(".commandcode", "Command Code", ".commandcode/skills/x/SKILL.md"),
+    agent(".cortex", "Cortex Code", ".cortex/skills/x/SKILL.md"),
+    agent(".crush", "Crush", ".crush/skills/x/SKILL.md"),
+    each("crush.json", "Crush", Commands),
+    each(".crush.json", "Crush", Commands),
+    agent(".devin", "Devin", ".devin/skills/x/SKILL.md"),
+    agent(".factory", "Droid", ".factory/mcp.json"),
+    agent(".forge", "ForgeCode", ".forge/skills/x/SKILL.md"),
+    agent(".fx", "fx", ".fx/skills/x/SKILL.md"),
+    agent(".grok", "Grok Build", ".grok/skills/x/SKILL.md"),
+    agent(".hermes", "Hermes Agent", ".hermes/skills/x/SKILL.md"),
+    agent(".iflow", "iFlow CLI", ".iflow/skills/x/SKILL.md"),
+    agent(".inferencesh", "inference.sh", ".inferencesh/skills/x/SKILL.md"),
+    agent(".jazz", "Jazz", ".jazz/skills/x/SKILL.md"),
+    agent(".kimchi", "Kimchi", ".kimchi/skills/x/SKILL.md"),
+    agent(".kode", "Kode", ".kode/skills/x/SKILL.md"),
+    agent(".lingma", "Lingma", ".lingma/skills/x/SKILL.md"),
+    agent(".mcpjam", "MCPJam", ".mcpjam/skills/x/SKILL.md"),
+    agent(".minimax", "MiniMax Code", ".minimax/skills/x/SKILL.md"),
+    agent(".moxby", "Moxby", ".moxby/skills/x/SKILL.md"),
+    agent(".mux", "Mux", ".mux/skills/x/SKILL.md"),
+    agent(".neovate", "Neovate", ".neovate/skills/x/SKILL.md"),
+    agent(".ona", "Ona", ".ona/skills/x/SKILL.md"),
+    agent(".openhands", "OpenHands", ".openhands/setup.sh"),
+    agent(".pi", "Pi", ".pi/skills/x/SKILL.md"),
+    agent(".pochi", "Pochi", ".pochi/skills/x/SKILL.md"),
+    agent(".posit", "Posit Assistant", ".posit/assistant/skills/x/SKILL.md"),
+    agent(".promptscript", "PromptScript", ".promptscript/x.prs"),
+    each("promptscript.yaml", "PromptScript", Settings),
+    agent(".qoder", "Qoder", ".qoder/skills/x/SKILL.md"),
+    agent(".reasonix", "Reasonix", ".reasonix/skills/x/SKILL.md"),
+    agent(".rovodev", "Rovo Dev", ".rovodev/skills/x/SKILL.md"),
+    agent(".tabnine", "Tabnine CLI", ".tabnine/agent/skills/x/SKILL.md"),
+    agent(".terramind", "Terramind", ".terramind/skills/x/SKILL.md"),
+    agent(".tinycloud", "Tinycloud", ".tinycloud/skills/x/SKILL.md"),
+    agent(".trae", "Trae", ".trae/skills/x/SKILL.md"),
+    agent(".vibe", "Mistral Vibe", ".vibe/skills/x/SKILL.md"),
+    agent(".warp", "Warp", ".warp/workflows/x.yaml"),
+    agent(".zcode", "ZCode", ".zcode/skills/x/SKILL.md"),
+    agent(".zencoder", "Zencoder", ".zencoder/skills/x/SKILL.md"),
+    agent(".adal", "AdaL", ".adal/skills/x/SKILL.md"),
+    each(".replit", "Replit", Commands),
+    anywhere(".metier", "metier", Settings, ".metier/skills/x/SKILL.md"),
+    // Editors.
+    anywhere(".vscode", "Visual Studio Code", Commands, ".vscode/tasks.json"),
+    anywhere(".idea", "JetBrains editors", Commands, ".idea/workspace.xml"),
+    anywhere(".zed", "Zed", Commands, ".zed/settings.json"),
+    anywhere(".devcontainer", "development containers", Commands, ".devcontainer/devcontainer.json"),
+    each(".devcontainer.json", "development containers", Commands),
+    each(".exrc", "Vim", Commands),
+    each(".vimrc", "Vim", Commands),
+    each(".nvimrc", "Neovim", Commands),
+    each(".nvim.lua", "Neovim", Commands),
+    each(".lvimrc", "Vim", Commands),
+    anywhere(".helix", "Helix", Commands, ".helix/languages.toml"),
+    anywhere(".dir-locals.el", "Emacs", Commands, ".dir-locals.el"),
+    anywhere(".dir-locals-2.el", "Emacs", Commands, ".dir-locals-2.el"),
+    each(".gdbinit", "GDB", Commands),
+    each(".lldbinit", "LLDB", Commands),
+    // Shells, and what sets an environment up on entering a directory.
+    anywhere(".envrc", "direnv", Commands, ".envrc"),
+    file(".env", "dotenv and direnv", Settings),
+    file(".env.local", "dotenv", Settings),
+    anywhere(".autoenv", "autoenv", Commands, ".autoenv"),
+    anywhere(".autoenv.leave", "autoenv", Commands, ".autoenv.leave"),
+    anywhere(".autoenv.zsh", "zsh-autoenv", Commands, ".autoenv.zsh"),
+    anywhere(".autoenv_leave.zsh", "zsh-autoenv", Commands, ".autoenv_leave.zsh"),
+    anywhere("mise.toml", "mise", Commands, "mise.toml"),
+    anywhere(".mise.toml", "mise", Commands, ".mise.toml"),
+    anywhere("mise.local.toml", "mise", Commands, "mise.local.toml"),
+    anywhere(".mise.local.toml", "mise", Commands, ".mise.local.toml"),
+    top(".mise", "mise", Commands, ".mise/config.toml"),
+    top("mise", "mise", Commands, "mise/config.toml"),
+    anywhere(".tool-versions", "mise and asdf", Settings, ".tool-versions"),
+    file(".bashrc", "Bash", Commands),
+    file(".bash_login", "Bash", Commands),
+    file(".bash_profile", "Bash", Commands),
+    file(".bash_logout", "Bash", Commands),
+    file(".profile", "shells", Commands),
+    file(".zshrc", "Zsh", Commands),
+    file(".zlogin", "Zsh", Commands),
+    file(".zlogout", "Zsh", Commands),
+    file(".zprofile", "Zsh", Commands),
+    file(".zshenv", "Zsh", Commands),
+    top(".ssh", "OpenSSH", Commands, ".ssh/config"),
+    // Build tools that run or load what their settings name.
+    top(".cargo", "Cargo", Commands, ".cargo/config.toml"),
+    file(".npmrc", "npm", Settings),
+    file(".yarnrc", "Yarn", Settings),
+    file(".yarnrc.yml", "Yarn", Commands),
+    file(".pnpmfile.cjs", "pnpm", Commands),
+    file(".bazelrc", "Bazel", Settings),
+    top(".mvn", "Maven", Commands, ".mvn/jvm.config"),
+    // Services that act on what is pushed.
+    top(".github", "GitHub", Commands, ".github/workflows/x.yml"),
+    top(".gitea", "Gitea", Commands, ".gitea/workflows/x.yml"),
+    top(".forgejo", "Forgejo", Commands, ".forgejo/workflows/x.yml"),
+    top(".circleci", "CircleCI", Commands, ".circleci/config.yml"),
+    top(".buildkite", "Buildkite", Commands, ".buildkite/pipeline.yml"),
+    file(".gitlab-ci.yml", "GitLab", Commands),
+];
+
+/// Hooks that git runs, by name, in whichever directory they are looked for.
+pub(crate) const HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
+
+/// Every path of the table.
+pub(crate) fn protected() -> Vec<PathBuf> {
+    OBEYED.iter().map(|row| PathBuf::from(row.path)).collect()
+}
+
+/// The row of a path at the top of a work directory, or of what is obeyed in any directory.
+fn row(path: &Path) -> Option<&'static Obeyed> {
+    let row = OBEYED.iter().find(|row| path.starts_with(row.path));
+    // Below the top a row is known by what it ends with.
+    row.or_else(|| OBEYED.iter().find(|row| row.anywhere && path.ends_with(row.path)))
+}
+
+/// The row of something below the top, by its name alone.
+pub(crate) fn row_below(path: &Path) -> Option<&'static Obeyed> {
+    OBEYED.iter().find(|row| path.file_name().is_some_and(|name| name == row.path))
+}
+
+/// Who obeys a path in a work directory.
+pub(crate) fn by(path: &Path) -> &'static str {
+    let is_git = || path.components().any(|part| part.as_os_str() == ".git");
+    row(path).map_or_else(|| if is_git() { "git" } else { "metier" }, |row| row.by)
+}
+
+/// Whether a program runs a command because of a path in a work directory.
+pub(crate) fn runs_commands(path: &Path) -> bool {
+    row(path).is_some_and(|row| row.effect == Commands)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_one_per_path_and_examples_are_in_them() {
+        let paths: BTreeSet<&str> = OBEYED.iter().map(|row| row.path).collect();
+        assert_eq!(paths.len(), OBEYED.len(), "a path is there twice");
+        for row in OBEYED {
+            assert!(Path::new(row.example).starts_with(row.path), "{}", row.path);
+            assert_eq!(by(Path::new(row.example)), row.by, "{}", row.path);
+            assert!(!row.anywhere || !row.path.contains('/'), "{}", row.path);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! What is never given to a script to change: the person's home and everything that metier itself obeys. Plain data, built
+//! by the host from its own configuration; [`WorkDirectory`](crate::WorkDirectory) is checked against it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::SandboxError;
+use crate::links::{Unreachable, resolve};
+
+/// Places that no script may change, and what happens when a work directory contains one.
+///
+/// A work directory is never one of these places and never lies in one. If it contains one, there are two cases:
+///
+/// - It contains a home or a place of metier's own ([`home`](Self::home), [`own`](Self::own)): it is refused.
+/// - It contains something a project has, such as its settings or a skill root ([`kept`](Self::kept), [`name`](Self::name)):
+///   that stays as it is. It is read-only inside, and a new one that a script makes is set aside afterwards.
+///
+/// ```
+/// use metier_sandbox::Reserved;
+///
+/// let reserved = Reserved::default()
+///     .home("/home/ada")
+///     .own("metier's state", "/home/ada/.local/state/metier")
+///     .kept("a skill root", "/home/ada/project/skills")
+///     .name("metier.toml");
+/// # let _ = reserved;
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reserved {
+    homes: Vec<PathBuf>,
+    places: Vec<Reservation>,
+    names: Vec<PathBuf>,
+}
+
+/// One place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Reservation {
+    /// What it is, for messages: `a skill root`.
+    what: &'static str,
+    path: PathBuf,
+    within: Within,
+}
+
+/// What happens when a work directory contains a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Refused,
+    Kept,
+}
+
+impl Reserved {
+    /// A home directory. Neither it nor a directory that contains it is given to a script, nor anything in its
+    /// directories whose names begin with a dot. Excepted are git work trees below `.NAME/worktrees`, where agents make
+    /// them.
+    #[must_use]
+    pub fn home(mut self, path: impl Into<PathBuf>) -> Self {
+        self.homes.push(path.into());
+        self
+    }
+
+    /// A file or directory of metier's own, such as its state, journal, store, cache or settings. Need not exist yet.
+    #[must_use]
+    pub fn own(self, what: &'static str, path: impl Into<PathBuf>) -> Self {
+        self.place(what, path.into(), Within::Refused)
+    }
+
+    /// A file or directory that may lie in a work directory and stays as it is there, such as a skill root. Need not exist
+    /// yet.
+    #[must_use]
+    pub fn kept(self, what: &'static str, path: impl Into<PathBuf>) -> Self {
+        self.place(what, path.into(), Within::Kept)
+    }
+
+    /// The name of a file that is obeyed in whatever directory it lies, such as a project's settings. It stays as it is at
+    /// the top of every work directory.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<PathBuf>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// These and those of another.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.homes.extend_from_slice(&other.homes);
+        self.places.extend_from_slice(&other.places);
+        self.names.extend_from_slice(&other.names);
+        self
+    }
+
+    fn place(mut self, what: &'static str, path: PathBuf, within: Within) -> Self {
+        self.places.push(Reservation { what, path, within });
+        self
+    }
+
+    /// The home directories.
+    pub(crate) fn homes(&self) -> &[PathBuf] {
+        &self.homes
+    }
+
+    /// Whether a directory may be given, and if so which paths in it must stay as they are.
+    pub(crate) fn judge(&self, work: &Path) -> Result<Vec<PathBuf>, SandboxError> {
+        let here = Position::of(work);
+        for home in &self.homes {
+            let home = real(home)?;
+            let refused = |how, what| {
+                Err(SandboxError::Reserved { path: work.to_owned(), how, what, place: home.clone() })
+            };
+            if here.is_or_contains(&home) {
+                return refused(
+                    if here.below(&home).is_some() { "is" } else { "contains" },
+                    "a home directory",
+                );
+            }
+            let Some(below) = here.below(&home) else { continue };
+            let first = below.components().next().map(|part| home.join(part));
+            let is_hidden = |path: &PathBuf| {
+                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+            };
+            if let Some(place) = first.filter(is_hidden)
+                && !is_in_worktree(&home, below)
+            {
+                let what = "a hidden directory of a home, where programs keep settings and secrets";
+                let how = if place == work { "is" } else { "is in" };
+                return Err(SandboxError::Reserved { path: work.to_owned(), how, what, place });
+            }
+        }
+        let mut kept = self.names.clone();
+        let private = crate::private::rooms().map(|path| Reservation {
+            what: "a directory for metier's private copies",
+            path,
+            within: Within::Refused,
+        });
+        let private: Vec<Reservation> = private.collect();
+        for Reservation { what, path, within } in self.places.iter().chain(&private) {
+            let place = real(path)?;
+            let how = match here.below(&place) {
+                Some(below) if below.as_os_str().is_empty() => "is",
+                Some(_) => "is in",
+                None if !here.is_or_contains(&place) => continue,
+                None => match place.strip_prefix(work) {
+                    Ok(inside) if *within == Within::Kept => {
+                        kept.push(inside.to_owned());
+                        continue;
+                    }
+                    // Also one that is inside by another path: there it could not be kept as it is.
+                    _ => "contains",
+                },
+            };
+            return Err(SandboxError::Reserved { path: work.to_owned(), how, what, place });
+        }
+        kept.sort();
+        kept.dedup();
+        Ok(kept)
+    }
+}
+
+/// Where a reserved path leads, also one that does not exist yet.
+fn real(path: &Path) -> Result<PathBuf, SandboxError> {
+    let unclear = |source| SandboxError::Path { path: path.to_owned(), source };
+    let absolute = std::path::absolute(path).map_err(unclear)?;
+    // One place that cannot be reached must not keep scripts from all directories.
+    resolve(&absolute, Unreachable::Kept).map_err(unclear)
+}
+
+/// Whether a directory of a home is a git work tree below `.NAME/worktrees`, or in one: agents make them there, such as
+/// `.cursor/worktrees/app/x1`.
+fn is_in_worktree(home: &Path, below: &Path) -> bool {
+    let is_repository = |tree: &Path| {
+        fs::symlink_metadata(home.join(tree).join(".git")).is_ok_and(|meta| meta.is_file() || meta.is_dir())
+    };
+    below.iter().nth(1).is_some_and(|second| second == "worktrees")
+        && below.ancestors().take_while(|tree| tree.components().count() > 2).any(is_repository)
+}
+
+/// A directory, the directories above it, and which ones these are: a directory that is mounted at a second path is the
+/// same there.
+struct Position<'a> {
+    path: &'a Path,
+    above: Vec<(&'a Path, Option<(u64, u64)>)>,
+}
+
+impl<'a> Position<'a> {
+    fn of(path: &'a Path) -> Self {
+        Self { path, above: path.ancestors().map(|path| (path, identity(path))).collect() }
+    }
+
+    /// The way from another directory down to this one, if this is that one or lies in it.
+    fn below(&self, other: &Path) -> Option<&'a Path> {
+        if let Ok(below) = self.path.strip_prefix(other) {
+            return Some(below);
+        }
+        let other = identity(other)?;
+        let (same, _) = self.above.iter().find(|(_, one)| *one == Some(other))?;
+        self.path.strip_prefix(same).ok()
+    }
+
+    fn is_or_contains(&self, other: &Path) -> bool {
+        let own = self.above.first().and_then(|(_, own)| *own);
+        other.starts_with(self.path)
+            || own.is_some_and(|own| other.ancestors().any(|above| identity(above) == Some(own)))
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    // The root of all is above everything, and says nothing.
+    if path.components().all(|part| part == Component::RootDir) {
+        return None;
+    }
+    fs::symlink_metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_trees_that_agents_make_in_hidden_directories_are_given() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        for directory in [
+            ".cursor/worktrees/app/x1/src",
+            ".cursor/worktrees/app/plain",
+            ".cursor/worktrees/.git",
+            ".cursor/other/x1/.git",
+            ".codex/worktrees/one/.git",
+            ".codex/worktrees/own/.git",
+            ".codex/worktrees/linked",
+        ] {
+            fs::create_dir_all(base.join(directory)).unwrap();
+        }
+        fs::write(base.join(".cursor/worktrees/app/x1/.git"), "gitdir: /elsewhere\n").unwrap();
+        std::os::unix::fs::symlink("../one/.git", base.join(".codex/worktrees/linked/.git")).unwrap();
+        let reserved = Reserved::default()
+            .home(&base)
+            .own("metier's state", base.join(".codex/worktrees/own/state"))
+            .kept("a skill root", base.join(".codex/worktrees/one/skills"));
+        let judge = |path: &str| reserved.judge(&base.join(path)).map_err(|error| error.to_string());
+        for path in [".cursor/worktrees/app/x1", ".cursor/worktrees/app/x1/src"] {
+            assert_eq!(judge(path), Ok(Vec::new()), "{path}");
+        }
+        assert_eq!(judge(".codex/worktrees/one"), Ok(vec!["skills".into()]));
+        for (path, reason) in [
+            (".cursor", "is a hidden directory"),
+            (".cursor/worktrees", "is in a hidden directory"),
+            (".cursor/worktrees/app", "is in a hidden directory"),
+            (".cursor/worktrees/app/plain", "is in a hidden directory"),
+            (".cursor/other/x1", "is in a hidden directory"),
+            (".codex/worktrees/linked", "is in a hidden directory"),
+            (".codex/worktrees/own", "contains metier's state"),
+            (".codex/worktrees/one/skills", "is a skill root"),
+        ] {
+            let error = judge(path).unwrap_err();
+            assert!(error.contains(reason), "{path}: {error}");
+        }
+    }
+
+    /// Root reaches everything, so that this thread becomes an ordinary user.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_place_that_cannot_be_reached_is_kept_as_written() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("locked/deep")).unwrap();
+        fs::create_dir_all(base.join("work")).unwrap();
+        let allow = |path: &str, mode| {
+            fs::set_permissions(base.join(path), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        allow("", 0o755);
+        allow("locked", 0o000);
+        let judge = |place: &str, work: &str| {
+            Reserved::default().own("metier's cache", base.join(place)).judge(&base.join(work))
+        };
+        std::thread::scope(|scope| {
+            let ordinary = scope.spawn(|| {
+                let nobody = rustix::process::Uid::from_raw(65534);
+                if rustix::process::geteuid().is_root() {
+                    rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                }
+                assert_eq!(judge("locked/deep/metier", "work").unwrap(), Vec::<PathBuf>::new());
+                assert!(judge("locked/deep/metier", "locked").unwrap_err().to_string().contains("contains"));
+                let Err(SandboxError::Path { path, source }) = judge("locked/deep/../metier", "work") else {
+                    panic!("a `..` after an unreachable part is unclear");
+                };
+                assert_eq!(path, base.join("locked/deep/../metier"));
+                assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied);
+            });
+            ordinary.join().unwrap();
+        });
+        allow("locked", 0o700);
+    }
+
+    #[test]
+    fn what_is_refused_and_what_is_kept() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        for directory in ["me/.ssh/deep", "me/project/sub", "me/.cache/metier", "other/state", "skills/pdf"] {
+            fs::create_dir_all(base.join(directory)).unwrap();
+        }
+        std::os::unix::fs::symlink("skills", base.join("linked")).unwrap();
+        let reserved = Reserved::default()
+            .home(base.join("me"))
+            .own("metier's state", base.join("other/state/metier"))
+            .kept("a skill root", base.join("linked"))
+            .kept("a skill root", base.join("me/project/skills"))
+            .kept("a settings file", base.join("me/project/sub/metier.toml"))
+            .name("metier.toml");
+        let judge = |path: &str| reserved.judge(&base.join(path)).map_err(|error| error.to_string());
+        let refused = [
+            ("me", "is a home directory"),
+            ("", "contains a home directory"),
+            ("me/.ssh", "is a hidden directory"),
+            ("me/.ssh/deep", "is in a hidden directory"),
+            ("me/.cache/metier", "is in a hidden directory"),
+            ("other", "contains metier's state"),
+            ("other/state", "contains metier's state"),
+            ("other/state/metier", "is metier's state"),
+            ("other/state/metier/x", "is in metier's state"),
+            ("skills", "is a skill root"),
+            ("skills/pdf", "is in a skill root"),
+            ("me/project/skills", "is a skill root"),
+        ];
+        for (path, reason) in refused {
+            let error = judge(path).unwrap_err();
+            assert!(error.contains(reason), "{path}: {error}");
+        }
+        assert_eq!(
+            judge("me/project").unwrap(),
+            ["metier.toml", "skills", "sub/metier.toml"].map(PathBuf::from)
+        );
+        assert_eq!(judge("me/project/sub").unwrap(), [PathBuf::from("metier.toml")]);
+    }
+}

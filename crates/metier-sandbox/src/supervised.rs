@@ -1,0 +1,66 @@
+//! A program that runs as its user, outside of the sandbox, together with everything it starts. When it ends, what it left running is
+//! ended too. Files that it must not see can be covered by empty ones.
+//!
+//! This is for programs that a person trusts, such as agents. Covering prevents accidental pickup; it is not a security boundary.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A program to start with [`Local::start`](crate::Local::start).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Program {
+    /// The program's file.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Every variable it gets.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The directory it works in.
+    pub directory: PathBuf,
+    /// The files it does not see. With `Some`, even an empty list, the program also gets no capabilities and can gain none.
+    pub covered: Option<Vec<Covered>>,
+}
+
+impl Program {
+    /// A program without arguments and variables that sees all files.
+    pub fn new(path: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: directory.into(),
+            covered: None,
+        }
+    }
+}
+
+/// A path that is covered: a directory looks empty, a link leads nowhere, anything else is a file with this text. All are read-only. A
+/// path that does not exist is skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Covered {
+    /// The path. A link is covered itself, not what it leads to.
+    pub path: PathBuf,
+    /// The text of a file, such as `{}` for JSON.
+    pub text: &'static str,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ended {
+    /// Its exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// How many processes that it started could not be ended.
+    pub left: usize,
+}
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+pub(crate) mod wire;
+
+#[cfg(target_os = "linux")]
+pub use linux::{Signals, Supervised};

@@ -1,0 +1,146 @@
+//! Starts the supervisor of a program, and talks to it.
+
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::MemfdFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use super::wire::{END, Order, SIGNAL, Said};
+use super::{Ended, Program};
+use crate::SandboxError;
+use crate::control;
+use crate::launcher::SUPERVISOR;
+use crate::plan::Step;
+
+/// A program that runs, with everything it has started. Dropping this ends all of it.
+#[derive(Debug)]
+pub struct Supervised {
+    supervisor: Child,
+    control: OwnedFd,
+    is_over: bool,
+}
+
+impl Supervised {
+    pub(crate) fn start(launcher: &Path, program: &Program) -> Result<Self, SandboxError> {
+        let failed = |step: &str, source: io::Error| SandboxError::Launch { step: step.to_owned(), source };
+        let (control, other) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(|error| failed("opening a socket", error.into()))?;
+        let supervisor = Command::new(launcher)
+            .arg0(SUPERVISOR)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(other))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| failed("starting the supervisor", error))?;
+        let mut started = Self { supervisor, control, is_over: false };
+        started.hand_over(program).map_err(|error| failed("handing the program over", error))?;
+        match started.hear().map_err(|error| failed("waiting for the supervisor", error))? {
+            Some(Said::Started) => Ok(started),
+            Some(Said::Failed { step, what, path, source }) => {
+                let source = source.map_or_else(io::Error::other, io::Error::from_raw_os_error);
+                Err(match step {
+                    Step::Program => SandboxError::Start { program: program.path.clone(), source },
+                    step => {
+                        let path = path.map(|path| path.path().to_owned());
+                        SandboxError::Covering { step: what, path, is_refused: is_refusal(step), source }
+                    }
+                })
+            }
+            Some(Said::Ended { .. }) | None => {
+                let status = started.supervisor.wait().map(|status| status.to_string());
+                Err(SandboxError::LauncherGone { status: status.unwrap_or_default() })
+            }
+        }
+    }
+
+    /// Hands over what to start, and the standard streams of this process.
+    fn hand_over(&self, program: &Program) -> io::Result<()> {
+        let covered = program.covered.as_ref().map(|covered| {
+            covered.iter().map(|one| (one.path.as_path().into(), one.text.to_owned())).collect()
+        });
+        let order = Order {
+            program: program.path.as_path().into(),
+            arguments: program.arguments.iter().map(|one| one.as_os_str().into()).collect(),
+            environment: program
+                .environment
+                .iter()
+                .map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into()))
+                .collect(),
+            directory: program.directory.as_path().into(),
+            covered,
+        };
+        let bytes = postcard::to_stdvec(&order).map_err(io::Error::other)?;
+        let mut file = File::from(rustix::fs::memfd_create("program", MemfdFlags::CLOEXEC)?);
+        file.write_all(&bytes)?;
+        file.rewind()?;
+        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+        let descriptors = [file.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd()];
+        control::send(&self.control, b"start", &descriptors)
+    }
+
+    fn hear(&self) -> io::Result<Option<Said>> {
+        let Some(message) = control::receive(&self.control)? else { return Ok(None) };
+        postcard::from_bytes(&message.bytes).map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
+    /// The process that stays until the program and everything it started have ended.
+    pub fn id(&self) -> u32 {
+        self.supervisor.id()
+    }
+
+    /// Sends signals to the program, from any thread.
+    pub fn signals(&self) -> io::Result<Signals> {
+        Ok(Signals(self.control.try_clone()?))
+    }
+
+    /// Waits until the program has ended, and everything it has started with it.
+    pub fn wait(&mut self) -> io::Result<Ended> {
+        let ended = match self.hear()? {
+            Some(Said::Ended { code, signal, left }) => Ended { code, signal, left },
+            // The supervisor itself was ended; how the program ended is not known.
+            _ => Ended { code: None, signal: Some(libc::SIGKILL), left: 0 },
+        };
+        self.supervisor.wait()?;
+        self.is_over = true;
+        Ok(ended)
+    }
+
+    /// Ends the program with everything it has started.
+    pub fn end(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let _ = control::send(&self.control, &[END], &[]);
+        let _ = self.wait();
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Sends signals to a supervised program.
+#[derive(Debug)]
+pub struct Signals(OwnedFd);
+
+impl Signals {
+    /// Sends one by its number. A program that has ended is not sent anything.
+    pub fn send(&self, signal: u8) -> io::Result<()> {
+        control::send(&self.0, &[SIGNAL, signal], &[])
+    }
+}
+
+/// Whether the machine does not give what is needed, rather than something being wrong with a path.
+const fn is_refusal(step: Step) -> bool {
+    matches!(step, Step::UserNamespace | Step::MountNamespace)
+}
