@@ -29,6 +29,19 @@ pub enum JournalError {
         /// The file, or the server and stream.
         path: PathBuf,
     },
+    /// Another process has locked it, and does not let go.
+    #[error(
+        "nothing can be recorded in `{}`: {holder} has locked it for more than {seconds} s; resume or end that process, then try again",
+        path.display()
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// The process, as far as it is known.
+        holder: String,
+        /// How long was waited.
+        seconds: u64,
+    },
     /// The directory, the file or the server may not be written to.
     #[error("nothing can be recorded in `{}`: {reason}; make it writable, or set `journal` to another place", path.display())]
     ReadOnly {
@@ -122,6 +135,7 @@ impl JournalError {
             Self::NotFound { .. } => "journal-not-found",
             Self::File { .. } => "journal-file",
             Self::Full { .. } => "journal-full",
+            Self::Busy { .. } => "journal-busy",
             Self::ReadOnly { .. } => "journal-read-only",
             Self::NotAJournal { .. } => "journal-unreadable",
             Self::Format { .. } => "journal-format",

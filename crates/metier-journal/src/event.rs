@@ -1,11 +1,18 @@
 //! What can happen: the events that a journal keeps, with the names of their members. Nothing here writes them.
 
+mod script;
+
 use std::collections::BTreeMap;
 
 use metier_skill::{Digest, Tier};
 use serde::{Deserialize, Serialize};
 
+pub use self::script::{
+    Approved, Connection, NetworkUse, PathList, PlantedFile, RunFacts, RunUsage, ScriptExecuted,
+    ScriptOutcome, Touched,
+};
 use crate::privacy::Content;
+pub use crate::privacy::Variable;
 
 /// Something that happened. In JSON, `kind` says what.
 ///
@@ -176,7 +183,19 @@ pub enum Event {
         answer: Answer,
         /// How long it holds: `once`, `session`, `digest`.
         lifetime: String,
+        /// Whose answer it is, where that is not the person whose machine this is: the holder of a token.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// How it was given: `terminal`, `command`, `flag`, `client`, or by a `host`'s own means.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        how: Option<String>,
     },
+    /// A check failed, and what depended on it was not done: something is not what it should be.
+    #[serde(rename = "check.failed")]
+    CheckFailed(Box<Checked>),
+    /// A check that ran a program was passed.
+    #[serde(rename = "check.passed")]
+    CheckPassed(Box<Checked>),
     /// A skill's rules no longer apply.
     #[serde(rename = "skill.deactivated")]
     SkillDeactivated {
@@ -236,10 +255,29 @@ impl Event {
             | Self::SkillApproval { name, .. }
             | Self::SkillDeactivated { name } => Some(name),
             Self::SkillScriptExecuted(run) => Some(&run.name),
+            Self::CheckFailed(check) | Self::CheckPassed(check) => Some(&check.name),
             Self::SkillExpanded { name, .. } => name.as_deref(),
             _ => None,
         }
     }
+}
+
+/// A check, and what it found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// The skill.
+    pub name: String,
+    /// What was checked: `installed`, `session`, `verify`, `signature`, `lock`, `dependencies`.
+    pub check: String,
+    /// What the skill should be, or is, by its digest, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_digest: Option<Digest>,
+    /// The code of what was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What was found, for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 /// Some bytes of a file.
@@ -286,45 +324,6 @@ impl Answer {
             Self::Revoked => "revoked",
         }
     }
-}
-
-/// A script's run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScriptExecuted {
-    /// The skill.
-    pub name: String,
-    /// The digest of the whole skill.
-    pub tree_digest: Digest,
-    /// The script, inside the skill.
-    pub script: String,
-    /// The digest of the bytes that ran.
-    pub script_digest: Digest,
-    /// What it was called with.
-    pub arguments: Content,
-    /// What it was given to read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Content>,
-    /// What it got from its environment.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub variables: BTreeMap<String, Variable>,
-    /// How it ended.
-    pub outcome: ScriptOutcome,
-    /// What it ended with, where it exited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<i64>,
-    /// The code of the refusal, of the limit or of the error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// How long it took.
-    pub duration_us: u64,
-    /// The protections that were active.
-    pub protections: Vec<String>,
-    /// What it printed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stdout: Option<Content>,
-    /// What it complained of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<Content>,
 }
 
 /// A call of a tool that a prompt brought along.
@@ -378,24 +377,3 @@ impl ToolOutcome {
         }
     }
 }
-
-/// How a script's run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ScriptOutcome {
-    /// By itself; `exit` says with what.
-    Exited,
-    /// By a signal.
-    Killed,
-    /// By a limit; `code` says which.
-    Limited,
-    /// By whoever had asked for it.
-    Cancelled,
-    /// It was never started: the policy or a person said no.
-    Denied,
-    /// It was never started: something was missing.
-    Failed,
-}
-
-pub use crate::privacy::Variable;

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use metier_skill::Digest;
 
@@ -38,12 +39,20 @@ pub struct Options {
     pub remember: Option<PathBuf>,
     /// Told of every record that is on the disk, in order; it must not block.
     pub observer: Option<Arc<dyn Observer>>,
+    /// How long to wait for another process that is writing to the same file.
+    pub patience: Duration,
 }
 
 impl Options {
     /// The usual ones.
     pub fn new(source: Arc<dyn Source>) -> Self {
-        Self { durability: Durability::default(), source, remember: None, observer: None }
+        Self {
+            durability: Durability::default(),
+            source,
+            remember: None,
+            observer: None,
+            patience: Duration::from_secs(30),
+        }
     }
 }
 
@@ -102,6 +111,7 @@ pub enum Receipt {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Journal {
+    place: Place,
     shared: Arc<Shared>,
     batched: Option<Batched>,
     is_over: bool,
@@ -112,7 +122,7 @@ impl Journal {
     ///
     /// It is an error if the journal is not the one that the remembered checkpoint is of, or is shorter: nothing is added to what somebody cut off.
     pub fn open(place: &Place, options: Options) -> Result<Self, JournalError> {
-        let mut store = place.open()?;
+        let mut store = place.open(options.patience)?;
         let remembered = options.remember.clone().map(Remembered::at);
         if let Some(remembered) = &remembered {
             remembered.check(&mut *store)?;
@@ -123,7 +133,12 @@ impl Journal {
             Durability::Full => None,
             Durability::Batched => Some(Batched::start(Arc::clone(&shared))),
         };
-        Ok(Self { shared, batched, is_over: false })
+        Ok(Self { place: place.clone(), shared, batched, is_over: false })
+    }
+
+    /// The file that it is in, if it is in one. Nobody else should be able to write there.
+    pub fn file(&self) -> Option<&Path> {
+        self.place.as_file()
     }
 
     /// Records something.

@@ -24,19 +24,21 @@ mod stats;
 mod store;
 #[cfg(feature = "otel")]
 mod telemetry;
+mod time;
 mod verify;
 
 pub use checkpoint::{Checkpoint, Consistency, Inclusion};
 pub use error::JournalError;
 pub use event::{
-    Answer, ByteRange, Event, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, Trigger, Variable,
+    Answer, Approved, ByteRange, Checked, Connection, Event, NetworkUse, PathList, PlantedFile, RunFacts,
+    RunUsage, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, Touched, Trigger, Variable,
 };
 pub use journal::{Durability, Journal, Observer, Options, Receipt};
 pub use place::Place;
 pub use privacy::{Content, Privacy};
 pub use query::Query;
 pub use reader::{Reader, verify_export};
-pub use record::{Context, Entry, Record, Row, Source, Time};
+pub use record::{Context, Entry, Identity, Record, Row, Source, Time};
 pub use stats::{SkillStats, Stats};
 #[cfg(feature = "otel")]
 pub use telemetry::{Telemetry, TelemetryReport, TelemetrySettings};

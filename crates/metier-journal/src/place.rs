@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use metier_skill::Digest;
 
@@ -64,9 +65,9 @@ impl Place {
         crate::sqlite::noted(self.as_file()?)
     }
 
-    pub(crate) fn open(&self) -> Result<Box<dyn Store>, JournalError> {
+    pub(crate) fn open(&self, patience: Duration) -> Result<Box<dyn Store>, JournalError> {
         match &self.0 {
-            Kind::File(path) => Ok(Box::new(Sqlite::open(path)?)),
+            Kind::File(path) => Ok(Box::new(Sqlite::open(path, patience)?)),
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => Ok(Box::new(Postgres::open(address)?)),
         }

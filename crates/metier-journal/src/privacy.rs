@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metier_skill::{Digest, is_secret_name};
+use metier_skill::{Digest, is_secret_name, is_secret_value};
 use serde::{Deserialize, Serialize};
 
 /// The longest text of one content, where texts are kept.
@@ -55,11 +55,12 @@ impl Privacy {
         self
     }
 
-    /// Takes out of every text the values of those variables whose names look like a secret's.
+    /// Takes out of every text the values of those variables whose names look like a secret's, but for values that any text
+    /// has, such as `user` or `2` ([`is_secret_value`]).
     #[must_use]
     pub fn hiding<'a, I: IntoIterator<Item = (&'a str, &'a str)>>(mut self, variables: I) -> Self {
         let hidden =
-            variables.into_iter().filter(|(name, value)| is_secret_name(name) && !value.trim().is_empty());
+            variables.into_iter().filter(|(name, value)| is_secret_name(name) && is_secret_value(value));
         self.secrets.extend(hidden.map(|(_, value)| value.trim().to_owned()));
         self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         self
@@ -234,7 +235,7 @@ mod tests {
     fn what_looks_like_a_secret_is_taken_out_of_texts() {
         let privacy = Privacy::default()
             .with_text()
-            .hiding([("SSH_PRIVATE_KEY", "-----BEGIN\nabc\"def\n-----END"), ("MY_PIN", "482")]);
+            .hiding([("SSH_PRIVATE_KEY", "-----BEGIN\nabc\"def\n-----END"), ("MY_PIN", "48x2")]);
         let shown = |text: &str| privacy.content(text.as_bytes()).text.unwrap();
         assert_eq!(
             shown("https://u:pw@h/x?token=abc&b=1 z"),
@@ -243,11 +244,32 @@ mod tests {
         assert_eq!(shown("DATABASE_URL=postgres://u:p%40w@h/d"), "DATABASE_URL=postgres://u:[withheld]@h/d");
         assert_eq!(shown("Authorization: Bearer abc.def\nHost: h"), "Authorization: [withheld]\nHost: h");
         assert_eq!(shown(r#"{"api_key": "abc", "n": 1}"#), r#"{"api_key": "[withheld]", "n": 1}"#);
-        assert_eq!(shown("pin 482, port 4820"), "pin [withheld], port 4820");
+        assert_eq!(shown("pin 48x2, port 48x20"), "pin [withheld], port 48x20");
         assert_eq!(shown("é=1 key:é x=2"), "é=1 key:[withheld] x=2");
         let arguments = ["--env=API_KEY=abc", "x", "-----BEGIN\nabc\"def\n-----END"];
         let text = privacy.arguments(&arguments).text.unwrap();
         assert_eq!(text, r#"["--env=API_KEY=[withheld]","x","[withheld]"]"#);
+    }
+
+    /// What a desktop session on Linux sets for everybody.
+    const DESKTOP: [(&str, &str); 8] = [
+        ("XDG_SESSION_CLASS", "user"),
+        ("XDG_SESSION_ID", "2"),
+        ("XDG_SESSION_TYPE", "wayland"),
+        ("XDG_SESSION_DESKTOP", "ubuntu"),
+        ("DESKTOP_SESSION", "ubuntu"),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus"),
+        ("SESSION_MANAGER", "local/host:@/tmp/.ICE-unix/1,unix/host:/tmp/.ICE-unix/1"),
+        ("DB_PASSWORD", "user"),
+    ];
+
+    #[test]
+    fn what_every_desktop_sets_leaves_texts_as_they_are() {
+        let text = "user 2 of ubuntu, wayland, unix:path=/run/user/1000/bus";
+        let privacy = Privacy::default().with_text().hiding(DESKTOP);
+        assert_eq!(privacy.content(text.as_bytes()).text.as_deref(), Some(text));
+        let arguments = privacy.arguments(&["--user", "user", "2"]).text;
+        assert_eq!(arguments.as_deref(), Some(r#"["--user","user","2"]"#));
     }
 
     proptest::proptest! {

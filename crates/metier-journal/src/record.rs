@@ -1,7 +1,6 @@
 //! One record: what is written, and the hash that ties it to the one before. The format is in `docs/journal.md`.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use metier_skill::Digest;
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use uuid::Uuid;
 
 use crate::error::JournalError;
 use crate::event::Event;
+pub use crate::time::Time;
 
 /// The format of records that this crate writes.
 pub(crate) const FORMAT: u64 = 1;
@@ -31,53 +31,6 @@ const MAX_DEPTH: usize = 100;
 /// What comes before the first record.
 pub(crate) const NOTHING: Digest = Digest::from_bytes([0; 32]);
 
-/// A point in time, in microseconds; as text `2026-11-16T14:22:43.123456Z`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(jiff::Timestamp);
-
-impl Time {
-    /// So many microseconds after 1970; what lies outside of the years -9999 to 9999 is moved to their edge.
-    pub fn from_micros(micros: i64) -> Self {
-        let edge = if micros < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
-        Self(jiff::Timestamp::from_microsecond(micros).unwrap_or(edge))
-    }
-
-    /// Microseconds after 1970.
-    pub fn as_micros(self) -> i64 {
-        self.0.as_microsecond()
-    }
-
-    /// Reads a time, or a date, which is its beginning in UTC.
-    pub fn parse(text: &str) -> Option<Self> {
-        let date = || {
-            // Of a date with a time, and no word of where, it would take the date alone.
-            let date: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == 10)?;
-            date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
-        };
-        let time = text.parse().ok().or_else(date)?;
-        Some(Self::from_micros(jiff::Timestamp::as_microsecond(time)))
-    }
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.6}", self.0)
-    }
-}
-
-impl Serialize for Time {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no time")))
-    }
-}
-
 /// Where times and ids come from.
 pub trait Source: Send + Sync {
     /// What time it is.
@@ -95,6 +48,19 @@ pub struct Context {
     pub task: Option<String>,
     /// Who: a person, an agent, a program.
     pub actor: Option<String>,
+    /// The account and the machine that it was done with.
+    pub identity: Option<Identity>,
+}
+
+/// An account of the operating system, on a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The account's name.
+    pub user: String,
+    /// Its number.
+    pub uid: u32,
+    /// The machine's name.
+    pub host: String,
 }
 
 impl Context {
@@ -133,6 +99,14 @@ impl Entry {
                 check_name(name, value)?;
                 members.insert(name.to_owned(), Value::String(value.clone()));
             }
+        }
+        if let Some(Identity { user, uid, host }) = &context.identity {
+            for (name, value) in [("user", user), ("host", host)] {
+                // What a system says of itself must not keep anything from being recorded.
+                let value: String = value.chars().filter(|c| *c != '\0').take(64).collect();
+                members.insert(name.to_owned(), Value::String(value));
+            }
+            members.insert("uid".to_owned(), Value::from(*uid));
         }
         if let Some(session) = &context.session {
             check_name("session", session)?;
@@ -351,6 +325,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether it is about a skill of this name.
+    pub fn is_about(&self, skill: &str) -> bool {
+        crate::query::skills_of(&self.event).any(|name| name == skill)
+    }
+
     pub(crate) fn of(row: &Row<'_>, previous: Digest) -> Self {
         Self {
             event: row.value(),

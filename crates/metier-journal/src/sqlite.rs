@@ -32,7 +32,7 @@ const SCHEMA: &str = "CREATE TABLE record(sequence INTEGER PRIMARY KEY, id TEXT 
 
 const PAGE: usize = 4096;
 
-/// How long to wait for a reader that is in the way; writers wait for each other without end.
+/// How long to wait for a reader that is in the way, and to inspect, for a writer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A journal in a file.
@@ -55,7 +55,7 @@ struct Writing {
 
 impl Sqlite {
     /// For adding; made if it is not there.
-    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+    pub(crate) fn open(path: &Path, patience: Duration) -> Result<Self, JournalError> {
         // One journal has one lock, whatever it is called.
         let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let written = |error: io::Error| JournalError::of_file(path, "written", &error);
@@ -66,8 +66,8 @@ impl Sqlite {
             Ok(()) | Err(JournalError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
-        let lock = Lock::open(&beside(path, "-lock")).map_err(written)?;
-        let _held = lock.hold().map_err(written)?;
+        let lock = Lock::open(&beside(path, "-lock"), patience).map_err(written)?;
+        let _held = lock.hold(path, "written")?;
         if let Some((noted, _)) = lock.noted().filter(|_| !path.exists()) {
             return Err(Self::shorter(path, noted, 0));
         }
@@ -287,7 +287,7 @@ impl Store for Sqlite {
             let reason = "it was opened for reading".to_owned();
             return Err(JournalError::ReadOnly { path: self.path.clone(), reason });
         };
-        let _held = lock.hold().map_err(|error| JournalError::of_file(&self.path, "written", &error))?;
+        let _held = lock.hold(&self.path, "written")?;
         if identity(&self.path).ok() != Some(opened) {
             let reason = "it was removed or replaced while it was open".to_owned();
             return Err(JournalError::File { path: self.path.clone(), doing: "written", reason });
@@ -335,7 +335,7 @@ impl Store for Sqlite {
         match &self.writing {
             // Not while somebody records something in the room that they gave up.
             Some(Writing { lock, reserve, .. }) if !reserve.is_there() => {
-                let _held = lock.hold().map_err(written)?;
+                let _held = lock.hold(&self.path, "written")?;
                 reserve.ensure().map_err(written)
             }
             _ => Ok(()),
@@ -353,7 +353,7 @@ impl Store for Sqlite {
 
 /// How many records there once were in this file, and the hash of the last, where that is noted.
 pub(crate) fn noted(path: &Path) -> Option<(u64, Digest)> {
-    Lock::open_to_read(&beside(path, "-lock"))?.noted()
+    Lock::open_to_read(&beside(path, "-lock"), PATIENCE)?.noted()
 }
 
 /// Makes an empty journal. Whoever is killed on the way leaves one without a table, which is made again.

@@ -40,12 +40,14 @@ pub struct SkillStats {
     pub resource_tokens: u64,
     /// How often a resource was read.
     pub reads: u64,
-    /// How often a script was asked for.
+    /// How often a script was started.
     pub script_runs: u64,
-    /// How often that did not end with exit code 0.
+    /// How many of these did not end with exit code 0.
     pub script_failures: u64,
-    /// How often that was because somebody said no.
+    /// How often a script was not started because the policy or a person said no.
     pub script_denials: u64,
+    /// How often a script was not started because something was missing or wrong.
+    pub script_errors: u64,
     /// How long scripts ran.
     pub script_duration_us: u64,
     /// Yes from a person.
@@ -89,10 +91,15 @@ impl SkillStats {
                 self.resource_tokens += tokens;
             }
             Event::SkillScriptExecuted(run) => {
-                self.script_runs += 1;
-                self.script_failures +=
-                    u64::from(run.outcome != ScriptOutcome::Exited || run.exit != Some(0));
-                self.script_denials += u64::from(run.outcome == ScriptOutcome::Denied);
+                match run.outcome {
+                    ScriptOutcome::Denied => self.script_denials += 1,
+                    ScriptOutcome::Failed => self.script_errors += 1,
+                    outcome => {
+                        self.script_runs += 1;
+                        self.script_failures +=
+                            u64::from(outcome != ScriptOutcome::Exited || run.exit != Some(0));
+                    }
+                }
                 self.script_duration_us += run.duration_us;
             }
             Event::SkillApproval { answer: Answer::Granted, .. } => self.approvals += 1,

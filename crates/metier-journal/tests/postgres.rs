@@ -59,6 +59,7 @@ fn acknowledged_records_outlive_the_server() {
 
 /// One of many processes; by itself it does nothing.
 #[test]
+#[ignore = "started by other tests"]
 fn writer() {
     writers::write();
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use rusqlite::OpenFlags;
 
 use super::lock::Lock;
-use super::{APPLICATION, PAGE, SCHEMA, beside, connect, failed, has_log};
+use super::{APPLICATION, PAGE, PATIENCE, SCHEMA, beside, connect, failed, has_log};
 use crate::error::JournalError;
 use crate::store::Inspection;
 
@@ -33,8 +33,8 @@ type Checked<T> = Result<T, String>;
 /// Looks at a journal's file, with nobody writing to it.
 pub(super) fn inspect_file(path: &Path) -> Result<Inspection, JournalError> {
     let read = |error: io::Error| JournalError::of_file(path, "read", &error);
-    let lock = Lock::open_to_read(&beside(path, "-lock"));
-    let _held = lock.as_ref().map(Lock::hold).transpose().map_err(read)?;
+    let lock = Lock::open_to_read(&beside(path, "-lock"), PATIENCE);
+    let _held = lock.as_ref().map(|lock| lock.hold(path, "read")).transpose()?;
     if has_log(path) {
         // Somebody is at it, or was killed: what is in the log belongs into the file.
         let settle = || {
@@ -393,7 +393,7 @@ mod tests {
     fn file(rows: usize) -> Vec<u8> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
-        let sqlite = super::super::Sqlite::open(&path).unwrap();
+        let sqlite = super::super::Sqlite::open(&path, super::super::PATIENCE).unwrap();
         sqlite.connection.execute_batch("BEGIN").unwrap();
         let mut insert = sqlite
             .connection

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_journal::{
-    Content, Context, Entry, Event, Journal, Options, Place, Privacy, ScriptExecuted, ScriptOutcome, Source,
-    Time, Trigger,
+    Content, Context, Entry, Event, Journal, Options, Place, Privacy, RunFacts, ScriptExecuted,
+    ScriptOutcome, Source, Time, Trigger,
 };
 use metier_skill::{Digest, Tier};
 use uuid::Uuid;
@@ -86,6 +86,7 @@ pub(crate) fn event(number: u64) -> Event {
             protections: vec!["mounts".to_owned(), "landlock".to_owned()],
             stdout: Some(content("done")),
             stderr: None,
+            facts: RunFacts::default(),
         })),
         3 => {
             Event::SkillActivationFailed { name, trigger: Trigger::User, code: "skill-not-found".to_owned() }

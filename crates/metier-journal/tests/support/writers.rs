@@ -23,7 +23,7 @@ const KILLED: usize = 3;
 fn start(place: &str, number: usize, directory: &Path) -> Child {
     let what = format!("{place}\n{number}\n{}", directory.join(number.to_string()).display());
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "writer", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "writer", "--ignored", "--nocapture", "--test-threads=1"])
         .env("METIER_WRITER", what)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use metier_journal::{
-    Answer, Event, Observer, Privacy, Row, ScriptExecuted, ScriptOutcome, Telemetry, Time, ToolInvoked,
-    ToolOutcome, Trigger,
+    Answer, Connection, Event, Observer, PathList, Privacy, Row, RunFacts, ScriptExecuted, ScriptOutcome,
+    Telemetry, Time, ToolInvoked, ToolOutcome, Touched, Trigger,
 };
 use metier_skill::{Digest, Tier};
 use serde_json::json;
@@ -34,6 +34,18 @@ pub(crate) fn deactivated() -> Event {
     Event::SkillDeactivated { name: "pdf".to_owned() }
 }
 
+/// What a script did, with names that no collector is told.
+fn facts() -> RunFacts {
+    let list = || PathList { count: 1, first: vec![CANARY.to_owned()] };
+    let (created, changed, deleted) = (list(), list(), list());
+    let mut facts = RunFacts::default();
+    facts.work_directory = Some(CANARY.to_owned());
+    facts.touched = Some(Touched { created, changed, deleted, incomplete: false });
+    facts.refused_writes = Some(list());
+    facts.connections = vec![Connection { to: CANARY.to_owned(), refused: None, times: 1 }];
+    facts
+}
+
 /// A script that took half a second.
 pub(crate) fn script(outcome: ScriptOutcome, exit: Option<i64>, code: Option<&str>) -> Event {
     let privacy = Privacy::default().with_text();
@@ -53,6 +65,7 @@ pub(crate) fn script(outcome: ScriptOutcome, exit: Option<i64>, code: Option<&st
         protections: vec!["landlock".to_owned(), "seccomp".to_owned()],
         stdout: Some(privacy.content(own.as_bytes())),
         stderr: Some(privacy.content(own.as_bytes())),
+        facts: facts(),
     }))
 }
 
@@ -121,6 +134,8 @@ fn skill_events() -> Vec<Event> {
             network: Some("host".to_owned()),
             answer: Answer::Granted,
             lifetime: "once".to_owned(),
+            by: None,
+            how: Some("terminal".to_owned()),
         },
         script(ScriptOutcome::Exited, Some(0), None),
         script(ScriptOutcome::Exited, Some(3), None),
