@@ -284,7 +284,8 @@ fn digest_of(digits: &str) -> Option<Digest> {
 fn is_old(path: &Path, now: SystemTime) -> bool {
     let changed = fs::symlink_metadata(path).ok().map(|meta| {
         let seconds = u64::try_from(meta.ctime()).unwrap_or_default();
-        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+        let nanoseconds = u32::try_from(meta.ctime_nsec()).unwrap_or_default();
+        SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)
     });
     changed.and_then(|changed| now.duration_since(changed).ok()).is_some_and(|age| age > GRACE)
 }

@@ -288,10 +288,13 @@ impl Store {
         };
         let mut notes: Vec<String> =
             candidates.iter().flat_map(|candidate| candidate.notes.clone()).collect();
+        let offered: Vec<String> = candidates.iter().map(|candidate| candidate.locked.origin()).collect();
         let next = candidates.iter().map(|candidate| candidate.locked.clone()).collect();
         notes.extend(self.installed()?.lock().with(next).unmet());
         if options.dry_run {
-            return Ok(Outcome { changes: plan(&self.installed_at()?)?, notes });
+            let changes = plan(&self.installed_at()?)?;
+            notes.extend(kept(&changes, &offered));
+            return Ok(Outcome { changes, notes });
         }
         // What may not be is known before anybody is waited for.
         plan(&self.installed_at()?)?;
@@ -312,8 +315,25 @@ impl Store {
             let installed = state.map(|(_, installed)| installed).unwrap_or_default();
             self.switch(&held, staging, &installed.with(skills), &staged)?;
         }
+        notes.extend(kept(&changes, &offered));
         Ok(Outcome { changes, notes })
     }
+}
+
+/// What stays as it was installed although it was offered from elsewhere: a line each.
+fn kept(changes: &[Change], offered: &[String]) -> Vec<String> {
+    let kept = changes.iter().zip(offered).filter(|(change, _)| change.kind == Kind::Unchanged);
+    let line = |(change, offered): (&Change, &String)| {
+        let origin = change.before.as_ref()?.origin();
+        let name = &change.name;
+        (origin != *offered).then(|| {
+            format!(
+                "`{name}` is installed from {origin}, which stays its source; {offered} has the same content. To follow that \
+                 instead: `metier install --replace {offered}`"
+            )
+        })
+    };
+    kept.filter_map(line).collect()
 }
 
 /// A source, what is wanted of it, and the skills that this is about.

@@ -134,6 +134,24 @@ impl Lock {
         Self::new(all)
     }
 
+    /// The same for a file in a directory that others get as well: sources below the directory are named from there, as
+    /// [`Store::install_locked`](crate::Store::install_locked) reads them. With it come the skills whose sources only this machine has.
+    pub fn beside(&self, directory: &Path) -> (Self, Vec<&LockedSkill>) {
+        let real = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+        let mut here = Vec::new();
+        let skills = self.skills.iter().map(|skill| {
+            let source = Path::new(&skill.source);
+            let below = source.strip_prefix(directory).or_else(|_| source.strip_prefix(&real)).ok();
+            let below = below.and_then(Path::to_str).filter(|_| skill.commit.is_none());
+            if below.is_none() && (source.is_absolute() || skill.source.starts_with("file:")) {
+                here.push(skill);
+            }
+            let source = below.map_or_else(|| skill.source.clone(), |below| format!("./{below}"));
+            LockedSkill { source, ..skill.clone() }
+        });
+        (Self { version: self.version, skills: skills.collect() }, here)
+    }
+
     /// What skills need and is not here: a line each.
     pub(crate) fn unmet(&self) -> Vec<String> {
         let is_met = |needed: &Requires| {

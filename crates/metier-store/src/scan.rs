@@ -21,6 +21,7 @@ mod decode;
 mod excuse;
 mod files;
 mod folder;
+mod installers;
 mod kind;
 mod look;
 mod matching;

@@ -67,8 +67,10 @@ impl Store {
     /// The same where the digest of these bytes is known already.
     pub fn keep_as(&self, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path(digest);
-        // One of another length is what a machine that stopped left of it.
-        let is_same = |meta: &fs::Metadata| meta.is_file() && meta.len() == bytes.len() as u64;
+        // What a machine that stopped left of it can have the right length and zeros in it: it is written again.
+        let is_same = |meta: &fs::Metadata| {
+            meta.is_file() && meta.len() == bytes.len() as u64 && has_bytes(&path, bytes)
+        };
         if let Some(known) = fs::symlink_metadata(&path).ok().filter(is_same) {
             // Whoever sweeps leaves what somebody wanted just now. It stays as old as it was where that cannot be said; and what
             // installed skills have as well stays anyway, and must not look changed.
@@ -171,6 +173,16 @@ impl Store {
     }
 }
 
+/// Whether a file has exactly these bytes.
+fn has_bytes(path: &Path, bytes: &[u8]) -> bool {
+    let read = || {
+        let mut found = Vec::with_capacity(bytes.len());
+        open_plain(path)?.take(bytes.len() as u64 + 1).read_to_end(&mut found)?;
+        io::Result::Ok(found)
+    };
+    read().is_ok_and(|found| found == bytes)
+}
+
 /// Opens a file of ours, which is no link and no pipe; what somebody put there is not followed or waited for.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -216,9 +228,13 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"onE").unwrap();
         assert_eq!(store.read(&digest).unwrap_err().code(), "store-changed");
-        fs::write(&path, b"").unwrap();
-        store.keep(b"one").unwrap();
-        assert_eq!(store.read(&digest).unwrap(), b"one");
+        // Zeros have the right length, and are what a machine leaves that lost its power.
+        for torn in [&b""[..], b"\0\0\0"] {
+            fs::write(&path, torn).unwrap();
+            store.keep(b"one").unwrap();
+            assert_eq!(store.read(&digest).unwrap(), b"one", "{torn:?}");
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        }
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
         assert_eq!(store.read(&digest).unwrap_err().code(), "store-io");

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -135,6 +134,13 @@ impl Ground {
         self.digest()
     }
 
+    /// What the clock says that stamps files.
+    fn moment(&self) -> SystemTime {
+        let path = self.0.path().join("moment");
+        fs::write(&path, "x").unwrap();
+        fs::metadata(path).unwrap().modified().unwrap()
+    }
+
     fn install_another(&self) {
         let skill = self.0.path().join("md");
         fs::create_dir_all(&skill).unwrap();
@@ -198,10 +204,10 @@ fn a_sweep_removes_what_its_dry_run_says() {
     ground.write("2.0.0");
     ground.update(&InstallOptions::new("now")).unwrap();
     ground.install_another();
-    let made = fs::metadata(ground.store().root()).unwrap().ctime();
-    // An hour and a second after everything was made. What is renewed from now on is younger.
-    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(made).unwrap() + 3_601);
-    std::thread::sleep(Duration::from_millis(1_100));
+    // Just over an hour after everything was made. What is renewed from now on is younger.
+    let made = ground.moment();
+    let now = made + Duration::from_hours(1) + Duration::from_nanos(1);
+    while ground.moment() == made {}
     let would = ground.sweep(&[], now, true);
     assert_eq!((would.trees, would.objects), (1, 3), "a manifest and two files; the third is in both");
     let text = fs::metadata(ground.0.path().join("pdf/SKILL.md")).unwrap().len();

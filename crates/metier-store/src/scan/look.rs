@@ -118,6 +118,11 @@ impl Look {
         if !raw.text.is_empty() {
             self.matches(path, bytes, &raw, reads);
         }
+        if kind == Kind::Instructions
+            && let Some(shown) = view.as_shown()
+        {
+            self.matches(path, bytes, &shown, reads);
+        }
         let runs = decode::runs(bytes);
         if kind != Kind::Signature {
             self.decoded(path, bytes, &runs);
@@ -249,11 +254,12 @@ impl Look {
     }
 }
 
-/// How bad a finding is. What is only spoken of is one step less, and nothing below the last.
+/// How bad a finding is. What is only spoken of is one step less, and nothing below the last; what blocks alone stays something to
+/// look at, since whether it is only spoken of is a guess.
 const fn weighed(rule: &Rule, is_excused: bool) -> Option<(Severity, u32)> {
     match (rule.severity, is_excused) {
         (severity, false) => Some((severity, rule.weight)),
-        (Severity::High, true) => Some((Severity::Low, 2)),
+        (Severity::High, true) => Some((Severity::Medium, 2)),
         (Severity::Medium, true) => Some((Severity::Low, 1)),
         (Severity::Low, true) => None,
     }

