@@ -40,6 +40,10 @@ pub(crate) struct Facts {
     pub(crate) looks_below: bool,
     /// Directories of skills that it finds on every machine.
     pub(crate) in_system: &'static [&'static str],
+    /// What else is there of every machine that brings in text or skills, and is not a setting of its administrator.
+    pub(crate) covered_in_system: &'static [&'static str],
+    /// The most UTF-16 code units that the description of a skill may have; a skill with more is ignored without a word.
+    pub(crate) description_units: Option<usize>,
     /// Whether it can be told to leave its working directory's skills alone.
     pub(crate) can_ignore_workspace: bool,
 }
@@ -61,6 +65,8 @@ impl Agent {
                 looks_above: true,
                 looks_below: false,
                 in_system: &["/etc/claude-code/.claude/skills"],
+                covered_in_system: &["/etc/claude-code/.claude", "/etc/claude-code/CLAUDE.md"],
+                description_units: None,
                 can_ignore_workspace: true,
             },
             Self::Codex => &Facts {
@@ -73,6 +79,8 @@ impl Agent {
                 looks_above: true,
                 looks_below: true,
                 in_system: &["/etc/codex/skills"],
+                covered_in_system: &[],
+                description_units: None,
                 can_ignore_workspace: true,
             },
             Self::OpenCode => &Facts {
@@ -85,6 +93,8 @@ impl Agent {
                 looks_above: true,
                 looks_below: true,
                 in_system: &[],
+                covered_in_system: &[],
+                description_units: None,
                 can_ignore_workspace: true,
             },
             Self::Gemini => &Facts {
@@ -97,6 +107,8 @@ impl Agent {
                 looks_above: false,
                 looks_below: false,
                 in_system: &[],
+                covered_in_system: &[],
+                description_units: None,
                 can_ignore_workspace: false,
             },
             Self::Goose => &Facts {
@@ -109,6 +121,8 @@ impl Agent {
                 looks_above: false,
                 looks_below: true,
                 in_system: &[],
+                covered_in_system: &[],
+                description_units: None,
                 can_ignore_workspace: false,
             },
             Self::Copilot => &Facts {
@@ -121,6 +135,8 @@ impl Agent {
                 looks_above: true,
                 looks_below: true,
                 in_system: &[],
+                covered_in_system: &[],
+                description_units: Some(1024),
                 can_ignore_workspace: false,
             },
         }

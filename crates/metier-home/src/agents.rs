@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) files: Vec<(PathBuf, Vec<u8>)>,
     /// Files and directories of the host that are copied.
     pub(crate) copies: Vec<HostCopy>,
+    /// What the person should know before the agent starts.
+    pub(crate) warnings: Vec<HomeError>,
 }
 
 /// Something of the host's that an agent needs.
@@ -44,18 +46,19 @@ pub(crate) fn plan(agent: Agent, host: &Host, options: &HomeOptions, home: &Path
     let config = &options.isolation;
     match agent {
         Agent::ClaudeCode => claude::plan(host, config, home),
-        Agent::Codex => Ok(codex::plan(host, config, home, &options.hidden)),
+        Agent::Codex => Ok(codex::plan(host, config, home, options)),
         Agent::OpenCode => Ok(opencode::plan(host, config, home, options.is_hermetic)),
-        Agent::Gemini => Ok(gemini::plan(host, config, home)),
-        Agent::Goose => Ok(goose::goose(host, config, home)),
+        Agent::Gemini => Ok(gemini::plan(host, config, home, options)),
+        Agent::Goose => Ok(goose::goose(host, config, home, options.is_hermetic)),
         Agent::Copilot => Ok(goose::copilot(host, config, home)),
     }
 }
 
-/// The arguments that keep the skills of the working directory out, where the agent has such.
+/// The arguments that keep out what is in the working directory, for agents that have such.
 pub(crate) fn hermetic_arguments(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::ClaudeCode => &["--setting-sources", "user"],
+        Agent::Copilot => &["--no-custom-instructions"],
         _ => &[],
     }
 }

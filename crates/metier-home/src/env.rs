@@ -105,15 +105,49 @@ pub(crate) fn compute(
     env
 }
 
-/// The variables as they may be shown: what looks secret is not.
+/// The variables as they may be shown: without secrets, and without addresses that have a password in them.
 pub fn redacted(env: &Env) -> Env {
+    let is_secret = |name: &str, value: &str| is_secret_name(name) || may_have_password(value);
     let shown =
-        |name: &str, value: &str| if is_secret_name(name) { "…".to_owned() } else { value.to_owned() };
+        |name: &str, value: &str| if is_secret(name, value) { "…".to_owned() } else { value.to_owned() };
     env.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
+}
+
+/// Whether a text may be or contain an address with a password, also without a scheme (`me:secret@proxy:8080`), or with a password that
+/// should have been escaped. Too much is hidden rather than too little.
+fn may_have_password(value: &str) -> bool {
+    value.split(|c: char| c.is_whitespace() || c == ',').any(|part| {
+        let rest = part.split_once("://").map_or(part, |(_, rest)| rest);
+        rest.rsplit_once('@').is_some_and(|(person, _)| person.contains(':'))
+    })
 }
 
 /// Those of the host's variables that are named, as far as they are there.
 pub(crate) fn pick(host: &Host, names: &[&str]) -> Env {
     let there = names.iter().filter_map(|name| Some(((*name).to_owned(), host.var(name)?.to_owned())));
     there.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_addresses_are_not_shown() {
+        let shown = |name: &str, value: &str| {
+            redacted(&Env::from([(name.to_owned(), value.to_owned())])).remove(name).unwrap()
+        };
+        for value in [
+            "http://me:pa55@proxy:8080",
+            "me:pa55@proxy:8080",
+            "http://me:pa/55@proxy:8080/",
+            "http://one, socks5://me:pa55@two",
+        ] {
+            assert_eq!(shown("HTTPS_PROXY", value), "…", "{value}");
+        }
+        for value in ["http://proxy:8080", "localhost,127.0.0.1:80", "me@example.org", "/usr/bin:/bin"] {
+            assert_eq!(shown("HTTPS_PROXY", value), value);
+        }
+        assert_eq!(shown("API_KEY", "x"), "…");
+    }
 }

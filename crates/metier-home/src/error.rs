@@ -147,17 +147,49 @@ pub enum HomeError {
         /// Why not.
         reason: String,
     },
-    /// The agent would find other skills, and that is not to be.
+    /// A valid skill that the agent ignores.
     #[error(
-        "{agent} would find skills that were not given to it: {}; keeping them out needs `unshare` and `mount`, and for others than root \
-         user namespaces: run it as root, in another directory, or without `--hermetic`",
-        list(found)
+        "{agent} ignores the skill `{name}`: its description has {units} UTF-16 code units, and {agent} reads at most {limit}; shorten \
+         it (an emoji counts as two)"
     )]
+    DescriptionUnits {
+        /// The agent.
+        agent: &'static str,
+        /// The skill.
+        name: String,
+        /// How many it has.
+        units: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The agent is not told to trust its working directory, because that is not known.
+    #[error(
+        "{agent} is not told to trust its working directory, because the home does not know which one that is; set \
+         `HomeOptions::working_directory`"
+    )]
+    UnknownDirectory {
+        /// The agent.
+        agent: &'static str,
+    },
+    /// A working directory that the agent is not told to trust.
+    #[error(
+        "{agent} is not told to trust the working directory, because {} can start programs: it asks you, or ends with exit code 55 where \
+         it cannot; `--hermetic` runs it without that file, `--env GEMINI_CLI_TRUST_WORKSPACE=true` with it",
+        path.display()
+    )]
+    Untrusted {
+        /// The agent.
+        agent: &'static str,
+        /// What could start programs.
+        path: PathBuf,
+    },
+    /// The agent would find what was not given to it, and that cannot be prevented here.
+    #[error("{agent} was not started, because `--hermetic` is not possible here: {reason}")]
     Leaks {
         /// The agent.
         agent: &'static str,
-        /// Where.
-        found: Vec<PathBuf>,
+        /// Why, and what to do.
+        reason: String,
     },
 }
 
@@ -181,6 +213,9 @@ impl HomeError {
             Self::Io { .. } => "home-io",
             Self::Auth { .. } => "home-auth",
             Self::Workspace { .. } => "home-workspace",
+            Self::DescriptionUnits { .. } => "home-description-units",
+            Self::UnknownDirectory { .. } => "home-unknown-directory",
+            Self::Untrusted { .. } => "home-untrusted",
             Self::Leaks { .. } => "home-leaks",
         }
     }
@@ -189,11 +224,4 @@ impl HomeError {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }
-}
-
-fn list(paths: &[PathBuf]) -> String {
-    let shown: Vec<String> = paths.iter().take(5).map(|path| path.display().to_string()).collect();
-    let more = paths.len().saturating_sub(shown.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    shown.join(", ") + &more
 }

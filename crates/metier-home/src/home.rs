@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use metier_prompt::SkillMount;
+use metier_skill::{Origin, Rules, read};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::agent::Agent;
@@ -50,13 +51,16 @@ pub struct HomeOptions {
     pub is_hermetic: bool,
     /// Skills that the agent finds elsewhere and is to leave alone, where it can be told one by one: as Codex can.
     pub hidden: Vec<PathBuf>,
+    /// Where the agent will work, if that is known: an agent is not told to trust a directory that would start programs.
+    pub working_directory: Option<PathBuf>,
 }
 
 impl HomeOptions {
     /// The usual, in a directory for temporary files.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         let isolation = IsolationConfig::default();
-        Self { base: base.into(), prefix: None, isolation, is_hermetic: false, hidden: Vec::new() }
+        let (base, hidden) = (base.into(), Vec::new());
+        Self { base, prefix: None, isolation, is_hermetic: false, hidden, working_directory: None }
     }
 }
 
@@ -81,6 +85,7 @@ impl Home {
         home.write(Path::new(OWNER), format!("{}\n", Owner::own()).as_bytes())?;
         let plan = agents::plan(agent, host, options, &home.path)?;
         home.furnish(&plan)?;
+        home.warnings.extend(plan.warnings);
         home.env = env::compute(host, &options.isolation, &home.path, plan.own, plan.authentication);
         Ok(home)
     }
@@ -162,7 +167,10 @@ impl Home {
             return Ok(Vec::new());
         }
         let all: Vec<SkillMount> = self.skills.iter().chain(mounts).cloned().collect();
-        mount_skills(&all, &self.skills_directory(), options)
+        let mounted = mount_skills(&all, &self.skills_directory(), options)?;
+        let agent = self.agent;
+        self.warnings.extend(mounted.iter().filter_map(|skill| ignores(agent, skill)));
+        Ok(mounted)
     }
 
     /// Adds one skill while the agent may be running already. Agents that watch the directory find it.
@@ -177,7 +185,7 @@ impl Home {
         leaks(self.agent, working_directory, Path::new("/"))
     }
 
-    /// The arguments that keep the working directory's skills out, where the agent has such.
+    /// The arguments that keep out what is in the working directory, for agents that have such.
     pub fn hermetic_arguments(&self) -> &'static [&'static str] {
         agents::hermetic_arguments(self.agent)
     }
@@ -187,7 +195,7 @@ impl Home {
         lend(&self.path, pid)
     }
 
-    /// What of the host's could not be copied, and will do without.
+    /// What the person should know before the agent starts: what could not be copied, what it ignores, what it does not trust.
     pub fn warnings(&self) -> &[HomeError] {
         &self.warnings
     }
@@ -226,6 +234,16 @@ impl fmt::Debug for Home {
     }
 }
 
+/// Whether an agent ignores a skill without a word.
+fn ignores(agent: Agent, skill: &MountedSkill) -> Option<HomeError> {
+    let limit = agent.facts().description_units?;
+    let text = fs::read(skill.path.join("SKILL.md")).ok()?;
+    let origin = Origin { file: "SKILL.md", directory: None };
+    let units = read(text, origin, &Rules::standard()).skill?.description.encode_utf16().count();
+    let (agent, name) = (agent.title(), skill.name.clone());
+    (units > limit).then_some(HomeError::DescriptionUnits { agent, name, units, limit })
+}
+
 /// A directory that nobody else can look into.
 pub(crate) fn make_directory(base: &Path, prefix: &str) -> Result<PathBuf, HomeError> {
     let owner = Owner::own();
@@ -251,18 +269,26 @@ pub(crate) fn lend(directory: &Path, pid: u32) -> Result<(), HomeError> {
     write().map_err(HomeError::io("write", &mark))
 }
 
-/// Removes the homes and workspaces in a directory whose processes are gone, and what they were about to mount. Only what is this
-/// person's own.
-pub fn remove_leftovers(base: &Path) -> Leftovers {
+/// The homes and workspaces in a directory whose processes have ended, and skills that they had not finished mounting. Lists only
+/// directories that belong to the current user.
+pub fn leftovers(base: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(base).into_iter().flatten().flatten();
-    let mut leftovers = staging::remove_leftovers(base);
-    for path in entries.map(|entry| entry.path()) {
-        let owners = owners_of(&path);
-        if !owners.is_empty() && !owners.iter().any(Owner::is_alive) {
-            leftovers.remove(&path);
-        }
+    let is_dead = |path: &PathBuf| {
+        let owners = owners_of(path);
+        !owners.is_empty() && !owners.iter().any(Owner::is_alive)
+    };
+    let mut found = staging::leftovers(base);
+    found.extend(entries.map(|entry| entry.path()).filter(is_dead));
+    found
+}
+
+/// Removes what [`leftovers`] lists.
+pub fn remove_leftovers(base: &Path) -> Leftovers {
+    let mut all = Leftovers::default();
+    for path in leftovers(base) {
+        all.remove(&path);
     }
-    leftovers
+    all
 }
 
 /// Whose home a directory is: its name says so, and a mark in it, as long as nobody has kept it, with those it was lent to. A home

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use metier_skill::{SKILL_FILES, is_skill_directory};
 
 use crate::agent::Agent;
+use crate::error::HomeError;
+use crate::project::to_cover;
 
 /// A directory of skills that a home does not close.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,26 +32,63 @@ pub fn leaks(agent: Agent, working_directory: &Path, system: &Path) -> Vec<Leak>
     all.filter(|leak| !leak.skills.is_empty()).collect()
 }
 
-/// What keeps everything but its home's skills from an agent.
+/// What keeps from an agent everything but what it was given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Closing {
-    /// Skills that it is told to leave alone, one by one: see [`HomeOptions::hidden`](crate::HomeOptions::hidden).
+    /// Skills that it is told to ignore, one by one: see [`HomeOptions::hidden`](crate::HomeOptions::hidden).
     pub hidden: Vec<PathBuf>,
-    /// Directories that it must not see, as it cannot be told: also those in which nothing was found.
+    /// Files and directories that it must not see.
     pub covered: Vec<PathBuf>,
 }
 
 impl Closing {
-    /// For an agent in a working directory.
-    pub fn of(agent: Agent, working_directory: &Path, system: &Path) -> Self {
-        let all = skill_directories(agent, working_directory, system);
-        let (closed, open): (Vec<Leak>, Vec<Leak>) = all.into_iter().partition(|leak| leak.can_be_closed);
-        Self {
-            hidden: closed.into_iter().flat_map(|leak| leak.skills).collect(),
-            covered: open.into_iter().map(|leak| leak.directory).collect(),
+    /// For an agent whose program is this one, in a working directory. What the program itself needs stays visible.
+    pub fn of(
+        agent: Agent,
+        program: &Path,
+        working_directory: &Path,
+        system: &Path,
+    ) -> Result<Self, HomeError> {
+        let refused = |reason: String| HomeError::Leaks { agent: agent.title(), reason };
+        let skills = skill_directories(agent, working_directory, system);
+        let covered = to_cover(agent, working_directory).ok_or_else(|| {
+            let directory = working_directory.display();
+            refused(format!(
+                "{directory} has too many files to find everything that agents read; run it in a smaller directory, or with \
+                 `--workspace`"
+            ))
+        })?;
+        let in_system = facts_in_system(agent).map(|path| system.join(path.trim_start_matches('/')));
+        let mut all: Vec<PathBuf> = Vec::new();
+        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let (programs, here) = ([program.to_owned(), real(program)], real(working_directory));
+        for path in covered.into_iter().chain(in_system.filter(|path| path.exists())) {
+            if working_directory.starts_with(&path) || here.starts_with(real(&path)) {
+                let (directory, path) = (working_directory.display(), path.display());
+                return Err(refused(format!(
+                    "the working directory {directory} is inside {path}, which agents read; run it in another directory"
+                )));
+            }
+            if programs.iter().any(|program| program.starts_with(&path)) {
+                // Such as `~/.opencode/bin`: everything but what leads to the program.
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
+                all.extend(
+                    entries.filter(|entry| !programs.iter().any(|program| program.starts_with(entry))),
+                );
+            } else {
+                all.push(path);
+            }
         }
+        let hidden =
+            skills.into_iter().filter(|leak| leak.can_be_closed).flat_map(|leak| leak.skills).collect();
+        Ok(Self { hidden, covered: all })
     }
+}
+
+/// What the machine gives to an agent beside the settings of its administrator, which stay in force.
+fn facts_in_system(agent: Agent) -> impl Iterator<Item = &'static str> {
+    agent.facts().in_system.iter().chain(agent.facts().covered_in_system).copied()
 }
 
 /// The directories that an agent looks for skills in, with the skills that it would find there, if any.

@@ -6,9 +6,10 @@ use toml::{Table, Value};
 
 use super::{HostCopy, Plan, pair};
 use crate::env::{Host, pick};
+use crate::home::HomeOptions;
 use crate::isolation::IsolationConfig;
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &[PathBuf]) -> Plan {
+pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, options: &HomeOptions) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([pair("CODEX_HOME", home.join(".codex").to_string_lossy())]);
     match &config.api_key {
@@ -21,13 +22,14 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, hidden: &
             }
         }
     }
-    plan.files.push((".codex/config.toml".into(), settings(hidden).to_string().into_bytes()));
+    plan.files.push((".codex/config.toml".into(), settings(options).to_string().into_bytes()));
     plan
 }
 
 /// No bundled skills, nothing that phones anywhere, and none of the skills that are to stay out: Codex has no switch for all of
 /// a working directory's, but one for each.
-fn settings(hidden: &[PathBuf]) -> Table {
+fn settings(options: &HomeOptions) -> Table {
+    let hidden = &options.hidden;
     let table = |pairs: Vec<(&str, Value)>| -> Value {
         Value::Table(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     };
@@ -47,5 +49,7 @@ fn settings(hidden: &[PathBuf]) -> Table {
         ("skills", table(skills)),
         ("features", table(vec![("plugins", false.into())])),
     ];
-    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    // No `AGENTS.md`.
+    let no_instructions = options.is_hermetic.then(|| ("project_doc_max_bytes", Value::from(0)));
+    all.into_iter().chain(no_instructions).map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -1,12 +1,16 @@
-//! Gemini CLI: settings, that the working directory is trusted, and that skills may be activated.
+//! Gemini CLI: settings, whether the working directory is trusted, and that skills may be activated.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::{Plan, pair};
+use crate::agent::Agent;
 use crate::env::{Host, pick};
+use crate::error::HomeError;
+use crate::home::HomeOptions;
 use crate::isolation::IsolationConfig;
+use crate::project::{ProjectFileKind, files_above, project_of};
 
 /// Skills that it brings along.
 const BUNDLED: &[&str] = &["skill-creator", "antigravity-support"];
@@ -14,12 +18,20 @@ const BUNDLED: &[&str] = &["skill-creator", "antigravity-support"];
 /// Without a terminal, what it would ask about is not there at all.
 const POLICY: &str = "[[rule]]\ntoolName = \"activate_skill\"\ndecision = \"allow\"\npriority = 500\n";
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
+pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, options: &HomeOptions) -> Plan {
     let mut plan = Plan::default();
-    plan.own.extend([
-        pair("GEMINI_CLI_HOME", home.to_string_lossy()),
-        pair("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-    ]);
+    plan.own.extend([pair("GEMINI_CLI_HOME", home.to_string_lossy())]);
+    let agent = Agent::Gemini.title();
+    let warning = match (options.is_hermetic, options.working_directory.as_deref()) {
+        (true, _) => None,
+        (false, Some(directory)) => dangerous(directory).map(|path| HomeError::Untrusted { agent, path }),
+        (false, None) => Some(HomeError::UnknownDirectory { agent }),
+    };
+    let is_trusted = warning.is_none();
+    match warning {
+        None => plan.own.extend([pair("GEMINI_CLI_TRUST_WORKSPACE", "true")]),
+        Some(warning) => plan.warnings.push(warning),
+    }
     match &config.api_key {
         Some(key) => {
             plan.authentication.extend([pair("GEMINI_API_KEY", key.expose())]);
@@ -35,7 +47,9 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
         "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
-        "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
+        "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": !is_trusted } },
+        // A `.env` of the working directory could send everything that is said to another server.
+        "advanced": { "ignoreLocalEnv": true },
         "skills": { "enabled": true, "disabled": BUNDLED },
     });
     plan.files.push((".gemini/policies/metier.toml".into(), POLICY.as_bytes().to_vec()));
@@ -43,4 +57,15 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
     plan.files
         .push((".gemini/settings.json".into(), serde_json::to_vec_pretty(&settings).unwrap_or_default()));
     plan
+}
+
+/// What of a working directory could start programs if it is trusted. Gemini CLI would ask; a home must not answer for the person.
+fn dangerous(working_directory: &Path) -> Option<PathBuf> {
+    use ProjectFileKind::{Hooks, Servers, Settings, Subagents};
+    // What lies above the project is the person's own.
+    let project = project_of(working_directory);
+    let files = files_above(Agent::Gemini, working_directory).into_iter();
+    let files = files.filter(|file| file.path.starts_with(project));
+    let mut dangerous = files.filter(|file| matches!(file.kind, Hooks | Servers | Settings | Subagents));
+    dangerous.next().map(|file| file.path)
 }

@@ -8,7 +8,7 @@ use super::{HostCopy, Plan, pair};
 use crate::env::{Host, pick};
 use crate::isolation::IsolationConfig;
 
-pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
+pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path, is_hermetic: bool) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([
         pair("XDG_CONFIG_HOME", home.join(".config").to_string_lossy()),
@@ -17,6 +17,10 @@ pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path) -> Plan 
         pair("GOOSE_DISABLE_KEYRING", "1"),
         pair("GOOSE_TELEMETRY_OFF", "1"),
     ]);
+    if is_hermetic {
+        // Neither `.goosehints` nor `AGENTS.md`.
+        plan.own.extend([pair("CONTEXT_FILE_NAMES", "[]")]);
+    }
     let names = ["GOOSE_PROVIDER", "GOOSE_MODEL", "OPENAI_HOST", "OPENAI_BASE_PATH", "ANTHROPIC_HOST"];
     plan.authentication.extend(pick(host, &names));
     match &config.api_key {

@@ -31,6 +31,7 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, is_hermet
         plan.own.extend([
             pair("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
             pair("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1"),
+            pair("OPENCODE_DISABLE_CLAUDE_CODE_PROMPT", "1"),
         ]);
     }
     plan.own.extend([

@@ -65,6 +65,7 @@ fn is_whole(skills: &Path) -> bool {
 
 /// Not a test: makes homes and mounts skills until it is killed.
 #[test]
+#[ignore = "started by other tests"]
 fn mounter() {
     let Some(ground) = asked("METIER_MOUNTER").map(PathBuf::from) else { return };
     println!("ready");
@@ -81,11 +82,13 @@ fn mounter() {
 fn whoever_is_killed_leaves_nothing_by_half_and_nothing_for_long() {
     let ground = ground();
     let mut seed = 7_u64;
-    let (mut whole, mut partly) = (0, 0);
-    for _ in 0..count() {
+    let (mut whole, mut partly, mut kills) = (0, 0, 0);
+    // On a fast or a busy machine it takes more of them to hit the middle of it; that none of many does means that none can.
+    while kills < count() || (partly == 0 && kills < 40 * count()) {
+        kills += 1;
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "faults::mounter", "--nocapture"])
+            .args(["--exact", "faults::mounter", "--ignored", "--nocapture"])
             .env("METIER_MOUNTER", ground.0.path())
             .stdout(Stdio::piped())
             .spawn()
@@ -113,7 +116,7 @@ fn whoever_is_killed_leaves_nothing_by_half_and_nothing_for_long() {
         drop(next);
         assert_eq!(ground.homes(), 0, "no credentials outlive a home");
     }
-    println!("kills: {whole} with all skills there, {partly} without any");
+    println!("{kills} kills: {whole} with all skills there, {partly} without any");
     assert!(partly > 0, "some were killed in the middle of it");
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use metier_home::{Agent, Closing, Home, leaks};
+use metier_home::{Agent, Closing, Home, MountOptions, ProjectFile, leaks, project_files};
+use metier_prompt::SkillMount;
 
 use crate::common::Ground;
 
@@ -115,31 +116,204 @@ fn gemini_and_copilot_leave_what_they_bring_along() {
     assert_eq!(names, serde_json::json!(["customize-cloud-agent", "github-pr-media"]));
 }
 
+/// The paths that are covered for an agent whose program is this one, below the ground.
+fn covered(ground: &Ground, agent: Agent, program: &str, work: &str) -> Vec<String> {
+    let closing =
+        Closing::of(agent, &ground.path(program), &ground.path(work), &ground.path("system")).unwrap();
+    let below =
+        |path: &Path| path.strip_prefix(ground.0.path()).ok().map(|path| path.to_str().unwrap().to_owned());
+    closing.covered.iter().filter_map(|path| below(path)).collect()
+}
+
 /// Skills deeper than right below a directory are found by those who look there, and a directory without any is covered all the same.
 #[test]
 fn everything_is_closed_that_an_agent_looks_into() {
     let ground = Ground::new();
     let nested = ground.skill("work/.agents/skills/group/more/nested").join("SKILL.md");
     fs::create_dir_all(ground.path("work/.goose/skills")).unwrap();
-    let of = |agent| Closing::of(agent, &ground.path("work"), &ground.path("system"));
+    let program = ground.path("bin/agent");
+    let of = |agent| Closing::of(agent, &program, &ground.path("work"), &ground.path("system")).unwrap();
     assert_eq!(of(Agent::Codex).hidden, std::slice::from_ref(&nested));
-    assert_eq!(
-        of(Agent::Goose).covered,
-        [".goose/skills", ".agents/skills"].map(|path| ground.path("work").join(path))
-    );
+    assert_eq!(covered(&ground, Agent::Goose, "bin/agent", "work"), ["work/.agents", "work/.goose"]);
     let found = leaks(Agent::Goose, &ground.path("work"), &ground.path("system"));
     assert_eq!((found.len(), found[0].skills.clone()), (1, vec![nested]));
     assert!(
         leaks(Agent::Gemini, &ground.path("work"), &ground.path("system")).is_empty(),
         "it does not look there"
     );
-    // More than anybody would look at: not all can be named, so the directory must not be seen.
-    let many = ground.path("work/.agents/skills/many");
-    fs::create_dir_all(&many).unwrap();
-    for number in 0..20_001 {
-        fs::write(many.join(number.to_string()), "").unwrap();
+}
+
+/// Files that agents read, in the working directory, above and below it, in any case; whatever the agent.
+const READ: &[&str] = &[
+    ".claude/commands/x.md",
+    ".claude/settings.json",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".github/copilot-instructions.md",
+    ".github/hooks/x.json",
+    ".goosehints",
+    ".mcp.json",
+    ".opencode/plugin/x.js",
+    ".vscode/mcp.json",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    "agents.md",
+    "opencode.json",
+];
+
+#[test]
+fn what_agents_read_is_covered_here_above_and_below() {
+    let ground = Ground::new();
+    for directory in ["me", "me/project", "me/project/work", "me/project/work/sub/deep"] {
+        for file in READ {
+            ground.write(&format!("{directory}/{file}"), "x");
+        }
+        for kept in ["README.md", ".github/workflows/ci.yml", ".vscode/settings.json", ".env", "CONTEXT.md"] {
+            ground.write(&format!("{directory}/{kept}"), "x");
+        }
     }
-    assert_eq!(of(Agent::Codex).covered, [ground.path("work/.agents/skills")]);
+    std::os::unix::fs::symlink("README.md", ground.path("me/project/CLAUDE.local.md")).unwrap();
+    for agent in Agent::ALL {
+        let found = covered(&ground, agent, "bin/agent", "me/project/work");
+        let is_covered = |path: &str| found.iter().any(|covered| Path::new(path).starts_with(covered));
+        for directory in ["me", "me/project", "me/project/work", "me/project/work/sub/deep"] {
+            for file in READ {
+                assert!(is_covered(&format!("{directory}/{file}")), "{agent}: {directory}/{file}: {found:?}");
+            }
+            for kept in ["README.md", ".github/workflows/ci.yml", ".vscode/settings.json", ".env"] {
+                assert!(!is_covered(&format!("{directory}/{kept}")), "{agent}: {directory}/{kept}");
+            }
+            let is_read = agent == Agent::OpenCode;
+            assert_eq!(is_covered(&format!("{directory}/CONTEXT.md")), is_read, "{agent}");
+        }
+        assert!(is_covered("me/project/CLAUDE.local.md"), "a link");
+    }
+}
+
+/// A directory that can be entered, but not listed, hides nothing from those who know the names.
+#[test]
+fn what_is_in_a_directory_that_cannot_be_listed_is_covered() {
+    let ground = Ground::new();
+    ground.write("closed/CLAUDE.md", "x");
+    ground.write("closed/.github/hooks/x.json", "x");
+    fs::create_dir_all(ground.path("closed/work")).unwrap();
+    ground.set_mode("closed/.github", 0o311);
+    ground.set_mode("closed", 0o311);
+    let found = covered(&ground, Agent::Codex, "bin/agent", "closed/work");
+    ground.set_mode("closed", 0o755);
+    ground.set_mode("closed/.github", 0o755);
+    assert_eq!(found, ["closed/.github/hooks", "closed/CLAUDE.md"]);
+}
+
+#[test]
+fn what_the_program_needs_is_not_covered() {
+    let ground = Ground::new();
+    ground.write("me/.opencode/bin/opencode", "x");
+    ground.write("me/.opencode/plugin/x.js", "x");
+    ground.write("me/.opencode/opencode.json", "x");
+    fs::create_dir_all(ground.path("me/work")).unwrap();
+    let mut found = covered(&ground, Agent::OpenCode, "me/.opencode/bin/opencode", "me/work");
+    found.sort();
+    assert_eq!(found, ["me/.opencode/opencode.json", "me/.opencode/plugin"]);
+}
+
+#[test]
+fn an_agent_is_not_started_inside_of_what_would_be_covered() {
+    let ground = Ground::new();
+    ground.skill("me/.claude/skills/mine");
+    let work = ground.path("me/.claude/skills/mine");
+    let error = Closing::of(Agent::Codex, Path::new("/bin/sh"), &work, &ground.path("system")).unwrap_err();
+    assert_eq!(error.code(), "home-leaks");
+    assert!(error.to_string().contains("me/.claude"), "{error}");
+}
+
+#[test]
+fn what_an_agent_reads_of_a_project_is_reported() {
+    let ground = Ground::new();
+    for directory in ["me", "me/project/work", "me/project/work/sub"] {
+        for file in READ {
+            ground.write(&format!("{directory}/{file}"), "x");
+        }
+    }
+    let of = |agent| -> Vec<String> {
+        let files = project_files(agent, &ground.path("me/project/work"));
+        let below =
+            |file: ProjectFile| file.path.strip_prefix(ground.0.path()).ok()?.to_str().map(str::to_owned);
+        files.into_iter().filter_map(below).collect()
+    };
+    let claude = of(Agent::ClaudeCode);
+    for file in [
+        "me/project/work/CLAUDE.md",
+        "me/project/work/.claude/settings.json",
+        "me/project/work/.claude/commands",
+        "me/project/work/.mcp.json",
+        "me/CLAUDE.md",
+        "me/project/work/sub/CLAUDE.md",
+    ] {
+        assert!(claude.contains(&file.to_owned()), "{file}: {claude:?}");
+    }
+    assert!(!claude.contains(&"me/.claude/settings.json".to_owned()), "it is no project's: {claude:?}");
+    assert!(of(Agent::OpenCode).contains(&"me/AGENTS.md".to_owned()));
+    let codex = of(Agent::Codex);
+    assert!(codex.contains(&"me/project/work/AGENTS.md".to_owned()), "{codex:?}");
+    assert!(!codex.contains(&"me/AGENTS.md".to_owned()), "it stops at the repository: {codex:?}");
+    let copilot = of(Agent::Copilot);
+    assert!(copilot.contains(&"me/project/work/.claude/commands".to_owned()), "{copilot:?}");
+    assert!(of(Agent::Gemini).contains(&"me/project/work/.gemini/settings.json".to_owned()));
+    assert!(of(Agent::Goose).contains(&"me/project/work/.goosehints".to_owned()));
+}
+
+/// A home does not answer for a person whether a repository may start programs.
+#[test]
+fn gemini_is_not_told_to_trust_what_starts_programs() {
+    const TRUST: &str = "GEMINI_CLI_TRUST_WORKSPACE";
+    let ground = Ground::new();
+    ground.skill("plain/.gemini/skills/one");
+    ground.write("hostile/.gemini/settings.json", "{}");
+    let home = |work: &str, is_hermetic: bool| {
+        let mut options = ground.options();
+        options.working_directory = Some(ground.path(work));
+        options.is_hermetic = is_hermetic;
+        Home::new(Agent::Gemini, &ground.host(&[]), &options).unwrap()
+    };
+    let plain = home("plain", false);
+    assert!(plain.env().contains_key(TRUST) && plain.warnings().is_empty());
+    let hostile = home("hostile", false);
+    assert!(!hostile.env().contains_key(TRUST));
+    assert_eq!(hostile.warnings()[0].code(), "home-untrusted");
+    assert_eq!(json(&hostile, ".gemini/settings.json")["security"]["folderTrust"]["enabled"], true);
+    // What the person has above the project is their own, and told.
+    ground.write(".gemini/.env", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1\n");
+    assert!(home("plain", false).env().contains_key(TRUST));
+    let told = project_files(Agent::Gemini, &ground.path("plain"));
+    assert!(told.iter().any(|file| file.path == ground.path(".gemini/.env")), "{told:?}");
+    let unknown = ground.home(Agent::Gemini, &[]);
+    assert!(!unknown.env().contains_key(TRUST), "it may be any directory");
+    assert_eq!(unknown.warnings()[0].code(), "home-unknown-directory");
+    let covered = home("hostile", true);
+    assert!(covered.env().contains_key(TRUST) && covered.warnings().is_empty());
+    assert_eq!(json(&covered, ".gemini/settings.json")["advanced"]["ignoreLocalEnv"], true);
+}
+
+/// Copilot counts UTF-16 code units, and drops what has too many without a word.
+#[test]
+fn a_description_that_copilot_drops_is_reported() {
+    let ground = Ground::new();
+    let skill = |name: &str, description: String| {
+        let text = format!("---\nname: {name}\ndescription: {description}\n---\nText.\n");
+        SkillMount::from_text(name, text)
+    };
+    let mounts = [skill("exact", "😀".repeat(512)), skill("over", "😀".repeat(513))];
+    let warned = |agent: Agent| {
+        let mut home = ground.home(agent, &[]);
+        home.mount(&mounts, &MountOptions::default()).unwrap();
+        home.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let warnings = warned(Agent::Copilot);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("`over`") && warnings[0].contains("1026"), "{warnings:?}");
+    assert!(warned(Agent::Goose).is_empty());
 }
 
 #[test]
