@@ -1,5 +1,5 @@
-//! An agent's skill support in under 80 lines: a model is shown which skills there are, and gets tools to load them, to read
-//! their files and to run their scripts. Here the model is a list of calls; everything else is real.
+//! Skill support for an agent: the model sees which skills exist and gets tools to load them, to read their files and to run
+//! their scripts. Here the model is a list of calls; everything else is real.
 
 #![expect(clippy::print_stdout, reason = "the conversation is what it shows")]
 #![expect(
@@ -41,10 +41,10 @@ fn call(session: &mut Session, tool: &str, with: &Value) -> Result<String, Box<d
             Ok(session.read_resource(text("skill_name"), text("resource_name"), None)?.encoded())
         }
         "run_skill_script" => {
-            let work = std::env::current_dir()?;
+            let work = session.work_directory(std::env::current_dir()?)?;
             let script = ScriptCall::new(text("skill_name"), text("script_name"), work);
             let report = session.run_script(script, &mut ())?;
-            Ok(String::from_utf8_lossy(&report.outcome.output.bytes).into_owned())
+            Ok(String::from_utf8_lossy(&report.run.stdout.bytes).into_owned())
         }
         // The agent's other tools, as far as the skills that are active allow them.
         _ => Ok(session.call_tool(tool, with, |_| format!("{tool} was called"))?),
@@ -56,17 +56,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut next = || arguments.next().ok_or("wants SKILLS STATE");
     let (skills, state, here) = (next()?, next()?, std::env::current_dir()?);
+    let home = std::env::home_dir().ok_or("the home directory is not known; set HOME")?;
     let mut options = CatalogOptions::new(vec![Root::parse(&skills)?]);
     options.builtin = true;
     let catalog = Scanner::new(options).scan(SystemTime::now());
     let shown: Vec<Listed<'_>> = catalog
-        .skills()
-        .map(|skill| Listed { name: skill.name(), description: Some(skill.description()), location: None })
+        .for_models()
+        .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
         .collect();
     println!("system: {}", Catalogue::new(&shown).render().text);
 
     let journal = Journal::open(&Place::file(format!("{state}/journal.db")), Options::new(Arc::new(Clock)))?;
-    let (recording, places) = (Recording::Journal(Arc::new(journal)), Places::new(&here, &here));
+    let (recording, places) = (Recording::Journal(Arc::new(journal)), Places::new(&here, &home));
     let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
     options.store = Some(Store::new(format!("{state}/store")));
     let mut session = Session::start(options, None)?;

@@ -1,8 +1,12 @@
 //! Handing out a skill's instructions.
 
+use std::sync::Arc;
+
 use metier_catalog::{Entry, Status, compatibility};
-use metier_journal::{Answer, Event, Trigger};
-use metier_policy::{Action, Approval, Approvals, Decision, Lifetime, Request, Verdict};
+use metier_journal::{Answer, Approved, Event, Trigger};
+use metier_policy::{
+    Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settled, Verdict,
+};
 use metier_skill::{Digest, Tier, tokens};
 use metier_store::Store;
 
@@ -51,6 +55,22 @@ impl Session {
         self.activate_or_say_why_not(name, trigger, true)
     }
 
+    /// Checks that a skill may be given to an agent as files, such as a copy in its home: its content is what was installed, and
+    /// policy and answers allow that it is loaded. The digest of what was checked.
+    ///
+    /// Use it before mounting: what an agent reads by itself does not pass through [`Session::activate`].
+    pub fn check_mount(&mut self, name: &str) -> Result<Digest, SessionError> {
+        let checked = self.try_check_mount(name);
+        self.note_failed_check(name, checked)
+    }
+
+    fn try_check_mount(&mut self, name: &str) -> Result<Digest, SessionError> {
+        let entry = self.find(name)?;
+        let held = self.read_skill(&entry, self.options.trigger)?.held;
+        self.settle(&Request::new(held.tier, &held.name, held.tree_digest, Action::Activate))?;
+        Ok(held.tree_digest)
+    }
+
     /// A skill's rules no longer apply, and its content need not survive.
     pub fn deactivate(&mut self, name: &str) -> Result<(), SessionError> {
         let is_meant = |held: &&Held| held.is_active && (held.name == name || held.id == name);
@@ -77,6 +97,7 @@ impl Session {
         force: bool,
     ) -> Result<Activation, SessionError> {
         let done = self.try_activate(name, trigger, force);
+        let done = self.note_failed_check(name, done);
         if let Err(error) = &done
             && !matches!(error, SessionError::Asked { .. })
         {
@@ -164,16 +185,27 @@ impl Session {
         Ok((entry, held))
     }
 
-    /// Decides, asks where that must be, and keeps and records what was answered. Only what is allowed comes back.
+    /// Decides, asks where that must be, and keeps and records what was answered. Only what is allowed comes back. An answer
+    /// that holds once is used up.
     pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Decision, SessionError> {
-        let decided = self.options.policy.decide(request);
+        let permission = self.permit(request)?;
+        Ok(self.use_up(request, permission)?.decision)
+    }
+
+    /// The same without using up anything: that is for [`Session::use_up`], when all else that can fail has not.
+    pub(crate) fn permit(&mut self, request: &Request<'_>) -> Result<Permission, SessionError> {
+        let options = Arc::clone(&self.options);
+        let mut request = *request;
+        request.principal = options.principal.as_deref();
+        let request = &request;
+        let decided = options.policy.decide(request);
         // A no that a person has given holds whatever the tier allows, so that answers are looked at in any case.
-        let mut approvals = match &self.options.approvals {
-            Some(store) => store.read()?,
+        let mut approvals = match &options.approvals {
+            Some(store) => store.about(&request.digest)?,
             None => Approvals::default(),
         };
         if approvals.list().is_empty() && self.answers.list().is_empty() && decided.is_allowed() {
-            return Ok(decided);
+            return Ok(Permission { decision: decided, once: Vec::new(), approved: by_policy() });
         }
         for answer in self.answers.list() {
             approvals.record(answer.clone());
@@ -185,10 +217,15 @@ impl Session {
             let answer = if approval.granted { Answer::Granted } else { Answer::Refused };
             self.record(&approval_event(approval, answer))?;
         }
-        for approval in settled.recorded {
+        let approved = approved_by(&settled, request, &session, &approvals);
+        let today: String = options.clock.now().to_string().chars().take(10).collect();
+        for mut approval in settled.recorded {
             match (&approval.lifetime, &self.options.approvals) {
                 (Lifetime::Session(_), _) | (_, None) => self.answers.record(approval),
-                (_, Some(store)) => drop(store.keep(&approval)?),
+                (_, Some(store)) => {
+                    approval.on = Some(today.clone());
+                    store.keep(&approval)?;
+                }
             }
         }
         match settled.decision.verdict {
@@ -196,14 +233,30 @@ impl Session {
             Verdict::Ask => return Err(SessionError::Asked { decision: Box::new(settled.decision) }),
             Verdict::Deny => return Err(SessionError::Denied { decision: Box::new(settled.decision) }),
         }
-        for used in &settled.used {
+        Ok(Permission { decision: settled.decision, once: settled.used, approved })
+    }
+
+    /// Uses up the answers that held once; the permission that was used.
+    pub(crate) fn use_up(
+        &mut self,
+        request: &Request<'_>,
+        permission: Permission,
+    ) -> Result<Permission, SessionError> {
+        for used in &permission.once {
             // Whoever takes it away has used it; of two who try, the other begins anew, without it.
             let store = self.options.approvals.as_ref();
             if !store.map_or(Ok(true), |store| store.use_up(used))? {
-                return self.settle(request);
+                let permission = self.permit(request)?;
+                return self.use_up(request, permission);
             }
         }
-        Ok(settled.decision)
+        Ok(permission)
+    }
+
+    /// Keeps answers again that were used up for something that did not begin.
+    pub(crate) fn give_back(&self, used: &[Approval]) -> Result<(), SessionError> {
+        let Some(store) = &self.options.approvals else { return Ok(()) };
+        used.iter().try_for_each(|approval| store.keep(approval).map(drop))
     }
 
     /// What this machine lacks of what a skill says that it needs.
@@ -222,6 +275,36 @@ impl Session {
             return Err(SessionError::Incompatible { name, reason });
         }
         Ok(unmet)
+    }
+}
+
+/// What may be done, and the answers that held once and that doing it uses up.
+#[derive(Debug)]
+pub(crate) struct Permission {
+    pub(crate) decision: Decision,
+    pub(crate) once: Vec<Approval>,
+    /// Who allowed it, and how.
+    pub(crate) approved: Approved,
+}
+
+fn by_policy() -> Approved {
+    Approved { how: "policy".to_owned(), id: None }
+}
+
+/// Who allowed what was allowed: somebody just now, an earlier answer, or the policy.
+fn approved_by(settled: &Settled, request: &Request<'_>, session: &str, known: &Approvals) -> Approved {
+    if let Some(answer) = settled.answered.last() {
+        let id = (answer.lifetime == Lifetime::Digest).then(|| answer.id());
+        return Approved { how: answer.how.clone().unwrap_or_default(), id };
+    }
+    let earlier = || request.accesses().find_map(|access| known.find(request, access, Some(session)));
+    let found = settled.used.first().or_else(earlier);
+    match found.filter(|_| settled.decision.code == DecisionCode::Approved) {
+        Some(answer) if matches!(answer.lifetime, Lifetime::Session(_)) => {
+            Approved { how: "session".to_owned(), id: None }
+        }
+        Some(answer) => Approved { how: "stored".to_owned(), id: Some(answer.id()) },
+        None => by_policy(),
     }
 }
 
@@ -269,5 +352,7 @@ pub fn approval_event(approval: &Approval, answer: Answer) -> Event {
             _ => "digest",
         }
         .to_owned(),
+        by: approval.by.clone(),
+        how: approval.how.clone(),
     }
 }

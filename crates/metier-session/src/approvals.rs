@@ -1,8 +1,10 @@
 //! Where a person's answers are kept: one small file each, so that two at once lose neither.
+//!
+//! A file's name begins with the digest of the skill that it is about, so that a decision reads no others.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use metier_policy::{Approval, Approvals};
@@ -12,6 +14,9 @@ use crate::error::SessionError;
 
 /// More than any answer has.
 const MOST: u64 = 64 << 10;
+
+/// So many digits of a skill's digest are in a file's name.
+const DIGITS: usize = 16;
 
 /// The answers that are kept in a directory.
 #[derive(Debug, Clone)]
@@ -29,79 +34,135 @@ pub struct KeptApproval {
     pub approval: Approval,
 }
 
+/// A file among the answers that cannot be one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApprovalProblem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
 impl ApprovalStore {
     /// Those in a directory, which need not be there.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// All answers, in the order of skills, and the files that could not be read.
-    pub fn list(&self) -> Result<(Vec<KeptApproval>, Vec<PathBuf>), SessionError> {
-        let entries = match fs::read_dir(&self.directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
-            Err(error) => return Err(self.error("cannot read", &error)),
-        };
-        let (mut kept, mut unread) = (Vec::new(), Vec::new());
-        for entry in entries {
-            let path = entry.map_err(|error| self.error("cannot read", &error))?.path();
-            let Some(id) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_ours(&path)) else {
-                continue;
-            };
-            match read(&path) {
-                // What is not under its own name was put there by somebody else.
-                Some(approval) if id_of(&approval) == id => {
-                    kept.push(KeptApproval { id: id.to_owned(), approval });
-                }
-                // Used up by another process just now.
-                _ if fs::symlink_metadata(&path).is_err() => {}
-                _ => unread.push(path),
-            }
-        }
-        kept.sort_by(|a, b| (&a.approval.skill, &a.id).cmp(&(&b.approval.skill, &b.id)));
-        unread.sort();
-        Ok((kept, unread))
+    /// Where they are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
-    /// The answers, for deciding. One that cannot be read might be a no, so that is an error.
-    pub fn read(&self) -> Result<Approvals, SessionError> {
-        let (kept, unread) = self.list()?;
-        if let Some(path) = unread.into_iter().next() {
-            let reason = "this is no approval that can be read; look at it and remove it".to_owned();
+    /// All answers, in the order of skills, and the files that are none: damaged, of another name than their content says,
+    /// or of an owner or with permissions that let others write them.
+    pub fn list(&self) -> Result<(Vec<KeptApproval>, Vec<ApprovalProblem>), SessionError> {
+        self.look(|_| true)
+    }
+
+    /// The answers about one content of a skill, for deciding. One that cannot be read and could be about it might be a no,
+    /// so that is an error; files about other skills are not opened.
+    pub fn about(&self, digest: &Digest) -> Result<Approvals, SessionError> {
+        let prefix = &digest.hex()[..DIGITS];
+        // Files from before digests were in names are opened as well.
+        let concerns = |name: &str| name.split_once('-').is_none_or(|(digest, _)| digest == prefix);
+        let (kept, problems) = self.look(concerns)?;
+        if let Some(ApprovalProblem { path, reason }) = problems.into_iter().next() {
+            let reason = format!("{reason}; look at it and remove it, `metier approvals` lists the rest");
             return Err(SessionError::Approvals { path, reason });
         }
         Ok(Approvals::new(kept.into_iter().map(|kept| kept.approval).collect()))
     }
 
+    /// The refusals that are kept.
+    pub fn refusals(&self) -> Result<Vec<KeptApproval>, SessionError> {
+        let mut kept = self.list()?.0;
+        kept.retain(|kept| !kept.approval.granted);
+        Ok(kept)
+    }
+
+    /// The answers in files whose names, without the ending, are wanted.
+    fn look(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<(Vec<KeptApproval>, Vec<ApprovalProblem>), SessionError> {
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
+            Err(error) => return Err(self.error("cannot read", &error)),
+        };
+        let (mut kept, mut problems) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let path = entry.map_err(|error| self.error("cannot read", &error))?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            if !is_wanted(&stem) {
+                continue;
+            }
+            match read(&path, &stem) {
+                Ok(approval) => kept.push(KeptApproval { id: approval.id(), approval }),
+                // Used up by another process just now.
+                Err(_) if fs::symlink_metadata(&path).is_err() => {}
+                Err(reason) => problems.push(ApprovalProblem { path, reason }),
+            }
+        }
+        kept.sort_by(|a, b| (&a.approval.skill, &a.id).cmp(&(&b.approval.skill, &b.id)));
+        problems.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok((kept, problems))
+    }
+
     /// Keeps an answer, whole or not at all; the name that it is kept under.
     pub fn keep(&self, approval: &Approval) -> Result<String, SessionError> {
-        let id = id_of(approval);
         let write = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
             let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
             serde_json::to_writer_pretty(&mut file, approval)?;
             writeln!(file)?;
             file.as_file().sync_all()?;
-            file.persist(self.directory.join(format!("{id}.json"))).map_err(|error| error.error)
+            file.persist(self.directory.join(file_name(approval))).map_err(|error| error.error)?;
+            // One from before digests were in names is replaced as well.
+            match fs::remove_file(self.directory.join(format!("{}.json", approval.id()))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            self.sync()
         };
         write().map_err(|error| self.error("cannot write to", &error))?;
-        Ok(id)
+        Ok(approval.id())
     }
 
     /// Forgets an answer. Of several who do, one succeeds.
-    pub fn forget(&self, id: &str) -> Result<(), SessionError> {
-        let path = self.directory.join(format!("{id}.json"));
-        fs::remove_file(&path)
-            .map_err(|error| SessionError::Approvals { reason: format!("cannot remove ({error})"), path })
+    pub fn forget(&self, approval: &Approval) -> Result<(), SessionError> {
+        if self.use_up(approval)? {
+            return Ok(());
+        }
+        let path = self.directory.join(file_name(approval));
+        Err(SessionError::Approvals { path, reason: "it does not exist any more".to_owned() })
     }
 
-    /// Uses up an answer that held once; whether nobody else was faster.
+    /// Uses up an answer that held once; whether nobody else was faster. After a power loss it is still used up.
     pub(crate) fn use_up(&self, approval: &Approval) -> Result<bool, SessionError> {
-        match fs::remove_file(self.directory.join(format!("{}.json", id_of(approval)))) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.error("cannot remove from", &error)),
+        let names = [file_name(approval), format!("{}.json", approval.id())];
+        let mut removed = false;
+        for name in names {
+            match fs::remove_file(self.directory.join(name)) {
+                Ok(()) => removed = true,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(self.error("cannot remove from", &error)),
+            }
         }
+        if removed {
+            self.sync().map_err(|error| self.error("cannot write to", &error))?;
+        }
+        Ok(removed)
+    }
+
+    /// What was renamed or removed is so on the disk.
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
     }
 
     fn error(&self, doing: &str, error: &io::Error) -> SessionError {
@@ -109,23 +170,34 @@ impl ApprovalStore {
     }
 }
 
-fn is_ours(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
+/// `DIGEST-ID.json`
+fn file_name(approval: &Approval) -> String {
+    format!("{}-{}.json", &approval.digest.hex()[..DIGITS], approval.id())
 }
 
-fn read(path: &Path) -> Option<Approval> {
+/// The answer in a file; else why it is none.
+fn read(path: &Path, stem: &str) -> Result<Approval, String> {
+    let said = |error: io::Error| format!("it cannot be read ({error})");
+    let file = File::options().read(true).custom_flags(NO_LINKS).open(path).map_err(said)?;
+    let meta = file.metadata().map_err(said)?;
+    let own = rustix::process::geteuid().as_raw();
+    if !meta.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    if meta.uid() != own && meta.uid() != 0 {
+        return Err(format!("it belongs to another user (uid {})", meta.uid()));
+    }
+    if meta.mode() & 0o022 != 0 {
+        return Err("others may write to it".to_owned());
+    }
     let mut text = String::new();
-    fs::File::open(path).ok()?.take(MOST).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    file.take(MOST).read_to_string(&mut text).map_err(said)?;
+    let approval: Approval =
+        serde_json::from_str(&text).map_err(|error| format!("it is not an approval ({error})"))?;
+    // What is not under its own name was put there by somebody else.
+    let is_named = file_name(&approval).strip_suffix(".json") == Some(stem) || approval.id() == stem;
+    if is_named { Ok(approval) } else { Err("its name is not the one of its content".to_owned()) }
 }
 
-/// The same question for the same time has one answer.
-fn id_of(approval: &Approval) -> String {
-    let Approval { digest, script, access, lifetime, .. } = approval;
-    let key = match approval.reach() {
-        Some(reach) if !reach.is_whole() => serde_json::json!([digest, script, access, lifetime, reach]),
-        // So that an answer from before there was a choice keeps its name.
-        _ => serde_json::json!([digest, script, access, lifetime]),
-    };
-    Digest::of(key.to_string().as_bytes()).hex()[..12].to_owned()
-}
+/// Neither follows a link nor waits for a pipe.
+const NO_LINKS: i32 = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits().cast_signed();

@@ -64,11 +64,11 @@ impl Held {
         let is_changed = skill_md_digest != entry.facts.skill_md_digest;
         let texts = |rules: &[Box<str>]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut allowed = entry.facts.allowed_tools.as_deref().map(texts);
-        let mut disallowed = None;
-        // What the scan read need not be read again, but for a field that it does not keep.
-        if is_changed || memchr::memmem::find(&skill_md, b"disallowed").is_some() {
-            let skill = read_again(entry, &skill_md, rules, is_changed)?;
-            if is_changed && trigger != Trigger::User && skill.is_hidden_from_models() {
+        let mut disallowed = entry.facts.disallowed_tools.as_deref().map(texts);
+        // What the scan read need not be read again.
+        if is_changed {
+            let skill = read_again(entry, &skill_md, rules)?;
+            if trigger != Trigger::User && skill.is_hidden_from_models() {
                 return Err(SessionError::NotForModels { name: entry.name().to_owned() });
             }
             (allowed, disallowed) = rules_of(skill);
@@ -151,12 +151,12 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// What a `SKILL.md` says now. One that has changed must still be a skill, and the same.
-fn read_again(entry: &Entry, bytes: &[u8], rules: &Rules, is_changed: bool) -> Result<Skill, SessionError> {
+fn read_again(entry: &Entry, bytes: &[u8], rules: &Rules) -> Result<Skill, SessionError> {
     let directory = entry.path().file_name().map(std::ffi::OsStr::to_string_lossy);
     let origin = Origin { file: "SKILL.md", directory: directory.as_deref() };
     let reading = read(bytes, origin, rules);
     let invalid = |reason: String| SessionError::Invalid { name: entry.name().to_owned(), reason };
-    if is_changed && let Some(error) = reading.diagnostics.iter().find(|found| found.is_error()) {
+    if let Some(error) = reading.diagnostics.iter().find(|found| found.is_error()) {
         return Err(invalid(format!("it has changed since it was found, and now {}", error.message)));
     }
     let skill = reading.skill.ok_or_else(|| invalid("there is nothing to read".to_owned()))?;

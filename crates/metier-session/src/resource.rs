@@ -92,6 +92,16 @@ impl Session {
         path: &str,
         part: Option<Part>,
     ) -> Result<Resource, SessionError> {
+        let read = self.try_read_resource(name, path, part);
+        self.note_failed_check(name, read)
+    }
+
+    fn try_read_resource(
+        &mut self,
+        name: &str,
+        path: &str,
+        part: Option<Part>,
+    ) -> Result<Resource, SessionError> {
         self.check_budget()?;
         let start = self.options.clock.now();
         let (entry, held) = self.hold(name)?;
@@ -123,7 +133,7 @@ impl Session {
         let settled = settled.and_then(|_| self.settle(&request(Action::Read { path })));
         if let Err(SessionError::Denied { decision }) = &settled {
             let arguments = json!({ "skill_name": held.id, "path": path });
-            self.record_decision(TOOL, &arguments.to_string(), decision)?;
+            self.record_decision(TOOL, &arguments.to_string(), decision, vec![held.name.clone()])?;
         }
         settled.map(drop)
     }

@@ -6,24 +6,25 @@ use std::fmt;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metier_journal::{Answer, Event, JournalError, Privacy, ScriptExecuted, ScriptOutcome, Time};
-use metier_policy::{Action, Decision, Reach, Request};
+use metier_journal::{Answer, Event, JournalError, Privacy, RunFacts, ScriptExecuted, ScriptOutcome, Time};
+use metier_policy::{Action, Approval, Decision, Reach, Request};
 use metier_sandbox::{
-    Cancel, Ending, Executor, Job, Limits, Network, Outcome, Place, Profile, Protection, SandboxError,
-    Script, Sink, Strictness,
+    Cancel, Executor, Job, Limits, Network, Place, PrivateDirectory, Profile, Protection, Purpose,
+    SandboxError, Script, Sink, Strictness, WorkDirectory,
 };
-use metier_skill::{Digest, ManifestFile};
+use metier_skill::ManifestFile;
 use serde_json::json;
 
+use crate::check::of_dependencies;
 use crate::error::SessionError;
 use crate::held::Held;
+use crate::report::{OfRun as _, RunReport, ScriptReport};
 use crate::session::{Recording, Session};
 use crate::source::Source;
-use crate::tool_call::leads_to;
 
 /// The tool that a script is run by, as decisions about it are recorded.
 const TOOL: &str = "run_skill_script";
@@ -40,8 +41,8 @@ pub struct ScriptCall {
     pub arguments: Vec<String>,
     /// What it reads.
     pub input: Vec<u8>,
-    /// The directory that it may change.
-    pub work: PathBuf,
+    /// The directory that it may change; without one, it gets an empty one that is removed afterwards.
+    pub work: Option<WorkDirectory>,
     /// Whether it starts in the skill's directory rather than in the work directory.
     pub starts_in_skill: bool,
     /// How long it may take, if that is less than the limits say.
@@ -61,8 +62,13 @@ pub struct ScriptCall {
 }
 
 impl ScriptCall {
-    /// A script without arguments, with the usual bounds, and with no network.
-    pub fn new(skill: impl Into<String>, script: impl Into<String>, work: impl Into<PathBuf>) -> Self {
+    /// A script without arguments, with the usual bounds, and with no network. [`Session::work_directory`] opens the
+    /// directory it may change; with `None`, it gets an empty one that is removed afterwards.
+    pub fn new(
+        skill: impl Into<String>,
+        script: impl Into<String>,
+        work: impl Into<Option<WorkDirectory>>,
+    ) -> Self {
         Self {
             skill: skill.into(),
             script: script.into(),
@@ -83,38 +89,29 @@ impl ScriptCall {
 
 /// A script that may run now. A host that has others waiting for the session runs it without the session.
 pub struct PreparedScript {
-    job: Job,
+    job: Box<Job>,
+    script: Script,
     executor: Arc<dyn Executor + Send + Sync>,
-    record: ScriptExecuted,
+    record: Box<ScriptExecuted>,
     skill_id: String,
     start: Time,
+    /// The answers that held once and are used up by this.
+    used: Vec<Approval>,
     /// What runs: gone with this.
-    _copy: tempfile::TempDir,
+    _copy: PrivateDirectory,
 }
 
 /// A script that has run, or could not be started.
 #[derive(Debug)]
 pub struct FinishedScript {
-    outcome: Result<Outcome, SandboxError>,
-    record: ScriptExecuted,
+    outcome: Result<Box<RunReport>, SandboxError>,
+    /// What became of the check of its dependencies, if it names any.
+    check: Option<Event>,
+    record: Box<ScriptExecuted>,
     skill_id: String,
     start: Time,
-}
-
-/// What became of a script.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ScriptReport {
-    /// The skill's id in the catalog.
-    pub skill_id: String,
-    /// The script's path in the skill.
-    pub script: String,
-    /// Of the bytes that ran.
-    pub script_digest: Digest,
-    /// Of the whole skill.
-    pub tree_digest: Digest,
-    /// How it ended, what it printed, what protected it.
-    pub outcome: Outcome,
+    /// Answers that were used up although nothing was started.
+    unused: Vec<Approval>,
 }
 
 impl fmt::Debug for PreparedScript {
@@ -131,15 +128,20 @@ impl PreparedScript {
 
     /// Does not run it, since the host cannot.
     pub fn give_up(self, source: io::Error) -> FinishedScript {
-        let Self { record, skill_id, start, .. } = self;
+        let Self { record, skill_id, start, used: unused, .. } = self;
         let error = SandboxError::Launch { step: "preparing to be ended".to_owned(), source };
-        FinishedScript { outcome: Err(error), record, skill_id, start }
+        FinishedScript { outcome: Err(error), check: None, record, skill_id, start, unused }
     }
 
-    /// Runs it to its end.
+    /// Runs it to its end, if what it says that it needs is there.
     pub fn run(self, sink: &mut dyn Sink) -> FinishedScript {
-        let Self { job, executor, record, skill_id, start, _copy } = self;
-        FinishedScript { outcome: executor.run(&job, sink), record, skill_id, start }
+        let Self { job, script, executor, record, skill_id, start, used, _copy } = self;
+        let checked = script.check_dependencies(&*executor, &job.profile, &job.cancel);
+        let check = script.has_dependencies().then(|| of_dependencies(&record, checked.as_ref().err()));
+        let unused = if checked.is_err() { used } else { Vec::new() };
+        let outcome = checked.and_then(|()| executor.run(&job, sink));
+        let outcome = outcome.map(|outcome| Box::new(RunReport::new(&job.profile, outcome)));
+        FinishedScript { outcome, check, record, skill_id, start, unused }
     }
 }
 
@@ -156,15 +158,21 @@ impl Session {
 
     /// Everything that comes before a script runs. A refusal is recorded.
     pub fn prepare_script(&mut self, call: ScriptCall) -> Result<PreparedScript, SessionError> {
+        let name = call.skill.clone();
+        let prepared = self.prepare_or_say_why_not(call);
+        self.note_failed_check(&name, prepared)
+    }
+
+    fn prepare_or_say_why_not(&mut self, call: ScriptCall) -> Result<PreparedScript, SessionError> {
         self.check_budget()?;
         let start = self.options.clock.now();
         let (entry, held) = self.hold(&call.skill)?;
         let source = Source::open(&self.catalog, &entry)?;
         let file = self.file_of(&held, &source, &call.script)?;
-        let record = self.record_of(&held, &file, &call);
+        let mut record = self.record_of(&held, &file, &call);
         self.check_record(&record)?;
-        let prepared = self.try_prepare(call, &held, &source, &file);
-        let (job, copy) = match prepared {
+        let prepared = self.try_prepare(call, &held, &source, &file, &mut record);
+        let (job, script, copy, used) = match prepared {
             Ok(prepared) => prepared,
             Err(asked @ SessionError::Asked { .. }) => return Err(asked),
             Err(error) => {
@@ -181,28 +189,31 @@ impl Session {
             }
         };
         let executor = Arc::clone(&self.options.executor);
-        Ok(PreparedScript { job, executor, record, skill_id: held.id, start, _copy: copy })
+        let (job, record) = (Box::new(job), Box::new(record));
+        Ok(PreparedScript { job, script, executor, record, skill_id: held.id, start, used, _copy: copy })
     }
 
     /// Records what became of a script.
     pub fn finish_script(&mut self, finished: FinishedScript) -> Result<ScriptReport, SessionError> {
-        let FinishedScript { outcome, record, skill_id, start } = finished;
-        let mut record = ScriptExecuted { duration_us: self.since(start), ..record };
+        let FinishedScript { outcome, check, record, skill_id, start, unused } = finished;
+        let mut record = ScriptExecuted { duration_us: self.since(start), ..*record };
         match &outcome {
-            Ok(outcome) => self.describe(outcome, &mut record),
+            Ok(run) => run.describe(&self.options.privacy, &mut record),
             Err(error) => {
                 (record.outcome, record.code) = (ScriptOutcome::Failed, Some(error.code().to_owned()));
             }
         }
         let (script, script_digest, tree_digest) =
             (record.script.clone(), record.script_digest, record.tree_digest);
-        let recorded = self.record_end(record);
-        let outcome = outcome?;
+        let checked = check.map_or(Ok(()), |check| self.record(&check));
+        let recorded = self.record_end(record).and(checked);
+        self.give_back(&unused)?;
+        let run = *outcome?;
         recorded.map_err(|error| match error {
             SessionError::Journal(source) => SessionError::Unrecorded { source },
             other => other,
         })?;
-        Ok(ScriptReport { skill_id, script, script_digest, tree_digest, outcome })
+        Ok(ScriptReport { skill_id, script, script_digest, tree_digest, run })
     }
 
     fn try_prepare(
@@ -211,25 +222,33 @@ impl Session {
         held: &Held,
         source: &Source,
         file: &ManifestFile,
-    ) -> Result<(Job, tempfile::TempDir), SessionError> {
+        record: &mut ScriptExecuted,
+    ) -> Result<(Job, Script, PrivateDirectory, Vec<Approval>), SessionError> {
         let script = file.path.to_string_lossy().into_owned();
         let mut request =
             Request::new(held.tier, &held.name, held.tree_digest, Action::Run { script: &script });
         let reach = reach(&call.network)?;
         request.network = reach.as_ref();
         request.destructive = call.is_destructive;
-        let decision = self.settle(&request)?;
+        let work = call.work.as_ref().filter(|work| !work.is_temporary());
+        (request.arguments, request.work) = (Some(call.arguments.as_slice()), work.map(WorkDirectory::path));
+        let is_asked = !self.options.policy.decide(&request).is_allowed();
+        let content = is_asked.then(|| shown(source, file)).flatten();
+        request.content = content.as_deref();
+        let permission = self.permit(&request)?;
+        record.facts.approved = Some(permission.approved.clone());
         let strictness = self.strictness(&call, held)?;
         let copy = self.copy_of(held, source)?;
         let place = Place::pin(copy.path().join(&held.name))?;
         let profile = self.profile(&call, held, place.clone(), strictness)?;
         let found = Script::find(&place, &file.path)?;
-        found.check_dependencies(&*self.options.executor, &profile)?;
         let arguments = call.arguments.iter().map(OsString::from).collect();
         let mut job = found.job(profile, arguments);
-        self.announce(&call, held, &script, &decision)?;
+        // Last of all: an answer that holds once is used up by a script that starts.
+        let permission = self.use_up(&request, permission)?;
+        self.announce(&call, held, &script, &permission.decision)?;
         (job.input, job.cancel) = (call.input, call.cancel);
-        Ok((job, copy))
+        Ok((job, found, copy, permission.once))
     }
 
     /// Records that a script is about to run, so that one whose end nobody sees is in the journal too.
@@ -241,7 +260,7 @@ impl Session {
         decision: &Decision,
     ) -> Result<(), SessionError> {
         let arguments = json!({ "skill_name": held.id, "script_name": script, "args": call.arguments });
-        self.record_decision(TOOL, &arguments.to_string(), decision)?;
+        self.record_decision(TOOL, &arguments.to_string(), decision, vec![held.name.clone()])?;
         match &self.options.recording {
             Recording::Journal(journal) => Ok(journal.ready()?),
             Recording::Nowhere => Ok(()),
@@ -249,19 +268,14 @@ impl Session {
     }
 
     /// A private copy of the skill, the very bytes that were approved: what runs cannot be changed after it was looked at.
-    fn copy_of(&self, held: &Held, source: &Source) -> Result<tempfile::TempDir, SessionError> {
+    fn copy_of(&self, held: &Held, source: &Source) -> Result<PrivateDirectory, SessionError> {
         let limits = &self.options.rules.limits;
-        let make = || {
-            let copy = tempfile::Builder::new().prefix("metier-skill-").tempdir()?;
-            // Started by root, a script runs as another user, who needs a way in but no list.
-            fs::set_permissions(copy.path(), Permissions::from_mode(0o711))?;
-            fs::create_dir(copy.path().join(&held.name))?;
-            fs::set_permissions(copy.path().join(&held.name), Permissions::from_mode(0o755))?;
-            Ok(copy)
-        };
-        let path = PathBuf::from("the directory for temporary files");
-        let copy = make().map_err(|source| SessionError::Copy { path, source })?;
-        let manifest = source.copy_to(&copy.path().join(&held.name), limits)?;
+        let copy = PrivateDirectory::make(Purpose::Skill)?;
+        let path = copy.path().join(&held.name);
+        let made =
+            fs::create_dir(&path).and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o755)));
+        made.map_err(|source| SessionError::Copy { path: path.clone(), source })?;
+        let manifest = source.copy_to(&path, limits)?;
         if manifest == held.manifest {
             return Ok(copy);
         }
@@ -286,6 +300,8 @@ impl Session {
                 network: None,
                 answer: Answer::Granted,
                 lifetime: "once".to_owned(),
+                by: self.options.principal.clone(),
+                how: None,
             })?;
         }
         Ok(floor)
@@ -298,12 +314,7 @@ impl Session {
         skill: Place,
         strictness: Strictness,
     ) -> Result<Profile, SessionError> {
-        let work = Place::pin(&call.work)?;
-        let original = fs::canonicalize(&held.directory);
-        if original.is_ok_and(|original| work.path().starts_with(original)) {
-            let reason = "it is in the skill itself, which its scripts do not change";
-            return Err(SandboxError::TooWide { path: work.path().to_owned(), reason }.into());
-        }
+        let work = self.work_of(call, held)?;
         let mut profile = Profile::new(held.tier, work);
         profile.strictness = strictness;
         profile.limits = call.limits.clone();
@@ -317,40 +328,6 @@ impl Session {
         profile.environment.extend(variables);
         self.protect(&mut profile)?;
         Ok(profile)
-    }
-
-    /// Keeps protected documents as they are, wherever the script may write.
-    fn protect(&self, profile: &mut Profile) -> Result<(), SessionError> {
-        let writable: Vec<PathBuf> = profile.writable.iter().map(|place| place.path().to_owned()).collect();
-        let roots = self.catalog.roots().iter().filter_map(|report| fs::canonicalize(&report.root.path).ok());
-        for root in roots {
-            for directory in &writable {
-                if directory.starts_with(&root) {
-                    let reason = "skills are kept there, which agents obey";
-                    return Err(SandboxError::TooWide { path: directory.clone(), reason }.into());
-                }
-                profile.protected.extend(root.strip_prefix(directory).ok().map(Path::to_owned));
-            }
-        }
-        for protected in &self.options.protected {
-            let unclear = |source| SandboxError::Path { path: protected.clone(), source };
-            let absolute = std::path::absolute(protected).map_err(unclear)?;
-            // Also one that is not there yet.
-            let protected =
-                leads_to(&absolute).ok_or_else(|| unclear(io::ErrorKind::InvalidFilename.into()))?;
-            for directory in &writable {
-                if directory.starts_with(&protected) {
-                    let reason = "it is protected, and changes only through the gateway";
-                    return Err(SandboxError::TooWide { path: directory.clone(), reason }.into());
-                }
-                if let Ok(below) = protected.strip_prefix(directory) {
-                    profile.protected.push(below.to_owned());
-                    // Only with namespaces can it be kept as it is.
-                    profile.strictness = Strictness::Every;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// How long a script may take: what its limits and its caller say, and what is left of the session.
@@ -380,6 +357,7 @@ impl Session {
             protections: Vec::new(),
             stdout: None,
             stderr: None,
+            facts: RunFacts::before(call.work.as_ref().map(WorkDirectory::path), &call.network),
         }
     }
 
@@ -401,28 +379,23 @@ impl Session {
         Ok(())
     }
 
-    /// Records how a script ended: without what it printed, where that has no room.
+    /// Records how a script ended: without what it printed and without lists, where they have no room.
     fn record_end(&mut self, mut record: ScriptExecuted) -> Result<(), SessionError> {
         let done = self.record(&Event::SkillScriptExecuted(Box::new(record.clone())));
         let Err(SessionError::Journal(JournalError::Event { .. })) = done else { return done };
         for printed in [&mut record.stdout, &mut record.stderr].into_iter().flatten() {
             printed.text = None;
         }
+        record.facts = record.facts.without_lists();
         self.record(&Event::SkillScriptExecuted(Box::new(record)))
     }
+}
 
-    fn describe(&self, outcome: &Outcome, record: &mut ScriptExecuted) {
-        (record.outcome, record.exit, record.code) = match outcome.ending {
-            Ending::Exited(code) => (ScriptOutcome::Exited, Some(i64::from(code)), None),
-            Ending::Killed(signal) => (ScriptOutcome::Killed, None, Some(format!("signal-{signal}"))),
-            Ending::Limit(limit) => (ScriptOutcome::Limited, None, Some(limit.as_str().to_owned())),
-            _ => (ScriptOutcome::Cancelled, None, None),
-        };
-        let active = outcome.protections.iter().filter(|found| found.active);
-        record.protections = active.map(|found| found.protection.as_str().to_owned()).collect();
-        record.stdout = Some(self.options.privacy.content(&outcome.output.bytes));
-        record.stderr = Some(self.options.privacy.content(&outcome.errors.bytes));
-    }
+/// The text of a script, for a person who is asked about it; nothing where it is too long or not what was digested.
+fn shown(source: &Source, file: &ManifestFile) -> Option<String> {
+    const MOST: u64 = 256 << 10;
+    let bytes = source.read(&file.path, MOST).ok()?;
+    (metier_skill::Digest::of(&bytes) == file.digest).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What of the network is reached, where that is more than a script's own loopback.

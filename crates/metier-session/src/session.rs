@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry, Machine};
-use metier_journal::{Context, Event, Journal, Privacy, SkillStats, Source as Clock, Trigger};
+use metier_journal::{Context, Event, Identity, Journal, Privacy, SkillStats, Source as Clock, Trigger};
 use metier_policy::{Approvals, Approver, Guard, Nobody, Places, Policy};
 use metier_prompt::SessionState;
-use metier_sandbox::{Executor, Local};
+use metier_sandbox::{Executor, Local, Reserved};
 use metier_skill::Rules;
 use metier_store::Store;
 
@@ -58,6 +58,9 @@ pub struct SessionOptions {
     pub executor: Arc<dyn Executor + Send + Sync>,
     /// What changes protected documents; without it nobody does.
     pub gateway: Option<Arc<dyn MutationGateway>>,
+    /// What scripts are never given to change: the person's home and metier's own places, as the host's settings have
+    /// them. The home in `places`, skill roots, stores, approvals and a journal in a file are added by the session.
+    pub reserved: Reserved,
     /// Documents that scripts cannot change, wherever they may write.
     pub protected: Vec<PathBuf>,
     /// What this machine has, to tell whether it is enough for a skill.
@@ -70,6 +73,11 @@ pub struct SessionOptions {
     pub agent: Option<String>,
     /// Who acts: a person, an agent, a program.
     pub actor: Option<String>,
+    /// Whose session it is, where that is not the person whose machine this is: the holder of a token. Answers that they
+    /// give count for nobody else; those of the person count for them as well.
+    pub principal: Option<String>,
+    /// The account and the machine that everything is done with.
+    pub identity: Option<Identity>,
     /// Who reads and runs: the model, unless a person does.
     pub trigger: Trigger,
     /// The most bytes of a resource that are handed out at once.
@@ -96,12 +104,15 @@ impl SessionOptions {
             approvals: None,
             executor: Arc::new(Local::new()),
             gateway: None,
+            reserved: Reserved::default(),
             protected: Vec::new(),
             machine: None,
             require_compatible: false,
             budget: None,
             agent: None,
             actor: None,
+            principal: None,
+            identity: None,
             trigger: Trigger::Model,
             resource_bytes: 1 << 20,
             resources_listed: 100,
@@ -149,7 +160,8 @@ impl Session {
     }
 
     pub(crate) fn new(options: SessionOptions, id: String) -> Self {
-        let context = Context { session: Some(id), task: None, actor: options.actor.clone() };
+        let (actor, identity) = (options.actor.clone(), options.identity.clone());
+        let context = Context { session: Some(id), task: None, actor, identity };
         Self {
             catalog: options.catalog.clone(),
             options: Arc::new(options),

@@ -1,12 +1,12 @@
 //! Whether a tool may be called while skills are active.
 
-use std::fs;
-use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
+use std::{fs, io};
 
 use metier_journal::Event;
 use metier_policy::{Call, Decision, Places};
 use metier_prompt::SessionView;
+use metier_sandbox::leads_to;
 
 use crate::error::SessionError;
 use crate::session::{Session, shortened};
@@ -26,7 +26,8 @@ impl Session {
         });
         let decision = guard.decide(&call);
         self.guard = Some(guard);
-        self.record_decision(tool, &arguments.to_string(), &decision)?;
+        let skills = self.active().map(|held| held.name.clone()).collect();
+        self.record_decision(tool, &arguments.to_string(), &decision, skills)?;
         Ok(decision)
     }
 
@@ -45,18 +46,20 @@ impl Session {
         Err(SessionError::Denied { decision: Box::new(decision) })
     }
 
+    /// Records a decision about a call, with the skills that it was about.
     pub(crate) fn record_decision(
         &mut self,
         tool: &str,
         arguments: &str,
         decision: &Decision,
+        skills: Vec<String>,
     ) -> Result<(), SessionError> {
         self.record(&Event::SkillToolCallDecided {
             tool: shortened(tool),
             arguments: self.options.privacy.content(arguments.as_bytes()),
             decision: decision.verdict.as_str().to_owned(),
             code: decision.code.as_str().to_owned(),
-            skills: self.active().map(|held| held.name.clone()).collect(),
+            skills,
         })
     }
 }
@@ -64,7 +67,7 @@ impl Session {
 /// The call with the paths that links on this machine lead to.
 pub fn follow_links(call: Call, places: &Places) -> Call {
     let texts: Vec<String> = call.paths().iter().map(|path| (*path).to_owned()).collect();
-    texts.iter().fold(call, |call, text| {
+    let call = texts.iter().fold(call, |call, text| {
         let path = match text.strip_prefix("~/") {
             Some(below) => places.home.join(below),
             None => places.cwd.join(text),
@@ -74,40 +77,22 @@ pub fn follow_links(call: Call, places: &Places) -> Call {
             Some(real) => call.leading_to(real),
             None => call.leading_anywhere(),
         }
+    });
+    // A redirection opens a file just as an editor does, and a directory can be a link too.
+    call.shell_paths(places).into_iter().fold(call, |call, path| match leads_to(&path) {
+        Some(real) if real == path => call,
+        None if is_out_of_reach(&path) => call,
+        real => call.following(path, real),
     })
 }
 
-/// Where a path leads, part by part as the system goes: links are followed before a `..` after them. What is not there
-/// yet is where it would be. `None` where that cannot be told.
-pub(crate) fn leads_to(path: &Path) -> Option<PathBuf> {
-    const MOST_LINKS: usize = 40;
-    let mut links = 0;
-    let mut open: Vec<PathBuf> =
-        path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
-    let mut real = PathBuf::from("/");
-    while let Some(part) = open.pop() {
-        match part.components().next()? {
-            Component::RootDir => real = PathBuf::from("/"),
-            Component::ParentDir => {
-                real.pop();
-            }
-            Component::Normal(name) => {
-                let next = real.join(name);
-                match fs::symlink_metadata(&next) {
-                    Ok(meta) if meta.is_symlink() => {
-                        links += 1;
-                        let target = fs::read_link(&next).ok().filter(|_| links <= MOST_LINKS)?;
-                        open.extend(target.components().rev().map(|part| PathBuf::from(part.as_os_str())));
-                    }
-                    Ok(_) => real = next,
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => real = next,
-                    // A file where a directory should be: nothing can be opened there.
-                    Err(error) if error.kind() == io::ErrorKind::NotADirectory => real = next,
-                    Err(_) => return None,
-                }
-            }
-            Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    Some(real)
+/// Whether a path lies, by its name and not by a link, in a directory that this user may not enter. Commands of the same
+/// user cannot open anything there, and much that looks like such a path is none: `host:/srv/x`.
+fn is_out_of_reach(path: &Path) -> bool {
+    let is_denied = |path: &Path| {
+        fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    let climbs = path.components().any(|part| part == Component::ParentDir);
+    let entered = path.ancestors().find(|above| !is_denied(above));
+    is_denied(path) && !climbs && entered.is_some_and(|above| leads_to(above).as_deref() == Some(above))
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "session/answers.rs"]
+mod answers;
 #[path = "session/between.rs"]
 mod between;
 #[path = "session/common.rs"]
@@ -16,8 +18,12 @@ mod planted;
 mod prompts;
 #[path = "session/races.rs"]
 mod races;
+#[path = "session/recorded.rs"]
+mod recorded;
 #[path = "session/replays.rs"]
 mod replays;
+#[path = "session/tools.rs"]
+mod tools;
 #[path = "session/vectors.rs"]
 mod vectors;
 #[path = "session/work.rs"]

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, State};
+use metier_catalog::{Catalog, CatalogOptions, Listing, Root, Scanner, Scope};
 use metier_prompt::{DiscoveredSkill, ReadSkill, RefProblem, RefReason, SkillReader};
-use metier_skill::{Rules, SKILL_FILES, SkillError, Tier, is_skill_directory, validate_skill};
+use metier_skill::{Rules, SkillError, Tier, is_skill_directory, validate_skill};
 
 /// Reads the skills that a prompt refers to from the disk.
 #[derive(Debug, Clone)]
@@ -71,20 +71,12 @@ pub fn scan_directory(directory: impl AsRef<Path>, tier: Tier, now: SystemTime) 
 
 /// The skills of a catalog that models are shown, by tier and name, where they are: roots that are relative give relative places. Those inside of metier have no file to read, and are left out.
 pub fn discovered(catalog: &Catalog) -> Vec<DiscoveredSkill> {
-    let mut entries: Vec<_> =
-        catalog.skills().filter(|entry| entry.state.is_for_models() && entry.builtin().is_none()).collect();
-    entries.sort_by_key(|entry| entry.tier());
-    let discovered = entries.into_iter().map(|entry| {
-        let file = match entry.modified {
-            // Only what is not simply a `SKILL.md` has no time.
-            None if entry.path().join(SKILL_FILES[1]).is_file() => SKILL_FILES[1],
-            _ => SKILL_FILES[0],
-        };
-        DiscoveredSkill {
-            name: entry.name().to_owned(),
-            description: (entry.state == State::On).then(|| entry.description().to_owned()),
-            skill_md: entry.path().join(file),
-        }
+    let mut listed: Vec<_> = catalog.for_models().filter(|skill| skill.entry.builtin().is_none()).collect();
+    listed.sort_by_key(|skill| skill.entry.tier());
+    let discovered = listed.into_iter().map(|Listing { entry, description, .. }| DiscoveredSkill {
+        name: entry.name().to_owned(),
+        description: description.map(ToOwned::to_owned),
+        skill_md: entry.path().join(entry.file_name()),
     });
     discovered.collect()
 }

@@ -142,7 +142,7 @@ fn what_changes_after_the_look_at_a_script_does_not_run() {
     ground.write("skills/pdf/scripts/hello.sh", "echo changed\n");
     let finished = prepared.run(&mut ());
     let report = session.finish_script(finished).unwrap();
-    assert_eq!(String::from_utf8_lossy(&report.outcome.output.bytes), "hello \n");
+    assert_eq!(String::from_utf8_lossy(&report.run.stdout.bytes), "hello \n");
     assert_eq!(report.script_digest, Digest::of(b"echo \"hello $*\"\n"));
     let recorded = ground.events().into_iter().find_map(|event| match event {
         Event::SkillScriptExecuted(run) => Some((run.script_digest, run.tree_digest)),

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, StateRules};
 use metier_journal::{Event, Journal, Options, Place, Query, Reader, Record, Source, Time};
 use metier_policy::{Answer, Approver, Lifetime, Places, Question};
-use metier_sandbox::Local;
+use metier_sandbox::{Local, Reserved, WorkDirectory};
 use metier_session::{Recording, ScriptCall, Session, SessionOptions};
 use metier_skill::Tier;
 use metier_store::Store;
@@ -33,9 +33,10 @@ impl Source for Ticking {
     }
 }
 
-/// A directory with skills, a journal, a store and a directory to work in.
+/// A directory with skills and a directory to work in; and, elsewhere, a journal, a store and a home.
 pub(crate) struct Ground {
     pub(crate) place: TempDir,
+    own: TempDir,
     pub(crate) clock: Arc<Ticking>,
     journal: Mutex<Option<Arc<Journal>>>,
 }
@@ -47,7 +48,8 @@ impl Ground {
         for directory in ["skills", "work"] {
             fs::create_dir(place.path().join(directory)).unwrap();
         }
-        Self { place, clock: Arc::default(), journal: Mutex::default() }
+        let own = tempfile::Builder::new().prefix("metier-test-own-").tempdir().unwrap();
+        Self { place, own, clock: Arc::default(), journal: Mutex::default() }
     }
 
     /// With one skill, `pdf`, that has a file of each kind.
@@ -62,6 +64,16 @@ impl Ground {
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.place.path().join(path)
+    }
+
+    /// What is not among the skills: the journal, the store, the home.
+    pub(crate) fn own(&self, path: &str) -> PathBuf {
+        self.own.path().join(path)
+    }
+
+    /// A directory here for scripts to work in, whatever rules a session has.
+    pub(crate) fn work(&self, path: &str) -> WorkDirectory {
+        WorkDirectory::open(self.path(path).canonicalize().unwrap(), &Reserved::default()).unwrap()
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
@@ -88,7 +100,7 @@ impl Ground {
     }
 
     pub(crate) fn journal_place(&self) -> Place {
-        Place::file(self.path("journal.db"))
+        Place::file(self.own("journal.db"))
     }
 
     pub(crate) fn journal(&self) -> Arc<Journal> {
@@ -102,7 +114,7 @@ impl Ground {
     }
 
     pub(crate) fn store(&self) -> Store {
-        Store::new(self.path("store")).batched()
+        Store::new(self.own("store")).batched()
     }
 
     /// Everything there is, recorded and kept.
@@ -112,7 +124,7 @@ impl Ground {
 
     /// The same, recorded elsewhere.
     pub(crate) fn options_with(&self, tier: Tier, recording: Recording) -> SessionOptions {
-        let places = Places::new(self.path("work"), self.path("home"));
+        let places = Places::new(self.path("work"), self.own("home"));
         let mut options =
             SessionOptions::new(self.catalog(tier), places, recording, Arc::clone(&self.clock) as _);
         options.store = Some(self.store());
@@ -125,7 +137,7 @@ impl Ground {
     }
 
     pub(crate) fn call(&self, skill: &str, script: &str) -> ScriptCall {
-        ScriptCall::new(skill, script, self.path("work"))
+        ScriptCall::new(skill, script, self.work("work"))
     }
 
     pub(crate) fn reader(&self) -> Reader {
@@ -169,7 +181,7 @@ impl Says {
 
 impl Approver for Says {
     fn ask(&mut self, question: &Question<'_>) -> Answer {
-        self.2.lock().unwrap().push(question.text());
+        self.2.lock().unwrap().push(question.sentence());
         if self.0 { Answer::Approve(self.1.clone()) } else { Answer::Refuse(self.1.clone()) }
     }
 }

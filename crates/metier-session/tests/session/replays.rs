@@ -56,7 +56,7 @@ fn a_thousand_events_replay_and_a_changed_byte_names_its_event() {
     // Each object in turn: the first event that needs it is named.
     let records = ground.records();
     let mut objects = Vec::new();
-    for directory in fs::read_dir(ground.path("store/objects")).unwrap() {
+    for directory in fs::read_dir(ground.own("store/objects")).unwrap() {
         objects.extend(fs::read_dir(directory.unwrap().path()).unwrap().map(|file| file.unwrap().path()));
     }
     objects.sort();

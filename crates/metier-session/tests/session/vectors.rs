@@ -146,7 +146,7 @@ fn k16_who_is_asked_by_tier() {
         let says = Says::yes();
         session.set_approver(Box::new(says.clone()));
         let report = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap();
-        assert_eq!(report.outcome.output.bytes, b"hello \n");
+        assert_eq!(report.run.stdout.bytes, b"hello \n");
         says.asked()
     };
     assert!(asked(Tier::Builtin).is_empty() && asked(Tier::Org).is_empty());
@@ -231,7 +231,7 @@ fn r6_scripts_are_gated() {
     call.network = Network::Host;
     call.is_destructive = true;
     let report = session.run_script(call, &mut ()).unwrap();
-    assert_eq!(report.outcome.output.bytes, b"hello world\n");
+    assert_eq!(report.run.stdout.bytes, b"hello world\n");
     assert_eq!(
         says.asked().len(),
         3,
@@ -273,7 +273,7 @@ fn r8_everything_is_recorded_and_third_parties_have_no_network() {
     session.activate("pdf", Trigger::Model).unwrap();
     session.read_resource("pdf", "logo.bin", None).unwrap();
     let report = session.run_script(ground.call("pdf", "scripts/net.sh"), &mut ()).unwrap();
-    assert_eq!(report.outcome.output.bytes, b"none\n");
+    assert_eq!(report.run.stdout.bytes, b"none\n");
     let kinds = ground.kinds();
     for kind in ["skill.activated", "skill.resource_read", "skill.approval", "skill.script_executed"] {
         assert!(kinds.iter().any(|other| other == kind), "{kind}: {kinds:?}");
@@ -299,7 +299,7 @@ fn r9_activations_replay_with_stable_digests_and_documents_change_through_the_ga
     let first = session.activate("pdf", Trigger::Model).unwrap();
     let report = session.run_script(ground.call("pdf", "scripts/write.sh"), &mut ()).unwrap();
     assert_eq!(
-        report.outcome.output.bytes,
+        report.run.stdout.bytes,
         b"protected\n".strip_suffix(b"\n").unwrap(),
         "a script can only propose"
     );

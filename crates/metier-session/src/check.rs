@@ -1,0 +1,50 @@
+//! Checks that failed, as they are recorded: a skill that is not what it was, or needs what is not there.
+
+use metier_journal::{Checked, Event, ScriptExecuted};
+use metier_sandbox::SandboxError;
+
+use crate::error::SessionError;
+use crate::session::{Session, shortened};
+
+/// The longest text of what a check found.
+const LONGEST: usize = 1000;
+
+impl Session {
+    /// Hands a result on. Where it failed because something is not what it should be, that is recorded first.
+    pub(crate) fn note_failed_check<T>(
+        &mut self,
+        asked: &str,
+        result: Result<T, SessionError>,
+    ) -> Result<T, SessionError> {
+        let (name, check) = match &result {
+            Err(SessionError::NotAsInstalled { name }) => (name.clone(), "installed"),
+            Err(SessionError::Changed { name, .. }) => (name.clone(), "session"),
+            Err(SessionError::Store(_)) => (shortened(asked), "store"),
+            _ => return result,
+        };
+        if let Err(error) = &result {
+            let tree_digest = self.held.values().find(|held| held.name == name).map(|held| held.tree_digest);
+            let (code, detail) = (Some(error.code().to_owned()), Some(cut(&error.to_string())));
+            let checked = Checked { name, check: check.to_owned(), tree_digest, code, detail };
+            // What went wrong first is what there is to say, also where that cannot be recorded.
+            let _ = self.record(&Event::CheckFailed(Box::new(checked)));
+        }
+        result
+    }
+}
+
+/// What became of the check of a script's dependencies.
+pub(crate) fn of_dependencies(run: &ScriptExecuted, error: Option<&SandboxError>) -> Event {
+    let checked = Box::new(Checked {
+        name: run.name.clone(),
+        check: "dependencies".to_owned(),
+        tree_digest: Some(run.tree_digest),
+        code: error.map(|error| error.code().to_owned()),
+        detail: error.map(|error| cut(&error.to_string())),
+    });
+    if error.is_some() { Event::CheckFailed(checked) } else { Event::CheckPassed(checked) }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}

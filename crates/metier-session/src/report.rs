@@ -1,0 +1,285 @@
+//! What became of a run: one type, made here from the sandbox's [`Outcome`], for the command line, MCP and the journal.
+
+use std::path::Path;
+use std::time::Duration;
+
+use metier_journal::{
+    Connection, NetworkUse, PathList, PlantedFile, Privacy, RunFacts, RunUsage, ScriptExecuted,
+    ScriptOutcome, Touched,
+};
+use metier_sandbox::{
+    Ending, Limit, Network, Outcome, Paths, PlantedBy, Profile, Protections, WorkDirectory,
+};
+use metier_skill::Digest;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+/// What became of a script of a skill. As JSON, the members of [`RunReport`] stand beside the others.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct ScriptReport {
+    /// The skill's id in the catalog.
+    pub skill_id: String,
+    /// The script's path in the skill.
+    pub script: String,
+    /// Of the bytes that ran.
+    pub script_digest: Digest,
+    /// Of the whole skill.
+    pub tree_digest: Digest,
+    /// How it ended, what it printed, what it did.
+    #[serde(flatten)]
+    pub run: RunReport,
+}
+
+/// What became of any run in the sandbox.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct RunReport {
+    /// How it ended.
+    pub ending: Ending,
+    /// Its exit code, where it exited.
+    pub exit_code: Option<i32>,
+    /// The limit that ended it, if one did.
+    pub limit: Option<Limit>,
+    /// What it printed.
+    pub stdout: Printed,
+    /// Its messages.
+    pub stderr: Printed,
+    /// Every protection, and whether it was active.
+    pub protections: Protections,
+    /// Where it ran and what it did there.
+    #[serde(flatten)]
+    pub facts: RunFacts,
+}
+
+/// What came out of a stream. As JSON: `text` (UTF-8, other bytes replaced) and `truncated`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Printed {
+    /// The bytes, as many as the limit allows.
+    pub bytes: Vec<u8>,
+    /// Whether there was more.
+    pub truncated: bool,
+}
+
+impl Printed {
+    /// As text; bytes that are not UTF-8 are replaced.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes)
+    }
+}
+
+impl Serialize for Printed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut printed = serializer.serialize_struct("Printed", 2)?;
+        printed.serialize_field("text", &self.text())?;
+        printed.serialize_field("truncated", &self.truncated)?;
+        printed.end()
+    }
+}
+
+impl RunReport {
+    /// What is reported of a job that ran with a profile.
+    pub fn new(profile: &Profile, outcome: Outcome) -> Self {
+        let facts = RunFacts::of(profile, &outcome);
+        let Outcome { ending, output, errors, protections, .. } = outcome;
+        let (exit_code, limit) = match ending {
+            Ending::Exited(code) => (Some(code), None),
+            Ending::Limit(limit) => (None, Some(limit)),
+            _ => (None, None),
+        };
+        Self {
+            ending,
+            exit_code,
+            limit,
+            stdout: Printed { bytes: output.bytes, truncated: output.cut },
+            stderr: Printed { bytes: errors.bytes, truncated: errors.cut },
+            protections,
+            facts,
+        }
+    }
+
+    /// How long it took.
+    pub fn wall(&self) -> Duration {
+        Duration::from_millis(self.facts.usage.map_or(0, |usage| usage.wall_ms))
+    }
+
+    /// Adds what became of it to the record of a script that was to run.
+    pub(crate) fn describe(&self, privacy: &Privacy, record: &mut ScriptExecuted) {
+        (record.outcome, record.exit, record.code) = match self.ending {
+            Ending::Exited(code) => (ScriptOutcome::Exited, Some(i64::from(code)), None),
+            Ending::Killed(signal) => (ScriptOutcome::Killed, None, Some(format!("signal-{signal}"))),
+            Ending::Limit(limit) => (ScriptOutcome::Limited, None, Some(limit.as_str().to_owned())),
+            _ => (ScriptOutcome::Cancelled, None, None),
+        };
+        let active = self.protections.iter().filter(|found| found.active);
+        record.protections = active.map(|found| found.protection.as_str().to_owned()).collect();
+        record.stdout = Some(privacy.content(&self.stdout.bytes));
+        record.stderr = Some(privacy.content(&self.stderr.bytes));
+        let approved = record.facts.approved.take();
+        record.facts = self.facts.clone();
+        record.facts.approved = approved;
+    }
+}
+
+/// What is known of a run: of its surroundings before it starts, of the rest once it has ended.
+pub(crate) trait OfRun {
+    /// What is known before it starts.
+    fn before(work: Option<&Path>, allowed: &Network) -> Self;
+    /// All of it.
+    fn of(profile: &Profile, outcome: &Outcome) -> Self;
+}
+
+impl OfRun for RunFacts {
+    fn before(work: Option<&Path>, allowed: &Network) -> Self {
+        let mut facts = Self::default();
+        facts.work_directory = work.map(text);
+        facts.network = Some(network(allowed));
+        facts
+    }
+
+    fn of(profile: &Profile, outcome: &Outcome) -> Self {
+        let mut facts = Self::before(profile.writable.first().map(WorkDirectory::path), &profile.network);
+        let asked = outcome.connections.iter().map(|one| (one.to.as_str(), one.refused.as_deref()));
+        (facts.connections, facts.connections_left_out) = connections(asked);
+        (facts.planted, facts.planted_left_out) = planted(&outcome.planted);
+        facts.touched = outcome.touched.as_ref().map(|touched| Touched {
+            created: list(&touched.created),
+            changed: list(&touched.changed),
+            deleted: list(&touched.deleted),
+            incomplete: touched.incomplete,
+        });
+        facts.refused_writes = outcome.refused_writes.as_ref().map(list);
+        facts.usage = Some(RunUsage {
+            wall_ms: milliseconds(outcome.usage.wall),
+            cpu_ms: milliseconds(outcome.usage.cpu),
+            memory_bytes: outcome.usage.memory.min(LARGEST),
+            written_bytes: outcome.usage.written.min(LARGEST),
+        });
+        let missing = outcome.protections.missing();
+        facts.missing_protections = missing.map(|found| found.protection.as_str().to_owned()).collect();
+        facts
+    }
+}
+
+/// The largest number that a record can have.
+const LARGEST: u64 = (1 << 53) - 1;
+
+/// The most entries of a list, and the most bytes of JSON that they take.
+const MOST: usize = 100;
+const MOST_BYTES: usize = 16 << 10;
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(LARGEST).min(LARGEST)
+}
+
+/// A path as text; bytes that are not UTF-8 are replaced.
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn network(network: &Network) -> NetworkUse {
+    let (mode, hosts) = match network {
+        Network::None => ("none", Vec::new()),
+        Network::Loopback => ("loopback", Vec::new()),
+        Network::Proxy(hosts) => ("proxy", hosts.iter().map(ToString::to_string).collect()),
+        _ => ("host", Vec::new()),
+    };
+    NetworkUse { mode: mode.to_owned(), hosts }
+}
+
+/// As many of these as a list has room for.
+fn bounded<T: Serialize>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut bytes = 0;
+    let fits = |one: &T| {
+        // Escaped, a name can take six times its length.
+        bytes += serde_json::to_string(one).map_or(MOST_BYTES, |json| json.len() + 1);
+        bytes <= MOST_BYTES
+    };
+    all.take(MOST).take_while(fits).collect()
+}
+
+fn list(paths: &Paths) -> PathList {
+    PathList { count: paths.count, first: bounded(paths.first.iter().map(|path| text(path))) }
+}
+
+/// Each destination once, with how often it was asked for.
+fn connections<'a>(asked: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> (Vec<Connection>, u64) {
+    let mut all: Vec<Connection> = Vec::new();
+    for (to, refused) in asked {
+        match all.iter_mut().find(|known| known.to == to && known.refused.as_deref() == refused) {
+            Some(known) => known.times += 1,
+            None => {
+                all.push(Connection { to: to.to_owned(), refused: refused.map(str::to_owned), times: 1 });
+            }
+        }
+    }
+    let count = all.len();
+    let kept = bounded(all.into_iter());
+    let left_out = (count - kept.len()) as u64;
+    (kept, left_out)
+}
+
+/// What a person should look at first comes first, so that a script cannot push it out of the list.
+fn planted(found: &[metier_sandbox::Planted]) -> (Vec<PlantedFile>, u64) {
+    let mut sorted: Vec<&metier_sandbox::Planted> = found.iter().collect();
+    sorted.sort_by(|one, other| one.by_urgency(other));
+    let kept = bounded(sorted.into_iter().map(|one| {
+        PlantedFile {
+            path: text(&one.path),
+            obeyed_by: one.obeyed_by.clone(),
+            changed: one.changed,
+            moved_to: one.moved_to.as_deref().map(text),
+            stays: one.stays,
+            by: match one.by {
+                PlantedBy::ThisRun => "this_run",
+                PlantedBy::InterruptedRun => "interrupted_run",
+                _ => "overlapping_run",
+            }
+            .to_owned(),
+        }
+    }));
+    let left_out = (found.len() - kept.len()) as u64;
+    (kept, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decoys must not push out of the list what a person has to look at.
+    #[test]
+    fn what_could_not_be_moved_is_listed_however_much_was() {
+        let one = |path: &str, moved_to: Option<&str>, stays: bool, runs_commands: bool, changed: bool| {
+            let json = serde_json::json!({
+                "path": path, "obeyed_by": "git", "changed": changed, "moved_to": moved_to, "stays": stays,
+                "by": "this_run", "runs_commands": runs_commands,
+            });
+            serde_json::from_value::<metier_sandbox::Planted>(json).unwrap()
+        };
+        // As an executor of a host may report it, in any order.
+        let mut found: Vec<_> = (0..101)
+            .map(|number| one(&format!("a/{number:03}/.git"), Some("x"), false, true, false))
+            .collect();
+        found.extend(
+            (0..101).map(|number| one(&format!("a/{number:03}/AGENTS.md"), None, true, false, false)),
+        );
+        found.push(one("lib/.git/config", None, true, true, true));
+        found.push(one("z/.git", None, false, true, false));
+        let (kept, left_out) = planted(&found);
+        assert_eq!((kept.len(), left_out), (100, 104));
+        assert_eq!((kept[0].path.as_str(), kept[1].path.as_str()), ("z/.git", "lib/.git/config"));
+        assert!(kept[2..].iter().all(|one| one.moved_to.is_some()));
+    }
+
+    #[test]
+    fn destinations_are_listed_once_and_bounded() {
+        let asked: Vec<String> = (0..400).map(|number| format!("host{}:443", number % 150)).collect();
+        let (kept, left_out) = connections(asked.iter().map(|to| (to.as_str(), None)));
+        assert_eq!((kept.len(), left_out, kept[0].times), (100, 50, 3));
+        let long: Vec<String> = (0..50).map(|number| format!("{}{number}:1", "\u{1}".repeat(500))).collect();
+        let (kept, left_out) = connections(long.iter().map(|to| (to.as_str(), Some("no"))));
+        assert!(serde_json::to_string(&kept).unwrap().len() <= MOST_BYTES + 2);
+        assert_eq!(kept.len() as u64 + left_out, 50);
+    }
+}

@@ -1,0 +1,74 @@
+//! The directory that a script may change, and what of the person's and of metier's it never is: the rules that a session
+//! knows of by itself, added to those of its host.
+
+use std::path::Path;
+
+use metier_sandbox::{Profile, Reserved, SandboxError, Strictness, WorkDirectory, leads_to};
+
+use crate::error::SessionError;
+use crate::held::Held;
+use crate::script::ScriptCall;
+use crate::session::{Recording, Session};
+
+impl Session {
+    /// Opens a directory for a script to work in, if scripts of this session may be given it.
+    pub fn work_directory(&self, path: impl AsRef<Path>) -> Result<WorkDirectory, SessionError> {
+        Ok(WorkDirectory::open(path, &self.reserved())?)
+    }
+
+    /// What scripts of this session never change: what the host says, and what the session itself works with.
+    fn reserved(&self) -> Reserved {
+        let options = &self.options;
+        let mut all = options.reserved.clone().home(&options.places.home);
+        for report in self.catalog.roots() {
+            all = all.kept("a skill root", &report.root.path);
+        }
+        for store in [&options.store, &options.installed].into_iter().flatten() {
+            all = all.own("the store", store.root());
+        }
+        if let Some(approvals) = &options.approvals {
+            all = all.own("kept approvals", approvals.directory());
+        }
+        if let Recording::Journal(journal) = &options.recording
+            && let Some(file) = journal.file()
+        {
+            all = all.own("the journal", file);
+        }
+        all
+    }
+
+    /// The directory that a script works in: the one of the call, or an empty one. Whoever opened it, it is checked
+    /// against every rule of this session.
+    pub(crate) fn work_of(&self, call: &ScriptCall, held: &Held) -> Result<WorkDirectory, SessionError> {
+        let Some(work) = &call.work else { return Ok(WorkDirectory::temporary()?) };
+        let mut reserved = self.reserved();
+        // Skills inside the binary have no directory.
+        if let Ok(original) = held.directory.canonicalize() {
+            reserved = reserved.kept("the skill itself, which its scripts do not change", original);
+        }
+        Ok(work.clone().checked(&reserved)?)
+    }
+
+    /// Keeps documents that change only through the gateway as they are, wherever the script may write.
+    pub(crate) fn protect(&self, profile: &mut Profile) -> Result<(), SessionError> {
+        for document in &self.options.protected {
+            let unclear = |source| SandboxError::Path { path: document.clone(), source };
+            let absolute = std::path::absolute(document).map_err(unclear)?;
+            // Also one that does not exist yet.
+            let real =
+                leads_to(&absolute).ok_or_else(|| unclear(std::io::ErrorKind::InvalidFilename.into()))?;
+            for work in &profile.writable {
+                if work.path().starts_with(&real) {
+                    let reason = "it is protected, and changes only through the gateway";
+                    return Err(SandboxError::TooWide { path: work.path().to_owned(), reason }.into());
+                }
+                if let Ok(below) = real.strip_prefix(work.path()) {
+                    profile.protected.push(below.to_owned());
+                    // Only with namespaces can it be kept as it is.
+                    profile.strictness = Strictness::Every;
+                }
+            }
+        }
+        Ok(())
+    }
+}
