@@ -1,4 +1,7 @@
-//! A person asked through a client: at once where the client can be called back, or by an answer that it brings along when it calls again.
+//! A person asked through a client. While they think, nothing waits: what needs the answer is tried again with it.
+//!
+//! Up to 2025-11-25 the client is asked back, by a task of its own; from 2026-07-28 on it takes the question along and calls again. Either
+//! way the session is left with [`Answer::Later`] and entered anew.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +16,9 @@ use rmcp::model::{
 use rmcp::service::{Peer, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::Refusal;
 use crate::library::Library;
-use crate::turns::Turn;
 
 /// Under which the question is asked, and the answer comes back.
 const KEY: &str = "approval";
@@ -25,20 +26,16 @@ const KEY: &str = "approval";
 /// How long what a client brings back is good for.
 const GOOD_FOR: Duration = Duration::from_mins(10);
 
-/// A question that waits for its answer.
-pub(crate) struct Asking {
-    text: String,
-    answer: oneshot::Sender<Answered>,
-}
-
 /// What a person said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Answered {
+pub(crate) enum Answered {
     Once,
     Session,
     Always,
     No,
+    /// The client declined: a person did, or the client by itself, since it has none.
+    Declined,
     Nothing,
 }
 
@@ -49,86 +46,94 @@ impl Answered {
             (ElicitationAction::Accept, Some("once")) => Self::Once,
             (ElicitationAction::Accept, Some("session")) => Self::Session,
             (ElicitationAction::Accept, Some("always")) => Self::Always,
-            (ElicitationAction::Accept, Some("no")) | (ElicitationAction::Decline, _) => Self::No,
+            (ElicitationAction::Accept, Some("no")) => Self::No,
+            (ElicitationAction::Decline, _) => Self::Declined,
             _ => Self::Nothing,
         }
     }
 
-    fn into_answer(self, session: &str) -> Answer {
+    fn into_answer(self, session: &str, is_lasting: bool) -> Answer {
         match self {
             Self::Once => Answer::Approve(Lifetime::Once),
-            Self::Session => Answer::Approve(Lifetime::Session(session.to_owned())),
-            Self::Always => Answer::Approve(Lifetime::Digest),
-            Self::No => Answer::Refuse(Lifetime::Once),
+            Self::Always if is_lasting => Answer::Approve(Lifetime::Digest),
+            Self::Session | Self::Always => Answer::Approve(Lifetime::Session(session.to_owned())),
+            Self::No | Self::Declined => Answer::Refuse(Lifetime::Once),
             Self::Nothing => Answer::Nobody,
         }
     }
 }
 
 /// The form that a person fills in.
-fn form(question: &str) -> ElicitRequestParams {
+fn form(question: &Unanswered) -> ElicitRequestParams {
+    let yes = |lifetime: &str, covers: &str| json!({ "const": lifetime, "title": format!("Yes, {covers}") });
+    let mut choices = vec![yes("once", &question.once), yes("session", &question.session)];
+    choices.extend(question.always.as_ref().map(|covers| yes("always", covers)));
+    choices.push(json!({ "const": "no", "title": "No" }));
     let schema = json!({
         "type": "object",
-        "properties": { "answer": {
-            "type": "string",
-            "title": "Answer",
-            "oneOf": [
-                { "const": "once", "title": "Yes, this once" },
-                { "const": "session", "title": "Yes, as long as this session lasts" },
-                { "const": "always", "title": "Yes, as long as the skill does not change" },
-                { "const": "no", "title": "No" },
-            ],
-        } },
+        "properties": { "answer": { "type": "string", "title": "Answer", "oneOf": choices } },
         "required": ["answer"],
     });
     let schema = serde_json::from_value(schema).unwrap_or_else(|_| ElicitationSchema::new(BTreeMap::new()));
     ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: question.to_owned(),
+        message: question.text.clone(),
         requested_schema: schema,
     }
 }
 
-/// Asks a client that can be called back.
-pub(crate) async fn elicit(asking: Asking, peer: &Peer<RoleServer>, patience: Duration) {
-    let asked = peer.create_elicitation_with_timeout(form(&asking.text), Some(patience)).await;
-    let answered = asked.map_or(Answered::Nothing, |result| Answered::of(&result));
-    // Where nobody waits any more the call was cancelled.
-    let _ = asking.answer.send(answered);
+/// Asks a client that can be called back. No answer in time is none.
+pub(crate) async fn elicit(question: &Unanswered, peer: &Peer<RoleServer>, patience: Duration) -> Answered {
+    let asked = peer.create_elicitation_with_timeout(form(question), Some(patience)).await;
+    asked.map_or(Answered::Nothing, |result| Answered::of(&result))
 }
 
-/// Who is asked by a session while it works on one call.
-pub(crate) enum Person {
-    /// One that the call's own task asks.
-    Here { questions: mpsc::UnboundedSender<Asking>, session: String, turn: Turn },
-    /// One whose answers come with the next call.
-    Later { known: BTreeMap<String, Value>, open: Open, session: String },
+/// What was answered so far, by what each question is known by.
+pub(crate) type Known = BTreeMap<String, Answered>;
+
+/// A question that has no answer yet.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) key: String,
+    pub(crate) text: String,
+    /// What each yes covers.
+    once: String,
+    session: String,
+    /// `None` if no answer may last longer than a session.
+    always: Option<String>,
 }
 
-/// A question that nobody has answered yet: what is asked, and what it is known by.
-pub(crate) type Open = Arc<Mutex<Option<(String, String)>>>;
+/// Where a session leaves the question that it cannot go on without.
+pub(crate) type Open = Arc<Mutex<Option<Unanswered>>>;
+
+/// Who is asked by a session while it works on one call: what is known already is answered, anything else is left open.
+pub(crate) struct Person {
+    pub(crate) known: Known,
+    pub(crate) open: Open,
+    /// Whether a yes may hold until the skill changes.
+    pub(crate) is_lasting: bool,
+    pub(crate) session: String,
+}
 
 impl Approver for Person {
     fn ask(&mut self, question: &Question<'_>) -> Answer {
-        match self {
-            Self::Here { questions, session, turn } => {
-                let (answer, answered) = oneshot::channel();
-                if questions.send(Asking { text: question.text(), answer }).is_err() {
-                    return Answer::Nobody;
-                }
-                let answered = turn.pause(|| answered.blocking_recv());
-                answered.unwrap_or(Answered::Nothing).into_answer(session)
-            }
-            Self::Later { known, open, session } => {
-                let key = key_of(question);
-                if let Some(answered) = known.remove(&key) {
-                    let answered = Answered::deserialize(answered).unwrap_or(Answered::Nothing);
-                    return answered.into_answer(session);
-                }
-                *open.lock().unwrap_or_else(PoisonError::into_inner) = Some((key, question.text()));
-                Answer::Later
-            }
+        let key = key_of(question);
+        if let Some(answered) = self.known.remove(&key) {
+            return answered.into_answer(&self.session, self.is_lasting);
         }
+        let unanswered = Unanswered {
+            key,
+            text: question.text(),
+            once: question.covers(&Lifetime::Once),
+            session: question.covers(&Lifetime::Session(self.session.clone())),
+            always: self.is_lasting.then(|| question.covers(&Lifetime::Digest)),
+        };
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(unanswered);
+        Answer::Later
+    }
+
+    fn how(&self) -> &'static str {
+        "client"
     }
 }
 
@@ -151,7 +156,7 @@ struct Carried {
     /// Good for one use.
     id: String,
     /// Answers so far.
-    known: BTreeMap<String, Value>,
+    known: Known,
     /// What was asked last.
     open: String,
 }
@@ -187,11 +192,11 @@ pub(crate) fn brought(
     call: &[u8],
     state: Option<&str>,
     responses: Option<&BTreeMap<String, Value>>,
-) -> Result<BTreeMap<String, Value>, Refusal> {
-    let Some(state) = state else { return Ok(BTreeMap::new()) };
+) -> Result<Known, Refusal> {
+    let Some(state) = state else { return Ok(Known::new()) };
     let stale = || {
         Refusal::Broken(
-            "what was brought along is not good for this call, or not any more; call without it".to_owned(),
+            "the `requestState` is not valid for this call, or no longer; call again without it".to_owned(),
         )
     };
     let carried: Carried = library.seal.open_json_with(state, call).map_err(|_| stale())?;
@@ -202,7 +207,7 @@ pub(crate) fn brought(
     if let Some(result) = responses.and_then(|all| all.get(KEY)) {
         let result: Option<ElicitResult> = serde_json::from_value(result.clone()).ok();
         let answered = result.map_or(Answered::Nothing, |result| Answered::of(&result));
-        known.insert(open, json!(answered));
+        known.insert(open, answered);
     }
     Ok(known)
 }
@@ -211,13 +216,14 @@ pub(crate) fn brought(
 pub(crate) fn send_along(
     library: &Library,
     call: &[u8],
-    known: BTreeMap<String, Value>,
-    (open, text): (String, String),
+    known: Known,
+    question: Unanswered,
 ) -> Result<InputRequiredResult, Refusal> {
-    let carried = Carried { id: uuid::Uuid::new_v4().to_string(), known, open };
+    let form = form(&question);
+    let carried = Carried { id: uuid::Uuid::new_v4().to_string(), known, open: question.key };
     let options = SealOptions::new().associated_data(call).ttl(GOOD_FOR);
     let sealed = library.seal.seal_json_with(&carried, &options);
     let sealed = sealed.map_err(|error| Refusal::Broken(error.to_string()))?;
-    let question = InputRequest::Elicitation(ElicitRequest::new(form(&text)));
+    let question = InputRequest::Elicitation(ElicitRequest::new(form));
     Ok(InputRequiredResult::new(Some(BTreeMap::from([(KEY.to_owned(), question)])), Some(sealed)))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metier_catalog::Entry;
+use metier_session::Session;
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -16,24 +17,28 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde::Deserialize;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::answer::{Answer, Refusal};
+use crate::answer::{Advice, Answer, Refusal, Subject};
 use crate::approval;
 use crate::conversation::Conversation;
 use crate::governed::{Brought, Governed};
 use crate::http::{Holder, Principal};
 use crate::library::Library;
-use crate::tools::{self, Kind};
+use crate::place::Root;
+use crate::tools::{self, Kind, Scripts};
 use crate::view::View;
-use crate::{extension, prompts, resources, uri};
+use crate::{extension, output, prompts, resources, uri};
 
 /// How many calls of one client are under way at the same time.
 const CALLS: usize = 32;
 
 /// At most so many completions, as the protocol says.
 const COMPLETIONS: usize = 100;
+
+/// So much of a client's name is kept.
+const NAME: usize = 64;
 
 /// One client's connection to a library.
 pub struct Connection {
@@ -42,6 +47,8 @@ pub struct Connection {
     /// How many calls it may still have under way.
     open: Semaphore,
     is_told: AtomicBool,
+    /// The directory that the client works in, once it has been asked.
+    pub(crate) root: Mutex<Root>,
     /// What changes from the moment on that it came.
     changes: watch::Receiver<u64>,
     /// Ends what was started for it.
@@ -55,7 +62,9 @@ impl Connection {
         let closed = CancellationToken::new();
         let conversation = library.converse();
         let (open, is_told, changes) = (Semaphore::new(CALLS), AtomicBool::new(false), library.changes());
-        Self { library, conversation, open, is_told, changes, _ending: closed.clone().drop_guard(), closed }
+        let root = Mutex::default();
+        let ending = closed.clone().drop_guard();
+        Self { library, conversation, open, is_told, root, changes, closed, _ending: ending }
     }
 
     async fn call(
@@ -79,10 +88,22 @@ impl Connection {
                 listed.map(Governed::Done)
             }
             Kind::Load => {
-                self.governed(context, brought, move |session| tools::load(tool, arguments, session)).await
+                let (name, place) = (self.library.options.tool_names.run(), self.library.options.work.said());
+                let load = move |session: &mut Session| {
+                    let scripts = Scripts { tool: name, place: &place };
+                    tools::load(tool, arguments.clone(), session, &scripts)
+                };
+                self.in_session(context, brought, load).await
+            }
+            Kind::Read if tools::output_address(arguments.as_ref()).is_some() => {
+                let (library, client) = (Arc::clone(&self.library), principal(context));
+                let read = move || tools::read_output(tool, arguments, &library.outputs, client);
+                let read = self.library.blocking(read).await;
+                read.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string()))).map(Governed::Done)
             }
             Kind::Read => {
-                self.governed(context, brought, move |session| tools::read(tool, arguments, session)).await
+                let read = move |session: &mut Session| tools::read(tool, arguments.clone(), session);
+                self.in_session(context, brought, read).await
             }
             Kind::Run => self.run(tool, arguments, brought, context).await,
         }
@@ -94,17 +115,22 @@ impl Connection {
     }
 
     /// A refusal where the protocol has no place for the model to read it.
-    fn as_error(refusal: &Refusal) -> ErrorData {
+    fn as_error(&self, refusal: &Refusal, subject: &Subject) -> ErrorData {
         let data = serde_json::json!({ "code": refusal.code() });
         let code = if refusal.is_ours() { ErrorCode::INTERNAL_ERROR } else { ErrorCode::INVALID_PARAMS };
-        ErrorData::new(code, refusal.message(), Some(data))
+        let next = refusal.next(&self.advice(subject)).map(|next| format!("\n{next}")).unwrap_or_default();
+        ErrorData::new(code, refusal.message() + &next, Some(data))
+    }
+
+    fn advice<'a>(&'a self, subject: &'a Subject) -> Advice<'a> {
+        let options = &self.library.options;
+        Advice { list: options.tool_names.list(), approve: &options.approve, subject }
     }
 
     /// One of the calls of this client; not more than it may have at the same time.
-    async fn counted<T>(&self, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    async fn admit<T>(&self, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
         let Ok(_one) = self.open.try_acquire() else {
-            let words =
-                format!("there are {CALLS} calls of this client under way already; wait for one of them");
+            let words = format!("this client already has {CALLS} calls under way; wait for one of them");
             return Err(Refusal::Broken(words));
         };
         let _under_way = self.library.turns.begin();
@@ -113,15 +139,22 @@ impl Connection {
 }
 
 /// Who calls: one of several over HTTP, the only one otherwise.
-fn principal(context: &RequestContext<RoleServer>) -> usize {
+pub(crate) fn principal(context: &RequestContext<RoleServer>) -> usize {
     let parts = context.extensions.get::<axum::http::request::Parts>();
     parts.and_then(|parts| parts.extensions.get::<Principal>()).map_or(0, |principal| principal.0)
 }
 
-/// The name that goes with the token of whoever calls.
+/// Who calls over HTTP; `None` over standard input.
 pub(crate) fn holder(context: &RequestContext<RoleServer>) -> Option<String> {
     let parts = context.extensions.get::<axum::http::request::Parts>();
     parts.and_then(|parts| parts.extensions.get::<Holder>()).map(|holder| holder.0.clone())
+}
+
+/// What a client calls itself, as it can be shown and recorded.
+pub(crate) fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
+    let name: String = context.client_info()?.name.chars().take(NAME).collect();
+    let name: String = name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
@@ -170,7 +203,8 @@ impl ServerHandler for Connection {
         let kind = names.find(&request.name).filter(|_| !self.library.shown().tools.is_empty());
         let unknown = || ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None);
         let kind = kind.ok_or_else(unknown)?;
-        let called = self.counted(self.call(kind, request, &context)).await;
+        let subject = Subject::of(request.arguments.as_ref());
+        let called = self.admit(self.call(kind, request, &context)).await;
         let outcome = match &called {
             Ok(Governed::Done(_)) => "ok",
             Ok(Governed::Asks(_)) => "asked",
@@ -180,7 +214,7 @@ impl ServerHandler for Connection {
         Ok(match called {
             Ok(Governed::Done(answer)) => CallToolResult::from(answer).into(),
             Ok(Governed::Asks(question)) => question.into(),
-            Err(refusal) => refusal.into_result(names.list()).into(),
+            Err(refusal) => refusal.into_result(&self.advice(&subject)).into(),
         })
     }
 
@@ -210,6 +244,12 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
+        if output::is_address(&uri) {
+            let (library, client, at) = (Arc::clone(&self.library), principal(&context), uri.clone());
+            let read = move || resources::read_output(&library.outputs, client, &at);
+            let read = self.library.blocking(read).await;
+            return read.map_err(|error| ErrorData::internal_error(error.to_string(), None))?.map(Into::into);
+        }
         let view = self.view().await?;
         let found = uri::parse(&uri).filter(|(name, path)| !path.is_empty() && view.skill(name).is_some());
         let (skill, path) = found.ok_or_else(|| resources::not_found(&uri))?;
@@ -219,15 +259,15 @@ impl ServerHandler for Connection {
             state: request.request_state.as_deref(),
             responses: request.input_responses.as_ref(),
         };
-        let read =
-            self.governed(&context, brought, move |session| resources::read(session, &skill, &path, &at));
-        match self.counted(read).await {
+        let subject = Subject { skill: Some(skill.clone()), script: None };
+        let read = move |session: &mut Session| resources::read(session, &skill, &path, &at);
+        match self.admit(self.in_session(&context, brought, read)).await {
             Ok(Governed::Done(result)) => Ok(result.into()),
             Ok(Governed::Asks(question)) => Ok(question.into()),
             Err(Refusal::Session(metier_session::SessionError::Path { .. })) => {
                 Err(resources::not_found(&uri))
             }
-            Err(refusal) => Err(Self::as_error(&refusal)),
+            Err(refusal) => Err(self.as_error(&refusal, &subject)),
         }
     }
 
@@ -256,12 +296,12 @@ impl ServerHandler for Connection {
             state: request.request_state.as_deref(),
             responses: request.input_responses.as_ref(),
         };
-        let got =
-            self.governed(&context, brought, move |session| prompts::get(session, &name, wanted.as_deref()));
-        match self.counted(got).await {
+        let subject = Subject { skill: Some(name.clone()), script: None };
+        let get = move |session: &mut Session| prompts::get(session, &name, wanted.as_deref());
+        match self.admit(self.in_session(&context, brought, get)).await {
             Ok(Governed::Done(result)) => Ok(result.into()),
             Ok(Governed::Asks(question)) => Ok(question.into()),
-            Err(refusal) => Err(Self::as_error(&refusal)),
+            Err(refusal) => Err(self.as_error(&refusal, &subject)),
         }
     }
 
@@ -348,6 +388,10 @@ impl ServerHandler for Connection {
                 }
             }
         }
+    }
+
+    async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        *self.root.lock().await = Root::Unknown;
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

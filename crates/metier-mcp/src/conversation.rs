@@ -9,25 +9,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Refusal;
 use crate::library::Library;
-use crate::turns::Turn;
 
 /// One client's session.
 pub(crate) struct Conversation {
     library: Arc<Library>,
     session: Arc<Mutex<Option<Session>>>,
-    /// Under whose name it is recorded what is done.
+    /// Under whose name what is done is recorded.
     actor: OnceLock<String>,
+    /// What the client calls itself.
+    client: OnceLock<String>,
 }
 
 impl Conversation {
     pub(crate) fn new(library: Arc<Library>) -> Self {
-        Self { library, session: Arc::default(), actor: OnceLock::new() }
+        Self { library, session: Arc::default(), actor: OnceLock::new(), client: OnceLock::new() }
     }
 
-    /// Says who does what is done here, before anything is. A session belongs to one token, so it is the same each time.
-    pub(crate) fn set_actor(&self, actor: Option<String>) {
-        if let Some(actor) = actor {
-            self.actor.get_or_init(|| actor);
+    /// Says who acts here, and through which client, before anything is done. A session belongs to one token and to one client, so that
+    /// both are the same each time.
+    pub(crate) fn introduce(&self, actor: Option<String>, client: Option<String>) {
+        for (known, name) in [(&self.actor, actor), (&self.client, client)] {
+            if let Some(name) = name {
+                known.get_or_init(|| name);
+            }
         }
     }
 
@@ -36,9 +40,10 @@ impl Conversation {
     pub(crate) async fn with<T: Send + 'static>(
         &self,
         gone: &CancellationToken,
-        work: impl FnOnce(&mut Session, &Turn) -> Result<T, Refusal> + Send + 'static,
+        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let (library, actor) = (Arc::clone(&self.library), self.actor.get().cloned());
+        let library = Arc::clone(&self.library);
+        let (actor, client) = (self.actor.get().cloned(), self.client.get().cloned());
         // Before anybody's turn: whoever ends the session does not wait for this.
         tokio::select! {
             biased;
@@ -54,7 +59,7 @@ impl Conversation {
         let turn = library.turns.work().await;
         let under_way = library.turns.begin();
         let done = tokio::task::spawn_blocking(move || {
-            let _under_way = under_way;
+            let _held = (under_way, turn);
             // What is served now, and not what was when it had to wait for its turn.
             let view = library.view_now().ok_or_else(|| Refusal::Broken("nothing is served".to_owned()))?;
             let catalog = view.catalog.clone();
@@ -68,11 +73,13 @@ impl Conversation {
                 none => {
                     let mut options = view.stock.session.clone();
                     options.catalog = catalog;
+                    options.principal.clone_from(&actor);
                     options.actor = actor.or(options.actor);
+                    options.agent = client.map(|client| format!("mcp: {client}")).or(options.agent);
                     none.insert(Session::start(options, None)?)
                 }
             };
-            let done = work(session, &turn);
+            let done = work(session);
             // Whoever could be asked may be gone with the call.
             session.set_approver(Box::new(Nobody));
             done

@@ -9,8 +9,16 @@ use metier_session::SessionError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// A client that does not speak the protocol.
-    #[error("the client and metier could not agree on how to talk: {reason}")]
+    /// What came in was not MCP.
+    #[error(
+        "the input is not MCP: it begins with `{line}`; a client has to start this command, and `metier serve --print-config claude` shows how"
+    )]
+    NotMcp {
+        /// The beginning of the first line.
+        line: String,
+    },
+    /// The handshake failed.
+    #[error("the MCP handshake with the client failed: {reason}")]
     Handshake {
         /// What went wrong.
         reason: String,
@@ -40,7 +48,7 @@ pub enum McpError {
         address: SocketAddr,
     },
     /// A line that is no token.
-    #[error("line {line} is no token: {problem}")]
+    #[error("line {line} is not a token: {problem}")]
     Token {
         /// Which line, from 1.
         line: usize,
@@ -56,6 +64,7 @@ impl McpError {
     /// A name that does not change.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::NotMcp { .. } => "mcp-not-mcp",
             Self::Handshake { .. } => "mcp-handshake",
             Self::Io { .. } => "mcp-io",
             Self::Listen { .. } => "mcp-listen",

@@ -1,19 +1,25 @@
-//! What a person may have to be asked about: done in the session, with whoever can be asked through the client.
+//! Work in a client's session that a person may have to be asked about first.
+//!
+//! No thread and no lock is held while somebody is asked: the work ends with the question, and is done again from its beginning once there is
+//! an answer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use metier_policy::Nobody;
+use metier_policy::{Approver, Nobody};
 use metier_session::Session;
 use rmcp::model::{ClientCapabilities, InputRequiredResult};
 use rmcp::service::{ElicitationMode, RequestContext, RoleServer};
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::answer::Refusal;
-use crate::approval::{self, Person};
-use crate::connection::{Connection, holder, is_modern};
-use crate::turns::Turn;
+use crate::approval::{self, Answered, Known, Open, Person, Unanswered};
+use crate::connection::{Connection, client_name, holder, is_modern};
+use crate::http::Holder;
+use crate::library::Ask;
+
+/// More questions than one call can lead to.
+const QUESTIONS: usize = 8;
 
 /// What a client brings along when it calls again with an answer.
 pub(crate) struct Brought<'a> {
@@ -22,87 +28,133 @@ pub(crate) struct Brought<'a> {
     pub(crate) responses: Option<&'a BTreeMap<String, Value>>,
 }
 
-/// What became of something that a person may have to be asked about.
+/// What became of work that a person may have to be asked about.
 pub(crate) enum Governed<T> {
     Done(T),
     /// The client has to ask, and to call again.
     Asks(InputRequiredResult),
 }
 
+impl<T> Governed<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Governed<U> {
+        match self {
+            Self::Done(done) => Governed::Done(change(done)),
+            Self::Asks(question) => Governed::Asks(question),
+        }
+    }
+}
+
+/// How a person is asked through a client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Not at all.
+    Nobody,
+    /// The client is asked back while it waits.
+    Back,
+    /// The client takes the question along, and calls again.
+    Along,
+}
+
 impl Connection {
-    /// Does something in the session, with whoever can be asked through this client.
-    pub(crate) async fn governed<T: Send + 'static>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        brought: Brought<'_>,
-        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<Governed<T>, Refusal> {
-        self.conversation.set_actor(holder(context));
+    fn way(&self, context: &RequestContext<RoleServer>) -> Way {
         let can_form = |capabilities: &ClientCapabilities| {
             capabilities.elicitation.as_ref().is_some_and(|how| how.form.is_some() || how.url.is_none())
         };
-        if is_modern(context) {
-            if context.client_capabilities().as_ref().is_some_and(can_form) {
-                return self.asked_along(context, brought, work).await;
-            }
-        } else if context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
-            return self.asked_back(context, work).await.map(Governed::Done);
-        }
-        let nobody = |session: &mut Session, _: &Turn| {
-            session.set_approver(Box::new(Nobody));
-            work(session)
-        };
-        self.conversation.with(&context.ct, nobody).await.map(Governed::Done)
-    }
-
-    /// The same where the client is asked back while it waits.
-    async fn asked_back<T: Send + 'static>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let (questions, mut asked) = mpsc::unbounded_channel();
-        let call = self.conversation.with(&context.ct, move |session, turn| {
-            let person = Person::Here { questions, session: session.id().to_owned(), turn: turn.clone() };
-            session.set_approver(Box::new(person));
-            work(session)
-        });
-        let mut call = std::pin::pin!(call);
-        loop {
-            tokio::select! {
-                done = &mut call => return done,
-                Some(asking) = asked.recv() => tokio::select! {
-                    () = approval::elicit(asking, &context.peer, self.library.options.patience) => {}
-                    // The question is dropped, and with it whoever waits for the answer goes on.
-                    () = context.ct.cancelled() => {}
-                    () = self.library.turns.stop.cancelled() => {}
-                },
-            }
+        let can_along = || context.client_capabilities().as_ref().is_some_and(can_form);
+        let can_back = || context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
+        match (self.library.options.ask, is_modern(context)) {
+            (Ask::Client, true) if can_along() => Way::Along,
+            (Ask::Client, false) if can_back() => Way::Back,
+            _ => Way::Nobody,
         }
     }
 
-    /// The same where the client calls again with the answer.
-    async fn asked_along<T: Send + 'static>(
+    /// Does something in the session of this client. Whoever can be asked through the client is; the work is then done again with the
+    /// answer.
+    pub(crate) async fn in_session<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
         brought: Brought<'_>,
-        work: impl FnOnce(&mut Session) -> Result<T, Refusal> + Send + 'static,
+        work: impl Fn(&mut Session) -> Result<T, Refusal> + Send + Sync + 'static,
     ) -> Result<Governed<T>, Refusal> {
-        let known = approval::brought(&self.library, &brought.call, brought.state, brought.responses)?;
-        let open = approval::Open::default();
-        let (asking, answers) = (Arc::clone(&open), known.clone());
-        let done = self.conversation.with(&context.ct, move |session, _| {
-            let person = Person::Later { known: answers, open: asking, session: session.id().to_owned() };
-            session.set_approver(Box::new(person));
-            work(session)
-        });
-        match done.await {
-            Err(Refusal::Asked) => {
-                let question = open.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let question = question.ok_or_else(|| Refusal::Broken("nothing was asked".to_owned()))?;
-                approval::send_along(&self.library, &brought.call, known, question).map(Governed::Asks)
+        let done = self.in_session_with(context, brought, |_| std::future::ready(Ok(())), work).await?;
+        Ok(done.map(|((), done)| done))
+    }
+
+    /// The same for work that needs something which there is not much of. It is waited for before the work begins and before an answer
+    /// is used, it is not held while a person is asked, and it is handed on with what was done. `hold` is told whether a person was asked.
+    pub(crate) async fn in_session_with<H: Send, T: Send + 'static, F>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        brought: Brought<'_>,
+        hold: impl Fn(bool) -> F + Send + Sync,
+        work: impl Fn(&mut Session) -> Result<T, Refusal> + Send + Sync + 'static,
+    ) -> Result<Governed<(H, T)>, Refusal>
+    where
+        F: Future<Output = Result<H, Refusal>> + Send,
+    {
+        let mut held = hold(false).await?;
+        self.conversation.introduce(holder(context), client_name(context));
+        let (way, work) = (self.way(context), Arc::new(work));
+        // A script with the network of the machine can reach a server that asks for no token, and would approve itself for ever.
+        let is_lasting = holder(context).is_none_or(|holder| holder != Holder::WITHOUT_TOKEN);
+        let mut known = match way {
+            Way::Along => approval::brought(&self.library, &brought.call, brought.state, brought.responses)?,
+            Way::Back | Way::Nobody => Known::new(),
+        };
+        for _ in 0..QUESTIONS {
+            let (work, open, answers) = (Arc::clone(&work), Open::default(), known.clone());
+            let asking = Arc::clone(&open);
+            let done = self.conversation.with(&context.ct, move |session| {
+                session.set_approver(approver(way, answers, asking, is_lasting, session.id()));
+                work(session)
+            });
+            let question = match done.await {
+                Err(Refusal::Asked) => open.lock().unwrap_or_else(PoisonError::into_inner).take(),
+                Err(refusal) => return Err(declined(refusal, &known, context)),
+                Ok(done) => return Ok(Governed::Done((held, done))),
+            };
+            drop(held);
+            let question = question.ok_or_else(|| Refusal::Broken("nothing was asked".to_owned()))?;
+            if way == Way::Along {
+                return approval::send_along(&self.library, &brought.call, known, question)
+                    .map(Governed::Asks);
             }
-            done => done.map(Governed::Done),
+            let answered = self.ask_back(&question, context).await?;
+            known.insert(question.key, answered);
+            held = hold(true).await?;
         }
+        Err(Refusal::Broken("the same call led to too many questions".to_owned()))
+    }
+
+    /// Asks the client, as long as it still wants to know and the server is not being ended.
+    async fn ask_back(
+        &self,
+        question: &Unanswered,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answered, Refusal> {
+        tokio::select! {
+            answered = approval::elicit(question, &context.peer, self.library.options.patience) => Ok(answered),
+            () = context.ct.cancelled() => Err(Refusal::Gone),
+            () = self.library.turns.stop.cancelled() => Err(Refusal::Gone),
+        }
+    }
+}
+
+fn approver(way: Way, known: Known, open: Open, is_lasting: bool, session: &str) -> Box<dyn Approver + Send> {
+    match way {
+        Way::Nobody => Box::new(Nobody),
+        Way::Back | Way::Along => Box::new(Person { known, open, is_lasting, session: session.to_owned() }),
+    }
+}
+
+/// A no that is the client's, and perhaps no person's, says so.
+fn declined(refusal: Refusal, known: &Known, context: &RequestContext<RoleServer>) -> Refusal {
+    let is_declined = known.values().any(|answered| *answered == Answered::Declined);
+    match refusal {
+        Refusal::Session(metier_session::SessionError::Denied { .. }) if is_declined => {
+            Refusal::Declined { client: client_name(context) }
+        }
+        refusal => refusal,
     }
 }

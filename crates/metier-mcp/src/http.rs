@@ -1,10 +1,11 @@
 //! Any number of clients over streamable HTTP.
 
+mod accept;
+mod body;
 mod gate;
 mod streams;
 mod token;
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +14,11 @@ use axum::Router;
 use axum::middleware;
 use axum::response::IntoResponse as _;
 use axum::routing::get;
-use axum::serve::ListenerExt as _;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::accept::Bounds;
 use self::gate::Gate;
 pub(crate) use self::gate::{Holder, Principal};
 use self::streams::Sessions;
@@ -53,6 +54,12 @@ pub struct HttpOptions {
     pub rate: u32,
     /// The most sessions at the same time.
     pub sessions: usize,
+    /// The most connections at the same time; whoever comes then waits. Each takes a file descriptor.
+    pub connections: usize,
+    /// How long the head of a request may take to arrive, and how long a connection may be idle between two.
+    pub head_patience: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body_patience: Duration,
 }
 
 impl HttpOptions {
@@ -66,11 +73,14 @@ impl HttpOptions {
             request_bytes: 4 << 20,
             rate: 1_000,
             sessions: 10_000,
+            connections: 12_000,
+            head_patience: Duration::from_secs(20),
+            body_patience: Duration::from_secs(30),
         }
     }
 }
 
-/// A server that listens already.
+/// A server that is listening.
 #[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
@@ -103,10 +113,7 @@ impl HttpServer {
         let sessions = Arc::new(Sessions::new(IDLE));
         let streams = CancellationToken::new();
         let config = config(&options, streams.clone());
-        // An answer comes in pieces; none of them should wait until the one before it is acknowledged.
-        let listener = listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
+        let bounds = Bounds { connections: options.connections, head: options.head_patience };
         let served = Arc::clone(&library);
         let service = StreamableHttpService::new(
             move || Ok(Connection::new(Arc::clone(&served))),
@@ -123,28 +130,23 @@ impl HttpServer {
             // No page has any business there.
             .route("/metrics", get(metrics).layer(middleware::from_fn(gate::no_page)))
             .layer(middleware::from_fn_with_state(Arc::clone(&gate), gate::pass))
-            .route("/healthz", get(|| async { "ok\n" }))
-            .into_make_service_with_connect_info::<SocketAddr>();
+            .route("/healthz", get(|| async { "ok\n" }));
         let drained = CancellationToken::new();
-        let over = drained.clone();
+        let serving = accept::serve(listener, app, bounds, drained.clone());
         let ending = async move {
             until.cancelled().await;
             gate.close();
             library.end(LAST_CALLS).await;
             streams.cancel();
             drained.cancel();
-        };
-        let last = async move {
-            over.cancelled().await;
+            // Whoever has not said what they want by now is not waited for.
             tokio::time::sleep(LAST_WORDS).await;
         };
         tokio::select! {
-            served = axum::serve(listener, app).with_graceful_shutdown(ending) => {
-                served.map_err(|source: io::Error| McpError::Io { what: "serve", source })
-            }
-            // Whoever has not said what they want by now is not waited for.
-            () = last => Ok(()),
+            () = serving => {}
+            () = ending => {}
         }
+        Ok(())
     }
 }
 
@@ -156,5 +158,6 @@ fn config(options: &HttpOptions, streams: CancellationToken) -> StreamableHttpSe
         .with_allowed_origins(pages.into_iter().chain(options.origins.clone()))
         .enforce_origin_validation()
         .with_max_request_body_bytes(options.request_bytes)
+        .with_sse_retry(None)
         .with_cancellation_token(streams)
 }

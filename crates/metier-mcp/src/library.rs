@@ -12,6 +12,9 @@ use tokio::sync::watch;
 use crate::approval::Used;
 use crate::conversation::Conversation;
 use crate::metrics::Metrics;
+use crate::output::Outputs;
+use crate::place::Work;
+use crate::slots::Slots;
 use crate::tools::ToolNames;
 use crate::turns::Turns;
 use crate::view::{Shown, View};
@@ -29,6 +32,17 @@ pub enum CataloguePlace {
     Nowhere,
 }
 
+/// Whether a person is asked through the client where the policy wants an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Ask {
+    /// Where the client can ask.
+    #[default]
+    Client,
+    /// Never: what needs an answer is refused, unless it was approved before.
+    Never,
+}
+
 /// How skills are served.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -39,8 +53,12 @@ pub struct LibraryOptions {
     pub catalogue: CataloguePlace,
     /// At most so many tokens of it.
     pub catalogue_tokens: usize,
-    /// The directory that scripts may change; without it each gets an empty one that is removed afterwards.
-    pub work: Option<PathBuf>,
+    /// The directory that scripts may change; without any, each gets an empty one that is removed afterwards.
+    pub work: Work,
+    /// Whether people are asked.
+    pub ask: Ask,
+    /// The command by which a person approves something, before the name of a skill.
+    pub approve: String,
     /// How many entries of a list are sent at once.
     pub page: usize,
     /// How long a person has to answer.
@@ -58,7 +76,9 @@ impl Default for LibraryOptions {
             tool_names: ToolNames::Plain,
             catalogue: CataloguePlace::Instructions,
             catalogue_tokens: 4_000,
-            work: None,
+            work: Work::default(),
+            ask: Ask::Client,
+            approve: "metier approve".to_owned(),
             page: 100,
             patience: Duration::from_mins(5),
             calls: 64,
@@ -112,6 +132,9 @@ pub struct Library {
     pub(crate) seal: RequestStateCodec,
     pub(crate) used: Used,
     pub(crate) turns: Turns,
+    pub(crate) slots: Slots,
+    /// What scripts printed, as long as it is kept.
+    pub(crate) outputs: Outputs,
     conversations: Mutex<Vec<Weak<Conversation>>>,
     pub(crate) metrics: Metrics,
 }
@@ -138,6 +161,8 @@ impl Library {
             seal: RequestStateCodec::new_unchecked(key),
             used: Used::default(),
             turns: Turns::new(options.calls),
+            slots: Slots::default(),
+            outputs: Outputs::default(),
             conversations: Mutex::default(),
             metrics: Metrics::default(),
             options,
@@ -225,6 +250,7 @@ impl Library {
             let _ = conversation.end().await;
         }
         self.turns.settled(patience).await;
+        self.outputs.clear();
     }
 
     /// Does something on a thread that may wait, in turn.

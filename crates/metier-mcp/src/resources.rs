@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use metier_catalog::Entry;
 use metier_session::{Part, Session, SessionError, skill_files};
 use metier_skill::{Digest, Limits, SKILL_FILES};
@@ -12,6 +14,7 @@ use rmcp::model::{
 use serde_json::json;
 
 use crate::answer::Refusal;
+use crate::output::Outputs;
 use crate::uri;
 use crate::view::View;
 
@@ -64,6 +67,23 @@ pub(crate) fn template() -> ResourceTemplate {
 /// An address that is none of a file here.
 pub(crate) fn not_found(uri: &str) -> ErrorData {
     ErrorData::invalid_params(format!("there is no resource {uri}"), Some(json!({ "uri": uri })))
+}
+
+/// All that a script printed to a stream, as long as it is kept.
+pub(crate) fn read_output(
+    outputs: &Outputs,
+    client: usize,
+    uri: &str,
+) -> Result<ReadResourceResult, ErrorData> {
+    let broken = |error: std::io::Error| ErrorData::internal_error(error.to_string(), None);
+    let piece = outputs.read(client, uri, 0, u64::MAX).map_err(broken)?;
+    let piece = piece.ok_or_else(|| not_found(uri))?;
+    let contents = match String::from_utf8(piece.bytes) {
+        Ok(text) => ResourceContents::text(text, uri).with_mime_type("text/plain"),
+        Err(error) => ResourceContents::blob(STANDARD.encode(error.as_bytes()), uri)
+            .with_mime_type("application/octet-stream"),
+    };
+    Ok(ReadResourceResult::new(vec![contents]))
 }
 
 /// A whole file, as the session has the skill.

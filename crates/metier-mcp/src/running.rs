@@ -1,18 +1,23 @@
 //! A script that runs while its client waits: progress, and an end when nobody wants it any more.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use metier_sandbox::{Cancel, Sink, Stream};
-use metier_session::{FinishedScript, PreparedScript};
+use metier_session::{FinishedScript, PreparedScript, Session};
 use rmcp::model::{JsonObject, ProgressNotificationParam};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Refusal};
-use crate::connection::Connection;
+use crate::connection::{Connection, principal};
 use crate::governed::{Brought, Governed};
-use crate::tools::{self, Run};
+use crate::output::Owner;
+use crate::place;
+use crate::slots::{self, Client, Entry, Slot};
+use crate::tools::{self, Around};
 
 /// How often a client that wants to know is told how far a script is.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -26,26 +31,61 @@ impl Connection {
         brought: Brought<'_>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Governed<Answer>, Refusal> {
-        let Run { mut call, temporary } =
-            tools::prepare(tool, arguments, self.library.options.work.as_deref())?;
+        let work = place::choose(&self.library.options.work, self.root(context).await);
+        let mut call = tools::prepare(tool, arguments, work.clone())?;
         let cancel = Cancel::new().map_err(|error| Refusal::Broken(error.to_string()))?;
         call.cancel = cancel.clone();
-        let prepared =
-            self.governed(context, brought, move |session| Ok(session.prepare_script(call)?)).await?;
-        let prepared = match prepared {
+        let prepare = move |session: &mut Session| Ok(session.prepare_script(call.clone())?);
+        let progress = Progress::new(context);
+        let hold = |is_answered| self.slot(context, &progress, is_answered);
+        // The slot is held until what was printed is out of memory: only so many outputs are there at the same time.
+        let (slot, prepared) = match self.in_session_with(context, brought, hold, prepare).await? {
             Governed::Asks(question) => return Ok(Governed::Asks(question)),
             Governed::Done(prepared) => prepared,
         };
-        let finished = self.watch(prepared, cancel, context).await?;
-        // That it has run is recorded, whoever still waits for it.
+        let finished = self.watch(prepared, cancel, context, &progress).await?;
+        // That it has run is recorded, whether the client still waits or not.
         let nobody_stops_it = CancellationToken::new();
-        let report = self
-            .conversation
-            .with(&nobody_stops_it, move |session, _| Ok(session.finish_script(finished)?))
-            .await?;
-        // A script may have left a great deal there.
-        let _ = tokio::task::spawn_blocking(move || drop(temporary)).await;
-        Ok(Governed::Done(tools::report(&report)))
+        let (library, read) = (Arc::clone(&self.library), self.library.options.tool_names.read());
+        let owner = Owner { client: principal(context), session: Arc::as_ptr(&self.conversation).addr() };
+        let finish = move |session: &mut Session| {
+            let report = session.finish_script(finished)?;
+            let around = Around { work: work.as_ref(), outputs: &library.outputs, owner, read };
+            let answer = tools::report(&report, &around);
+            drop(report);
+            drop(slot);
+            Ok(answer)
+        };
+        self.conversation.with(&nobody_stops_it, finish).await.map(Governed::Done)
+    }
+
+    /// A slot to run a script in. Nothing has begun while the call waits for it: a call that is cancelled has used nothing.
+    async fn slot(
+        &self,
+        context: &RequestContext<RoleServer>,
+        progress: &Progress<'_>,
+        is_answered: bool,
+    ) -> Result<Slot, Refusal> {
+        let client = match principal(context) {
+            number @ 1.. => Client::Token(number),
+            0 => Client::Connection(Arc::as_ptr(&self.conversation).addr()),
+        };
+        let queued = match self.library.slots.enter(client, is_answered) {
+            Entry::Free(slot) => return Ok(slot),
+            Entry::Queued(queued) => queued,
+            Entry::Full => return Err(Refusal::Busy { running: slots::OF_ONE, waiting: slots::WAITING }),
+        };
+        let mut slot = std::pin::pin!(queued.slot());
+        let mut ticks = tokio::time::interval(PROGRESS);
+        loop {
+            tokio::select! {
+                biased;
+                () = context.ct.cancelled() => return Err(Refusal::Gone),
+                () = self.library.turns.stop.cancelled() => return Err(Refusal::Gone),
+                slot = &mut slot => return slot.ok_or(Refusal::Gone),
+                _ = ticks.tick() => progress.tell("waiting for another script to finish".to_owned()).await,
+            }
+        }
     }
 
     /// Waits for a script, says how far it is, and ends it when nobody wants it any more.
@@ -54,18 +94,13 @@ impl Connection {
         prepared: PreparedScript,
         cancel: Cancel,
         context: &RequestContext<RoleServer>,
+        progress: &Progress<'_>,
     ) -> Result<FinishedScript, Refusal> {
         let (printed, so_far) = watch::channel(0_u64);
         let ends = EndsWith(cancel);
-        let turn = self.library.turns.script().await;
-        let mut running = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            prepared.run(&mut Counting(printed))
-        });
+        let mut running = tokio::task::spawn_blocking(move || prepared.run(&mut Counting(printed)));
         let stop = &self.library.turns.stop;
-        let token = context.meta.get_progress_token();
         let mut ticks = tokio::time::interval(PROGRESS);
-        let mut seconds = 0.0;
         let mut is_cancelled = false;
         loop {
             tokio::select! {
@@ -80,16 +115,34 @@ impl Connection {
                     is_cancelled = true;
                     ends.0.cancel();
                 }
-                _ = ticks.tick() => {
-                    seconds += PROGRESS.as_secs_f64();
-                    let Some(token) = token.clone().filter(|_| !is_cancelled) else { continue };
-                    let message = format!("running; {} bytes printed", *so_far.borrow());
-                    let progress = ProgressNotificationParam::new(token, seconds).with_message(message);
-                    // A client that is gone is noticed elsewhere.
-                    let _ = context.peer.notify_progress(progress).await;
+                _ = ticks.tick(), if !is_cancelled => {
+                    let message = format!("running, {} bytes of output", *so_far.borrow());
+                    progress.tell(message).await;
                 }
             }
         }
+    }
+}
+
+/// What a client that asked for it is told while a call takes its time. The number grows from one message to the next, as the protocol
+/// demands, also from waiting to running.
+struct Progress<'a> {
+    context: &'a RequestContext<RoleServer>,
+    told: AtomicU32,
+}
+
+impl<'a> Progress<'a> {
+    const fn new(context: &'a RequestContext<RoleServer>) -> Self {
+        Self { context, told: AtomicU32::new(0) }
+    }
+
+    async fn tell(&self, message: String) {
+        let Some(token) = self.context.meta.get_progress_token() else { return };
+        let count = self.told.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let seconds = PROGRESS.as_secs_f64() * f64::from(count);
+        let progress = ProgressNotificationParam::new(token, seconds).with_message(message);
+        // A client that is gone is noticed elsewhere.
+        let _ = self.context.peer.notify_progress(progress).await;
     }
 }
 

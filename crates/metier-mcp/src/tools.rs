@@ -1,8 +1,9 @@
-//! The four tools: what they are called, what they take and give, and what each does.
+//! The four tools: their names, their parameters and what each does.
 
 mod list;
 mod load;
 mod read;
+mod report;
 mod run;
 
 use std::sync::Arc;
@@ -14,13 +15,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub(crate) use list::list;
-pub(crate) use load::load;
-pub(crate) use read::read;
-pub(crate) use run::{Run, prepare, report};
+pub(crate) use load::{Scripts, load};
+pub(crate) use read::{output_address, read, read_output};
+pub(crate) use report::{Around, report};
+pub(crate) use run::prepare;
 
 use crate::answer::Refusal;
 
-/// Up to so many skills are named in the schema, so that a model cannot name another.
+/// Up to so many skills are listed in the schema, so that a model cannot name another.
 pub(crate) const NAMED: usize = 50;
 
 /// What the tools are called.
@@ -70,47 +72,58 @@ impl ToolNames {
         self.name(Kind::Load)
     }
 
+    pub(crate) const fn read(self) -> &'static str {
+        self.name(Kind::Read)
+    }
+
+    pub(crate) const fn run(self) -> &'static str {
+        self.name(Kind::Run)
+    }
+
     /// The tool of a name.
     pub(crate) fn find(self, name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| self.name(*kind) == name)
     }
 }
 
-/// The tools as clients see them, in an order that does not change; none where there are no skills.
-pub(crate) fn all(skills: &[Entry], names: ToolNames, catalogue: Option<&str>) -> Vec<Tool> {
+/// What a tool is shown as.
+struct Schema {
+    title: &'static str,
+    description: String,
+    /// The schema of its parameters.
+    takes: Value,
+}
+
+/// The tools as clients see them, in an order that does not change; none where there are no skills. `place` says where scripts work.
+pub(crate) fn all(skills: &[Entry], names: ToolNames, catalogue: Option<&str>, place: &str) -> Vec<Tool> {
     if skills.is_empty() {
         return Vec::new();
     }
     let skill = skill_schema(skills);
     let tool = |kind: Kind| {
-        let (title, description, takes, gives) = match kind {
+        let Schema { title, mut description, takes } = match kind {
             Kind::List => list::schema(),
-            Kind::Load => load::schema(&skill),
+            Kind::Load => load::schema(&skill, names),
             Kind::Read => read::schema(&skill),
-            Kind::Run => run::schema(&skill),
+            Kind::Run => run::schema(&skill, place),
         };
-        let description = match (kind, catalogue) {
-            (Kind::Load, Some(list)) => format!("{description}\n\n{list}"),
-            _ => description.to_owned(),
-        };
+        if let (Kind::Load, Some(list)) = (kind, catalogue) {
+            description.extend(["\n\n", list]);
+        }
         let runs = kind == Kind::Run;
         let hints =
             ToolAnnotations::new().read_only(!runs).destructive(runs).idempotent(!runs).open_world(false);
-        Tool::new(names.name(kind), description, object(takes))
-            .with_title(title)
-            .with_raw_output_schema(object(gives))
-            .with_annotations(hints)
+        Tool::new(names.name(kind), description, object(takes)).with_title(title).with_annotations(hints)
     };
     Kind::ALL.into_iter().map(tool).collect()
 }
 
 fn skill_schema(skills: &[Entry]) -> Value {
-    let mut schema = json!({ "type": "string", "description": "The skill's name, or its id" });
-    if skills.len() <= NAMED {
-        let names = skills.iter().flat_map(|entry| [entry.name().to_owned(), entry.id.to_string()]);
-        schema["enum"] = names.collect();
+    if skills.len() > NAMED {
+        return json!({ "type": "string", "description": "Name or id of the skill" });
     }
-    schema
+    let names: Vec<&str> = skills.iter().map(Entry::name).collect();
+    json!({ "type": "string", "description": "Name of the skill", "enum": names })
 }
 
 fn object(value: Value) -> Arc<JsonObject> {

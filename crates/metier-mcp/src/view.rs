@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use metier_catalog::{Catalog, CatalogError, Entry, Search, State};
+use metier_catalog::{Catalog, CatalogError, Entry, Search};
 use metier_prompt::{Activation, Catalogue, Listed};
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
@@ -38,16 +38,17 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(catalog: Catalog, stock: Arc<Stock>, options: &LibraryOptions) -> Self {
-        let skills: Vec<Entry> =
-            catalog.skills().filter(|entry| entry.state.is_for_models()).cloned().collect();
+        let skills: Vec<Entry> = catalog.for_models().map(|skill| skill.entry.clone()).collect();
         let list = (!skills.is_empty()).then(|| catalogue(&skills, options));
         let (list, listed) = list.map_or((None, 0), |(list, listed)| (Some(list), listed));
+        let place = options.work.said();
+        let list = list.map(|list| format!("{list}\n{}", scripts(options, &place)));
         let (instructions, described) = match options.catalogue {
             CataloguePlace::Instructions => (list, None),
             CataloguePlace::Description => (None, list),
             CataloguePlace::Nowhere => (None, None),
         };
-        let tools = tools::all(&skills, options.tool_names, described.as_deref());
+        let tools = tools::all(&skills, options.tool_names, described.as_deref(), &place);
         let named = if skills.len() <= tools::NAMED { skills.len() } else { listed };
         let named = skills.iter().take(named).map(|entry| entry.path().to_owned()).collect();
         let shown = Arc::new(Shown { instructions, tools, skills: named });
@@ -66,18 +67,24 @@ impl View {
     /// The skill of a name or an id that models may use.
     pub(crate) fn skill(&self, name: &str) -> Option<&Entry> {
         let entry = self.catalog.find(name).or_else(|| self.catalog.get(name));
-        entry.filter(|entry| entry.state.is_for_models())
+        entry.filter(|entry| entry.listing().is_some())
     }
+}
+
+/// How a model is to run what skills bring along.
+fn scripts(options: &LibraryOptions, place: &str) -> String {
+    let tool = options.tool_names.run();
+    format!(
+        "Run the scripts of a skill with the tool `{tool}`, never with a shell of your own: it runs them in a sandbox, in {place}.\n"
+    )
 }
 
 /// The list of skills, and how many of them are on it.
 fn catalogue(skills: &[Entry], options: &LibraryOptions) -> (String, usize) {
     let listed: Vec<Listed<'_>> = skills
         .iter()
-        .map(|entry| {
-            let description = (entry.state == State::On).then(|| entry.description());
-            Listed { name: entry.name(), description, location: None }
-        })
+        .filter_map(Entry::listing)
+        .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
         .collect();
     let names = options.tool_names;
     let search = format!("the tool `{}`", names.list());

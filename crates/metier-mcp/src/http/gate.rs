@@ -13,8 +13,8 @@ use axum::response::{IntoResponse as _, Response};
 use metier_skill::Digest;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 
-use super::HttpOptions;
 use super::streams::Sessions;
+use super::{HttpOptions, body};
 use crate::library::Library;
 
 const SESSION: &str = "mcp-session-id";
@@ -33,9 +33,15 @@ const CLIENTS_MAX: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Principal(pub(crate) usize);
 
-/// The name that goes with the token, if there is one.
+/// Who sends a request, for records and for answers that belong to one client: the name of the token's holder, a name made from the
+/// token where it has none, or [`Holder::WITHOUT_TOKEN`].
 #[derive(Debug, Clone)]
 pub(crate) struct Holder(pub(crate) String);
+
+impl Holder {
+    /// Anybody who can reach a server that asks for no token.
+    pub(crate) const WITHOUT_TOKEN: &str = "http";
+}
 
 /// Whoever has the wrong token.
 const NOBODY: Principal = Principal(usize::MAX);
@@ -91,9 +97,13 @@ impl Gate {
         self.tokens.iter().position(|known| is_bearer && *known == digest).map(|number| Principal(number + 1))
     }
 
-    fn holder(&self, principal: Principal) -> Option<Holder> {
-        let token = self.options.tokens.get(principal.0.checked_sub(1)?)?;
-        token.holder.clone().map(Holder)
+    /// Never the person whose machine this is: what is answered over HTTP must not count for them.
+    fn holder(&self, principal: Principal) -> Holder {
+        let number = principal.0.checked_sub(1);
+        let named = number.and_then(|number| self.options.tokens.get(number)?.holder.clone());
+        let digest =
+            || number.and_then(|number| Some(format!("token-{}", &self.tokens.get(number)?.hex()[..12])));
+        Holder(named.or_else(digest).unwrap_or_else(|| Holder::WITHOUT_TOKEN.to_owned()))
     }
 
     /// Whether a client has sent no more than it may.
@@ -245,22 +255,34 @@ pub(super) async fn pass(
     next: Next,
 ) -> Response {
     gate.requests.fetch_add(1, Ordering::Relaxed);
-    let (parts, body) = request.into_parts();
-    let checked = gate.check(&parts.method, &parts.headers, address.ip()).await;
-    let mut request = Request::from_parts(parts, body);
-    let principal = match checked {
+    let (mut parts, body) = request.into_parts();
+    let principal = match gate.check(&parts.method, &parts.headers, address.ip()).await {
         Ok(principal) => principal,
         Err(response) => {
             gate.refused.fetch_add(1, Ordering::Relaxed);
             return response;
         }
     };
-    let is_new = !request.headers().contains_key(SESSION);
-    request.extensions_mut().insert(principal);
-    if let Some(holder) = gate.holder(principal) {
-        request.extensions_mut().insert(holder);
+    let bytes = match body::read(body, gate.options.request_bytes, gate.options.body_patience).await {
+        Ok(bytes) => bytes,
+        Err(response) => {
+            gate.refused.fetch_add(1, Ordering::Relaxed);
+            return response;
+        }
+    };
+    let (is_new, is_json) = (!parts.headers.contains_key(SESSION), body::is_json(&parts.headers));
+    let method = parts.method.clone();
+    parts.extensions.insert(principal);
+    parts.extensions.insert(gate.holder(principal));
+    let mut response = next.run(Request::from_parts(parts, bytes.clone().into())).await;
+    // `rmcp` says the same of a body that is not a message as of one that is not said to be JSON.
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
+        return body::not_a_message(&bytes);
     }
-    let response = next.run(request).await;
+    // A session that was ended is gone: there is nothing that is still to be done.
+    if method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok());
     let Some(session) = session.filter(|_| is_new).map(str::to_owned) else { return response };
     // Whoever says beforehand that they need none may have been given one all the same.

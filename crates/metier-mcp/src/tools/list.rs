@@ -8,13 +8,16 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments;
+use super::{Schema, arguments};
 use crate::answer::{Answer, Refusal};
 use crate::view::View;
 
 /// How many are named at once, unless the model says otherwise, and at most.
 const USUAL: usize = 50;
 const MOST: usize = 200;
+
+/// So much of a query is repeated.
+const QUERY_SHOWN: usize = 100;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,41 +30,22 @@ struct Arguments {
     include_disabled: bool,
 }
 
-pub(super) fn schema() -> (&'static str, &'static str, Value, Value) {
+pub(super) fn schema() -> Schema {
     let takes = json!({
         "type": "object",
         "properties": {
-            "query": { "type": "string", "description": "What the skill should be good for; the best come first" },
-            "tier": { "type": "string", "enum": ["builtin", "org", "user", "third_party"], "description": "Only skills that are trusted so far" },
-            "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "At most so many" },
-            "cursor": { "type": "string", "description": "Where the last answer ended" },
-            "include_disabled": { "type": "boolean", "description": "Name those that are switched off as well" },
+            "query": { "type": "string", "description": "What the skill should help with; the best matches come first" },
+            "tier": { "type": "string", "enum": ["builtin", "org", "user", "third_party"], "description": "Only skills of this trust tier" },
+            "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "Maximum number of skills" },
+            "cursor": { "type": "string", "description": "Where the previous answer ended" },
+            "include_disabled": { "type": "boolean", "description": "Include skills that are switched off" },
         },
         "additionalProperties": false,
     });
-    let skill = json!({
-        "type": "object",
-        "properties": {
-            "name": { "type": "string" }, "description": { "type": "string" }, "id": { "type": "string" },
-            "tier": { "type": "string" }, "enabled": { "type": "boolean" },
-        },
-        "required": ["name", "description", "id", "tier", "enabled"],
-    });
-    let gives = json!({
-        "type": "object",
-        "properties": {
-            "skills": { "type": "array", "items": skill },
-            "total": { "type": "integer" },
-            "next_cursor": { "type": "string" },
-        },
-        "required": ["skills", "total"],
-    });
-    (
-        "List skills",
-        "Names the skills that there are, with what each is good for. With a query, the best for it come first.",
-        takes,
-        gives,
-    )
+    let description =
+        "Lists the available skills with their descriptions. With a query, the best matches come first."
+            .to_owned();
+    Schema { title: "List skills", description, takes }
 }
 
 pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -> Result<Answer, Refusal> {
@@ -80,7 +64,7 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
         None => 0,
         Some(cursor) => cursor
             .parse()
-            .map_err(|_| wrong("this is no `cursor` of an answer; leave it out to begin anew".to_owned()))?,
+            .map_err(|_| wrong("invalid `cursor`; leave it out to start from the beginning".to_owned()))?,
     };
     let is_meant = |entry: &&Entry| {
         tier.is_none_or(|tier| entry.tier() == tier)
@@ -103,25 +87,42 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
     };
     let page: Vec<&&Entry> = found.iter().skip(start).take(limit).collect();
     let end = page.len().saturating_add(start);
-    let mut data = json!({ "skills": page.iter().map(|entry| as_json(entry)).collect::<Vec<_>>(), "total": found.len() });
-    let lines = page.iter().map(|entry| format!("{}: {}", entry.name(), one_line(entry.description())));
-    let mut text = lines.collect::<Vec<_>>().join("\n");
-    text.push_str(if page.is_empty() { "There are none.\n" } else { "\n" });
-    if end < found.len() && !page.is_empty() {
-        data["next_cursor"] = json!(end.to_string());
+    let mut facts = json!({ "skills": page.iter().map(|entry| as_json(entry)).collect::<Vec<_>>(), "total": found.len() });
+    let lines = page.iter().map(|entry| line(entry));
+    let mut text = lines.collect::<String>();
+    if found.is_empty() {
+        text = nothing(tool, view, given.query.as_deref());
+    } else if page.is_empty() {
+        text = format!(
+            "There are only {} skills; leave `cursor` out to start from the beginning.\n",
+            found.len()
+        );
+    } else if end < found.len() {
+        facts["next_cursor"] = json!(end.to_string());
         let _ = writeln!(text, "{} more: call again with cursor \"{end}\".", found.len() - end);
     }
-    Ok(Answer { text, data })
+    Ok(Answer { text, facts })
+}
+
+/// What to do where nothing was found.
+fn nothing(tool: &str, view: &View, query: Option<&str>) -> String {
+    let all = view.skills.len();
+    match query {
+        Some(query) => {
+            let query: String = one_line(query).chars().take(QUERY_SHOWN).collect();
+            format!("No skill matches \"{query}\". Call {tool} without a query to see all {all}.\n")
+        }
+        None => format!("No skill matches. Call {tool} without arguments to see all {all}.\n"),
+    }
+}
+
+fn line(entry: &Entry) -> String {
+    let off = if entry.state.is_for_models() { "" } else { " [switched off]" };
+    format!("{}{off}: {}\n", entry.name(), one_line(entry.description()))
 }
 
 fn as_json(entry: &Entry) -> Value {
-    json!({
-        "name": entry.name(),
-        "description": entry.description(),
-        "id": entry.id.to_string(),
-        "tier": entry.tier().to_string(),
-        "enabled": entry.state.is_for_models(),
-    })
+    json!({ "name": entry.name(), "id": entry.id.to_string(), "enabled": entry.state.is_for_models() })
 }
 
 /// A description that cannot pass for another skill's line.

@@ -8,7 +8,7 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments;
+use super::{Schema, ToolNames, arguments};
 use crate::answer::{Answer, Refusal};
 
 #[derive(Debug, Deserialize)]
@@ -20,34 +20,37 @@ struct Arguments {
     force: bool,
 }
 
-pub(super) fn schema(skill: &Value) -> (&'static str, &'static str, Value, Value) {
+pub(super) fn schema(skill: &Value, names: ToolNames) -> Schema {
     let takes = json!({
         "type": "object",
         "properties": {
             "skill_name": skill,
-            "force": { "type": "boolean", "description": "Give the instructions again, although you have them" },
+            "force": { "type": "boolean", "description": "Return the instructions again although they are already in your context" },
         },
         "required": ["skill_name"],
         "additionalProperties": false,
     });
-    let texts = json!({ "type": "array", "items": { "type": "string" } });
-    let gives = json!({
-        "type": "object",
-        "properties": {
-            "name": { "type": "string" }, "skill_id": { "type": "string" }, "tier": { "type": "string" },
-            "content": { "type": "string" }, "tree_digest": { "type": "string" },
-            "already_active": { "type": "boolean" }, "needs": texts, "notes": texts,
-        },
-        "required": ["name", "skill_id", "tier", "content", "tree_digest", "already_active", "needs", "notes"],
-    });
-    let description = "Loads the instructions of a skill. Call it before you begin with a task that a skill's description fits, and follow what it says.";
-    ("Load a skill", description, takes, gives)
+    let description = format!(
+        "Loads the instructions of a skill. Call it before you begin a task that matches a skill's description, and follow what it says. \
+         Run the skill's scripts with `{}`.",
+        names.run()
+    );
+    Schema { title: "Load a skill", description, takes }
+}
+
+/// How a model is to run what the skill brings along.
+pub(crate) struct Scripts<'a> {
+    /// The tool.
+    pub(crate) tool: &'static str,
+    /// Where they work.
+    pub(crate) place: &'a str,
 }
 
 pub(crate) fn load(
     tool: &'static str,
     given: Option<JsonObject>,
     session: &mut Session,
+    scripts: &Scripts<'_>,
 ) -> Result<Answer, Refusal> {
     let given: Arguments = arguments(tool, given)?;
     let active = if given.force {
@@ -55,19 +58,22 @@ pub(crate) fn load(
     } else {
         session.activate(&given.skill_name, Trigger::Model)?
     };
-    let mut text = active.content.clone();
+    let mut text = active.content;
+    if text.contains("<file>scripts/") {
+        let Scripts { tool, place } = scripts;
+        let _ = writeln!(
+            text,
+            "Run this skill's scripts with the tool `{tool}`, not with a shell: they then run in a sandbox, in {place}."
+        );
+    }
     for note in &active.notes {
         let _ = writeln!(text, "Note: {note}");
     }
-    let data = json!({
-        "name": active.name,
+    let facts = json!({
         "skill_id": active.skill_id,
         "tier": active.tier.to_string(),
-        "content": active.content,
         "tree_digest": active.tree_digest,
         "already_active": active.already_active,
-        "needs": active.needs,
-        "notes": active.notes,
     });
-    Ok(Answer { text, data })
+    Ok(Answer { text, facts })
 }

@@ -7,8 +7,9 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments;
+use super::{Schema, arguments};
 use crate::answer::{Answer, Refusal};
+use crate::output::{self, Outputs, SHOWN};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,16 +30,16 @@ struct Range {
     length: Option<u64>,
 }
 
-pub(super) fn schema(skill: &Value) -> (&'static str, &'static str, Value, Value) {
+pub(super) fn schema(skill: &Value) -> Schema {
     let number = |least: u64, what: &str| json!({ "type": "integer", "minimum": least, "description": what });
     let range = json!({
         "type": "object",
-        "description": "A part of it: lines, or bytes",
+        "description": "A part of the file: lines or bytes",
         "properties": {
-            "first_line": number(1, "The first line, from 1"),
-            "last_line": number(1, "The last line"),
-            "offset": number(0, "The first byte, from 0"),
-            "length": number(1, "How many bytes"),
+            "first_line": number(1, "First line, counted from 1"),
+            "last_line": number(1, "Last line"),
+            "offset": number(0, "First byte, counted from 0"),
+            "length": number(1, "Number of bytes"),
         },
         "additionalProperties": false,
     });
@@ -46,35 +47,58 @@ pub(super) fn schema(skill: &Value) -> (&'static str, &'static str, Value, Value
         "type": "object",
         "properties": {
             "skill_name": skill,
-            "resource_name": { "type": "string", "description": "The file's path in the skill, as `references/guide.md`" },
+            "resource_name": { "type": "string", "description": "Path of the file in the skill, such as `references/guide.md`; or the address of a script's output" },
             "range": range,
         },
         "required": ["skill_name", "resource_name"],
         "additionalProperties": false,
     });
-    let gives = json!({
-        "type": "object",
-        "properties": {
-            "skill_id": { "type": "string" }, "path": { "type": "string" }, "mime_type": { "type": "string" },
-            "encoding": { "type": "string", "enum": ["text", "base64"] }, "content": { "type": "string" },
-            "digest": { "type": "string" }, "offset": { "type": "integer" }, "total_bytes": { "type": "integer" },
-            "next_offset": { "type": "integer" },
-        },
-        "required": ["skill_id", "path", "mime_type", "encoding", "content", "digest", "offset", "total_bytes"],
-    });
-    (
-        "Read a skill's file",
-        "Reads a file that belongs to a skill, as its instructions name it.",
-        takes,
-        gives,
-    )
+    let description =
+        "Reads a file that belongs to a skill, by the path that the skill's instructions give.".to_owned();
+    Schema { title: "Read a skill's file", description, takes }
+}
+
+/// The address of a script's output that is to be read, if it is one.
+pub(crate) fn output_address(given: Option<&JsonObject>) -> Option<&str> {
+    let name = given?.get("resource_name").or_else(|| given?.get("path"))?.as_str()?;
+    output::is_address(name).then_some(name)
+}
+
+/// Reads a part of what a script printed.
+pub(crate) fn read_output(
+    tool: &'static str,
+    given: Option<JsonObject>,
+    outputs: &Outputs,
+    client: usize,
+) -> Result<Answer, Refusal> {
+    let given: Arguments = arguments(tool, given)?;
+    let wrong = |reason: &str| Refusal::Arguments { tool, reason: reason.to_owned() };
+    let (offset, length) = match given.range.as_ref().map(Range::part).transpose().map_err(wrong)? {
+        None => (0, SHOWN as u64),
+        Some(Part::Bytes { offset, length }) => (offset, length.unwrap_or(SHOWN as u64).min(SHOWN as u64)),
+        Some(_) => return Err(wrong("output is read by bytes; use `offset` and `length` in `range`")),
+    };
+    let piece = outputs.read(client, &given.resource_name, offset, length);
+    let piece = piece.map_err(|error| Refusal::Broken(format!("the output cannot be read: {error}")))?;
+    let piece = piece.ok_or_else(|| wrong("this output is no longer kept; run the script again"))?;
+    let next = piece.offset + piece.bytes.len() as u64;
+    let mut text = String::from_utf8_lossy(&piece.bytes).into_owned();
+    more(&mut text, next, piece.total);
+    Ok(Answer { text, facts: json!({ "offset": piece.offset, "total_bytes": piece.total }) })
+}
+
+/// Says how to read on.
+fn more(text: &mut String, next: u64, total: u64) {
+    if next < total {
+        let _ = write!(text, "\n[{next} of {total} bytes; continue with range {{\"offset\": {next}}}]\n");
+    }
 }
 
 impl Range {
     fn part(&self) -> Result<Part, &'static str> {
         let Self { first_line, last_line, offset, length } = *self;
         match (first_line.or(last_line), offset.or(length)) {
-            (Some(_), Some(_)) => Err("`range` is about lines or about bytes, not both"),
+            (Some(_), Some(_)) => Err("`range` takes lines or bytes, not both"),
             (Some(_), None) => Ok(Part::Lines { first: first_line.unwrap_or(1), last: last_line }),
             (None, _) => Ok(Part::Bytes { offset: offset.unwrap_or(0), length }),
         }
@@ -90,25 +114,18 @@ pub(crate) fn read(
     let part = given.range.as_ref().map(Range::part).transpose();
     let part = part.map_err(|reason| Refusal::Arguments { tool, reason: reason.to_owned() })?;
     let resource = session.read_resource(&given.skill_name, &given.resource_name, part)?;
-    let content = resource.encoded();
-    let mut text = content.clone();
-    let mut data = json!({
+    let mut text = resource.encoded();
+    if let Some(next) = resource.next_offset() {
+        more(&mut text, next, resource.total_bytes);
+    }
+    let facts = json!({
         "skill_id": resource.skill_id,
-        "path": resource.path,
         "mime_type": resource.mime_type,
         "encoding": if resource.is_text { "text" } else { "base64" },
-        "content": content,
         "digest": resource.digest,
         "offset": resource.range.offset,
         "total_bytes": resource.total_bytes,
+        "next_offset": resource.next_offset(),
     });
-    if let Some(next) = resource.next_offset() {
-        data["next_offset"] = json!(next);
-        let _ = write!(
-            text,
-            "\n[{next} of {} bytes; go on with range {{\"offset\": {next}}}]\n",
-            resource.total_bytes
-        );
-    }
-    Ok(Answer { text, data })
+    Ok(Answer { text, facts })
 }

@@ -1,0 +1,200 @@
+//! Messages over a pair of streams, one JSON text per line, as MCP has it at standard input and output.
+//!
+//! `rmcp` has such a transport, which is silent about what is not JSON. Here it is answered, and whoever serves learns whether anything that
+//! came was MCP at all.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::service::RoleServer;
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
+
+/// The longest line that is read.
+const LONGEST: usize = 16 << 20;
+
+/// So much of a line that is not MCP is kept to be shown.
+const SHOWN: usize = 60;
+
+/// What came in that was not MCP.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// Whether there was any message of the protocol.
+    is_mcp: AtomicBool,
+    /// The beginning of the first line that was none.
+    other: std::sync::Mutex<Option<String>>,
+}
+
+impl Heard {
+    /// The first line, where nothing that came was MCP.
+    pub(crate) fn nothing_but(&self) -> Option<String> {
+        if self.is_mcp.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.other.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    fn take(&self, line: &[u8]) {
+        if !self.is_mcp.load(Ordering::Relaxed) {
+            let mut other = self.other.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            other.get_or_insert_with(|| {
+                let text = String::from_utf8_lossy(line);
+                let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+                text.trim().chars().take(SHOWN).map(plain).collect()
+            });
+        }
+    }
+}
+
+/// The transport.
+pub(crate) struct Lines<R, W> {
+    input: BufReader<R>,
+    /// What has come of a line. A read that is given up in the middle goes on here.
+    line: Vec<u8>,
+    /// Whether the rest of a line that is too long is skipped.
+    is_skipping: bool,
+    output: Arc<Mutex<Option<W>>>,
+    heard: Arc<Heard>,
+}
+
+impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+    pub(crate) fn new(input: R, output: W) -> Self {
+        let output = Arc::new(Mutex::new(Some(output)));
+        Self {
+            input: BufReader::new(input),
+            line: Vec::new(),
+            is_skipping: false,
+            output,
+            heard: Arc::default(),
+        }
+    }
+
+    pub(crate) fn heard(&self) -> Arc<Heard> {
+        Arc::clone(&self.heard)
+    }
+
+    /// Reads on until a line is whole; `false` at the end of the stream. It can be given up and called again at any time.
+    async fn read_line(&mut self) -> io::Result<bool> {
+        loop {
+            let available = self.input.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(false);
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |end| end + 1);
+            let is_too_long = self.line.len() + taken > LONGEST;
+            if !self.is_skipping && !is_too_long {
+                self.line.extend_from_slice(&available[..taken]);
+            }
+            self.input.consume(taken);
+            match (end.is_some(), self.is_skipping || is_too_long) {
+                (true, false) => return Ok(true),
+                (is_end, true) => {
+                    self.line.clear();
+                    self.is_skipping = !is_end;
+                }
+                (false, false) => {}
+            }
+        }
+    }
+}
+
+/// What a line is.
+enum Line {
+    Message(Box<ClientJsonRpcMessage>),
+    /// Nothing that anybody waits for an answer to.
+    Ignored,
+    /// Not a message.
+    Wrong(ErrorData, Option<RequestId>),
+}
+
+fn parse(line: &[u8]) -> Line {
+    // A byte order mark may stand before JSON.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Line::Ignored;
+    }
+    if let Ok(message) = serde_json::from_slice(line) {
+        return Line::Message(Box::new(message));
+    }
+    match serde_json::from_slice::<Value>(line) {
+        Err(error) => {
+            let words = format!("parse error: this is not JSON: {error}");
+            Line::Wrong(ErrorData::new(ErrorCode::PARSE_ERROR, words, None), None)
+        }
+        Ok(value) if value.get("id").is_none() && value["method"].is_string() => Line::Ignored,
+        Ok(value) => {
+            let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+            let words = "invalid request: this is not a JSON-RPC message";
+            Line::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, words, None), id)
+        }
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(
+    output: &Mutex<Option<W>>,
+    message: &ServerJsonRpcMessage,
+) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(message)?;
+    bytes.push(b'\n');
+    let mut output = output.lock().await;
+    let output = output.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    output.write_all(&bytes).await?;
+    output.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = Arc::clone(&self.output);
+        async move { write(&output, &message).await }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            match self.read_line().await {
+                Ok(true) => {}
+                // What came of a last line without an end says at least what it was not.
+                Ok(false) => {
+                    if !self.line.is_empty() && matches!(parse(&self.line), Line::Wrong(..)) {
+                        self.heard.take(&self.line);
+                    }
+                    return None;
+                }
+                Err(_) => return None,
+            }
+            let line = std::mem::take(&mut self.line);
+            match parse(&line) {
+                Line::Message(message) => {
+                    self.heard.is_mcp.store(true, Ordering::Relaxed);
+                    return Some(*message);
+                }
+                Line::Ignored => {}
+                Line::Wrong(error, id) => {
+                    self.heard.take(&line);
+                    let answer = ServerJsonRpcMessage::error(error, id);
+                    let output = Arc::clone(&self.output);
+                    // On its own, since whoever waits here may be interrupted, and half an answer is worse than none.
+                    tokio::spawn(async move { write(&output, &answer).await }).await.ok()?.ok()?;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.output.lock().await.take());
+        Ok(())
+    }
+}

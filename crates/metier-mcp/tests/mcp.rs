@@ -1,0 +1,14 @@
+//! A library served in this process: over two streams, and over HTTP on loopback.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "mcp/asking.rs"]
+mod asking;
+#[path = "mcp/common.rs"]
+mod common;
+#[path = "mcp/http.rs"]
+mod http;
+#[path = "mcp/text.rs"]
+mod text;
+#[path = "mcp/waiting.rs"]
+mod waiting;
