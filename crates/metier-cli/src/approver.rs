@@ -5,17 +5,21 @@ use std::io::{BufRead, IsTerminal as _, Write};
 use metier_policy::{Answer, Approver, Lifetime, Question};
 
 use crate::output::clean;
-use crate::table::one_line;
 
-/// How often an unclear answer is asked about again.
+/// How many unclear answers are taken before there is none.
 const TRIES: usize = 3;
+
+/// So many lines of a script are shown.
+const LINES: usize = 400;
 
 /// Asks on a terminal. Only a clear yes or no is an answer.
 pub(crate) struct TerminalApprover<R, W> {
     input: R,
     output: W,
-    /// How long an answer holds.
+    /// How long a plain yes holds.
     lifetime: Lifetime,
+    /// The session that a yes can hold for as well, where there will be more of it.
+    session: Option<String>,
 }
 
 /// Whether there is a person at this terminal.
@@ -32,53 +36,142 @@ pub(crate) fn confirm(question: &str) -> bool {
     read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks the person at this terminal when there is something to ask.
-pub(crate) struct AtTerminal(pub(crate) Lifetime);
+/// Asks the person at this terminal when there is something to ask, once or for a session that goes on.
+pub(crate) struct AtTerminal(pub(crate) Option<String>);
 
 impl Approver for AtTerminal {
     fn ask(&mut self, question: &Question<'_>) -> Answer {
-        person(self.0.clone()).map_or(Answer::Nobody, |mut person| person.ask(question))
+        person(Lifetime::Once, self.0.clone()).map_or(Answer::Nobody, |mut person| person.ask(question))
+    }
+
+    fn how(&self) -> &'static str {
+        "terminal"
     }
 }
 
 /// The person at this terminal, if there is one.
 pub(crate) fn person(
     lifetime: Lifetime,
+    session: Option<String>,
 ) -> Option<TerminalApprover<std::io::StdinLock<'static>, std::io::StderrLock<'static>>> {
     is_somebody_there().then(|| TerminalApprover {
         input: std::io::stdin().lock(),
         output: std::io::stderr().lock(),
         lifetime,
+        session,
     })
+}
+
+impl<R: BufRead, W: Write> TerminalApprover<R, W> {
+    /// What can be answered.
+    fn choices(&self, question: &Question<'_>) -> String {
+        let yes = format!("[y]es, {}", question.covers(&self.lifetime));
+        let session = self
+            .session
+            .as_ref()
+            .map(|id| format!("  [s]ession: yes, {}", question.covers(&Lifetime::Session(id.clone()))));
+        let view = if question.request.content.is_some() { "  [v]iew the script" } else { "" };
+        format!("{yes}{}  [n]o{view}: ", session.unwrap_or_default())
+    }
 }
 
 impl<R: BufRead, W: Write> Approver for TerminalApprover<R, W> {
     fn ask(&mut self, question: &Question<'_>) -> Answer {
-        let until = match &self.lifetime {
-            Lifetime::Once => "the next time only",
-            Lifetime::Session(_) => "this session",
-            _ => "until the skill changes",
-        };
-        let request = question.request;
-        let text = format!(
-            "{}\n  why     {}\n  digest  {}\n  for     {until}\nApprove? [yes/no] ",
-            question.text(),
-            one_line(question.reason),
-            request.digest
-        );
-        let mut question = clean(&text);
-        for _ in 0..TRIES {
-            let shown = write!(self.output, "{question}").and_then(|()| self.output.flush());
+        let content = question.request.content;
+        let choices = self.choices(question);
+        let mut text = clean(&format!("{}\n{choices}", question.text()));
+        let mut unclear = 0;
+        while unclear < TRIES {
+            let shown = write!(self.output, "{text}").and_then(|()| self.output.flush());
             let mut line = String::new();
             let read = shown.and_then(|()| self.input.read_line(&mut line));
-            match (read, line.trim().to_ascii_lowercase().as_str()) {
+            text.clone_from(&choices);
+            match (read, line.trim().to_ascii_lowercase().as_str(), &self.session, content) {
                 // Nothing came: the terminal is gone, which is no answer.
-                (Err(_) | Ok(0), _) => return Answer::Nobody,
-                (Ok(_), "y" | "yes") => return Answer::Approve(self.lifetime.clone()),
-                (Ok(_), "n" | "no") => return Answer::Refuse(self.lifetime.clone()),
-                (Ok(_), _) => "yes or no? ".clone_into(&mut question),
+                (Err(_) | Ok(0), ..) => return Answer::Nobody,
+                (Ok(_), "y" | "yes", ..) => return Answer::Approve(self.lifetime.clone()),
+                (Ok(_), "s" | "session", Some(id), _) => {
+                    return Answer::Approve(Lifetime::Session(id.clone()));
+                }
+                // This once: what is refused for longer is said by `metier approve --refuse`.
+                (Ok(_), "n" | "no", ..) => return Answer::Refuse(Lifetime::Once),
+                (Ok(_), "v" | "view", _, Some(script)) => text = format!("{}\n{choices}", numbered(script)),
+                (Ok(_), ..) => unclear += 1,
             }
         }
         Answer::Nobody
+    }
+
+    fn how(&self) -> &'static str {
+        "terminal"
+    }
+}
+
+/// A script with numbers before its lines, the first of them.
+fn numbered(script: &str) -> String {
+    let lines = script.lines().enumerate().take(LINES);
+    let lines = lines.map(|(index, line)| format!("{:>4}  {}\n", index + 1, clean(line)));
+    let more = script.lines().count().saturating_sub(LINES);
+    let more = (more > 0).then(|| format!("      … {more} lines more\n"));
+    lines.chain(more).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use metier_policy::{Access, Action, Request};
+    use metier_skill::{Digest, Tier};
+
+    use super::*;
+
+    /// What a person is shown who types these lines, and what they answer by that.
+    fn ask(typed: &str, session: Option<&str>) -> (Answer, String) {
+        let arguments = ["--since".to_owned(), "v1\u{202e} x".to_owned()];
+        let action = Action::Run { script: "scripts/col\u{200b}lect.sh" };
+        let mut request = Request::new(Tier::User, "notes", Digest::of(b""), action);
+        request.arguments = Some(&arguments);
+        request.work = Some(std::path::Path::new("/repo"));
+        request.content = Some("#!/bin/sh\necho \u{1b}[2Jhi\n");
+        let question = Question::new(&request, Access::Scripts, "tier `user` asks");
+        let mut output = Vec::new();
+        let mut person = TerminalApprover {
+            input: typed.as_bytes(),
+            output: &mut output,
+            lifetime: Lifetime::Once,
+            session: session.map(str::to_owned),
+        };
+        let answer = person.ask(&question);
+        (answer, String::from_utf8_lossy(&output).into_owned())
+    }
+
+    #[test]
+    fn the_question_has_everything_and_shows_the_script() {
+        let (answer, text) = ask("maybe\nview\nn\n", None);
+        assert_eq!(answer, Answer::Refuse(Lifetime::Once));
+        let choices = "[y]es, this once  [n]o  [v]iew the script: ";
+        let asked = "May `notes`, a skill of yours, run `scripts/col\u{fffd}lect.sh`?\n\
+            \x20 arguments  --since 'v1\u{fffd} x'\n\
+            \x20 directory  /repo\n\
+            \x20 network    none\n\
+            \x20 why        tier `user` asks\n\
+            \x20 digest     sha256:e3b0c44298fc…\n";
+        let script = "   1  #!/bin/sh\n   2  echo \u{fffd}[2Jhi\n";
+        assert_eq!(text, format!("{asked}{choices}{choices}{script}\n{choices}"));
+    }
+
+    #[test]
+    fn a_yes_for_a_session_says_that_it_covers_other_arguments() {
+        let (_, text) = ask("n\n", Some("s1"));
+        let choices = "[y]es, this once  [s]ession: yes, with any arguments and in any directory, until this session ends  [n]o";
+        assert!(text.contains(choices), "{text}");
+    }
+
+    #[test]
+    fn answers_hold_as_long_as_they_say() {
+        assert_eq!(ask("y\n", None).0, Answer::Approve(Lifetime::Once));
+        assert_eq!(ask("s\n", Some("s1")).0, Answer::Approve(Lifetime::Session("s1".to_owned())));
+        // Where the session ends with the command, nothing is for the session.
+        assert_eq!(ask("s\ny\n", None).0, Answer::Approve(Lifetime::Once));
+        assert_eq!(ask("", None).0, Answer::Nobody);
+        assert_eq!(ask(&"?\n".repeat(50), None).0, Answer::Nobody);
     }
 }

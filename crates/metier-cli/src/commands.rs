@@ -136,3 +136,69 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
     output.flush()?;
     Ok(exit)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use metier_policy::{Effect, OWN_COMMANDS};
+
+    use crate::Cli;
+
+    /// Every command that runs, by its words.
+    fn leaves(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+        for inner in command.get_subcommands() {
+            let words = format!("{words} {}", inner.get_name()).trim().to_owned();
+            if inner.has_subcommands() {
+                leaves(inner, &words, found);
+            } else {
+                found.push((words, inner.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_policy_knows_what_every_command_does() {
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "", &mut found);
+        let mut names: Vec<&str> = found.iter().map(|(words, _)| words.as_str()).chain(["help"]).collect();
+        let mut known: Vec<&str> = OWN_COMMANDS.iter().map(|command| command.name).collect();
+        names.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(names, known, "metier-policy/src/own.rs classifies every command, and no other");
+    }
+
+    /// Options with which a command writes, runs or reaches something, whatever the command.
+    const ACTING: &[&str] =
+        &["fix", "out", "output", "clean", "journal", "trigger", "revoke", "undo", "yes", "force"];
+
+    #[test]
+    fn no_command_that_reads_has_an_option_that_acts() {
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "", &mut found);
+        for own in OWN_COMMANDS {
+            let except = match own.effect {
+                Effect::Reads => &[][..],
+                Effect::ReadsUnless(options) => options,
+                _ => continue,
+            };
+            let Some((_, command)) = found.iter().find(|(words, _)| words == own.name) else { continue };
+            for option in except.iter().filter_map(|option| option.strip_prefix("--")) {
+                assert!(
+                    command.get_arguments().any(|one| one.get_long() == Some(option)),
+                    "{} --{option}",
+                    own.name
+                );
+            }
+            for argument in command
+                .get_arguments()
+                .filter(|one| one.get_long().is_some_and(|long| ACTING.contains(&long)))
+            {
+                let long = argument.get_long().map(|long| format!("--{long}"));
+                let short = argument.get_short().map(|short| format!("-{short}"));
+                for option in long.into_iter().chain(short) {
+                    assert!(except.contains(&option.as_str()), "{} {option}", own.name);
+                }
+            }
+        }
+    }
+}

@@ -5,13 +5,14 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use metier_catalog::{Bounds, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
+use metier_catalog::{Bounds, Entry, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
 use metier_journal::Durability;
 use metier_mcp::ToolNames;
 use metier_policy::PolicySettings;
 use metier_skill::Profile;
-use metier_store::GIT_HOST;
+use metier_store::{GIT_HOST, LOCK_FILE};
 use serde::Deserialize;
+use toml::Spanned;
 
 use crate::environment::Environment;
 use crate::exit::UsageError;
@@ -19,6 +20,9 @@ use crate::recording::{Recording, RecordingTable, TelemetryTable};
 
 /// The settings file of a project.
 pub(crate) const PROJECT_FILE: &str = "metier.toml";
+
+/// Every file that metier obeys in a project. No script may change or make one.
+pub(crate) const OBEYED: [&str; 2] = [PROJECT_FILE, LOCK_FILE];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +68,17 @@ pub(crate) struct Rule {
     pub(crate) text: String,
     pub(crate) state: State,
     pub(crate) source: Source,
+    /// Where it begins in its file.
+    pub(crate) line: Option<usize>,
     matcher: StateRule,
+}
+
+impl Rule {
+    /// Where a person finds it, and what it says: `metier.toml:3 (name zoom)`.
+    pub(crate) fn origin(&self) -> String {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{line} ({})", self.source, self.text)
+    }
 }
 
 /// All settings.
@@ -109,7 +123,10 @@ struct File {
     #[serde(default)]
     scan: ScanTable,
     #[serde(default)]
-    skills: Vec<RuleTable>,
+    skills: Vec<Spanned<RuleTable>>,
+    /// The line that each of `skills` begins in.
+    #[serde(skip)]
+    lines: Vec<usize>,
     policy: Option<PolicySettings>,
     journal: Option<String>,
     durability: Option<Durability>,
@@ -214,11 +231,24 @@ impl Config {
         Ok(config)
     }
 
+    /// Whether a root was named on the command line.
+    pub(crate) fn is_named_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| root.source == Source::Flag("--root") && root.value.path == path)
+    }
+
     /// The bounds of a scan.
     pub(crate) fn bounds(&self) -> Bounds {
         let mut bounds = Bounds::default();
         (bounds.depth, bounds.entries) = (self.depth.value, self.entries.value);
         bounds
+    }
+
+    /// The rule that gave a skill its state; none where the skill itself asks for it, or nothing does.
+    pub(crate) fn rule_of(&self, entry: &Entry) -> Option<&Rule> {
+        let paths = [entry.path(), entry.real_path()];
+        let matching = |rule: &&Rule| rule.matcher.matches(entry.name(), entry.tier(), &paths);
+        let mut layers = self.rules.iter().filter_map(|layer| layer.iter().rev().find(matching));
+        layers.find(|rule| rule.state == entry.state)
     }
 
     /// The rules about states.
@@ -237,12 +267,16 @@ impl Config {
     /// The settings of the project, as far as the person trusts it.
     fn apply_project(&mut self, environment: &Environment, flags: &Flags) -> anyhow::Result<()> {
         let folders = environment.places().project_folders();
-        let Some(folder) = folders.iter().find(|folder| folder.join(PROJECT_FILE).is_file()) else {
+        let trust = environment.trust();
+        let mut with_settings = folders.iter().filter(|folder| folder.join(PROJECT_FILE).is_file());
+        // A file further down, where scripts may work, does not take the place of one that the person trusts.
+        let trusted = with_settings.clone().find(|folder| trust.is_marked(folder));
+        let Some(folder) = trusted.or_else(|| with_settings.next()) else {
             self.files.extend(folders.first().map(|folder| (folder.join(PROJECT_FILE), false)));
             return Ok(());
         };
         let path = folder.join(PROJECT_FILE);
-        let is_trusted = environment.trust().is_trusted(folder);
+        let is_trusted = trusted.is_some();
         let loaded = self.load(&path);
         // A stranger's mistakes must not keep the person from working.
         let file = match loaded {
@@ -342,7 +376,8 @@ impl Config {
         let rules = file
             .skills
             .into_iter()
-            .map(|table| table.rule(base, environment, &source))
+            .zip(file.lines)
+            .map(|(table, line)| table.into_inner().rule(base, environment, &source, Some(line)))
             .collect::<Result<Vec<_>, _>>();
         let rules = rules.map_err(named)?;
         if !rules.is_empty() {
@@ -366,7 +401,12 @@ impl Config {
         let wrong = |error: toml::de::Error| {
             UsageError(format!("{}: {}", path.display(), error.to_string().trim_end()))
         };
-        Ok(Some(toml::from_str(&text).map_err(wrong)?))
+        let mut file: File = toml::from_str(&text).map_err(wrong)?;
+        let line = |rule: &Spanned<RuleTable>| {
+            text.get(..rule.span().start).unwrap_or_default().matches('\n').count() + 1
+        };
+        file.lines = file.skills.iter().map(line).collect();
+        Ok(Some(file))
     }
 
     fn apply_variables(&mut self, environment: &Environment) -> anyhow::Result<()> {
@@ -430,6 +470,7 @@ impl RuleTable {
         base: &Path,
         environment: &Environment,
         source: &Source,
+        line: Option<usize>,
     ) -> Result<Rule, metier_catalog::CatalogError> {
         let path = self.path.map(|path| path_pattern(&path, base, environment));
         let matcher = StateRule::new(self.name.as_deref(), self.tier, path.as_deref(), self.state)?;
@@ -437,7 +478,7 @@ impl RuleTable {
         let parts = [("name", self.name), ("tier", tier), ("path", path)];
         let parts = parts.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value?)));
         let text = parts.collect::<Vec<_>>().join(", ");
-        Ok(Rule { text, state: self.state, source: source.clone(), matcher })
+        Ok(Rule { text, state: self.state, source: source.clone(), line, matcher })
     }
 }
 
@@ -472,7 +513,7 @@ fn flag_rule(text: &str, environment: &Environment) -> anyhow::Result<Rule> {
     };
     let state: State = state.parse().map_err(|error| UsageError(format!("{error}")))?;
     let table = RuleTable { name: Some(name.to_owned()), tier: None, path: None, state };
-    let rule = table.rule(Path::new("/"), environment, &Source::Flag("--state"));
+    let rule = table.rule(Path::new("/"), environment, &Source::Flag("--state"), None);
     Ok(rule.map_err(|error| UsageError(error.to_string()))?)
 }
 

@@ -10,7 +10,8 @@ use std::time::SystemTime;
 
 use metier_catalog::{Places, Root, Scope, TrustStore};
 use metier_home::Host;
-use metier_journal::Time;
+use metier_journal::{Identity, Time};
+use metier_sandbox::Local;
 use metier_skill::Tier;
 use metier_store::Store;
 
@@ -46,6 +47,19 @@ impl Environment {
         }
     }
 
+    /// One with nothing but a home and a working directory.
+    #[cfg(test)]
+    pub(crate) fn at(home: &Path, working: &Path) -> Self {
+        Self {
+            working: Some(working.to_owned()),
+            home: Some(home.to_owned()),
+            account_home: None,
+            now: SystemTime::UNIX_EPOCH,
+            path: OsString::new(),
+            variables: Vec::new(),
+        }
+    }
+
     /// A variable of ours or of the XDG directories that is set to something.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(other, _)| other == name);
@@ -70,6 +84,16 @@ impl Environment {
     /// What the person decided on this machine.
     pub(crate) fn state_directory(&self) -> Option<PathBuf> {
         self.xdg("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// Where runs of scripts are noted; nowhere without a home.
+    pub(crate) fn run_notes(&self) -> Option<PathBuf> {
+        Some(self.state_directory()?.join("runs"))
+    }
+
+    /// What runs scripts here.
+    pub(crate) fn executor(&self) -> Local {
+        self.run_notes().map_or_else(Local::new, |notes| Local::new().with_notes(notes))
     }
 
     /// Skills that are kept.
@@ -100,14 +124,24 @@ impl Environment {
 
     /// The name of the account, as the system has it.
     pub(crate) fn account() -> String {
-        let uid = rustix::process::getuid().as_raw().to_string();
-        let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let own = |line: &str| {
-            let mut fields = line.split(':');
-            let name = fields.next()?.to_owned();
-            (fields.nth(1)? == uid).then_some(name)
-        };
-        accounts.lines().find_map(own).unwrap_or(uid)
+        let uid = rustix::process::getuid().as_raw();
+        uzers::get_user_by_uid(uid)
+            .map_or_else(|| uid.to_string(), |user| user.name().to_string_lossy().into_owned())
+    }
+
+    /// The account and the machine, as records name them.
+    pub(crate) fn identity() -> Identity {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Identity { user: Self::account(), uid: rustix::process::getuid().as_raw(), host }
+    }
+
+    /// The homes of other people, as far as this account could change them: those in `/home` for root, none for others.
+    pub(crate) fn other_homes() -> Vec<PathBuf> {
+        if !rustix::process::geteuid().is_root() {
+            return Vec::new();
+        }
+        let entries = std::fs::read_dir("/home").into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
     }
 
     /// What tells this program from one that was built at another time.
@@ -122,14 +156,28 @@ impl Environment {
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
+    /// The width that the person sets for terminals, if any.
+    pub(crate) fn columns() -> Option<usize> {
+        env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)
+    }
+
     /// What time it is.
     pub(crate) fn time() -> SystemTime {
         SystemTime::now()
     }
 
-    /// Where homes of agents are made.
+    /// Where temporary files go.
     pub(crate) fn temporary() -> PathBuf {
         env::temp_dir()
+    }
+
+    /// Where homes of agents are made. Never in the working directory: scripts that work there could read what agents
+    /// authenticate with.
+    pub(crate) fn homes(&self) -> PathBuf {
+        let usual = Self::temporary();
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let is_inside = self.working.as_deref().is_some_and(|here| real(&usual).starts_with(real(here)));
+        if is_inside { PathBuf::from("/tmp") } else { usual }
     }
 
     /// A program on the path, or at a path.
@@ -200,14 +248,11 @@ impl metier_journal::Source for Clock {
     }
 }
 
-/// The home of the account that runs this, from the system's list of them.
+/// The home of the account that runs this, as the system knows it: accounts of a directory or an identity service are not in
+/// `/etc/passwd`.
 fn account_home() -> Option<PathBuf> {
-    let uid = rustix::process::getuid().as_raw().to_string();
-    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
-    let fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let home = fields.into_iter().find_map(|fields| match fields[..] {
-        [_, _, other, _, _, home, ..] if other == uid => Some(PathBuf::from(home)),
-        _ => None,
-    });
-    home.filter(|home| home.is_absolute())
+    use uzers::os::unix::UserExt as _;
+
+    let user = uzers::get_user_by_uid(rustix::process::getuid().as_raw())?;
+    Some(user.home_dir().to_owned()).filter(|home| home.is_absolute())
 }

@@ -1,6 +1,5 @@
 //! Exit codes, and errors on their way to the terminal.
 
-use std::io;
 use std::process::ExitCode;
 
 use metier_home::HomeError;
@@ -58,10 +57,6 @@ pub(crate) struct DeniedError(pub(crate) String);
 
 /// Prints an error with its causes and says what to exit with.
 pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
-    // The reader of a pipe has gone and knows; whether all was well, nobody can say any more.
-    if error.chain().any(is_broken_pipe) {
-        return Exit::Environment;
-    }
     let text: Vec<String> = error.chain().map(ToString::to_string).collect();
     output.error(&text.join(": "));
     if error.downcast_ref::<UsageError>().is_some() {
@@ -124,11 +119,12 @@ fn of_session(error: &SessionError, output: &mut Output) -> Exit {
             output.complaint("see `metier list --all`, or `metier search`");
             Exit::NotFound
         }
-        SessionError::Disabled { .. }
-        | SessionError::NotActive { .. }
-        | SessionError::Path { problem: PathProblem::NotFound(_), .. } => Exit::NotFound,
+        SessionError::NotActive { .. } | SessionError::Path { problem: PathProblem::NotFound(_), .. } => {
+            Exit::NotFound
+        }
         SessionError::Path { .. } | SessionError::Range { .. } => Exit::Usage,
         SessionError::Denied { .. }
+        | SessionError::Disabled { .. }
         | SessionError::NotAsInstalled { .. }
         | SessionError::NotForModels { .. }
         | SessionError::Budget(_) => Exit::Denied,
@@ -150,14 +146,14 @@ fn report_sandbox(error: &SandboxError, output: &mut Output) -> Exit {
         }
     }
     match error {
-        SandboxError::Destination { .. } | SandboxError::TooWide { .. } => Exit::Usage,
+        SandboxError::Destination { .. }
+        | SandboxError::TooWide { .. }
+        | SandboxError::Reserved { .. }
+        | SandboxError::Link { .. } => Exit::Usage,
         SandboxError::Program { .. } | SandboxError::NotAScript { .. } => Exit::NotFound,
+        SandboxError::Covering { .. } => Exit::Denied,
         _ => Exit::Environment,
     }
-}
-
-fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn of_home(error: &HomeError) -> Exit {

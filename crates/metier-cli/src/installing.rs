@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use metier_journal::{Context, Event};
+use metier_journal::{Checked, Context, Event};
 use metier_skill::{Digest, Profile, Tier};
 use metier_store::{
     Change, InstallOptions, Kind, LockedSkill, Outcome, SignatureError, Store, StoreError, TrustFile,
@@ -101,21 +101,7 @@ impl Place {
 
     /// The keys whose signatures count: the organisation's and the person's.
     pub(crate) fn trust(&self) -> anyhow::Result<TrustFile> {
-        let own = self.environment.config_directory();
-        let directories = [Some(Environment::system_directory().to_owned()), own];
-        let mut trust = TrustFile::default();
-        for path in directories.into_iter().flatten().map(|directory| directory.join(KEYS)) {
-            match fs::read_to_string(&path) {
-                Ok(more) => {
-                    let more = TrustFile::parse(&more)
-                        .with_context(|| format!("{} cannot be used", path.display()))?;
-                    trust = trust.and(more);
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-            }
-        }
-        Ok(trust)
+        trusted_keys(&self.environment)
     }
 
     /// The program `git`.
@@ -132,6 +118,25 @@ impl Place {
     pub(crate) fn recorder(&self, dry_run: bool) -> anyhow::Result<Option<Recorder>> {
         (!dry_run).then(|| self.config.recording.open(&self.environment)).transpose()
     }
+}
+
+/// The keys whose signatures count: the organisation's and the person's.
+pub(crate) fn trusted_keys(environment: &Environment) -> anyhow::Result<TrustFile> {
+    let own = environment.config_directory();
+    let directories = [Some(Environment::system_directory().to_owned()), own];
+    let mut trust = TrustFile::default();
+    for path in directories.into_iter().flatten().map(|directory| directory.join(KEYS)) {
+        match fs::read_to_string(&path) {
+            Ok(more) => {
+                let more =
+                    TrustFile::parse(&more).with_context(|| format!("{} cannot be used", path.display()))?;
+                trust = trust.and(more);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+    Ok(trust)
 }
 
 /// Records what was done, and says it.
@@ -155,6 +160,50 @@ pub(crate) fn finish(
 /// Says what a person should know.
 pub(crate) fn notes(outcome: &Outcome, output: &mut Output) -> anyhow::Result<()> {
     Ok(outcome.notes.iter().try_for_each(|note| output.note(format_args!("note: {note}")))?)
+}
+
+/// Records checks that failed. What they found is told in any case.
+pub(crate) fn record_failed(place: &Place, findings: Vec<Checked>, output: &mut Output) {
+    if findings.is_empty() {
+        return;
+    }
+    let recorded = place.config.recording.open(&place.environment).and_then(|recorder| {
+        for finding in findings {
+            recorder.record(&Context::default(), &Event::CheckFailed(Box::new(finding)))?;
+        }
+        recorder.close(output)
+    });
+    if let Err(error) = recorded {
+        output.error(&format!("what was found could not be recorded: {error:#}"));
+    }
+}
+
+/// Hands a result on. Where a skill was not installed because of what it is, that is recorded first.
+pub(crate) fn checked(
+    result: Result<Outcome, StoreError>,
+    place: &Place,
+    is_dry: bool,
+    output: &mut Output,
+) -> anyhow::Result<Outcome> {
+    let (name, check) = match &result {
+        Err(StoreError::NotAsLocked { name, .. }) => (name, "lock"),
+        Err(StoreError::SignatureOf { name, .. }) => (name, "signature"),
+        Err(StoreError::Risk { name, .. }) => (name, "scan"),
+        Err(StoreError::Rollback { name, .. }) => (name, "rollback"),
+        Err(StoreError::TagMoved { source_name, .. }) => (source_name, "tag"),
+        _ => return Ok(result?),
+    };
+    if let (Err(error), false) = (&result, is_dry) {
+        let finding = Checked {
+            name: name.chars().take(200).collect(),
+            check: check.to_owned(),
+            tree_digest: None,
+            code: Some(error.code().to_owned()),
+            detail: Some(error.to_string().chars().take(1000).collect()),
+        };
+        record_failed(place, vec![finding], output);
+    }
+    Ok(result?)
 }
 
 /// Records what was done.
@@ -194,10 +243,14 @@ pub(crate) fn record(
 
 /// What became of each skill, a line each, and what is different in it.
 pub(crate) fn print(changes: &[Change], output: &mut Output) -> anyhow::Result<()> {
-    let columns = changes.iter().map(|change| width_of(&change.name)).max().unwrap_or(0);
-    let skills = || changes.iter().filter_map(|change| change.after.as_ref().or(change.before.as_ref()));
+    // Of many, only those are shown that something happens to; the rest are counted.
+    let is_shown = |change: &&Change| changes.len() == 1 || change.kind != Kind::Unchanged;
+    let columns = changes.iter().filter(is_shown).map(|change| width_of(&change.name)).max().unwrap_or(0);
+    let skills = || {
+        changes.iter().filter(is_shown).filter_map(|change| change.after.as_ref().or(change.before.as_ref()))
+    };
     let versions = skills().filter_map(|skill| skill.version.as_deref()).map(width_of).max().unwrap_or(0);
-    for change in changes {
+    for change in changes.iter().filter(is_shown) {
         let word = match change.kind {
             Kind::Installed => "new",
             Kind::Changed => "changed",
@@ -205,10 +258,12 @@ pub(crate) fn print(changes: &[Change], output: &mut Output) -> anyhow::Result<(
             Kind::Repaired => "repaired",
             _ => "same",
         };
-        let skill = change.after.as_ref().or(change.before.as_ref());
+        // What is the same stays as it was installed, wherever it was offered from now.
+        let kept = change.before.as_ref().filter(|_| change.kind == Kind::Unchanged);
+        let skill = kept.or(change.after.as_ref()).or(change.before.as_ref());
         let text = skill.map(|skill| described(skill, versions)).unwrap_or_default();
         let line = format!("{}  {}  {text}", pad(word, 8), pad(&change.name, columns));
-        output.line(one_line_kept(&line))?;
+        output.whole(line.trim_end())?;
         for file in change.files.iter().filter(|_| change.kind == Kind::Changed) {
             output.line(format_args!("          {}", one_line(file)))?;
         }
@@ -227,11 +282,6 @@ pub(crate) fn print(changes: &[Change], output: &mut Output) -> anyhow::Result<(
         }
     }
     Ok(())
-}
-
-/// A line without what does not belong on a terminal; its columns stay.
-fn one_line_kept(line: &str) -> String {
-    crate::output::clean(line.trim_end())
 }
 
 /// A skill in columns, of which that of the versions is so wide.

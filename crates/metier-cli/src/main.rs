@@ -13,11 +13,13 @@ mod mounting;
 mod output;
 mod policy;
 mod recording;
+mod refusals;
 mod render;
 mod running;
 mod sessions;
 mod skills;
 mod table;
+mod work;
 
 use std::process::ExitCode;
 
@@ -90,9 +92,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let wants_text = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            // Nothing can be done if even this cannot be printed.
-            let _ = error.print();
-            return if wants_text { Exit::Done } else { Exit::Usage }.into();
+            let printed = error.print();
+            let is_lost = printed.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe);
+            return match (wants_text, is_lost) {
+                (true, true) => Exit::Environment,
+                (true, false) => Exit::Done,
+                (false, _) => Exit::Usage,
+            }
+            .into();
         }
     };
     let mut output = Output::new(cli.quiet, cli.color);

@@ -1,12 +1,26 @@
 //! Where everything is printed: results to standard output, the rest to standard error.
+//!
+//! Text from skills, paths and programs is made harmless here, not where it is put together: no method but those for content
+//! ([`Output::text`], [`Output::raw`]) lets a control character or a foreign line feed through, and on a terminal these do not
+//! either.
+
+mod json;
+mod stream;
+mod style;
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 use anstream::AutoStream;
-use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+use metier_skill::visible;
 use serde::Serialize;
+
+use crate::environment::Environment;
+use crate::table::{fit, pad, width_of, wrap};
+use stream::Stdout;
+use style::Mark;
+pub(crate) use style::is_mark;
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,17 +33,21 @@ pub(crate) enum ColorChoice {
 
 /// The two streams of the process.
 pub(crate) struct Output {
-    /// Results go out as they are, byte for byte; whoever makes them asks [`Output::is_styled`] first.
-    out: BufWriter<io::Stdout>,
+    out: BufWriter<Stdout>,
     err: AutoStream<io::Stderr>,
     is_styled: bool,
     quiet: bool,
+    is_terminal: bool,
+    /// The width of each stream; none where it is not a terminal, and every value is printed whole.
+    columns: Option<usize>,
+    err_columns: Option<usize>,
 }
 
-const BOLD: Style = Style::new().bold();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// The column of the keys in [`Output::row`].
+const KEYS: usize = 15;
+
+/// On a narrower terminal, values have no column of their own.
+const NARROW: usize = 48;
 
 impl Output {
     pub(crate) fn new(quiet: bool, color: ColorChoice) -> Self {
@@ -42,8 +60,23 @@ impl Output {
             AutoStream::new(io::stdout(), choice).current_choice() != anstream::ColorChoice::Never;
         let err = AutoStream::new(io::stderr(), choice);
         // Listings of many skills are megabytes.
-        let out = BufWriter::with_capacity(64 << 10, io::stdout());
-        Self { out, err, is_styled, quiet }
+        let out = BufWriter::with_capacity(64 << 10, Stdout::new());
+        let is_terminal = io::stdout().is_terminal();
+        let set = Environment::columns();
+        let columns = |measured: Option<(terminal_size::Width, _)>| {
+            set.or_else(|| measured.map(|(width, _)| usize::from(width.0))).unwrap_or(80).max(20)
+        };
+        Self {
+            columns: is_terminal.then(|| columns(terminal_size::terminal_size_of(io::stdout()))),
+            err_columns: io::stderr()
+                .is_terminal()
+                .then(|| columns(terminal_size::terminal_size_of(io::stderr()))),
+            out,
+            err,
+            is_styled,
+            quiet,
+            is_terminal,
+        }
     }
 
     /// One for what is done beside something else: it says nothing.
@@ -57,56 +90,107 @@ impl Output {
     }
 
     /// Whether results may have colour.
-    pub(crate) fn is_styled(&self) -> bool {
+    pub(crate) const fn is_styled(&self) -> bool {
         self.is_styled
     }
 
-    /// A line of a result.
-    pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
-        writeln!(self.out, "{line}")
+    /// The width of the terminal that results go to; none where they go elsewhere and nothing is cut or wrapped.
+    pub(crate) const fn columns(&self) -> Option<usize> {
+        self.columns
     }
 
-    /// Text of a result as it is.
+    /// One line of a result. On a terminal a long one is wrapped between words.
+    pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
+        let line = clean_line(&line.to_string());
+        let hang = line.chars().take_while(|c| *c == ' ').count() + 2;
+        self.put(&line, hang)
+    }
+
+    /// One line of a result that is the same everywhere, for programs and for copying.
+    pub(crate) fn whole(&mut self, line: impl Display) -> io::Result<()> {
+        writeln!(self.out, "{}", style::applied(&clean_line(&line.to_string()), self.is_styled))
+    }
+
+    /// One line of a result whose end may be cut on a terminal.
+    pub(crate) fn cut(&mut self, line: impl Display) -> io::Result<()> {
+        self.cut_after(line, 0)
+    }
+
+    /// The same, with so many columns at the beginning that are never cut.
+    pub(crate) fn cut_after(&mut self, line: impl Display, kept: usize) -> io::Result<()> {
+        let line = clean_line(&line.to_string());
+        // The sign that something is cut off takes a column too.
+        let line = self.columns.map_or(line.clone(), |columns| fit(&line, columns.max(kept + 1)));
+        writeln!(self.out, "{}", style::applied(&line, self.is_styled))
+    }
+
+    fn put(&mut self, line: &str, hang: usize) -> io::Result<()> {
+        match self.columns {
+            Some(columns) if width_of(line) > columns => {
+                writeln!(self.out, "{}", style::applied(&wrap(line, columns, hang), self.is_styled))
+            }
+            _ => writeln!(self.out, "{}", style::applied(line, self.is_styled)),
+        }
+    }
+
+    /// Lines that another library laid out and coloured, of text that was made harmless before.
+    pub(crate) fn laid_out(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", style::without_others(text))
+    }
+
+    /// Content, such as the instructions of a skill: as it is, but harmless on a terminal.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
-        self.out.write_all(text.as_bytes())
+        self.raw().write_all(text.as_bytes())
+    }
+
+    /// The same for bytes.
+    pub(crate) fn raw(&mut self) -> Raw<'_> {
+        Raw(self)
     }
 
     /// A result for programs.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut self.out, value)?;
+        json::pretty(&mut self.out, value)?;
         writeln!(self.out)
     }
 
-    /// A large result for programs, without the blanks.
+    /// A large result for programs, on one line.
     pub(crate) fn json_lines(&mut self, value: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
+        json::compact(&mut self.out, value)?;
         writeln!(self.out)
-    }
-
-    /// Where bytes of a result go as they are.
-    pub(crate) fn raw(&mut self) -> &mut dyn Write {
-        &mut self.out
     }
 
     /// A text in bold, where there may be colour.
     pub(crate) fn bold(&self, text: &str) -> String {
-        if self.is_styled { format!("{BOLD}{text}{BOLD:#}") } else { text.to_owned() }
+        self.marked(text, Mark::Bold)
     }
 
     /// A text in the colour of what went well, or of what did not, where there may be colour.
     pub(crate) fn colored(&self, text: &str, is_good: bool) -> String {
-        let style = if is_good { GOOD } else { BAD };
-        if self.is_styled { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        self.marked(text, if is_good { Mark::Good } else { Mark::Bad })
     }
 
-    /// One row of a table of two columns; a value of several lines stays in its column.
+    fn marked(&self, text: &str, mark: Mark) -> String {
+        if self.is_styled { style::marked(&clean_line(text), mark) } else { text.to_owned() }
+    }
+
+    /// One row of a table of two columns; a value that is long for the terminal stays in its column.
     pub(crate) fn row(&mut self, key: &str, value: &str) -> io::Result<()> {
-        let style = if self.is_styled { BOLD } else { Style::new() };
-        for (index, line) in value.lines().enumerate() {
-            let key = if index == 0 { key } else { "" };
-            writeln!(self.out, "{style}{key:<15}{style:#} {}", clean(line))?;
+        // Marks in a value that others wrote would be taken for ours.
+        self.styled_row(key, &value.replace(is_mark, "\u{fffd}"))
+    }
+
+    /// The same for a value that has a style.
+    pub(crate) fn styled_row(&mut self, key: &str, value: &str) -> io::Result<()> {
+        let value =
+            value.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        let value = clean_line(&value);
+        if self.columns.is_some_and(|columns| columns < NARROW) {
+            let key = if key.is_empty() { " ".to_owned() } else { self.bold(key) };
+            return self.put(&format!("{key} {}", value.trim_start()), 2);
         }
-        Ok(())
+        let key = self.bold(&pad(key, KEYS));
+        self.put(&format!("{key} {value}"), KEYS + 1)
     }
 
     /// What a person may want to know beside the result.
@@ -115,20 +199,36 @@ impl Output {
             return Ok(());
         }
         self.out.flush()?;
-        writeln!(self.err, "{}", clean(&note.to_string()))
+        self.tell(&note.to_string());
+        Ok(())
     }
 
     /// An error.
     pub(crate) fn error(&mut self, message: &str) {
-        // If standard error is gone too, there is nobody left to tell.
+        // If it cannot be flushed, that is one more thing that cannot be told.
         let _ = self.out.flush();
-        let _ = writeln!(self.err, "{ERROR}error{ERROR:#}: {}", clean(message));
+        self.tell(&format!("{}: {message}", style::marked("error", Mark::Error)));
     }
 
     /// A line to standard error as it is, for commands whose messages have another tool's form.
     pub(crate) fn complaint(&mut self, line: &str) {
         let _ = self.out.flush();
-        let _ = writeln!(self.err, "{}", clean(line));
+        self.tell(line);
+    }
+
+    /// A message to the person. Only its first line begins a line: whatever a path or a name brings along cannot pass for a
+    /// message of its own, or for a command to whoever reads the log.
+    fn tell(&mut self, message: &str) {
+        for (index, line) in message.split('\n').enumerate() {
+            let line = clean_line(&line.replace('\t', " "));
+            let line = if index == 0 { line } else { format!("  | {line}") };
+            let line = match self.err_columns {
+                Some(columns) if width_of(&line) > columns => wrap(&line, columns, 2),
+                _ => line,
+            };
+            // If standard error is gone too, nobody is left to tell.
+            let _ = writeln!(self.err, "{}", style::applied(line.trim_end(), true));
+        }
     }
 
     /// A sum at the end of a result, which `--quiet` leaves out.
@@ -141,18 +241,53 @@ impl Output {
     }
 }
 
-/// Text from a skill or a path that is safe on a terminal: no control characters but line breaks and tabs.
+/// Where bytes of content go: as they are, but harmless on a terminal.
+pub(crate) struct Raw<'a>(&'a mut Output);
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.is_terminal {
+            let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+            self.0.out.write_all(clean(&text).as_bytes())?;
+        } else {
+            self.0.out.write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.out.flush()
+    }
+}
+
+/// Text of several lines that is safe on a terminal: what a reader cannot see is shown as U+FFFD. Line feeds and tabs stay.
 pub(crate) fn clean(text: &str) -> String {
-    let is_harmful = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_bidirectional(c);
-    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
+    visible(text).into_owned()
 }
 
-/// Whether a character turns the direction of the text around it, so that it reads as something else.
-fn is_bidirectional(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// The same on one line: line feeds and tabs are shown too. Marks of a style stay.
+pub(crate) fn clean_line(text: &str) -> String {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for part in text.split_inclusive(is_mark) {
+        let mark = part.chars().next_back().filter(|c| is_mark(*c));
+        let plain = mark.map_or(part, |mark| &part[..part.len() - mark.len_utf8()]);
+        shown.push_str(&visible(plain).replace(['\n', '\t'], "\u{fffd}"));
+        shown.extend(mark);
+    }
+    shown
 }
 
-/// The columns to lay text out in: the terminal's, within reason.
-pub(crate) fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).clamp(40, 140))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_and_models_have_one_list_of_invisible_characters() {
+        for c in '\0'..=char::MAX {
+            assert_eq!(clean(&format!("a{c}b")).contains(c), !metier_skill::is_invisible(c), "{c:?}");
+        }
+    }
 }

@@ -160,6 +160,20 @@ impl Recording {
         Some(if self.durability.value == Durability::Batched { store.batched() } else { store })
     }
 
+    /// A directory that a setting names must exist: one that is made by a typing error would split the record in two.
+    pub(crate) fn check_directory(&self) -> anyhow::Result<()> {
+        let directory = self.place()?.as_file().and_then(Path::parent);
+        let Some(missing) = directory.filter(|directory| !directory.exists()) else { return Ok(()) };
+        if matches!(self.journal.source, Source::Default) {
+            return Ok(());
+        }
+        let (directory, source) = (missing.display(), &self.journal.source);
+        let message = format!(
+            "the directory `{directory}` of the journal does not exist ({source}); create it with `mkdir -p {directory}`, or correct the setting"
+        );
+        Err(UsageError(message).into())
+    }
+
     /// Opens the journal to add to it.
     pub(crate) fn open(&self, environment: &Environment) -> anyhow::Result<Recorder> {
         let clock = Arc::new(Clock);
@@ -168,6 +182,7 @@ impl Recording {
         options.durability = self.durability.value;
         options.remember = remembered(environment, self.place()?);
         options.observer = telemetry.clone().map(|telemetry| telemetry as _);
+        self.check_directory()?;
         let journal = Arc::new(Journal::open(self.place()?, options)?);
         Ok(Recorder { journal, telemetry, clock })
     }
@@ -240,7 +255,9 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn record(&self, context: &Context, event: &Event) -> anyhow::Result<()> {
-        self.journal.append(Entry::new(&*self.clock, context, event)?)?;
+        let identity = context.identity.clone().or_else(|| Some(Environment::identity()));
+        let context = Context { identity, ..context.clone() };
+        self.journal.append(Entry::new(&*self.clock, &context, event)?)?;
         // What follows counts only with its record.
         Ok(self.journal.flush()?)
     }

@@ -9,7 +9,9 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use metier_policy::{Allowlist, Denylist, Places, RuleNote};
-use metier_skill::{AllowedTools, Code, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span};
+use metier_skill::{
+    AllowedTools, Code, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span, line_and_column,
+};
 
 pub(crate) use github::github;
 pub(crate) use json::json;
@@ -164,15 +166,14 @@ fn about_rule(field: &str, note: &RuleNote, reading: &Reading, root: &Path) -> F
         let place = within.match_indices(&note.rule).map(|(at, _)| at).find(is_whole);
         place.map_or(span, |at| Span::new(span.start + at, span.start + at + note.rule.len()))
     });
-    let before = span.and_then(|span| reading.text.get(..span.start)).unwrap_or_default();
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let (line, column) = line_and_column(&reading.text, span.map_or(0, |span| span.start));
     Finding {
         code: note.code.as_str(),
         severity: Weight::Warning,
         message: format!("the rule `{}`: {}", note.rule.escape_debug(), note.message),
         file: shown(&root.join(&reading.file)),
-        line: before.matches('\n').count() + 1,
-        column: before[line_start..].chars().count() + 1,
+        line,
+        column,
         span,
         source: span.and_then(|span| SourceLine::around(&reading.text, span)),
         fix: None,
@@ -229,10 +230,10 @@ impl SourceLine {
 
     /// The first line of a span.
     fn around(text: &str, span: Span) -> Option<Self> {
-        let start = text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
+        // As lines are counted: a carriage return ends one too.
+        let start = text.get(..span.start)?.rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let line = &text[start..];
-        let line = &line[..line.find('\n').unwrap_or(line.len())];
-        let line = line.strip_suffix('\r').unwrap_or(line);
+        let line = &line[..line.find(['\n', '\r']).unwrap_or(line.len())];
         (line.len() <= Self::MAX).then(|| Self { text: line.to_owned(), start })
     }
 

@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read as _};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use metier_sandbox::{Cancel, Destination, Ending, Limit, Limits, Network, Outcome, Place, Sink, Stream};
-use serde_json::json;
+use metier_journal::PlantedFile;
+use metier_sandbox::{Cancel, Destination, Ending, Limit, Limits, Network, Sink, Stream};
+use metier_session::RunReport;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::{Output, clean};
 
@@ -172,21 +171,6 @@ pub(crate) fn cancel_by_signals(cancel: &Cancel) -> io::Result<()> {
     Ok(())
 }
 
-/// A directory that a command may change: not a home, whose files decide what everything else does.
-pub(crate) fn writable(path: &Path, environment: &Environment) -> anyhow::Result<Place> {
-    let place = Place::pin(path)?;
-    let homes = [&environment.home, &environment.account_home];
-    let homes = homes.into_iter().flatten().filter_map(|home| home.canonicalize().ok());
-    if homes.into_iter().any(|home| home.starts_with(place.path())) {
-        let path = clean(&path.display().to_string());
-        return Err(UsageError(format!(
-            "`{path}` holds your home directory; choose a directory for this work alone with `--work`"
-        ))
-        .into());
-    }
-    Ok(place)
-}
-
 impl LimitArgs {
     fn limits(&self) -> Limits {
         let mut all = Limits::default();
@@ -227,12 +211,12 @@ impl Through {
     }
 
     /// Says what there is to say of how it ended.
-    pub(crate) fn report(&self, outcome: &Outcome, output: &mut Output) -> io::Result<()> {
+    pub(crate) fn report(&self, run: &RunReport, output: &mut Output) -> io::Result<()> {
         // What metier says itself begins on a line of its own.
-        if self.is_open_line && says_something(outcome) {
+        if self.is_open_line && says_something(run) {
             output.complaint("");
         }
-        report(outcome, output)
+        report(run, output)
     }
 }
 
@@ -262,41 +246,53 @@ impl Sink for Through {
     }
 }
 
-fn says_something(outcome: &Outcome) -> bool {
-    matches!(outcome.ending, Ending::Limit(_) | Ending::Cancelled)
-        || !outcome.planted.is_empty()
-        || outcome.protections.missing().next().is_some()
+fn says_something(run: &RunReport) -> bool {
+    let facts = &run.facts;
+    matches!(run.ending, Ending::Limit(_) | Ending::Cancelled)
+        || !facts.planted.is_empty()
+        || !facts.missing_protections.is_empty()
 }
 
-fn report(outcome: &Outcome, output: &mut Output) -> io::Result<()> {
-    if let Ending::Limit(limit) = outcome.ending {
+fn report(run: &RunReport, output: &mut Output) -> io::Result<()> {
+    if let Ending::Limit(limit) = run.ending {
         output.complaint(&format!("ended at a limit: {}", explain(limit)));
     }
-    if outcome.ending == Ending::Cancelled {
-        output.complaint("ended, since metier was told to end");
+    if run.ending == Ending::Cancelled {
+        output.complaint("interrupted");
     }
-    for planted in &outcome.planted {
-        let path = planted.path.display();
+    for planted in &run.facts.planted {
+        let PlantedFile { path, obeyed_by, .. } = planted;
+        let whose = match planted.by.as_str() {
+            "overlapping_run" => " by this run or one at the same time",
+            "interrupted_run" => " by an earlier run that was interrupted",
+            _ => "",
+        };
+        let done = format!("{}{whose}", if planted.changed { "changed" } else { "created" });
         match &planted.moved_to {
-            Some(to) => output.complaint(&format!(
-                "`{path}` was made, which other programs obey; it is now `{}`",
-                to.display()
-            )),
-            None if planted.stays => {
-                output.complaint(&format!("`{path}` is new: look at its hooks and settings before you use it"));
+            Some(to) => {
+                output.complaint(&format!("`{path}` was {done}, which {obeyed_by} obeys; moved to `{to}`"));
             }
+            None if planted.stays => output.complaint(&format!(
+                "`{path}` was {done}, which {obeyed_by} obeys: look at it before you use it"
+            )),
             None => output.complaint(&format!(
-                "`{path}` was made, which other programs obey, and could NOT be moved away: remove it before you go on"
+                "`{path}` was {done}, which {obeyed_by} obeys, and could NOT be moved away: remove it before you go on"
             )),
         }
     }
-    for connection in outcome.connections.iter().filter(|one| one.refused.is_some()) {
-        let reason = connection.refused.as_deref().unwrap_or_default();
-        output.note(format_args!("no connection to {}: {reason}", connection.to))?;
+    if run.facts.planted_left_out > 0 {
+        let more = run.facts.planted_left_out;
+        output.complaint(&format!(
+            "{more} more such files were created or changed; look for them before you go on"
+        ));
     }
-    let missing: Vec<&str> = outcome.protections.missing().map(|found| found.protection.as_str()).collect();
-    if !missing.is_empty() {
-        output.complaint(&format!("it ran without {}", missing.join(", ")));
+    for connection in &run.facts.connections {
+        if let Some(reason) = &connection.refused {
+            output.note(format_args!("no connection to {}: {reason}", connection.to))?;
+        }
+    }
+    if !run.facts.missing_protections.is_empty() {
+        output.complaint(&format!("it ran without {}", run.facts.missing_protections.join(", ")));
     }
     Ok(())
 }
@@ -325,21 +321,4 @@ pub(crate) fn exit(ending: Ending) -> Exit {
         _ => 130,
     };
     Exit::Program(u8::try_from(code).unwrap_or(255))
-}
-
-pub(crate) fn as_json(outcome: &Outcome) -> serde_json::Value {
-    json!({
-        "ending": outcome.ending,
-        "stdout": { "text": String::from_utf8_lossy(&outcome.output.bytes), "cut": outcome.output.cut },
-        "stderr": { "text": String::from_utf8_lossy(&outcome.errors.bytes), "cut": outcome.errors.cut },
-        "usage": {
-            "wall_ms": outcome.usage.wall.as_millis(),
-            "cpu_ms": outcome.usage.cpu.as_millis(),
-            "memory_bytes": outcome.usage.memory,
-            "written_bytes": outcome.usage.written,
-        },
-        "protections": outcome.protections,
-        "planted": outcome.planted,
-        "connections": outcome.connections,
-    })
 }

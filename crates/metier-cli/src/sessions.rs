@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
 use metier_catalog::ThisMachine;
 use metier_journal::{Privacy, Trigger};
-use metier_policy::{Lifetime, Places};
+use metier_policy::Places;
 use metier_session::{ApprovalStore, Recording, Session, SessionOptions};
 use metier_skill::Digest;
 
@@ -21,12 +21,13 @@ use crate::output::Output;
 use crate::policy;
 use crate::recording::Recorder;
 use crate::skills::Skills;
+use crate::work::reserved;
 
 /// More than any saved session has.
 const MOST: u64 = 256 << 20;
 
 /// Which session.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Go on with the session of this id, or begin one that can be gone on with; without it, a session for this step alone
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
@@ -54,7 +55,7 @@ impl SessionArgs {
         let options = options(skills, &recorder)?;
         let Some(id) = &self.session else {
             let session = Session::start(options, None)?;
-            return Ok(Conversation { session: asking(session), saved: None, recorder });
+            return Ok(Conversation { session: asking(session, None), saved: None, recorder });
         };
         let saved = Saved::lock(environment, id, output)?;
         let session = match saved.read()? {
@@ -67,13 +68,13 @@ impl SessionArgs {
             let (path, other) = (saved.path.display(), session.id());
             anyhow::bail!("{path} should be session `{id}`, and is `{other}`; remove it to begin anew");
         }
-        Ok(Conversation { session: asking(session), saved: Some(saved), recorder })
+        Ok(Conversation { session: asking(session, Some(id.clone())), saved: Some(saved), recorder })
     }
 }
 
 /// The same, with the person at the terminal to ask, if there is one.
-fn asking(mut session: Session) -> Session {
-    session.set_approver(Box::new(AtTerminal(Lifetime::Once)));
+fn asking(mut session: Session, id: Option<String>) -> Session {
+    session.set_approver(Box::new(AtTerminal(id)));
     session
 }
 
@@ -112,8 +113,11 @@ pub(crate) fn options(skills: &Skills, recorder: &Recorder) -> anyhow::Result<Se
     options.store = config.recording.store(environment);
     options.installed = environment.store();
     options.approvals = approvals(environment);
+    options.reserved = reserved(environment, config);
+    options.executor = Arc::new(environment.executor());
     options.machine = Some(Arc::new(ThisMachine::new(environment.path.clone(), None)));
     options.actor = Some("user".to_owned());
+    options.identity = Some(Environment::identity());
     options.trigger = Trigger::User;
     Ok(options)
 }

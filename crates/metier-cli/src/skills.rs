@@ -1,15 +1,19 @@
 //! The catalog that a command works on.
 
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use metier_catalog::{Catalog, CatalogOptions, Entry, Problem, Scanner, Search};
 use metier_policy::{ActiveSkill, Allowlist, Denylist, Places};
-use metier_skill::{Digest, Location, Rules, Skill, SkillError, SymlinkPolicy, Tier, Tree, tree_digest};
+use metier_session::SessionError;
+use metier_skill::{
+    Digest, Location, Reading, Rules, SKILL_FILES, Skill, SkillError, SymlinkPolicy, Tier, Tree,
+};
 
 use crate::config::{Config, Flags};
 use crate::environment::Environment;
-use crate::exit::NotFoundError;
+use crate::exit::{DeniedError, NotFoundError};
 use crate::output::Output;
 
 /// A catalog, and what it was made with.
@@ -61,6 +65,11 @@ impl Skills {
         let mut scanner = Scanner::new(options);
         let catalog = scanner.scan(environment.now);
         for report in catalog.roots().iter().filter(|report| !report.exists) {
+            if config.is_named_root(&report.root.path) {
+                let message =
+                    format!("there is no directory {}; correct `--root`", report.root.path.display());
+                return Err(NotFoundError(message).into());
+            }
             if let Some(problem) = catalog.problems().iter().find(|problem| problem.path == report.root.path)
             {
                 output.note(format_args!("note: {}: {}", report.root.path.display(), problem.message))?;
@@ -134,6 +143,64 @@ impl Skills {
         readable.map(|skill| &skill.problem).or_else(|| self.catalog.problems().iter().find(is_there))
     }
 
+    /// Why a skill cannot be used that somebody calls by this name, id or path; with what they may have meant.
+    pub(crate) fn not_found(&self, text: &str) -> NotFoundError {
+        if let Some(problem) = self.unusable(text) {
+            let (path, message) = (problem.path.display(), &problem.message);
+            return NotFoundError(format!(
+                "`{text}` cannot be used: {}: {message}; `metier validate {path}` says more",
+                problem.code
+            ));
+        }
+        let path = Path::new(text);
+        if let (true, Some(name), Some(above)) = (text.contains('/'), path.file_name(), path.parent())
+            && path.is_dir()
+        {
+            let (name, above) =
+                (name.to_string_lossy(), if above == Path::new("") { Path::new(".") } else { above });
+            return NotFoundError(format!(
+                "there is no skill `{text}`: this command takes a name; use `{name} --root {}`",
+                above.display()
+            ));
+        }
+        let near = self.nearest(text);
+        let meant = match near.as_slice() {
+            [] => String::new(),
+            names => format!("; did you mean `{}`?", names.join("`, `")),
+        };
+        NotFoundError(format!("there is no skill `{text}`{meant}; `metier list --all` shows every skill"))
+    }
+
+    /// Names that differ from this one by two letters at most.
+    fn nearest(&self, text: &str) -> Vec<&str> {
+        if text.len() > 64 {
+            return Vec::new();
+        }
+        let names = self.catalog.skills().map(Entry::name);
+        let mut near: Vec<(usize, &str)> =
+            names.map(|name| (strsim::levenshtein(text, name), name)).filter(|(far, _)| *far <= 2).collect();
+        near.sort_unstable();
+        near.into_iter().take(3).map(|(_, name)| name).collect()
+    }
+
+    /// Why a skill cannot be used that is switched off, and what did that.
+    pub(crate) fn off(&self, entry: &Entry) -> DeniedError {
+        let by = self.config.rule_of(entry).map(|rule| format!(" by {}", rule.origin())).unwrap_or_default();
+        DeniedError(format!("`{}` is switched off{by}; change that rule to use the skill", entry.name()))
+    }
+
+    /// What a session says about a skill, with what is known here.
+    pub(crate) fn explained(&self, error: SessionError) -> anyhow::Error {
+        match &error {
+            SessionError::Disabled { name } => match self.by_name_or_id(name) {
+                Some(entry) => self.off(entry).into(),
+                None => error.into(),
+            },
+            SessionError::NotFound { name, .. } => self.not_found(name).into(),
+            _ => error.into(),
+        }
+    }
+
     /// A directory for what can be made again, unless the person wants none.
     pub(crate) fn cache(&self, name: &str) -> Option<PathBuf> {
         cache(&self.environment, &self.config, name)
@@ -159,19 +226,9 @@ pub(crate) struct Opened {
 impl Skills {
     /// Reads the skill with a name or id, whole.
     pub(crate) fn opened(&self, name: &str) -> anyhow::Result<Opened> {
-        let Some(entry) = self.by_name_or_id(name) else {
-            let message = match self.unusable(name) {
-                Some(problem) => format!("`{name}` cannot be used: {}: {}", problem.code, problem.message),
-                None => format!(
-                    "there is no skill `{name}` here; try `metier search {name}` or `metier list --all`"
-                ),
-            };
-            return Err(NotFoundError(message).into());
-        };
+        let Some(entry) = self.by_name_or_id(name) else { return Err(self.not_found(name).into()) };
         if !entry.is_enabled() {
-            let message =
-                format!("`{name}` is off here, so that nothing is decided about it; see `metier config`");
-            return Err(NotFoundError(message).into());
+            return Err(self.off(entry).into());
         }
         let unpacked = entry.builtin().map(|_| tempfile::tempdir()).transpose()?;
         let directory = match (entry.builtin(), &unpacked) {
@@ -183,16 +240,31 @@ impl Skills {
         let reading = location.load(&rules)?;
         let tree = location.tree(&rules.limits, SymlinkPolicy::Skip)?;
         tree.within(&rules.limits)?;
+        let digest = digest_of(&reading, &tree)?;
         let diagnostics = reading.diagnostics;
         let invalid = || SkillError::Validation { path: directory.clone(), diagnostics };
         Ok(Opened {
             skill: reading.skill.ok_or_else(invalid)?,
             tier: entry.tier(),
-            digest: tree_digest(&tree)?,
+            digest,
             tree,
             directory,
             _unpacked: unpacked,
         })
+    }
+}
+
+/// The digest of a skill whose `SKILL.md` was read before: what a person is shown and what is digested must be the same.
+pub(crate) fn digest_of(reading: &Reading, tree: &Tree) -> Result<Digest, SkillError> {
+    let manifest = tree.manifest()?;
+    let shown = Digest::of(reading.text.as_bytes());
+    let is_own = |name: &str| manifest.get(Path::new(name)).is_some();
+    let is_shown = |name: &str| manifest.get(Path::new(name)).is_some_and(|file| file.digest == shown);
+    // A `SKILL.md` that is a link is not among the files.
+    if SKILL_FILES.iter().any(|name| is_shown(name)) || !SKILL_FILES.iter().any(|name| is_own(name)) {
+        Ok(manifest.digest())
+    } else {
+        Err(SkillError::Changing { path: tree.root.clone() })
     }
 }
 
@@ -205,6 +277,16 @@ impl Opened {
         active.allowed = self.skill.allowed_tools.as_ref().map(|tools| Allowlist::new(tools, &places));
         active.denied = self.skill.disallowed_tools().map(|tools| Denylist::new(&tools, &places));
         active
+    }
+
+    /// The text of one of its files, if that is not too long to be shown.
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        const MOST: u64 = 256 << 10;
+        let path = path.strip_prefix("./").unwrap_or(path);
+        let file = self.tree.files.iter().find(|file| file.path_text() == path)?;
+        let mut bytes = Vec::new();
+        self.tree.open(file).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+        (file.size < MOST).then(|| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// A file of the skill, as an approval names it.

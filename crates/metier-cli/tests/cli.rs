@@ -6,6 +6,8 @@
 mod audit;
 #[path = "cli/catalog.rs"]
 mod catalog;
+#[path = "cli/doctor.rs"]
+mod doctor;
 #[path = "cli/general.rs"]
 mod general;
 #[path = "cli/hostile.rs"]
@@ -16,8 +18,14 @@ mod kill;
 mod new;
 #[path = "cli/policy.rs"]
 mod policy;
+#[path = "cli/printing.rs"]
+mod printing;
 #[path = "cli/prompt.rs"]
 mod prompt;
+#[path = "cli/races.rs"]
+mod races;
+#[path = "cli/recorded.rs"]
+mod recorded;
 #[path = "cli/reference.rs"]
 mod reference;
 #[path = "cli/run.rs"]
@@ -30,6 +38,10 @@ mod scan;
 mod search;
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/serve_answers.rs"]
+mod serve_answers;
+#[path = "cli/serve_changes.rs"]
+mod serve_changes;
 #[path = "cli/serve_http.rs"]
 mod serve_http;
 #[path = "cli/serve_start.rs"]
@@ -58,5 +70,9 @@ mod store_signatures;
 mod store_support;
 #[path = "cli/support.rs"]
 mod support;
+#[path = "../../../tests/shared/terminal.rs"]
+mod terminal;
 #[path = "cli/validate.rs"]
 mod validate;
+#[path = "cli/work.rs"]
+mod work;

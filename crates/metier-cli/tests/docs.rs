@@ -43,7 +43,7 @@ fn examples(document: &str) -> Vec<Example> {
 
 #[test]
 fn every_example_prints_what_the_document_says() {
-    let mut count = 0;
+    let (mut count, mut wrong) = (0, Vec::new());
     for document in [
         "README.md",
         "docs/cli.md",
@@ -61,14 +61,18 @@ fn every_example_prints_what_the_document_says() {
         "docs/store.md",
     ] {
         // The examples of a document run one after the other, in a place with what they speak of.
-        let place = tempfile::tempdir().unwrap();
-        lay_out(place.path());
+        let base = tempfile::tempdir().unwrap();
+        let place = base.path().join("work");
+        fs::create_dir(&place).unwrap();
+        lay_out(&place);
         if document == "docs/journal.md" {
-            fs::create_dir(place.path().join("docs")).unwrap();
+            fs::create_dir(place.join("docs")).unwrap();
             let script = "docs/verify-journal.py";
-            fs::copy(top().join(script), place.path().join(script)).unwrap();
+            fs::copy(top().join(script), place.join(script)).unwrap();
         }
-        for Example { command, output } in examples(&fs::read_to_string(top().join(document)).unwrap()) {
+        let text = fs::read_to_string(top().join(document)).unwrap();
+        let mut updated = text.clone();
+        for Example { command, output } in examples(&text) {
             count += 1;
             if ["metier sandbox", "metier exec", "metier tour"].iter().any(|runs| command.contains(runs))
                 && std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES")
@@ -76,20 +80,51 @@ fn every_example_prints_what_the_document_says() {
                 continue;
             }
             // Only there are homes spoken of; elsewhere nobody has one, so that nothing of theirs is found.
-            let home = (document == "docs/homes.md").then(|| place.path().join("me"));
-            let printed = run(&command, place.path(), home.as_deref());
-            assert_eq!(stable(document, &printed), stable(document, &output), "{document}: {command}");
+            let home = (document == "docs/homes.md").then(|| place.join("me"));
+            let printed = run(&command, base.path(), home.as_deref());
+            if !is_same(&stable(document, &printed), &stable(document, &output)) {
+                let (old, new) =
+                    (format!("$ {command}\n{output}"), format!("$ {command}\n{}", cut(&printed)));
+                updated = updated.replacen(&old, &new, 1);
+                wrong.push(format!("{document} says\n{old}but that prints\n{new}"));
+            }
+        }
+        if is_updating() && updated != text {
+            fs::write(top().join(document), &updated).unwrap();
         }
     }
+    assert!(wrong.is_empty(), "run with UPDATE_DOCS=1 to write what is printed\n\n{}", wrong.join("\n"));
     assert!(count >= 10, "only {count} examples found");
+}
+
+/// Whether this is printed where a document says that. A document may cut a long line, with `…` at its end.
+fn is_same(printed: &str, said: &str) -> bool {
+    let is_same = |(printed, said): (&str, &str)| {
+        printed == said || said.strip_suffix('…').is_some_and(|begin| printed.starts_with(begin))
+    };
+    printed.lines().count() == said.lines().count() && printed.lines().zip(said.lines()).all(is_same)
+}
+
+/// The same for a document, with long lines cut.
+fn cut(printed: &str) -> String {
+    let cut = |line: &str| match line.char_indices().nth(99) {
+        Some((at, _)) if line.chars().count() > 120 => format!("{}…\n", &line[..at]),
+        _ => format!("{line}\n"),
+    };
+    printed.lines().map(cut).collect()
+}
+
+fn is_updating() -> bool {
+    std::env::vars_os().any(|(name, _)| name == "UPDATE_DOCS")
 }
 
 /// What does not change from run to run. Records have times, ids and hashes of their own.
 fn stable(document: &str, text: &str) -> String {
-    const CHANGING: [(&str, &str); 3] = [
+    const CHANGING: [(&str, &str); 4] = [
         (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{6}Z)?", "TIME"),
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID"),
         (r"sha256:[0-9a-f]{64}", "HASH"),
+        (r"TIMEZ  \S+ +", "TIMEZ  WHO  "),
     ];
     if document != "docs/journal.md" {
         return text.to_owned();
@@ -111,22 +146,25 @@ fn lay_out(place: &Path) {
     assert!(status.success());
 }
 
-/// What a person sees who types the command: both streams, in order.
-fn run(command: &str, place: &Path, home: Option<&Path>) -> String {
+/// What a person sees who types the command: both streams, in order. What metier keeps is beside the place, as it would be in a
+/// home.
+fn run(command: &str, base: &Path, home: Option<&Path>) -> String {
     let metier = Path::new(env!("CARGO_BIN_EXE_metier")).parent().unwrap().to_str().unwrap();
     let path = format!("{metier}:/usr/local/bin:/usr/bin:/bin");
     let output = Command::new("sh")
         .args(["-c", &format!("{{ {command}\n}} 2>&1")])
-        .current_dir(place)
+        .current_dir(base.join("work"))
         .env_clear()
         .env("PATH", path)
         .envs(home.map(|home| ("HOME", home)))
-        .env("XDG_STATE_HOME", place.join("state"))
-        .env("XDG_DATA_HOME", place.join("data"))
+        .env("XDG_STATE_HOME", base.join("state"))
+        .env("XDG_DATA_HOME", base.join("data"))
         .output()
         .unwrap();
-    let place = fs::canonicalize(place).unwrap();
-    String::from_utf8(output.stdout).unwrap().replace(place.to_str().unwrap(), "/work")
+    let base = fs::canonicalize(base).unwrap();
+    let shown = [("work", "/work"), ("state", "/home/me/.local/state"), ("data", "/home/me/.local/share")];
+    let printed = String::from_utf8(output.stdout).unwrap();
+    shown.iter().fold(printed, |text, (path, shown)| text.replace(base.join(path).to_str().unwrap(), shown))
 }
 
 #[test]
@@ -144,11 +182,11 @@ fn the_tables_of_codes_are_the_code_s() {
         let (before, rest) = document.split_once(&begin).unwrap();
         let (_, after) = rest.split_once(end).unwrap();
         let wanted = format!("{before}{begin}{table}{end}{after}");
-        if std::env::vars_os().any(|(name, _)| name == "UPDATE_DOCS") {
+        if is_updating() {
             fs::write(path, &wanted).unwrap();
         }
         let found = fs::read_to_string(path).unwrap();
-        assert_eq!(found, wanted, "run with UPDATE_DOCS=1 to mend {}", path.display());
+        assert_eq!(found, wanted, "run with UPDATE_DOCS=1 to update {}", path.display());
     }
 }
 

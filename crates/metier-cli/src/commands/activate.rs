@@ -1,13 +1,11 @@
 //! `metier activate`: a skill's instructions, as a model is given them.
 
-use std::io::IsTerminal as _;
-
 use metier_journal::Trigger;
 use serde_json::json;
 
 use crate::config::Flags;
 use crate::exit::Exit;
-use crate::output::{Output, clean};
+use crate::output::Output;
 use crate::sessions::SessionArgs;
 use crate::skills::Skills;
 
@@ -67,7 +65,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         if args.force { session.reload(&args.name, trigger) } else { session.activate(&args.name, trigger) };
     // What was recorded stays recorded, also where it was a failure.
     conversation.close(output)?;
-    let activation = done?;
+    let activation = done.map_err(|error| skills.explained(error))?;
     for note in &activation.notes {
         output.note(format_args!("note: {note}"))?;
     }
@@ -89,8 +87,6 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             "tokens": activation.tokens,
             "content": activation.content,
         }))?;
-    } else if std::io::stdout().is_terminal() {
-        output.text(&clean(&activation.content))?;
     } else {
         output.text(&activation.content)?;
     }

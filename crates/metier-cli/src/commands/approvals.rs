@@ -20,7 +20,7 @@ Examples:
   metier approvals --revoke 3f2a91c04b7d
   metier approvals --json | jq '.approvals[] | select(.granted)'")]
 pub(crate) struct Args {
-    /// Forget an answer, by the id that the list shows. Can be repeated
+    /// Forget an answer, by the id that the list shows or the beginning of it. Can be repeated
     #[arg(long, value_name = "ID")]
     revoke: Vec<String>,
 
@@ -32,25 +32,21 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
     let store = sessions::must_keep_approvals(&environment)?;
-    let (mut kept, unread) = store.list()?;
-    for path in &unread {
+    let (mut kept, problems) = store.list()?;
+    for problem in &problems {
         output.note(format_args!(
-            "note: {} is no approval that can be read; nothing is run until it is removed",
-            path.display()
+            "note: {} does not count as an answer: {}; look at it and remove it",
+            problem.path.display(),
+            problem.reason
         ))?;
     }
-    let is_kept = |id: &&String| kept.iter().any(|kept| kept.id == **id);
-    if let Some(id) = args.revoke.iter().find(|id| !is_kept(id)) {
-        let message =
-            format!("there is no approval `{id}`, so that none was revoked; see `metier approvals`");
-        return Err(NotFoundError(message).into());
-    }
+    let revoked: Vec<String> = args.revoke.iter().map(|id| meant(id, &kept)).collect::<Result<_, _>>()?;
     if !args.revoke.is_empty() {
         let config = Config::read(&environment, &Flags::default())?;
         let recorder = config.recording.open(&environment)?;
-        for revoked in kept.extract_if(.., |kept| args.revoke.contains(&kept.id)) {
+        for revoked in kept.extract_if(.., |kept| revoked.contains(&kept.id)) {
             recorder.record(&Context::default(), &approval_event(&revoked.approval, Answer::Revoked))?;
-            store.forget(&revoked.id)?;
+            store.forget(&revoked.approval)?;
             output.note(format_args!("forgot {}", revoked.id))?;
         }
         recorder.close(output)?;
@@ -75,11 +71,27 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The id that begins with this text, if one does: nothing is revoked by half.
+fn meant(text: &str, kept: &[KeptApproval]) -> Result<String, NotFoundError> {
+    let ids: Vec<&String> = kept.iter().map(|kept| &kept.id).filter(|id| id.starts_with(text)).collect();
+    match ids.as_slice() {
+        [id] if !text.is_empty() => Ok((*id).clone()),
+        [] | [_] => Err(NotFoundError(format!(
+            "there is no approval `{text}`, so none was revoked; `metier approvals` lists them"
+        ))),
+        several => Err(NotFoundError(format!(
+            "`{text}` is the beginning of {} ids, so none was revoked; write more of it",
+            several.len()
+        ))),
+    }
+}
+
 /// `ID  yes  NAME may run a script (PATH), until the skill changes  [digest]`
 fn row(KeptApproval { id, approval, .. }: &KeptApproval) -> String {
     let answer = if approval.granted { "yes" } else { "no" };
     let script =
         approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();
     let (skill, verb, until) = (one_line(&approval.skill), approval.verb(), until(&approval.lifetime));
-    format!("{id}  {answer:<3}  {skill} may {verb}{script}, {until}  {}", &approval.digest.hex()[..12])
+    let by = approval.by.as_deref().map(|by| format!("  by {}", one_line(by))).unwrap_or_default();
+    format!("{id}  {answer:<3}  {skill} may {verb}{script}, {until}  {}{by}", &approval.digest.hex()[..12])
 }

@@ -1,13 +1,14 @@
 //! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
 
 use clap::builder::NonEmptyStringValueParser;
-use metier_journal::Context;
+use metier_journal::{Context, Source as _};
 use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
 use metier_session::approval_event;
 use serde_json::json;
 
 use crate::approver;
 use crate::config::Flags;
+use crate::environment::Clock;
 use crate::exit::{DeniedError, Exit};
 use crate::output::Output;
 use crate::policy;
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "script")]
     destructive: bool,
 
-    /// Refuse instead
+    /// Store a refusal, which holds even where nobody would be asked
     #[arg(long)]
     refuse: bool,
 
@@ -90,11 +91,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Err(DeniedError(format!("{}; it cannot be approved", whole.reason)).into());
     }
     let decision = policy.decide_access(&request, access);
-    let question = Question::new(&request, access, &decision.reason);
-    let Some(approval) = args.answer(&question) else {
-        anyhow::bail!("nothing was decided: there is nobody at a terminal, or nobody said yes or no");
-    };
     let store = sessions::must_keep_approvals(&skills.environment)?;
+    let kept = store.about(&opened.digest)?;
+    let is_refused = kept.find(&request, access, args.session.as_deref()).is_some_and(|kept| !kept.granted);
+    if decision.verdict == Verdict::Allow && !is_refused && !args.refuse {
+        output.line(format_args!("no approval is needed: {}", decision.reason))?;
+        return Ok(Exit::Done);
+    }
+    let content = args.script.as_deref().and_then(|script| opened.text(script));
+    request.content = content.as_deref();
+    let question = Question::new(&request, access, &decision.reason);
+    let Some(mut approval) = args.answer(&question, output)? else { return Ok(Exit::Denied) };
+    approval.on = Some(Clock.now().to_string().chars().take(10).collect());
     // First the record: an answer that nobody could look up later does not count.
     let recorder = skills.config.recording.open(&skills.environment)?;
     let answer =
@@ -109,16 +117,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.json {
         output.json(&json!({ "id": id, "approval": approval }))?;
     } else {
-        let answer = if approval.granted { "approved" } else { "refused" };
         let script =
             approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();
         let (skill, verb, until) = (one_line(&approval.skill), approval.verb(), until(&approval.lifetime));
-        output.line(format_args!("{answer}: {skill} may {verb}{script}, {until} [{id}]"))?;
-        if decision.verdict == Verdict::Allow && approval.granted {
-            output.note("note: the policy allows it without being asked")?;
-        }
+        let answer = match (approval.granted, approval.access) {
+            (true, _) => format!("approved: {skill} may {verb}"),
+            (false, Access::Activate) => format!("refused: {skill} will not be loaded"),
+            (false, _) => format!("refused: {skill} may not {verb}"),
+        };
+        output.line(format_args!("{answer}{script}, {until} [{id}]"))?;
     }
-    Ok(if approval.granted || args.refuse { Exit::Done } else { Exit::Denied })
+    Ok(Exit::Done)
 }
 
 impl Args {
@@ -138,20 +147,29 @@ impl Args {
         }
     }
 
-    /// What the person says, here or on the command line.
-    fn answer(&self, question: &Question<'_>) -> Option<Approval> {
+    /// What the person says, here or on the command line; nothing where they said no, which changes nothing.
+    fn answer(&self, question: &Question<'_>, output: &mut Output) -> anyhow::Result<Option<Approval>> {
         let lifetime = self.lifetime();
-        if self.refuse {
-            return Some(Approval::answer(question, false, lifetime));
+        let answer = |granted: bool, how: &str| {
+            let mut approval = Approval::answer(question, granted, lifetime.clone());
+            approval.how = Some(how.to_owned());
+            Ok(Some(approval))
+        };
+        if self.refuse || self.yes {
+            return answer(!self.refuse, "command");
         }
-        if self.yes {
-            return Some(Approval::answer(question, true, lifetime));
-        }
-        let mut person = approver::person(lifetime)?;
+        let Some(mut person) = approver::person(lifetime.clone(), None) else {
+            let message = "this needs an answer, and no terminal is attached";
+            return Err(DeniedError(format!("{message}; look at the skill, then say `--yes`")).into());
+        };
         match person.ask(question) {
-            Answer::Approve(lifetime) => Some(Approval::answer(question, true, lifetime)),
-            Answer::Refuse(lifetime) => Some(Approval::answer(question, false, lifetime)),
-            _ => None,
+            Answer::Approve(_) => answer(true, "terminal"),
+            Answer::Refuse(_) => {
+                drop(person);
+                output.note("cancelled; nothing was stored (`--refuse` stores a no)")?;
+                Ok(None)
+            }
+            _ => anyhow::bail!("nothing was decided: the answer was neither yes nor no"),
         }
     }
 }

@@ -7,14 +7,18 @@ mod replay;
 mod stats;
 mod verify;
 
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
 use clap::Subcommand;
-use metier_journal::{Place, Query, Time};
+use metier_journal::{Place, Query, Reader, Time};
 
 use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::recording;
+use crate::table::one_line;
 
 /// Look at the journal: what was shown, read, run, approved and refused
 #[derive(Debug, clap::Args)]
@@ -73,7 +77,7 @@ struct QueryArgs {
     #[arg(long, value_name = "NAME")]
     skill: Option<String>,
 
-    /// Records of this session
+    /// Records of this session: its id, or the beginning or end of it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
@@ -81,7 +85,7 @@ struct QueryArgs {
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
-    /// Not before this time, as 2026-11-16 or 2026-11-16T09:30:00+01:00
+    /// Not before this time: 30m, 1h, 2d, today, yesterday, 2026-11-16, '2026-11-17 14:00' (UTC) or 2026-11-16T09:30+01:00
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
@@ -91,19 +95,74 @@ struct QueryArgs {
 }
 
 impl QueryArgs {
-    fn query(&self, limit: Option<usize>) -> Result<Query, UsageError> {
+    /// The query. Values that no record has are told; an id that means several sessions is an error.
+    fn query(&self, reader: &mut Reader, limit: Option<usize>, output: &mut Output) -> anyhow::Result<Query> {
+        let now = recording::now();
         let time = |text: &String| {
-            Time::parse(text)
-                .ok_or_else(|| UsageError(format!("`{text}` is no time; write it like 2026-11-16T09:30:00Z")))
+            Time::parse_near(text, now).ok_or_else(|| {
+                UsageError(format!(
+                    "invalid time `{text}`; use 1h, yesterday, 2026-11-16 or 2026-11-16T09:30Z"
+                ))
+            })
         };
         let Self { skill, session, kind, since, until } = self;
-        Ok(Query {
+        let mut query = Query {
             skill: skill.clone(),
             session: session.clone(),
             kind: kind.clone(),
             since: since.as_ref().map(time).transpose()?,
             until: until.as_ref().map(time).transpose()?,
             limit,
-        })
+        };
+        if skill.is_some() || session.is_some() || kind.is_some() {
+            self.check(reader, &mut query, output)?;
+        }
+        Ok(query)
+    }
+
+    fn check(&self, reader: &mut Reader, query: &mut Query, output: &mut Output) -> anyhow::Result<()> {
+        let (mut sessions, mut kinds, mut has_skill) = (BTreeSet::new(), BTreeSet::new(), false);
+        reader.each_matching(&Query::default(), |record| {
+            let matches = |id: &&String| {
+                self.session.as_ref().is_some_and(|wanted| id.starts_with(wanted) || id.ends_with(wanted))
+            };
+            sessions.extend(record.session.as_ref().filter(matches).cloned());
+            kinds.insert(record.event["kind"].as_str().unwrap_or_default().to_owned());
+            has_skill |= self.skill.as_ref().is_some_and(|name| record.is_about(name));
+            ControlFlow::Continue(())
+        })?;
+        if let Some(kind) = &self.kind
+            && !kinds
+                .iter()
+                .any(|other| other == kind || (kind.ends_with('.') && other.starts_with(kind.as_str())))
+        {
+            let kinds: Vec<String> = kinds.into_iter().collect();
+            let (kind, kinds) = (one_line(kind), one_line(&kinds.join(", ")));
+            output.note(format_args!(
+                "note: no record has the kind `{kind}`; the kinds in this journal are {kinds}"
+            ))?;
+        }
+        if let Some(name) = self.skill.as_ref().filter(|_| !has_skill) {
+            output.note(format_args!("note: no record is about a skill named `{}`", one_line(name)))?;
+        }
+        let Some(wanted) = &self.session else { return Ok(()) };
+        if sessions.contains(wanted) {
+            return Ok(());
+        }
+        match sessions.len() {
+            0 => output.note(format_args!("note: no session has the id `{}`", one_line(wanted)))?,
+            1 => query.session = sessions.pop_first(),
+            _ => {
+                let ids: Vec<String> = sessions.iter().take(10).map(|id| one_line(id)).collect();
+                let more = if sessions.len() > 10 { ", …" } else { "" };
+                let message = format!(
+                    "`{}` is the beginning or end of several session ids: {}{more}",
+                    one_line(wanted),
+                    ids.join(", ")
+                );
+                return Err(UsageError(message).into());
+            }
+        }
+        Ok(())
     }
 }

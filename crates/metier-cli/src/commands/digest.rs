@@ -6,7 +6,7 @@ use metier_skill::{Code, Digest, Limits, Location, Rules, SkillError};
 use serde_json::json;
 
 use crate::exit::{self, Exit};
-use crate::output::{Output, clean};
+use crate::output::Output;
 
 /// Print the digest of a whole skill: every file's path, run bit and content
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.json(&json!({ "skills": rows.iter().map(row).collect::<Vec<_>>() }))?;
     } else {
         for (path, digest) in rows {
-            output.line(format_args!("{digest}  {}", clean(&path.display().to_string())))?;
+            output.whole(format_args!("{digest}  {}", path.display()))?;
         }
     }
     Ok(exit)

@@ -1,6 +1,9 @@
-//! `metier doctor`: what works here: roots, index, journal, agents, the protections that scripts would run with.
+//! `metier doctor`: whether metier works here, and what it works with: roots, index, agents, the protections that scripts would
+//! run with.
 
 mod agents;
+mod checks;
+mod planted;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,19 +13,28 @@ use metier_journal::{JournalError, Reader};
 use metier_sandbox::{Finding, Local, Protections, SandboxError, Strictness};
 use serde_json::{Value, json};
 
-use crate::config::Flags;
+use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::recording::Recording;
-use crate::skills::Skills;
+use crate::sessions;
+use crate::skills::{Settings, Skills};
 use crate::table::{counted, one_line};
+use checks::{Check, Status};
 
-/// Look at what metier works with here: roots, index, journal, agents, and how well scripts are contained
+/// Check whether metier works here, and show what it works with
+///
+/// Checks that settings and policies can be read, that the journal can be appended to, that there is space, that installed skills are
+/// what was installed, and that approvals are what you approved. Shows roots, agents, and how well scripts are contained.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Exits with 1 if a check failed, so that metier refuses to work or to do a part of it; what
+fixes it is printed below the check. Skills that are not usable are notices.
+
 Examples:
   metier doctor
+  metier doctor --json | jq '.checks[] | select(.status != \"ok\")'
   metier doctor --json | jq '.roots[] | select(.exists)'
   metier doctor --clean                         removes what killed processes left
   metier doctor --json | jq '.sandbox[] | select(.active | not)'")]
@@ -30,7 +42,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// Remove the homes of agents whose metier was killed, and nothing else
+    /// Remove homes of agents, copies of skills and work directories that a killed metier left, and nothing else
     #[arg(long)]
     clean: bool,
 
@@ -40,13 +52,17 @@ pub(crate) struct Args {
 }
 
 fn clean(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let found = metier_home::remove_leftovers(&Environment::temporary());
-    let left: Vec<String> =
-        found.left.into_iter().map(|one| format!("{:#}", anyhow::Error::new(one))).collect();
+    let homes = metier_home::remove_leftovers(&Environment::read().homes());
+    let private = metier_sandbox::remove_leftovers();
+    let removed = homes.removed + private.removed;
+    let homes = homes.left.into_iter().map(|one| format!("{:#}", anyhow::Error::new(one)));
+    let private =
+        private.left.into_iter().map(|(path, error)| format!("cannot remove {}: {error}", path.display()));
+    let left: Vec<String> = homes.chain(private).collect();
     if args.json {
-        output.json(&json!({ "removed": found.removed, "left": left }))?;
+        output.json(&json!({ "removed": removed, "left": left }))?;
     } else {
-        output.line(format_args!("{} removed", counted(found.removed, "leftover")))?;
+        output.line(format_args!("{} removed", counted(removed, "leftover")))?;
         for one in &left {
             output.note(format_args!("warning: {one}"))?;
         }
@@ -58,52 +74,113 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.clean {
         return clean(args, output);
     }
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
-    let problems = skills.catalog.problems();
+    let environment = Environment::read();
+    let config = Config::read(&environment, &args.catalog);
+    let mut checks = checks(&config, &environment);
+    let recording =
+        config.as_ref().map_or_else(|_| Recording::usual(&environment), |config| config.recording.clone());
+    // Without settings there is no knowing where skills are.
+    let skills = match config {
+        Ok(config) => {
+            for note in &config.notes {
+                output.note(format_args!("note: {note}"))?;
+            }
+            let settings = Settings { config, environment: environment.clone() };
+            let mut skills = Skills::scan(settings, output)?;
+            skills.save(output)?;
+            Some(skills)
+        }
+        Err(_) => None,
+    };
     let protections = metier_sandbox::probe(&Local::new());
-    let journal = look(&skills.config.recording);
-    let agents = agents::find(&skills.environment);
-    let is_recorded = journal.as_ref().is_none_or(|(_, size)| size.is_ok());
+    let agents = agents::find(&environment);
+    let planted = planted::settle(&environment);
+    checks.push(checks::planted(&planted));
+    checks.push(checks::scripts(&protections));
+    let is_well = !checks.iter().any(|check| check.status == Status::Failed);
     if args.json {
-        let roots: Vec<Value> = skills.catalog.roots().iter().map(root_json).collect();
-        let directory = skills.cache("catalog").map(|path| path.to_string_lossy().into_owned());
+        let roots = skills.iter().flat_map(|skills| skills.catalog.roots());
+        let directory = skills.as_ref().and_then(|skills| skills.cache("catalog"));
         output.json(&json!({
-            "roots": roots,
-            "index": { "directory": directory },
-            "journal": journal_json(journal),
+            "ok": is_well,
+            "checks": checks,
+            "roots": roots.map(root_json).collect::<Vec<_>>(),
+            "index": { "directory": directory.map(|path| path.to_string_lossy().into_owned()) },
+            "journal": journal_json(look(&recording)),
             "agents": agents::as_json(&agents),
-            "problems": problems,
+            "problems": skills.as_ref().map(|skills| skills.catalog.problems()).unwrap_or_default(),
+            "planted": planted::as_json(&planted),
             "sandbox": match &protections {
                 Ok(found) => Value::Array(found.iter().map(protection_json).collect()),
                 Err(error) => json!({ "error": error.to_string(), "code": error.code() }),
             },
         }))?;
     } else {
-        for report in skills.catalog.roots() {
-            root(report, output)?;
+        if let Some(skills) = &skills {
+            found(skills, output)?;
         }
-        match skills.cache("catalog") {
-            Some(directory) => output.row("index", &directory.to_string_lossy())?,
-            None => output.row("index", "none: every skill is read each time")?,
-        }
-        output.row("journal", &describe_journal(journal))?;
         agents::print(&agents, output)?;
         sandbox(&protections, output)?;
-        for problem in problems {
-            let (path, message) = (problem.path.to_string_lossy(), &problem.message);
-            output.row("problem", &one_line(&format!("{path}: {}: {message}", problem.code)))?;
+        planted::print(&planted, output)?;
+        let mut last = "";
+        for check in &checks {
+            check.print(check.name() != last, output)?;
+            last = check.name();
         }
-        let missing = protections.as_ref().map_or(1, |found| found.missing().count());
-        let what = match (problems.len(), missing) {
-            _ if !is_recorded => "the journal cannot be read".to_owned(),
-            (0, 0) => "all is well".to_owned(),
-            (0, missing) => format!("{} of the sandbox missing", counted(missing, "protection")),
-            (problems, _) => counted(problems, "problem"),
-        };
-        output.summary(what)?;
+        output.summary(sum(&checks, skills.as_ref()))?;
     }
-    Ok(if problems.is_empty() && is_recorded { Exit::Done } else { Exit::Findings })
+    Ok(if is_well { Exit::Done } else { Exit::Findings })
+}
+
+/// Everything that decides whether metier works here.
+fn checks(config: &anyhow::Result<Config>, environment: &Environment) -> Vec<Check> {
+    let read = config.as_ref().ok();
+    let recording = read.map_or_else(|| Recording::usual(environment), |config| config.recording.clone());
+    let mut all = vec![
+        checks::settings(config),
+        checks::policies(read),
+        checks::keys(environment),
+        checks::journal(&recording, environment),
+    ];
+    all.extend(checks::space(environment));
+    all.extend(checks::store(environment.store().as_ref()));
+    all.push(checks::leftovers(environment));
+    all.extend(checks::approvals(sessions::approvals(environment).as_ref()));
+    all
+}
+
+/// Where skills are found, and which of them cannot be used.
+fn found(skills: &Skills, output: &mut Output) -> anyhow::Result<()> {
+    for report in skills.catalog.roots() {
+        root(report, output)?;
+    }
+    match skills.cache("catalog") {
+        Some(directory) => output.row("index", &directory.to_string_lossy())?,
+        None => output.row("index", "none: every skill is read each time")?,
+    }
+    for problem in skills.catalog.problems() {
+        let (path, message) = (problem.path.to_string_lossy(), &problem.message);
+        let word = match problem.code {
+            code if code.leaves_usable() => "unmet",
+            code if code.is_strictness() => "lenient only",
+            _ => "not usable",
+        };
+        output.row(word, &one_line(&format!("{path}: {}: {message}", problem.code)))?;
+    }
+    Ok(())
+}
+
+/// Whether metier works here, in a line.
+fn sum(checks: &[Check], skills: Option<&Skills>) -> String {
+    let count = |status: Status| checks.iter().filter(|check| check.status == status).count();
+    let unusable = skills.map_or(0, |skills| skills.catalog.problems().len());
+    match (count(Status::Failed), count(Status::Notice) + unusable) {
+        (0, 0) => "metier works here: every check passed".to_owned(),
+        (0, notices) => format!("metier works here; {}", counted(notices, "notice")),
+        (failed, _) => {
+            format!("{} FAILED; `fix` says what to do", counted(failed, "check"))
+        }
+    }
 }
 
 /// Where a journal is, and how many records are in it.
@@ -117,16 +194,6 @@ fn look(recording: &Recording) -> Option<Journal> {
         other => other,
     };
     Some((place.to_string(), size))
-}
-
-fn describe_journal(journal: Option<Journal>) -> String {
-    match journal {
-        None => "none: there is no home directory to keep it in".to_owned(),
-        Some((place, Ok(size))) => {
-            format!("{place} ({})", counted(usize::try_from(size).unwrap_or(usize::MAX), "record"))
-        }
-        Some((_, Err(error))) => one_line(&error.to_string()),
-    }
 }
 
 fn journal_json(journal: Option<Journal>) -> Value {
@@ -177,7 +244,7 @@ fn sandbox(protections: &Result<Protections, SandboxError>, output: &mut Output)
     output.row("", who)?;
     let remedies: BTreeSet<&str> = missing.iter().map(|one| one.protection.remedy()).collect();
     for remedy in remedies {
-        output.row("to mend", remedy)?;
+        output.row("to fix it", remedy)?;
     }
     Ok(())
 }
@@ -214,7 +281,7 @@ fn root(report: &RootReport, output: &mut Output) -> anyhow::Result<()> {
             report.read
         )
     } else {
-        "not there".to_owned()
+        "does not exist".to_owned()
     };
     let path = root.path.to_string_lossy();
     output.row("root", &one_line(&format!("{path} ({}, {}): {about}", root.tier, root.scope)))?;

@@ -1,19 +1,19 @@
 //! `metier exec`: a script of a skill: decided, contained, recorded.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use metier_policy::{Approver, DecisionCode, Lifetime, Question};
-use metier_sandbox::{Cancel, Place};
+use metier_sandbox::{Cancel, SandboxError, WorkDirectory};
 use metier_session::{ScriptCall, ScriptReport, SessionError};
-use serde_json::json;
-use tempfile::TempDir;
+use serde::Serialize;
 
 use crate::config::Flags;
 use crate::exit::{DeniedError, Exit};
-use crate::output::Output;
-use crate::running::{GivenArgs, Through, as_json, cancel_by_signals, exit, writable};
+use crate::output::{Output, clean};
+use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
 use crate::sessions::SessionArgs;
 use crate::skills::Skills;
+use crate::work::{WorkArgs, reserved};
 
 /// Run a script of a skill in the sandbox, if the policy or a person allows it, and record that
 ///
@@ -45,9 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "once|session", hide_possible_values = true)]
     approve: Option<HowLong>,
 
-    /// The directory it works in and may change [default: this directory]
-    #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
+    #[command(flatten)]
+    work: WorkArgs,
 
     /// Start it in the skill's directory instead of in the work directory
     #[arg(long)]
@@ -89,7 +88,7 @@ enum HowLong {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut skills = Skills::find(&args.catalog, output)?;
     skills.save(output)?;
-    let (work, temporary) = args.work(&skills, output)?;
+    let work = args.work(&skills, output)?;
     let mut call = args.call(work)?;
     let mut conversation = args.session.open(&skills, output)?;
     let session = &mut conversation.session;
@@ -113,37 +112,42 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         session.finish_script(finished)
     });
     conversation.close(output)?;
-    let report = done.map_err(advised)?;
-    drop(temporary);
+    let report = done.map_err(|error| advised(error, &skills))?;
     if args.json {
-        output.json(&report_json(&id, &report))?;
+        output.json(&InSession { session: &id, report: &report })?;
     } else {
-        through.report(&report.outcome, output)?;
+        through.report(&report.run, output)?;
     }
-    Ok(exit(report.outcome.ending))
+    Ok(exit(report.run.ending))
 }
 
 impl Args {
-    /// The directory that the script may change. One that is too wide for that is none by default.
-    fn work(&self, skills: &Skills, output: &mut Output) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
-        if let Some(work) = &self.work {
-            return Ok((writable(work, &skills.environment)?.path().to_owned(), None));
+    /// The directory that the script may change. This directory, if none is named and it may be given to scripts.
+    fn work(&self, skills: &Skills, output: &mut Output) -> anyhow::Result<Option<WorkDirectory>> {
+        let (environment, reserved) = (&skills.environment, reserved(&skills.environment, &skills.config));
+        if let Some(work) = self.work.named(environment, &reserved, output)? {
+            return Ok(Some(work));
         }
-        let here = skills.environment.working.as_ref();
-        let here = here.and_then(|here| writable(here, &skills.environment).ok());
-        // Nor one with skills in it, which agents obey.
-        let roots = skills.catalog.roots().iter().filter_map(|report| report.root.path.canonicalize().ok());
-        let roots: Vec<PathBuf> = roots.collect();
-        let is_free = |here: &Place| !roots.iter().any(|root| here.path().starts_with(root));
-        if let Some(here) = here.filter(Place::can_be_written).filter(is_free) {
-            return Ok((here.path().to_owned(), None));
+        let here = environment.working.as_deref().unwrap_or(Path::new("."));
+        match WorkDirectory::open(here, &reserved) {
+            Ok(here) => Ok(Some(here)),
+            // Many scripts only print something, and people are at home or among their skills when they try them.
+            Err(error @ (SandboxError::Reserved { .. } | SandboxError::TooWide { .. })) => {
+                // Where there is no such skill, nothing works anywhere.
+                if skills.by_name_or_id(&self.name).is_some() {
+                    output.note(format_args!("note: {}", clean(&error.to_string())))?;
+                    output.note(
+                        "note: the script runs in an empty temporary directory, which is removed afterwards with \
+                         all files in it; `--work DIR` chooses another directory",
+                    )?;
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
         }
-        let temporary = tempfile::Builder::new().prefix("metier-work-").tempdir()?;
-        output.note("note: this directory is not given to scripts; it works in an empty one, which is removed (`--work DIR`)")?;
-        Ok((temporary.path().to_owned(), Some(temporary)))
     }
 
-    fn call(&self, work: PathBuf) -> anyhow::Result<ScriptCall> {
+    fn call(&self, work: Option<WorkDirectory>) -> anyhow::Result<ScriptCall> {
         let mut call = ScriptCall::new(&self.name, &self.script, work);
         call.arguments.clone_from(&self.arguments);
         call.input = self.given.input()?;
@@ -158,11 +162,11 @@ impl Args {
 }
 
 /// What to do where nobody could be asked.
-fn advised(error: SessionError) -> anyhow::Error {
+fn advised(error: SessionError, skills: &Skills) -> anyhow::Error {
     let is_nobody =
         matches!(&error, SessionError::Denied { decision } if decision.code == DecisionCode::NobodyToAsk);
     if !is_nobody {
-        return error.into();
+        return skills.explained(error);
     }
     DeniedError(format!(
         "{error}; look at the script, then say `--approve once`, or `metier approve` for longer than that"
@@ -177,18 +181,16 @@ impl Approver for Yes {
     fn ask(&mut self, _: &Question<'_>) -> metier_policy::Answer {
         metier_policy::Answer::Approve(self.0.clone())
     }
+
+    fn how(&self) -> &'static str {
+        "flag"
+    }
 }
 
-fn report_json(session: &str, report: &ScriptReport) -> serde_json::Value {
-    let mut all = json!({
-        "session": session,
-        "skill_id": report.skill_id,
-        "script": report.script,
-        "script_digest": report.script_digest,
-        "tree_digest": report.tree_digest,
-    });
-    if let (Some(all), Some(outcome)) = (all.as_object_mut(), as_json(&report.outcome).as_object_mut()) {
-        all.append(outcome);
-    }
-    all
+/// A report with the session that it belongs to.
+#[derive(Serialize)]
+struct InSession<'a> {
+    session: &'a str,
+    #[serde(flatten)]
+    report: &'a ScriptReport,
 }

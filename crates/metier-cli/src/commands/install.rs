@@ -1,13 +1,13 @@
 //! `metier install`: skills from directories, archives and git repositories, all that is asked for or nothing.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use metier_store::{Fetching, LOCK_FILE, Lock, Request, Wanted, parse_source};
 
 use crate::exit::{Exit, UsageError};
-use crate::installing::{Installing, Place, Progress, finish};
+use crate::installing::{Installing, Place, Progress, checked, finish};
 use crate::output::Output;
 
 /// Install skills: checked, scanned, pinned by their digests; all that is asked for, or nothing
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     replace: bool,
 
-    /// Install exactly what a lock says (metier.lock, if not given), or nothing
+    /// Install exactly what a lock says, or nothing; without FILE the metier.lock here or above, up to the repository's root
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = LOCK_FILE, conflicts_with_all = ["sources", "skill", "all"])]
     locked: Option<PathBuf>,
 
@@ -58,18 +58,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let working = place.working();
     // What cannot be recorded is not done.
     let recorder = place.recorder(args.installing.dry_run)?;
-    let outcome = {
+    let installed = {
         let progress = Progress::begin(output);
         let say = |text: &str| progress.say(text);
         let fetching = Fetching::new(place.git()).telling(&say);
         if let Some(path) = &args.locked {
-            let path = place.environment.absolute(path);
+            let path = lock_file(place.environment.absolute(path));
             let text =
                 fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             options.replace = true;
             // Where it says where something is, it means from where it is itself.
             let here = path.parent().unwrap_or(&working);
-            place.store.install_locked(&Lock::parse(&text, &path)?, here, &options, &fetching)?
+            place.store.install_locked(&Lock::parse(&text, &path)?, here, &options, &fetching)
         } else {
             let request = |text: &String| -> anyhow::Result<Request> {
                 let wanted = match (args.all, args.skill.is_empty()) {
@@ -80,8 +80,22 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
                 Ok(Request { source: parse_source(text, &working, &place.config.git_host.value)?, wanted })
             };
             let requests = args.sources.iter().map(request).collect::<anyhow::Result<Vec<_>>>()?;
-            place.store.install(&requests, &options, &fetching)?
+            place.store.install(&requests, &options, &fetching)
         }
     };
+    let outcome = checked(installed, &place, args.installing.dry_run, output)?;
     finish(&outcome, recorder, &args.installing, output)
+}
+
+/// The lock at a path or, where there is none and its name is the usual one, in a directory above in the same repository.
+fn lock_file(path: PathBuf) -> PathBuf {
+    if path.exists() || path.file_name().is_none_or(|name| name != LOCK_FILE) {
+        return path;
+    }
+    let directories: Vec<&Path> = path.ancestors().skip(1).collect();
+    let top = directories.iter().position(|directory| directory.join(".git").exists());
+    let mut project = directories.iter().take(top.map_or(0, |top| top + 1));
+    project
+        .find_map(|directory| Some(directory.join(LOCK_FILE)).filter(|lock| lock.is_file()))
+        .unwrap_or(path)
 }

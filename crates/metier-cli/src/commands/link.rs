@@ -41,7 +41,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let home = home.ok_or_else(|| UsageError("there is no home to link into; set HOME".to_owned()))?;
     let directory = home.join(args.agent.skills_directory());
     let mut done = Vec::new();
-    for mount in args.chosen.mounts(&skills, output)? {
+    // What was left out when links were made has none to take away.
+    let mounts = if args.undo {
+        args.chosen.mounts_to_remove(&skills)?
+    } else {
+        args.chosen.mounts(&skills, output)?
+    };
+    for mount in mounts {
         done.push(link(&mount, &directory, args.undo)?);
     }
     let new = done.iter().filter(|one| one.is_new).count();

@@ -6,9 +6,10 @@ use serde::ser::{SerializeSeq as _, Serializer};
 
 use crate::config::Flags;
 use crate::exit::Exit;
-use crate::output::{self, Output};
+use crate::output::Output;
+use crate::refusals::{self, Refused};
 use crate::skills::Skills;
-use crate::table::{counted, fit, one_line, pad, width_of};
+use crate::table::{Columns, counted, one_line, width_of};
 
 /// List every skill that can be used here
 ///
@@ -60,6 +61,8 @@ struct Listing<'a> {
     problems: &'a [Problem],
     #[serde(serialize_with = "rows")]
     shadowed: Vec<&'a Entry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refusals: Vec<Refused>,
 }
 
 impl<'a> Listing<'a> {
@@ -70,6 +73,7 @@ impl<'a> Listing<'a> {
             skills: usable.filter(|entry| all || entry.is_enabled()).collect(),
             problems: catalog.problems(),
             shadowed: catalog.shadowed().collect(),
+            refusals: refusals::among(skills),
         }
     }
 }
@@ -118,28 +122,39 @@ fn rows<S: Serializer>(entries: &[&Entry], serializer: S) -> Result<S::Ok, S::Er
     rows.end()
 }
 
-/// The widest that names are shown.
-const NAME_MAX: usize = 36;
-
 fn print(skills: &Skills, all: bool, output: &mut Output) -> anyhow::Result<()> {
     let catalog = &skills.catalog;
     let listed: Vec<&Entry> = catalog.skills().collect();
     table(&listed, output)?;
     let off: Vec<&Entry> = catalog.all().iter().filter(|entry| !entry.is_enabled()).collect();
     let shadowed: Vec<&Entry> = catalog.shadowed().collect();
+    // A skill that needs another one which is missing is listed and can be used.
+    let (unmet, unusable): (Vec<&Problem>, Vec<&Problem>) =
+        catalog.problems().iter().partition(|problem| problem.code.leaves_usable());
+    let (strict, broken): (Vec<&Problem>, Vec<&Problem>) =
+        unusable.into_iter().partition(|problem| problem.code.is_strictness());
     if all {
         section("Off", &off, output, |entry| entry.path_text().into_owned())?;
         section("Shadowed", &shadowed, output, |entry| {
             let winner = entry.shadowed_by.as_ref().map(ToString::to_string).unwrap_or_default();
             format!("{winner} wins over {}", entry.path_text())
         })?;
-        problems(catalog.problems(), output)?;
+        problems("Not usable", &broken, output)?;
+        problems("Loaded only by lenient agents, such as Claude Code", &strict, output)?;
+        problems("Requirements not met", &unmet, output)?;
     }
     let mut counts = vec![counted(listed.len(), "skill")];
-    let more = [(shadowed.len(), "shadowed"), (off.len(), "off"), (catalog.problems().len(), "not usable")];
+    let more = [
+        (shadowed.len(), "shadowed"),
+        (off.len(), "off"),
+        (broken.len(), "not usable"),
+        (strict.len(), "loaded only by lenient agents"),
+        (unmet.len(), "with unmet requirements"),
+    ];
     counts.extend(more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     let hint = if counts.len() > 1 && !all { "; `metier list --all` shows them" } else { "" };
     output.note(format_args!("{}{hint}", counts.join(", ")))?;
+    refusals::note(skills, output)?;
     if catalog.all().iter().all(|entry| entry.builtin().is_some()) {
         where_to_put_skills(skills, output)?;
     }
@@ -147,14 +162,13 @@ fn print(skills: &Skills, all: bool, output: &mut Output) -> anyhow::Result<()> 
 }
 
 fn table(entries: &[&Entry], output: &mut Output) -> anyhow::Result<()> {
-    let names = entries.iter().map(|entry| width_of(entry.name())).max().unwrap_or(0).clamp(4, NAME_MAX);
+    let names = entries.iter().map(|entry| width_of(entry.name())).max().unwrap_or(0);
     let tiers = entries.iter().map(|entry| entry.tier().as_str().len()).max().unwrap_or(0);
-    let rest = output::width().saturating_sub(names + tiers + 4).max(10);
+    let columns = Columns::new(names, tiers, output);
     for entry in entries {
         let mark = if entry.state == State::On { String::new() } else { format!("[{}] ", entry.state) };
-        let about = fit(&one_line(&format!("{mark}{}", entry.description())), rest);
-        let (name, tier) = (pad(entry.name(), names), pad(entry.tier().as_str(), tiers));
-        output.line(format_args!("{}  {tier}  {about}", output.bold(&name)))?;
+        let about = one_line(&format!("{mark}{}", entry.description()));
+        output.whole(columns.row(entry.name(), entry.tier().as_str(), &about, output))?;
     }
     Ok(())
 }
@@ -168,26 +182,31 @@ fn section(
     if entries.is_empty() {
         return Ok(());
     }
-    output.line(format_args!("\n{title}"))?;
+    output.line("")?;
+    output.line(title)?;
     for entry in entries {
         output.line(format_args!("  {}  {}", output.bold(&entry.id.to_string()), one_line(&about(entry))))?;
     }
     Ok(())
 }
 
-fn problems(problems: &[Problem], output: &mut Output) -> anyhow::Result<()> {
+fn problems(title: &str, problems: &[&Problem], output: &mut Output) -> anyhow::Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
-    output.line("\nNot usable")?;
+    output.line("")?;
+    output.line(title)?;
     for problem in problems {
         output.line(format_args!("  {}", one_line(&problem.path.to_string_lossy())))?;
         output.line(format_args!("    {}: {}", problem.code, one_line(&problem.message)))?;
         if matches!(problem.code, metier_catalog::ProblemCode::Skill(_)) {
             let path = one_line(&problem.path.to_string_lossy());
-            output.line(format_args!(
-                "    see `metier validate {path}` (`--fix` mends what it can), or list with `--lenient`"
-            ))?;
+            let next = if problem.code.is_strictness() {
+                format!("`--lenient` loads it here; `metier validate --fix {path}` fixes what it can")
+            } else {
+                format!("see `metier validate {path}` (`--fix` fixes what it can)")
+            };
+            output.line(format_args!("    {next}"))?;
         }
     }
     Ok(())
@@ -195,7 +214,8 @@ fn problems(problems: &[Problem], output: &mut Output) -> anyhow::Result<()> {
 
 /// What somebody with no skills of their own wants to know.
 fn where_to_put_skills(skills: &Skills, output: &mut Output) -> anyhow::Result<()> {
-    output.note("\nNo skills of yours or of this project were found. These places were looked at:")?;
+    output.note("")?;
+    output.note("No skills of yours or of this project were found. These places were looked at:")?;
     for report in skills.catalog.roots() {
         output.note(format_args!("  {}", report.root.path.display()))?;
     }

@@ -20,7 +20,7 @@ Examples:
   metier lock --output metier.lock       to keep beside a project
   metier lock --json | jq -r '.skill[].name'")]
 pub(crate) struct Args {
-    /// Write it to a file
+    /// Write it to a file; sources below the file's directory are written relative to it
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
 
@@ -36,13 +36,21 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.json(installed.lock())?;
         return Ok(Exit::Done);
     }
-    let text = installed.lock().text()?;
     let Some(path) = &args.output else {
-        output.text(&text)?;
+        output.text(&installed.lock().text()?)?;
         return Ok(Exit::Done);
     };
     let path = place.environment.absolute(path);
-    write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    let (lock, here) = installed.lock().beside(path.parent().unwrap_or(Path::new("/")));
+    if !here.is_empty() {
+        let names: Vec<&str> = here.iter().map(|skill| skill.name.as_str()).collect();
+        output.note(format_args!(
+            "note: only this machine has the sources of {}; keep them below {} to share the lock",
+            names.join(", "),
+            path.parent().unwrap_or(Path::new("/")).display()
+        ))?;
+    }
+    write(&path, lock.text()?).with_context(|| format!("cannot write {}", path.display()))?;
     output.summary(format!(
         "{} locked in {}",
         counted(installed.lock().skills().len(), "skill"),

@@ -1,6 +1,7 @@
 //! `metier new`: a skill to start from, which passes `validate --strict`.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let target = if here { PathBuf::from(name.as_str()) } else { args.directory.join(name.as_str()) };
     if target.symlink_metadata().is_ok() {
         return Err(UsageError(format!(
-            "{} is there already; choose another name, or another directory with `--in`",
+            "{} already exists; choose another name, or another directory with `--in`",
             target.display()
         ))
         .into());
@@ -56,14 +57,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let staging = tempfile::Builder::new().prefix(".metier-new-").tempdir_in(&args.directory);
     let staging = staging.with_context(|| format!("cannot make {}", target.display()))?;
     let made = staging.path().join(name.as_str());
-    fs::create_dir(&made)?;
-    fs::write(made.join("SKILL.md"), skill.to_skill_md())?;
-    if let Some(script) = script {
-        fs::create_dir(made.join("scripts"))?;
-        let path = made.join("scripts").join(script);
-        fs::write(&path, "#!/usr/bin/env bash\nset -euo pipefail\n\necho \"Say what this script found.\"\n")?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-    }
+    write(&made, &skill, script).with_context(|| format!("cannot make {}", target.display()))?;
     fs::rename(&made, &target).with_context(|| format!("cannot make {}", target.display()))?;
     output.line(target.join("SKILL.md").display())?;
     output.note(format_args!(
@@ -71,6 +65,20 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         target.display()
     ))?;
     Ok(Exit::Done)
+}
+
+/// Writes the skill's files into a directory.
+fn write(directory: &Path, skill: &Skill, script: Option<&str>) -> io::Result<()> {
+    fs::create_dir(directory)?;
+    fs::write(directory.join("SKILL.md"), skill.to_skill_md())?;
+    let Some(script) = script else { return Ok(()) };
+    fs::create_dir(directory.join("scripts"))?;
+    let path = directory.join("scripts").join(script);
+    fs::write(
+        &path,
+        "#!/usr/bin/env bash\nset -euo pipefail\n\necho \"TODO: print what the agent needs.\"\n",
+    )?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
 }
 
 /// The script's name, if it is one file in one directory.
@@ -84,9 +92,13 @@ fn checked_script(name: &str) -> Result<&str, UsageError> {
     }
 }
 
+/// What a person replaces by the steps of the skill.
+const STEPS: [&str; 2] =
+    ["TODO: say what the agent should do first.", "TODO: say how the agent knows that it is done."];
+
 fn template(name: &SkillName, description: Option<&str>, script: Option<&str>) -> Result<Skill, UsageError> {
     let title = name.as_str().replace('-', " ");
-    let default = format!("Say in one sentence what {title} does. Use when the user asks for {title}.");
+    let default = format!("TODO: say in one sentence what {title} does. Use when the user asks for {title}.");
     let description = description.unwrap_or(&default).trim();
     let length = description.chars().count();
     if length == 0 || length > metier_skill::DESCRIPTION_MAX {
@@ -94,13 +106,14 @@ fn template(name: &SkillName, description: Option<&str>, script: Option<&str>) -
         return Err(UsageError(format!("a description has 1 to {most} characters, and this one {length}")));
     }
     let mut skill = Skill::new(name.clone(), description);
-    let run = script.map(|script| format!("1. Run `scripts/{script}` and read what it prints.\n"));
+    let run = script.map(|script| format!("Run `scripts/{script}` and read what it prints."));
+    let steps = run.into_iter().chain(STEPS.map(str::to_owned));
+    let steps: Vec<String> = (1..).zip(steps).map(|(number, step)| format!("{number}. {step}\n")).collect();
     let heading: String =
         title.chars().take(1).flat_map(char::to_uppercase).chain(title.chars().skip(1)).collect();
     skill.body = format!(
-        "\n# {heading}\n\n## Steps\n\n{}1. Say what the agent should do first.\n1. Say how it knows that it is done.\n\n\
-         ## Examples\n\nShow one request and the answer you would be glad of.\n",
-        run.unwrap_or_default()
+        "\n# {heading}\n\n## Steps\n\n{}\n## Examples\n\nTODO: show one request and the answer you want.\n",
+        steps.concat()
     )
     .into();
     Ok(skill)

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             &json!({ "name": name, "path": path, "bytes": packed.bytes.len(), "tree_digest": packed.digest }),
         )?;
     } else {
-        output.line(format_args!("{}  {}", packed.digest, path.display()))?;
+        output.whole(format_args!("{}  {}", packed.digest, path.display()))?;
     }
     Ok(Exit::Done)
 }

@@ -198,7 +198,7 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
     (request.network, request.destructive) = (reach.as_ref(), args.destructive);
     let approvals = match sessions::approvals(&skills.environment) {
-        Some(store) => store.read()?,
+        Some(store) => store.about(&opened.digest)?,
         None => {
             output
                 .note("note: there is no home directory, so that no approvals or refusals were looked at")?;

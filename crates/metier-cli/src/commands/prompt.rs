@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use metier_catalog::{Entry, Hit, State};
+use metier_catalog::{Entry, Hit};
 use metier_prompt::{Activation, Catalogue, Format, Listed, LocationStyle};
-use metier_skill::SKILL_FILES;
 
 use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
@@ -206,9 +205,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let listed: Vec<Listed<'_>> = shown
         .iter()
         .zip(&locations)
-        .map(|(entry, location)| {
-            let description = (entry.state == State::On).then(|| entry.description());
-            Listed { name: entry.name(), description, location: location.as_deref() }
+        .filter_map(|(entry, location)| {
+            let description = entry.listing()?.description;
+            Some(Listed { name: entry.name(), description, location: location.as_deref() })
         })
         .collect();
     let hint = args.search();
@@ -294,8 +293,7 @@ fn relevant<'a>(
     task: Option<&str>,
     output: &mut Output,
 ) -> anyhow::Result<Vec<&'a Entry>> {
-    let mut entries: Vec<&Entry> =
-        skills.catalog.skills().filter(|entry| entry.state.is_for_models()).collect();
+    let mut entries: Vec<&Entry> = skills.catalog.for_models().map(|skill| skill.entry).collect();
     // By name already; the sort keeps that within a tier.
     entries.sort_by_key(|entry| skills.config.precedence.value.rank(entry.tier()));
     if let Some(task) = task {
@@ -313,10 +311,5 @@ fn skill_md(entry: &Entry, skills: &Skills) -> Option<PathBuf> {
         Some(builtin) => builtin.unpack(&skills.environment.cache_directory()?.join("builtin")).ok()?,
         None => entry.path().to_owned(),
     };
-    // Only what is not simply a `SKILL.md` has no time; looking at each would take as long as all the rest.
-    let file = match entry.modified {
-        None if directory.join(SKILL_FILES[1]).is_file() => SKILL_FILES[1],
-        _ => SKILL_FILES[0],
-    };
-    Some(directory.join(file))
+    Some(directory.join(entry.file_name()))
 }

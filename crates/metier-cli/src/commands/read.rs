@@ -1,13 +1,13 @@
 //! `metier read`: a file of a skill, confined to the skill and recorded.
 
-use std::io::IsTerminal as _;
+use std::io::Write as _;
 
 use metier_session::{Part, Resource};
 use serde_json::json;
 
 use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
-use crate::output::{Output, clean};
+use crate::output::Output;
 use crate::sessions::SessionArgs;
 use crate::skills::Skills;
 
@@ -60,16 +60,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let id = conversation.session.id().to_owned();
     let done = conversation.session.read_resource(&args.name, &args.path, part);
     conversation.close(output)?;
-    let resource = done?;
+    let resource = done.map_err(|error| skills.explained(error))?;
     if args.json {
         output.json(&as_json(&id, &resource))?;
         return Ok(Exit::Done);
     }
-    if std::io::stdout().is_terminal() {
-        output.text(&clean(&String::from_utf8_lossy(&resource.bytes)))?;
-    } else {
-        output.raw().write_all(&resource.bytes)?;
-    }
+    output.raw().write_all(&resource.bytes)?;
     if let Some(next) = resource.next_offset().filter(|_| part.is_none()) {
         let total = resource.total_bytes;
         output.note(format_args!("note: these are {next} of {total} bytes; go on with --offset {next}"))?;

@@ -13,7 +13,7 @@ use serde_json::{Map, json};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::exit::{Exit, UsageError};
-use crate::output::{Output, clean};
+use crate::output::Output;
 
 mod python;
 
@@ -90,7 +90,7 @@ fn directory(path: &Path) -> Result<PathBuf, UsageError> {
 fn validate(path: &Path, output: &mut Output) -> anyhow::Result<Exit> {
     let errors = errors(path)?;
     if errors.is_empty() {
-        output.line(format_args!("Valid skill: {}", clean(&path.display().to_string())))?;
+        output.line(format_args!("Valid skill: {}", path.display()))?;
         return Ok(Exit::Done);
     }
     output.complaint(&format!("Validation failed for {}:", path.display()));
@@ -269,7 +269,8 @@ fn to_prompt(paths: &[PathBuf], output: &mut Output) -> anyhow::Result<Exit> {
         lines.push("</skill>".to_owned());
     }
     lines.push("</available_skills>".to_owned());
-    output.line(lines.join("\n"))?;
+    lines.push(String::new());
+    output.text(&lines.join("\n"))?;
     Ok(Exit::Done)
 }
 

@@ -1,14 +1,13 @@
 //! `metier run`: an agent in a home of its own, with the skills that it was given.
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
 use std::thread;
 
 use metier_home::{
-    Agent, Closing, Home, HomeError, HomeOptions, HostMount, MountedSkill, WorkingDirectory, Workspace, leaks,
+    Agent, Closing, Home, HomeError, HomeOptions, HostMount, MountedSkill, WorkingDirectory, Workspace,
+    leaks, project_files,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use metier_sandbox::{Covered, Ended, Local, Program, SandboxError, Supervised};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -21,14 +20,16 @@ use crate::table::counted;
 /// Run an agent in a temporary home with exactly the skills you give it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The agent gets your way to authenticate, and nothing else of your home or your variables.
-It exits with what the agent exits with.
+The agent gets your authentication, and nothing else of your home or your variables. What it reads in
+the working directory and above (instructions, commands, hooks, MCP servers, settings) is reported.
+The exit code is the agent's. Processes that it leaves running are ended.
 
 Examples:
   metier run claude --skill code-review
   metier run codex --root skills --hermetic -- exec 'review this'
   metier run goose --skill pdf --keep -- run -t 'fill in form.pdf'
-  metier run claude --skill pdf --copy form.pdf -- -p 'fill in form.pdf'")]
+  metier run claude --skill pdf --copy form.pdf -- -p 'fill in form.pdf'
+  metier run claude --no-skills -- -p 'fill in form.pdf'")]
 pub(crate) struct Args {
     /// The agent: claude, codex, opencode, gemini, goose, copilot
     #[arg(value_parser = agent)]
@@ -37,16 +38,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     given: Given,
 
-    /// Keep out every other skill, or do not start
+    /// Run without any skill, to compare
+    #[arg(long, conflicts_with_all = ["skill", "root"])]
+    no_skills: bool,
+
+    /// Keep out everything else that agents read: skills, instructions, commands, hooks, MCP servers, settings;
+    /// or do not start
     #[arg(long)]
     hermetic: bool,
 
     #[command(flatten)]
     place: Place,
-
-    /// Keep the home and the fresh directory, and say where they are
-    #[arg(long)]
-    keep: bool,
 
     /// Let the agent have your variables, without those that look like secrets
     #[arg(long)]
@@ -75,6 +77,10 @@ struct Place {
     /// Work in a fresh directory with a copy of this file or directory. May be repeated
     #[arg(long, value_name = "PATH")]
     copy: Vec<PathBuf>,
+
+    /// Keep the home and the fresh directory, and say where they are
+    #[arg(long)]
+    keep: bool,
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
@@ -85,7 +91,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 impl Place {
     /// Here, unless a fresh one is asked for.
     fn working_directory(&self, environment: &Environment) -> anyhow::Result<WorkingDirectory> {
-        let base = Environment::temporary();
+        let base = environment.homes();
         if !self.workspace && self.copy.is_empty() {
             let gone = || UsageError("the current directory is not there any more".to_owned());
             let here = environment.working.clone().ok_or_else(gone)?;
@@ -105,8 +111,9 @@ impl Place {
 }
 
 impl Args {
-    fn home_options(&self, closing: Option<&Closing>) -> HomeOptions {
-        let mut options = HomeOptions::new(Environment::temporary());
+    fn home_options(&self, closing: Option<&Closing>, working: &Path, base: &Path) -> HomeOptions {
+        let mut options = HomeOptions::new(base);
+        options.working_directory = Some(working.to_owned());
         options.isolation.include_host_env = self.host_env;
         options.isolation.env = self.env.iter().cloned().collect();
         options.is_hermetic = closing.is_some();
@@ -128,12 +135,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             ),
         })
     })?;
-    let mounts = args.given.chosen.mounts(&skills, output)?;
+    let mounts =
+        if args.no_skills { Vec::new() } else { args.given.chosen.mounts_or_none(&skills, output)? };
     // From here on there is something to remove, whatever tells metier to end.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
     let working = args.place.working_directory(&skills.environment)?;
-    let closing = args.hermetic.then(|| Closing::of(agent, working.path(), Path::new("/")));
-    let mut home = Home::new(agent, &Environment::host(), &args.home_options(closing.as_ref()))?;
+    let closing = args.hermetic.then(|| Closing::of(agent, &program, working.path(), Path::new("/")));
+    let closing = closing.transpose()?;
+    let options = args.home_options(closing.as_ref(), working.path(), &skills.environment.homes());
+    let mut home = Home::new(agent, &Environment::host(), &options)?;
     let mounted = home.mount(&mounts, &args.given.options(&skills))?;
     record(&mounted, &format!("metier run {agent}"), &skills, output)?;
     note_skipped(&mounted, output)?;
@@ -141,27 +151,26 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let why = std::error::Error::source(warning).map(|why| format!(": {why}")).unwrap_or_default();
         output.note(format_args!("note: {warning}{why}"))?;
     }
-    let mut arguments: Vec<&str> = Vec::new();
-    match &closing {
-        Some(_) => arguments.extend(home.hermetic_arguments()),
-        None => note_leaks(agent, working.path(), &mounted, output)?,
+    if closing.is_none() {
+        note_leaks(agent, working.path(), &mounted, output)?;
+        note_project(agent, working.path(), output)?;
     }
-    let hidden = closing.map(|closing| closing.covered).unwrap_or_default();
-    arguments.extend(args.arguments.iter().map(String::as_str));
-    let mut command = command(agent, &program, &hidden, &skills.environment)?;
-    command.args(arguments).env_clear().envs(home.env()).current_dir(working.path());
+    let what = the_program(&program, &home, working.path(), closing.as_ref(), &args.arguments);
     output.flush()?;
     if let Some(signal) = signals.pending().next() {
         return Ok(Exit::Program(u8::try_from(128 + signal).unwrap_or(1)));
     }
-    let child = command
-        .spawn()
-        .map_err(|error| anyhow::Error::new(error).context(format!("cannot start {}", program.display())))?;
-    // Where it ended at once there is nobody to lend it to.
-    home.lend_to(child.id())?;
-    working.lend_to(child.id())?;
-    let status = wait(child, signals)?;
-    if args.keep {
+    let mut running = Local::new().start(&what).map_err(|error| refusal(agent, error))?;
+    // Whatever fails from here on, the agent is ended before its home is removed.
+    home.lend_to(running.id())?;
+    working.lend_to(running.id())?;
+    let ended = wait(&mut running, signals)?;
+    if ended.left > 0 {
+        let left = counted(ended.left, "process");
+        output
+            .note(format_args!("note: {left} of the agent could not be ended; it belongs to another user"))?;
+    }
+    if args.place.keep {
         let kept = home.keep();
         output.note(format_args!("the home is kept: {}", kept.display()))?;
         output
@@ -173,51 +182,59 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let error = anyhow::Error::new(error);
         output.note(format_args!("note: {error:#}; `metier doctor --clean` removes it later"))?;
     }
-    Ok(exit_of(status))
+    Ok(exit_of(ended))
 }
 
-/// The agent, where it does not see directories that are to stay out.
-fn command(
-    agent: Agent,
+/// The agent, with what it gets and what it does not see.
+fn the_program(
     program: &Path,
-    hidden: &[PathBuf],
-    environment: &Environment,
-) -> anyhow::Result<Command> {
-    if hidden.is_empty() {
-        return Ok(Command::new(program));
-    }
-    let refused = || HomeError::Leaks { agent: agent.title(), found: hidden.to_vec() };
-    let unshare = environment.program(Path::new("unshare")).ok_or_else(refused)?;
-    let mut namespace = vec!["--mount".to_owned()];
-    if !rustix::process::geteuid().is_root() {
-        let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        namespace.extend(["--user", "--keep-caps"].map(str::to_owned));
-        namespace.extend([format!("--map-user={user}"), format!("--map-group={group}")]);
-    }
-    // Tried first: an agent that does not start must not be one that finds more than it was given.
-    let can = Command::new(&unshare)
-        .args(&namespace)
-        .args(["sh", "-c", COVER, "sh"])
-        .arg(hidden.len().to_string())
-        .args(hidden)
-        .arg("true")
-        .output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        return Err(refused().into());
-    }
-    let mut command = Command::new(unshare);
-    command
-        .args(namespace)
-        .args(["sh", "-c", COVER, "sh"])
-        .arg(hidden.len().to_string())
-        .args(hidden)
-        .arg(program);
-    Ok(command)
+    home: &Home,
+    working: &Path,
+    closing: Option<&Closing>,
+    arguments: &[String],
+) -> Program {
+    let mut what = Program::new(program, working);
+    let own: &[&str] = if closing.is_some() { home.hermetic_arguments() } else { &[] };
+    what.arguments =
+        own.iter().copied().chain(arguments.iter().map(String::as_str)).map(Into::into).collect();
+    what.environment = home.env().iter().map(|(name, value)| (name.into(), value.into())).collect();
+    what.covered = closing.map(|closing| closing.covered.iter().map(|path| cover(path)).collect());
+    what
 }
 
-/// Puts something empty over directories, then becomes the program after them.
-const COVER: &str = "count=$1; shift; while [ \"$count\" -gt 0 ]; do \
-    mount -t tmpfs -o ro,size=4k,mode=755 none \"$1\" || exit 125; shift; count=$((count - 1)); done; exec \"$@\"";
+/// A file of settings must still be one.
+fn cover(path: &Path) -> Covered {
+    let is_json = path.extension().is_some_and(|end| end == "json" || end == "jsonc");
+    Covered { path: path.to_owned(), text: if is_json { "{}\n" } else { "" } }
+}
+
+/// Why an agent was not started, with what would help where the machine does not allow to cover files.
+fn refusal(agent: Agent, error: SandboxError) -> anyhow::Error {
+    let SandboxError::Covering { is_refused: true, source, step, .. } = &error else { return error.into() };
+    let reason = format!(
+        "keeping out what agents read here needs a mount namespace, and the system refused it ({step}: {source}); run it as root, allow \
+         user namespaces, or use a directory without such files (`--workspace`)"
+    );
+    HomeError::Leaks { agent: agent.title(), reason }.into()
+}
+
+/// How many files are named.
+const NAMED: usize = 12;
+
+/// Says what else the agent reads in the working directory and around it.
+fn note_project(agent: Agent, working: &Path, output: &mut Output) -> anyhow::Result<()> {
+    let files = project_files(agent, working);
+    let title = agent.title();
+    for file in files.iter().take(NAMED) {
+        let (path, kind) = (file.path.display(), file.kind);
+        output.note(format_args!("note: {title} also reads {path} ({kind}); `--hermetic` keeps that out"))?;
+    }
+    if let Some(more) = files.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        let more = counted(more, "more file");
+        output.note(format_args!("note: {title} also reads {more}; `--hermetic` keeps that out"))?;
+    }
+    Ok(())
+}
 
 fn note_leaks(
     agent: Agent,
@@ -243,28 +260,24 @@ fn note_leaks(
     Ok(())
 }
 
-/// Waits for the agent, and passes on what tells metier to end: it has a home to remove.
-fn wait(mut child: Child, mut signals: Signals) -> anyhow::Result<ExitStatus> {
+/// Waits for the agent, and passes on the signals that metier gets, because it has a home to remove.
+fn wait(running: &mut Supervised, mut signals: Signals) -> anyhow::Result<Ended> {
     let handle = signals.handle();
-    let pid = Pid::from_child(&child);
+    let agent = running.signals()?;
     // What is typed at a terminal reaches the agent by itself.
     let is_typed = is_in_foreground();
     let passing = thread::spawn(move || {
         for signal in signals.forever() {
-            let signal = match signal {
-                SIGTERM => Signal::TERM,
-                SIGHUP => Signal::HUP,
-                _ if is_typed => continue,
-                SIGQUIT => Signal::QUIT,
-                _ => Signal::INT,
-            };
-            let _ = kill_process(pid, signal);
+            if is_typed && matches!(signal, SIGINT | SIGQUIT) {
+                continue;
+            }
+            let _ = agent.send(u8::try_from(signal).unwrap_or_default());
         }
     });
-    let status = child.wait();
+    let ended = running.wait();
     handle.close();
     let _ = passing.join();
-    Ok(status?)
+    Ok(ended?)
 }
 
 /// Whether this process and its agent are who a terminal listens to.
@@ -274,7 +287,7 @@ fn is_in_foreground() -> bool {
     listens_to.is_some_and(|group| group == rustix::process::getpgrp())
 }
 
-fn exit_of(status: ExitStatus) -> Exit {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+fn exit_of(ended: Ended) -> Exit {
+    let code = ended.code.or_else(|| ended.signal.map(|signal| 128 + signal));
     Exit::Program(u8::try_from(code.unwrap_or(1)).unwrap_or(1))
 }

@@ -1,15 +1,18 @@
 //! `metier sandbox run`: one command under a profile, to try things.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use metier_sandbox::{Cancel, Executor as _, Job, Local, Place, Profile, Strictness};
+use metier_sandbox::{Cancel, Executor as _, Job, Place, Profile, Strictness, WorkDirectory};
+use metier_session::RunReport;
 use metier_skill::Tier;
 
+use crate::config::{Config, Flags};
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
-use crate::running::{GivenArgs, Through, as_json, cancel_by_signals, exit, writable};
+use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
+use crate::work::{WorkArgs, reserved};
 
 /// Run a command in the sandbox that scripts of skills run in
 #[derive(Debug, clap::Args)]
@@ -47,9 +50,8 @@ struct RunArgs {
     #[arg(long, value_name = "DIR")]
     skill: Option<PathBuf>,
 
-    /// The directory it works in and may change [default: this directory]
-    #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
+    #[command(flatten)]
+    work: WorkArgs,
 
     /// More to read
     #[arg(long, value_name = "PATH")]
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 
 fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
-    let profile = profile(args, &environment)?;
+    let profile = profile(args, &environment, output)?;
     let mut words = args.command.iter().cloned();
     let mut job = Job::new(profile, words.next().unwrap_or_default(), words.collect());
     job.input = args.given.input()?;
@@ -95,19 +97,23 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     job.cancel = Cancel::new()?;
     cancel_by_signals(&job.cancel)?;
     let mut through = Through::new(args.json, job.cancel.clone());
-    let outcome = Local::new().run(&job, &mut through)?;
+    let outcome = environment.executor().run(&job, &mut through)?;
+    let run = RunReport::new(&job.profile, outcome);
     if args.json {
-        output.json(&as_json(&outcome))?;
+        output.json(&run)?;
     } else {
-        through.report(&outcome, output)?;
+        through.report(&run, output)?;
     }
-    Ok(exit(outcome.ending))
+    Ok(exit(run.ending))
 }
 
-fn profile(args: &RunArgs, environment: &Environment) -> anyhow::Result<Profile> {
-    let work =
-        args.work.clone().or_else(|| environment.working.clone()).unwrap_or_else(|| PathBuf::from("."));
-    let mut profile = Profile::new(args.profile, writable(&work, environment)?);
+fn profile(args: &RunArgs, environment: &Environment, output: &mut Output) -> anyhow::Result<Profile> {
+    let reserved = reserved(environment, &Config::read(environment, &Flags::default())?);
+    let work = match args.work.named(environment, &reserved, output)? {
+        Some(work) => work,
+        None => WorkDirectory::open(environment.working.as_deref().unwrap_or(Path::new(".")), &reserved)?,
+    };
+    let mut profile = Profile::new(args.profile, work);
     if let Some(skill) = &args.skill {
         profile.add_skill(Place::pin(skill)?);
     }
@@ -115,7 +121,7 @@ fn profile(args: &RunArgs, environment: &Environment) -> anyhow::Result<Profile>
         profile.readable.push(Place::pin(path)?);
     }
     for path in &args.write {
-        profile.writable.push(writable(path, environment)?);
+        profile.writable.push(args.work.open(path, environment, &reserved, output)?);
     }
     let variables = args.given.variables()?;
     profile.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));

@@ -10,7 +10,7 @@ use metier_store::scan::{Files, Verdict};
 use rayon::prelude::*;
 
 use crate::exit::Exit;
-use crate::find;
+use crate::find::{self, Found};
 use crate::output::Output;
 use crate::render::{Scanned, Shape};
 
@@ -66,14 +66,15 @@ fn below(path: &Path) -> Vec<Scanned> {
         return vec![look(path, Location::find(path))];
     }
     let probe = |path: &Path| is_skill_directory(path).then(|| path.to_owned());
-    match find::skills(path, &probe) {
-        Ok(found) if found.is_empty() => vec![look(path, Location::directory(path))],
-        Ok(found) => found.par_iter().map(|path| look(path, Location::directory(path))).collect(),
-        Err(source) => {
-            let error = SkillError::Io { path: path.to_owned(), source };
-            vec![Scanned::failed(path, &error, error.code())]
-        }
+    let found = find::skills(path, &probe);
+    if found.is_empty() {
+        return vec![look(path, Location::directory(path))];
     }
+    let scanned = |found: &Found<PathBuf>| match found {
+        Found::Skill(path) => look(path, Location::directory(path)),
+        Found::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
+    };
+    found.par_iter().map(scanned).collect()
 }
 
 /// Whether a file is called like an archive.

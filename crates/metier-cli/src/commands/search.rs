@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::config::Flags;
 use crate::exit::Exit;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::skills::Skills;
-use crate::table::{fit, one_line, pad, width_of};
+use crate::table::{Columns, one_line, width_of};
 
 /// Search for skills that fit a task
 ///
@@ -75,19 +75,20 @@ fn print(hits: &[Hit<'_>], output: &mut Output) -> anyhow::Result<()> {
     if hits.is_empty() {
         output.note("no skill fits; try other words, or `metier list`")?;
     }
-    let names = hits.iter().map(|hit| width_of(hit.name())).max().unwrap_or(0).min(36);
+    let names = hits.iter().map(|hit| width_of(hit.name())).max().unwrap_or(0);
     let tiers = hits.iter().map(|hit| hit.tier().as_str().len()).max().unwrap_or(0);
-    let rest = output::width().saturating_sub(names + tiers + 4).max(10);
+    let columns = Columns::new(names, tiers, output);
     for hit in hits {
         let about = match hit.skill {
             Hitting::Entry(entry) if entry.state == State::On => one_line(&hit.snippet),
             Hitting::Entry(entry) => one_line(&format!("[{}] {}", entry.state, hit.snippet)),
             Hitting::Unusable(unusable) => {
-                one_line(&format!("[not usable: {}] {}", unusable.problem.code, hit.snippet))
+                let code = unusable.problem.code;
+                let word = if code.is_strictness() { "only in lenient agents" } else { "not usable" };
+                one_line(&format!("[{word}: {code}] {}", hit.snippet))
             }
         };
-        let (name, tier) = (pad(hit.name(), names), pad(hit.tier().as_str(), tiers));
-        output.line(format_args!("{}  {tier}  {}", output.bold(&name), fit(&about, rest)))?;
+        output.whole(columns.row(hit.name(), hit.tier().as_str(), &about, output))?;
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! `metier serve`: skills for any client that speaks the Model Context Protocol.
 
+mod address;
 mod front;
+mod project;
 mod snippet;
 
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -17,9 +19,10 @@ use clap::ValueEnum;
 use metier_catalog::{WatchOptions, Watcher};
 use metier_journal::Trigger;
 use metier_mcp::{
-    CataloguePlace, HttpOptions, HttpServer, Library, LibraryOptions, McpError, Stock, Token, ToolNames,
-    serve_stdio,
+    Ask, CataloguePlace, HttpOptions, HttpServer, Library, LibraryOptions, McpError, Stock, Token, ToolNames,
+    Work, serve_stdio,
 };
+use metier_sandbox::WorkDirectory;
 use metier_skill::Digest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -34,13 +37,23 @@ use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::recording::Recorder;
-use crate::running::writable;
 use crate::sessions;
 use crate::skills::{Settings, Skills};
+use crate::work::{self, reserved};
 
 /// A client that is shown what was shown last time gets its first answers before the skills are looked for, which takes all there is of
 /// the machine.
 const SOON: Duration = Duration::from_millis(50);
+
+/// What a person is told who starts it by hand.
+const TERMINAL: &str = "\
+note: this is an MCP server on standard input and output, to be started by a client
+hint: `metier serve --print-config claude` shows the settings for a client; Ctrl-C ends the server";
+
+/// What a person is told who lets in everybody on a machine that is not theirs alone.
+const OTHERS: &str = "\
+warning: every user of this machine can use this server and run your skills
+hint: `--token-file FILE` admits only clients that send a token; `openssl rand -hex 16` creates one";
 
 /// How long whoever waits has to be told why nothing comes of it.
 const WORDS: Duration = Duration::from_millis(100);
@@ -51,59 +64,71 @@ const FIRST: Duration = Duration::from_millis(300);
 /// How long what is left to do may take when a server that listens ends.
 const LAST: Duration = Duration::from_secs(15);
 
-/// Serve skills to any client that speaks MCP: at standard input and output, or over HTTP
+/// Serve skills to MCP clients, on standard input and output or over HTTP
 ///
-/// Clients get four tools (list, load, read, run), skills as resources by the Skills extension, and prompts. What they do is decided by
-/// the policy, contained and recorded, as with every other command.
+/// Clients get four tools (list, load, read, run), skills as resources by the Skills extension, and prompts. The policy decides what
+/// they may do; scripts run in the sandbox, and everything is recorded, as with every other command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Scripts work in `--work DIR`. Without it they work in the client's root directory if it has exactly one,
+else in the directory where the server was started if that is a project, else in an empty temporary one.
+
 Examples:
-  metier serve --print-config claude            how to tell Claude Code of it
-  metier serve --root skills                    one client, at standard input and output
-  metier serve --http 127.0.0.1:7800            any number of clients of this machine
+  metier serve --print-config claude            show the settings for Claude Code
+  metier serve --root skills                    serve one client on standard input and output
+  metier serve --http 7800                      serve any number of clients on this machine
   metier serve --http 0.0.0.0:7800 --token-file tokens --allow-host skills.example.org")]
 pub(crate) struct Args {
-    /// Listen here for clients, at /mcp, instead of serving one at standard input and output
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// Listen for HTTP clients at /mcp: a port of this machine, or an address and a port
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = address::parse)]
     http: Option<SocketAddr>,
 
-    /// What clients have to send: a token a line, after the name of its holder and a blank if what they do is to be recorded under it
+    /// File with the tokens that clients have to send: one per line, optionally after the holder's name and a space
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
-    /// A name that the server is called by, beside localhost. May be repeated
+    /// A host name of the server, beside localhost. May be repeated
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
 
-    /// A web page that may use the server: `https://example.org`. May be repeated
+    /// The origin of a web page that may use the server, such as `https://example.org`. May be repeated
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
 
-    /// The most requests of one client in a second
+    /// Maximum number of requests per client and second
     #[arg(long, value_name = "N", default_value_t = 1_000, requires = "http", value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
 
-    /// The most sessions at the same time
+    /// Maximum number of sessions at the same time
     #[arg(long, value_name = "N", default_value_t = 10_000, requires = "http")]
     max_sessions: usize,
 
-    /// The directory that scripts may change; without it each gets an empty one that is removed afterwards
+    /// The directory that scripts work in and may change
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
+
+    /// Follow links in the path of that directory; where they lead is shown
+    #[arg(long, requires = "work")]
+    follow_links: bool,
+
+    /// Whether a person is asked through the client where the policy wants approval: client or never. With never, only what was
+    /// approved before is allowed
+    #[arg(long, value_name = "WHO", default_value = "client", hide_possible_values = true)]
+    ask: Asked,
 
     /// What the tools are called: plain (`load_skill`) or dotted (`skills.read`); the setting `tool_names`, plain without one
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     tool_names: Option<Names>,
 
-    /// Where the list of skills goes: instructions, description (of the tool that loads skills) or nowhere
+    /// Where the skill list goes: instructions, description (of the tool that loads skills) or nowhere
     #[arg(long, value_name = "WHERE", default_value = "instructions", hide_possible_values = true)]
     catalogue: Where,
 
-    /// At most so many tokens of it
+    /// Maximum size of the skill list in tokens
     #[arg(long, value_name = "N", default_value_t = 4_000)]
     catalogue_tokens: usize,
 
-    /// Print what to put where so that a client uses it: claude, codex, opencode, gemini, goose, vscode, cursor
+    /// Print the settings for a client and exit: claude, codex, opencode, gemini, goose, copilot, vscode, cursor
     #[arg(long, value_name = "CLIENT", hide_possible_values = true)]
     print_config: Option<Client>,
 
@@ -118,6 +143,12 @@ enum Names {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Asked {
+    Client,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Where {
     Instructions,
     Description,
@@ -128,10 +159,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(client) = args.print_config {
         return print_config(client, args, output);
     }
+    metier_sandbox::return_freed_memory();
     let http = args.http.map(|address| args.http_options(address)).transpose()?;
     let settings = Settings::read(&args.catalog, output)?;
-    let mut options = args.library_options(&settings)?;
+    let mut options = args.library_options(&settings, output)?;
     options.seal_key = http.as_ref().and_then(seal_key);
+    if http.is_none() && io::stdin().is_terminal() {
+        output.note(TERMINAL)?;
+    }
     // Clients of a server that listens do not wait for its start.
     let front = if http.is_none() { Front::new(&settings, &options) } else { None };
     let shown = front.as_ref().and_then(Front::read);
@@ -239,9 +274,13 @@ fn serve(
     }
     let served = runtime.block_on(async {
         let Some(options) = http else { return serve_stdio(library, until).await };
+        let is_open = options.tokens.is_empty();
         let server = HttpServer::bind(library, options).await?;
         // Standard output stays for the client everywhere.
         let _ = output.note(format_args!("listening on http://{}/mcp", server.address()));
+        if is_open && project::has_other_users() {
+            let _ = output.note(OTHERS);
+        }
         let _ = output.flush();
         server.serve(until).await
     });
@@ -278,7 +317,8 @@ fn said(environment: &Environment, words: &[String]) -> Vec<String> {
         let mut value = || value.map(str::to_owned).or_else(|| words.next().cloned()).unwrap_or_default();
         match flag {
             "--print-config" => drop(value()),
-            "--root" | "--work" | "--config" => {
+            "--state" => kept.extend([flag.to_owned(), value()]),
+            "--root" | "--work" => {
                 let value = value();
                 let path = environment.absolute(Path::new(&value));
                 kept.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
@@ -298,17 +338,42 @@ impl Args {
             options.tokens = Token::parse(&text).map_err(wrong)?;
             if options.tokens.is_empty() {
                 return Err(
-                    UsageError(format!("{} has no token in it: write one a line", path.display())).into()
+                    UsageError(format!("{} has no token in it; write one per line", path.display())).into()
                 );
             }
         }
+        options.connections = options.connections.min(project::descriptors());
         options.hosts.clone_from(&self.allow_host);
         options.origins.clone_from(&self.allow_origin);
         (options.rate, options.sessions) = (self.rate, self.max_sessions);
         Ok(options)
     }
 
-    fn library_options(&self, settings: &Settings) -> anyhow::Result<LibraryOptions> {
+    /// The directories that scripts may be given.
+    fn choose_work(&self, work: &mut Work, settings: &Settings, output: &mut Output) -> anyhow::Result<()> {
+        let Settings { environment, config } = settings;
+        let mut reserved = reserved(environment, config);
+        if let Some(tokens) = &self.token_file {
+            reserved = reserved.own("the tokens of clients", environment.absolute(tokens));
+        }
+        if let Some(named) = &self.work {
+            work.named = Some(work::open(named, self.follow_links, environment, &reserved, output)?);
+            return Ok(());
+        }
+        // Holders of tokens may be anywhere, and are not given what happens to be here.
+        if self.token_file.is_some() {
+            return Ok(());
+        }
+        let open = move |path: &Path| WorkDirectory::open(path, &reserved).ok();
+        let here = environment.working.as_deref().filter(|here| project::is_project(here));
+        work.project = here.and_then(&open);
+        if self.http.is_none() {
+            work.root = Some(Arc::new(open));
+        }
+        Ok(())
+    }
+
+    fn library_options(&self, settings: &Settings, output: &mut Output) -> anyhow::Result<LibraryOptions> {
         let mut options = LibraryOptions::default();
         options.tool_names = match self.tool_names {
             Some(Names::Plain) => ToolNames::Plain,
@@ -321,11 +386,31 @@ impl Args {
             Where::Nowhere => CataloguePlace::Nowhere,
         };
         options.catalogue_tokens = self.catalogue_tokens;
-        if let Some(work) = &self.work {
-            options.work = Some(writable(work, &settings.environment)?.path().to_owned());
-        }
+        options.ask = match self.ask {
+            Asked::Client => Ask::Client,
+            Asked::Never => Ask::Never,
+        };
+        options.approve = approve(&settings.environment, &Environment::words());
+        self.choose_work(&mut options.work, settings, output)?;
         Ok(options)
     }
+}
+
+/// The command that approves something of the skills that are served here.
+fn approve(environment: &Environment, words: &[String]) -> String {
+    let mut command = vec!["metier".to_owned(), "approve".to_owned()];
+    let mut kept = said(environment, words).into_iter();
+    while let Some(word) = kept.next() {
+        if word == "--lenient" {
+            command.push(word);
+        } else if ["--root", "--state"].contains(&word.as_str()) {
+            let value = kept.next().unwrap_or_default();
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+            let quoted = format!("'{}'", value.replace('\'', r"'\''"));
+            command.extend([word, if value.chars().all(is_plain) { value } else { quoted }]);
+        }
+    }
+    command.join(" ")
 }
 
 /// Tells the library of every change, as long as what comes back is kept.

@@ -2,19 +2,21 @@
 
 use std::path::Path;
 
-use metier_catalog::{Compatibility, Entry, ThisMachine, compatibility, read_requires};
+use metier_catalog::{Compatibility, Entry, State, ThisMachine, compatibility, read_requires};
 use metier_skill::{
-    Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tokens, tree_digest,
+    Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tokens,
 };
 use metier_store::Provenance;
 use serde_json::{Map, Value, json};
 
-use crate::config::Flags;
+use crate::config::{Flags, Rule};
 use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
-use crate::output::{self, Output};
+use crate::output::Output;
+use crate::refusals::{self, Refused};
 use crate::render::rule_findings;
-use crate::skills::Skills;
+use crate::skills::{Skills, digest_of};
+use crate::table::one_line;
 
 /// Show one skill: its fields, files, digests, what it needs and what it costs in tokens
 #[derive(Debug, clap::Args)]
@@ -51,9 +53,18 @@ struct Shown {
     tree_digest: Digest,
     compatibility: Compatibility,
     /// What the catalog knows beyond the skill itself.
-    listed: Option<(Entry, Vec<String>)>,
+    listed: Option<Listed>,
     /// What is known of one that was installed.
     provenance: Option<Provenance>,
+}
+
+/// What the catalog knows of a skill.
+struct Listed {
+    entry: Entry,
+    /// The skills that it needs.
+    needs: Vec<String>,
+    /// What gave it its state, where it is not on.
+    set_by: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
@@ -64,9 +75,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         look(path, args.skill.clone(), output)?
     } else {
         match in_catalog(args, output)? {
-            Some(shown) => shown,
-            None if path.exists() => look(path, args.skill.clone(), output)?,
-            None => return Err(not_found(&args.skill).into()),
+            Ok(shown) => shown,
+            Err(_) if path.exists() => look(path, args.skill.clone(), output)?,
+            Err(error) => return Err(error.into()),
         }
     };
     if args.body {
@@ -80,13 +91,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// The skill with a name or an id in the catalog.
-fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Option<Shown>> {
+fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, NotFoundError>> {
     let mut skills = Skills::find(&args.catalog, output)?;
     skills.save(output)?;
     let Some(entry) = skills.by_name_or_id(&args.skill) else {
-        let Some(problem) = skills.unusable(&args.skill) else { return Ok(None) };
+        let Some(problem) = skills.unusable(&args.skill) else {
+            return Ok(Err(skills.not_found(&args.skill)));
+        };
         output.note(format_args!("note: it cannot be used: {}: {}", problem.code, problem.message))?;
-        return look(&problem.path, problem.path.display().to_string(), output).map(Some);
+        return look(&problem.path, problem.path.display().to_string(), output).map(Ok);
     };
     // What others of the name need is not what this one needs.
     let needs = match entry.shadowed_by {
@@ -105,17 +118,17 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Option<Shown>>
     let unpacked = unpacked.transpose()?;
     let directory = unpacked.as_ref().map_or_else(|| entry.real_path(), |(_, directory)| directory);
     let mut shown = look(directory, entry.path_text().into_owned(), output)?;
-    shown.listed = Some((entry.clone(), needs));
+    shown.listed = Some(Listed { set_by: set_by(entry, &skills), entry: entry.clone(), needs });
     let store = skills.environment.store().filter(|store| entry.path().starts_with(store.root()));
     let installed = store.map(|store| store.installed()).transpose()?;
     shown.provenance = installed.and_then(|installed| installed.provenance(entry.name()).cloned());
-    Ok(Some(shown))
+    Ok(Ok(shown))
 }
 
-fn not_found(text: &str) -> NotFoundError {
-    NotFoundError(format!(
-        "there is no skill `{text}` here, and nothing at that path; try `metier search {text}` or `metier list --all`"
-    ))
+/// What gave a skill its state: a rule of a file or of the command line, or the skill itself.
+fn set_by(entry: &Entry, skills: &Skills) -> Option<String> {
+    let own = || format!("its {}", metier_skill::SKILL_FILES[0]);
+    (entry.state != State::On).then(|| skills.config.rule_of(entry).map_or_else(own, Rule::origin))
 }
 
 /// Reads a skill and its files. `shown_path` is what people call its path.
@@ -137,7 +150,7 @@ fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<
         compatibility: compatibility(skill.compatibility.as_deref(), metadata, &machine),
         path: shown_path,
         skill_md_digest: Digest::of(reading.text.as_bytes()),
-        tree_digest: tree_digest(&tree)?,
+        tree_digest: digest_of(&reading, &tree)?,
         skill,
         reading,
         tree,
@@ -163,18 +176,20 @@ impl Shown {
         if skill.id.as_str() != skill.name {
             output.row("known as", skill.id.as_str())?;
         }
-        output.row("description", &wrapped(&skill.description, output::width().saturating_sub(16)))?;
+        output.row("description", &one_line(&skill.description))?;
         for (key, value) in [("license", &skill.license), ("compatibility", &skill.compatibility)] {
             if let Some(value) = value {
                 output.row(key, value)?;
             }
         }
         if let Some(tools) = &skill.allowed_tools {
-            let tools = if tools.is_empty() { "none at all".to_owned() } else { tools.rules().join("\n") };
-            output.row("allowed-tools", &tools)?;
+            if tools.is_empty() {
+                output.row("allowed-tools", "none at all")?;
+            }
+            rows("allowed-tools", tools.rules(), output)?;
         }
         if let Some(tools) = skill.disallowed_tools() {
-            output.row("disallowed", &tools.rules().join("\n"))?;
+            rows("disallowed", tools.rules(), output)?;
         }
         for (key, value) in skill.metadata_text() {
             output.row("metadata", &format!("{key}: {value}"))?;
@@ -215,13 +230,23 @@ impl Shown {
         Ok(())
     }
 
+    /// What a person has refused it, as far as the catalog knows it.
+    fn refusals(&self) -> Vec<Refused> {
+        let about = |entry: &Entry| refusals::about(&Environment::read(), entry.name(), &self.tree_digest);
+        self.listed.as_ref().map(|listed| about(&listed.entry)).unwrap_or_default()
+    }
+
     /// What the catalog says: whose it is, whether it is on, what else there is.
     fn listing(&self, output: &mut Output) -> anyhow::Result<()> {
-        let Some((entry, needs)) = &self.listed else { return Ok(()) };
+        let Some(Listed { entry, needs, set_by }) = &self.listed else { return Ok(()) };
         output.row("id", &entry.id.to_string())?;
-        output.row("state", entry.state.as_str())?;
+        let by = set_by.as_ref().map(|by| format!(", set by {by}")).unwrap_or_default();
+        output.row("state", &format!("{}{by}", entry.state))?;
         if let Some(winner) = &entry.shadowed_by {
             output.row("shadowed by", &winner.to_string())?;
+        }
+        for refused in self.refusals() {
+            output.row("refused", &refused.message)?;
         }
         for skill in needs {
             output.row("needs skill", skill)?;
@@ -240,19 +265,20 @@ impl Shown {
         );
         let fields: Map<String, Value> =
             skill.fields.iter().map(|entry| (entry.key.text().to_owned(), json!(entry.value))).collect();
-        let catalog = self.listed.as_ref().map(|(entry, needs)| {
+        let catalog = self.listed.as_ref().map(|Listed { entry, needs, set_by }| {
             let copies = entry.places().iter().skip(1);
             json!({
                 "id": entry.id,
                 "tier": entry.tier(),
                 "scope": entry.scope(),
                 "state": entry.state,
+                "state_set_by": set_by,
                 "shadowed_by": entry.shadowed_by,
                 "needs": needs,
                 "also_at": copies.map(|place| place.path.to_string_lossy()).collect::<Vec<_>>(),
             })
         });
-        json!({
+        let mut shown = json!({
             "id": skill.id,
             "name": skill.name,
             "description": skill.description,
@@ -271,22 +297,19 @@ impl Shown {
             "installed": self.provenance,
             "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning),
-        })
+        });
+        let refusals = self.refusals();
+        if !refusals.is_empty() {
+            shown["refusals"] = json!(refusals);
+        }
+        shown
     }
 }
 
-/// The text in lines of at most `width` characters, broken between words.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
+/// Several values of one key.
+fn rows(key: &str, values: &[impl AsRef<str>], output: &mut Output) -> anyhow::Result<()> {
+    for (index, value) in values.iter().enumerate() {
+        output.row(if index == 0 { key } else { "" }, value.as_ref())?;
     }
-    lines.join("\n")
+    Ok(())
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.json {
         output.json(&json!({ "tree_digest": digest, "signature": written }))?;
     } else {
-        output.line(format_args!("{digest}  {}", written.display()))?;
+        output.whole(format_args!("{digest}  {}", written.display()))?;
     }
     Ok(Exit::Done)
 }

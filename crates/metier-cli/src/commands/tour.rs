@@ -19,8 +19,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::environment::{Clock, Environment};
 use crate::exit::Exit;
-use crate::output::{Output, clean, width};
-use crate::table::{counted, fit};
+use crate::output::Output;
+use crate::table::counted;
 
 /// See in a minute what metier does: in a temporary place, with nothing to set up
 #[derive(Debug, clap::Args)]
@@ -71,6 +71,7 @@ struct Tour {
 
 impl Tour {
     fn begin(place: &Path, has_pauses: bool) -> anyhow::Result<Self> {
+        let place = place.canonicalize()?;
         let mut options = CatalogOptions::new(Vec::new());
         options.builtin = true;
         let catalog = Scanner::new(options).scan(Environment::read().now);
@@ -107,14 +108,14 @@ impl Tour {
     fn heading(&mut self, title: &str, command: &str, output: &mut Output) -> anyhow::Result<()> {
         self.step += 1;
         output.line(output.bold(&format!("{}. {title}", self.step)))?;
-        Ok(output.line(fit(&format!("   $ metier {command}"), width()))?)
+        Ok(output.cut(format_args!("   $ metier {command}"))?)
     }
 
     fn catalog(&mut self, output: &mut Output) -> anyhow::Result<()> {
         self.heading("Skills are folders with a SKILL.md. metier finds and ranks them.", "list", output)?;
         for skill in self.catalog.skills() {
             let line = format!("   {:<15} {:<8} {}", skill.name(), skill.tier(), skill.description());
-            output.line(clean(&fit(&line, width())))?;
+            output.cut(line)?;
         }
         output.line("   (Here its own; elsewhere yours, your project's, your organisation's.)")?;
         Ok(())
@@ -124,17 +125,13 @@ impl Tour {
         self.heading("A model sees names and descriptions, until it needs more.", "prompt", output)?;
         let skills: Vec<Listed<'_>> = self
             .catalog
-            .skills()
-            .map(|skill| Listed {
-                name: skill.name(),
-                description: Some(skill.description()),
-                location: None,
-            })
+            .for_models()
+            .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
             .collect();
         let rendered = Catalogue::new(&skills).render();
         let xml = rendered.text.lines().skip_while(|line| !line.starts_with('<'));
         for line in xml.take(4) {
-            output.line(clean(&fit(&format!("   {line}"), width())))?;
+            output.cut(format_args!("   {line}"))?;
         }
         let whole: usize = self
             .catalog
@@ -144,8 +141,9 @@ impl Tour {
             .map(|(_, content)| tokens(content.len()))
             .sum();
         let (shown, count) = (rendered.tokens, counted(skills.len(), "skill"));
+        output.line("   …")?;
         output.line(format_args!(
-            "   …\n   {count}: {shown} tokens in the prompt, and not the {whole} of all their files."
+            "   {count}: {shown} tokens in the prompt, and not the {whole} of all their files."
         ))?;
         let cost = u64::try_from(shown / skills.len().max(1)).unwrap_or(0);
         let entries = self.catalog.clone();
@@ -164,7 +162,7 @@ impl Tour {
             .chain(["…"])
             .chain(lines.skip_while(|line| !line.starts_with("<skill_resources")))
         {
-            output.line(clean(&fit(&format!("   {line}"), width())))?;
+            output.cut(format_args!("   {line}"))?;
         }
         let digest = activation.tree_digest.to_string();
         output.line(format_args!("   {} tokens, {}…", activation.tokens, &digest[..19]))?;
@@ -174,24 +172,24 @@ impl Tour {
     fn script(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let command = format!("exec {SKILL} {SCRIPT}");
         self.heading("A script runs in a sandbox. This one tries what it can, and tells.", &command, output)?;
-        let done = self.session.run_script(ScriptCall::new(SKILL, SCRIPT, &self.work), &mut ());
+        let work = self.session.work_directory(&self.work)?;
+        let done = self.session.run_script(ScriptCall::new(SKILL, SCRIPT, work), &mut ());
         let report = match done {
             Ok(report) => report,
             Err(error) => {
-                output.line(format_args!("   It was not run: {}", clean(&error.to_string())))?;
+                output.line(format_args!("   It was not run: {error}"))?;
                 output.line("   `metier doctor` says what this machine lacks, and what would help.")?;
                 return Ok(());
             }
         };
-        for line in String::from_utf8_lossy(&report.outcome.output.bytes).lines() {
-            let line = clean(&fit(&format!("   {line}"), width()));
+        for line in String::from_utf8_lossy(&report.run.stdout.bytes).lines() {
             // What is refused is what should be.
             let shown = line.replace("refused", &output.colored("refused", true));
-            output.line(shown)?;
+            output.cut(format_args!("   {shown}"))?;
         }
-        let active = report.outcome.protections.iter().filter(|found| found.active).count();
+        let active = report.run.protections.iter().filter(|found| found.active).count();
         let all = Protection::ALL.len();
-        let time = report.outcome.usage.wall.as_millis();
+        let time = report.run.wall().as_millis();
         output.line(format_args!(
             "   {active} of {all} protections were measured before it started; it took {time} ms."
         ))?;
@@ -211,7 +209,7 @@ impl Tour {
             let word = output.colored(&word, decision.is_allowed());
             output.line(format_args!("   {word} {command}"))?;
             if !decision.is_allowed() {
-                output.line(clean(&fit(&format!("          {}", decision.reason), width())))?;
+                output.cut(format_args!("          {}", decision.reason))?;
             }
         }
         Ok(())

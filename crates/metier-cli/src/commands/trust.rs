@@ -9,9 +9,10 @@ use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::table::one_line;
 
-/// Mark a folder as trusted: skills of projects in it count as your own
+/// Mark a folder as trusted: its skills count as your own
 ///
-/// Skills of a project are `third_party` until its folder, or one above it, is trusted. Only trust what you would run.
+/// Skills in `.agents/skills` and `.claude/skills` of a project's folder are `third_party` until that folder is trusted.
+/// Folders below it need to be trusted themselves. Only trust what you would run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -57,13 +58,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             UsageError("that would trust everything on this machine; name a project".to_owned()).into()
         );
     }
-    let (is_trusted, changed) = if args.remove {
-        let had_mark = trust.unmark(&folder)?;
-        (trust.is_trusted(&folder), had_mark)
+    let is_trusted = !args.remove;
+    let changed = if args.remove {
+        trust.unmark(&folder)?
     } else {
-        let was = trust.is_trusted(&folder);
+        let was_trusted = trust.is_marked(&folder);
         trust.mark(&folder)?;
-        (true, !was)
+        !was_trusted
     };
     let path = one_line(&folder.to_string_lossy());
     if args.json {
@@ -72,15 +73,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         )?;
         return Ok(Exit::Done);
     }
-    match (args.remove, is_trusted, changed) {
-        (false, ..) => output.line(format_args!(
+    match (is_trusted, changed) {
+        (true, _) => output.line(format_args!(
             "{path} is trusted: its skills count as yours, and all of its metier.toml is used"
         ))?,
-        (true, false, true) => output.line(format_args!("{path} is no longer trusted"))?,
-        (true, false, false) => output.line(format_args!("{path} was not trusted"))?,
-        (true, true, _) => {
-            output.line(format_args!("{path} is still trusted, because a folder above it is"))?;
-        }
+        (false, true) => output.line(format_args!("{path} is no longer trusted"))?,
+        (false, false) => output.line(format_args!("{path} was not trusted"))?,
     }
     Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@ use metier_store::{Change, Fetching, Kind, LockedSkill, Outcome};
 
 use crate::approver::is_somebody_there;
 use crate::exit::{Exit, UsageError};
-use crate::installing::{Installing, Place, Progress, finish, notes, print, record, sum};
+use crate::installing::{Installing, Place, Progress, checked, finish, notes, print, record, sum};
 use crate::output::Output;
 
 /// Bring installed skills up to date with where they came from
@@ -33,13 +33,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let place = Place::find()?;
     let options = place.options(&args.installing)?;
     let update =
-        |dry_run: bool, agreed: Option<Vec<LockedSkill>>, output: &Output| -> anyhow::Result<Outcome> {
+        |dry_run: bool, agreed: Option<Vec<LockedSkill>>, output: &mut Output| -> anyhow::Result<Outcome> {
             let mut options = options.clone();
             (options.dry_run, options.agreed) = (dry_run, agreed);
             let progress = Progress::begin(output);
             let say = |text: &str| progress.say(text);
             let fetching = Fetching::new(place.git()).telling(&say);
-            Ok(place.store.update(&args.names, &place.working(), &options, &fetching)?)
+            let updated = place.store.update(&args.names, &place.working(), &options, &fetching);
+            drop(progress);
+            checked(updated, &place, args.installing.dry_run, output)
         };
     let recorder = place.recorder(args.installing.dry_run)?;
     let is_silent = args.yes && args.installing.json;

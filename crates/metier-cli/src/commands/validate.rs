@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use metier_skill::{Location, Rules, SkillError, apply_fixes};
 
 use crate::exit::Exit;
-use crate::find;
+use crate::find::{self, Found};
 use crate::output::Output;
 use crate::render::{self, Checked};
 
@@ -19,7 +19,8 @@ use crate::render::{self, Checked};
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
 A PATH is a skill's directory, its SKILL.md, a single markdown file, or a directory
-that is searched for skills. Exits with 0 if all skills are valid, else with 1.
+that is searched for skills. Exits with 0 if all skills are valid, with 1 if one is not,
+with 4 if there is nothing at a PATH.
 
 Examples:
   metier validate skills/
@@ -109,6 +110,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Environment);
     }
+    if args.paths.iter().any(|path| path.symlink_metadata().is_err()) {
+        return Ok(Exit::NotFound);
+    }
     let is_fine = |skill: &Checked| skill.is_valid && !(args.deny_warnings && skill.has_findings());
     let all_valid = checked.iter().all(is_fine);
     Ok(if all_valid { Exit::Done } else { Exit::Findings })
@@ -127,14 +131,15 @@ fn check_all(path: &Path, rules: &Rules, args: &Args) -> Vec<Outcome> {
         let outcome = check(path, Location::directory(path), rules, args);
         (!outcome.0.lacks_file()).then_some(outcome)
     };
-    match find::skills(path, &probe) {
-        Ok(found) if found.is_empty() => vec![check(path, Location::directory(path), rules, args)],
-        Ok(found) => found,
-        Err(source) => {
-            let error = SkillError::Io { path: path.to_owned(), source };
-            vec![(Checked::new(path, path, Err(error)), Ok(0))]
-        }
+    let found = find::skills(path, &probe);
+    if found.is_empty() {
+        return vec![check(path, Location::directory(path), rules, args)];
     }
+    let outcome = |found| match found {
+        Found::Skill(outcome) => outcome,
+        Found::NotSearched(path, error) => (Checked::new(&path, &path, Err(error)), Ok(0)),
+    };
+    found.into_iter().map(outcome).collect()
 }
 
 fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, args: &Args) -> Outcome {

@@ -18,7 +18,7 @@ pub(super) fn commands<'a>(
             Weight::Note => "notice",
             other => other.as_str(),
         };
-        output.line(format_args!(
+        output.whole(format_args!(
             "::{} file={},line={},col={},title={}::{}",
             command,
             property(&finding.file.display().to_string()),

@@ -1,16 +1,18 @@
 //! Findings for people: the source underlined, what to do, and a sum.
 
 use std::io;
+use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{
-    AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet, Title, normalize_untrusted_str,
-};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet, Title};
 use metier_skill::{Edit, Span};
 use rayon::prelude::*;
 
 use super::{Checked, Finding, SourceLine, Weight};
-use crate::output::{self, Output};
+use crate::output::{Output, clean, clean_line};
+
+/// How wide findings are laid out where there is no terminal.
+const WIDTH: usize = 100;
 
 pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     let findings: Vec<&Finding> = checked.iter().flat_map(|skill| &skill.findings).collect();
@@ -30,11 +32,11 @@ pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
 /// Each finding with the line that it is about.
 pub(super) fn underlined(findings: &[&Finding], output: &mut Output) -> io::Result<()> {
     let renderer = if output.is_styled() { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(output::width());
+    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(output.columns().unwrap_or(WIDTH));
     // Laying a finding out takes longer than finding it.
     let rendered: Vec<String> = findings.par_iter().map(|finding| render(finding, &renderer)).collect();
     for text in rendered {
-        output.line(text)?;
+        output.laid_out(&text)?;
         output.line("")?;
     }
     Ok(())
@@ -50,11 +52,14 @@ fn render(finding: &Finding, renderer: &Renderer) -> String {
         Weight::Warning => Level::WARNING,
         Weight::Note => Level::NOTE,
     };
-    let path = normalize_untrusted_str(&finding.file.display().to_string());
-    let message = normalize_untrusted_str(&finding.message);
+    let path = clean_line(&finding.file.display().to_string());
+    let message = clean_line(&finding.message);
     let title = level.primary_title(message.as_str()).id(finding.code);
     match (finding.span, &finding.source) {
-        (Some(span), Some(line)) => renderer.render(&report(finding, title, &path, span, line)),
+        (Some(span), Some(line)) => {
+            let source = clean(&line.text);
+            renderer.render(&report(finding, title, &path, span, line, &source))
+        }
         _ => {
             let mut groups = vec![title.element(Origin::path(path))];
             groups.extend(finding.help.map(help));
@@ -69,16 +74,17 @@ fn report<'a>(
     path: &'a str,
     span: Span,
     line: &'a SourceLine,
+    source: &'a str,
 ) -> Vec<Group<'a>> {
-    let snippet = Snippet::source(line.text.as_str()).line_start(finding.line).path(path);
-    let annotation = AnnotationKind::Primary.span(line.inside(span).range());
+    let snippet = Snippet::source(source).line_start(finding.line).path(path);
+    let annotation = AnnotationKind::Primary.span(within(line, span));
     let mut groups = vec![title.element(snippet.annotation(annotation))];
     if let Some(fix) = &finding.fix {
-        let title = Level::HELP.secondary_title(normalize_untrusted_str(&fix.title));
+        let title = Level::HELP.secondary_title(clean_line(&fix.title));
         let is_shown = fix.edits.iter().all(|edit| line.holds(edit.span));
         groups.push(if is_shown {
-            let patch = |edit: &'_ Edit| Patch::new(line.inside(edit.span).range(), edit.text.clone());
-            let snippet = Snippet::source(line.text.as_str()).line_start(finding.line);
+            let patch = |edit: &'_ Edit| Patch::new(within(line, edit.span), clean(&edit.text));
+            let snippet = Snippet::source(source).line_start(finding.line);
             title.element(snippet.patches(fix.edits.iter().map(patch)))
         } else {
             Group::with_title(title)
@@ -86,6 +92,13 @@ fn report<'a>(
     }
     groups.extend(finding.help.map(help));
     groups
+}
+
+/// Where a span is in the line as it is shown, in which characters that cannot be seen are others.
+fn within(line: &SourceLine, span: Span) -> Range<usize> {
+    let shown = |offset: usize| clean(line.text.get(..offset).unwrap_or(&line.text)).len();
+    let span = line.inside(span);
+    shown(span.start)..shown(span.end)
 }
 
 fn help(text: &str) -> Group<'_> {

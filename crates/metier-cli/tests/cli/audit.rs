@@ -6,11 +6,13 @@ use std::process::Output;
 use crate::support::Place;
 
 /// What changes from run to run: times, ids, hashes.
-const CHANGING: [(&str, &str); 4] = [
+const CHANGING: [(&str, &str); 6] = [
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{6}Z)?", "[time]"),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[id]"),
     (r"sha256:[0-9a-f]{64}", "[hash]"),
     (r#""proof":\[[^]]*\]"#, r#""proof":[..]"#),
+    (r"\[time\]Z  \S+ +", "[time]Z  [who]  "),
+    (r#""(user|host)":"[^"]*"|"uid":\d+"#, "[who]"),
 ];
 
 macro_rules! assert_transcript {
@@ -219,4 +221,116 @@ fn a_project_cannot_move_the_journal() {
         place.at_home(&["audit", "log"]).env("METIER_JOURNAL", "mysql://me:secret@host/db").output().unwrap();
     let error = String::from_utf8(wrong.stderr).unwrap();
     assert!(wrong.status.code() == Some(2) && !error.contains("secret"), "{error}");
+}
+
+/// Two sessions with records of a skill.
+fn activated() -> Place {
+    let place = recorded();
+    for _ in 0..2 {
+        assert_eq!(run(&place, &["activate", "pdf", "--root", "skills"]).0, Some(0));
+    }
+    place
+}
+
+fn lines(place: &Place, arguments: &[&str]) -> Vec<serde_json::Value> {
+    let (_, out, _) = run(place, &[&["audit", "log", "--json"], arguments].concat());
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_record_says_who() {
+    let place = activated();
+    let uid = rustix::process::getuid().as_raw();
+    for record in lines(&place, &["--kind", "skill."]) {
+        assert_eq!(record["event"]["uid"], uid, "{record}");
+        assert!(record["event"]["host"].is_string(), "{record}");
+    }
+    let user = lines(&place, &["-n", "1"])[0]["event"]["user"].as_str().unwrap().to_owned();
+    let (_, out, _) = run(&place, &["audit", "log", "-n", "1"]);
+    assert!(out.contains(&format!("Z  {user}  ")), "{out}");
+}
+
+#[test]
+fn an_id_that_is_shown_can_be_given_back() {
+    let place = activated();
+    let (_, out, _) = run(&place, &["audit", "log", "-n", "1"]);
+    let shown = out.split("  ").nth(3).unwrap().trim().to_owned();
+    assert_eq!(shown.len(), 8, "{out}");
+    let found = lines(&place, &["--session", &shown]);
+    assert_eq!(found.len(), 3, "{found:?}");
+    let id = found[0]["session"].as_str().unwrap();
+    assert!(id.ends_with(&shown), "{id}");
+    assert_eq!(lines(&place, &["--session", id]).len(), 3);
+    // Ids begin with the time, so that these begin alike.
+    let (code, _, error) = run(&place, &["audit", "log", "--session", &id[..3]]);
+    assert!(code == Some(2) && error.contains("several session ids") && error.contains(id), "{error}");
+    let (code, out, error) = run(&place, &["audit", "log", "--session", "nosuch"]);
+    assert_eq!((code, out.as_str()), (Some(0), "0 records of 9\n"), "{error}");
+    assert!(error.contains("no session has the id `nosuch`"), "{error}");
+}
+
+#[test]
+fn what_no_record_has_is_told() {
+    let place = recorded();
+    let (_, _, error) = run(&place, &["audit", "log", "--kind", "script"]);
+    assert!(error.contains("no record has the kind `script`") && error.contains("skill.approval"), "{error}");
+    let (_, _, error) = run(&place, &["audit", "log", "--skill", "nosuch"]);
+    assert!(error.contains("no record is about a skill named `nosuch`"), "{error}");
+    assert_eq!(run(&place, &["audit", "log", "--kind", "skill.", "--skill", "pdf"]).2, "");
+}
+
+#[test]
+fn times_as_people_say_them() {
+    let place = recorded();
+    for (since, count) in
+        [("1h", 3), ("30m", 3), ("2d", 3), ("yesterday", 3), ("2020-01-01", 3), ("2020-01-01 14:00", 3)]
+    {
+        assert_eq!(lines(&place, &["--since", since]).len(), count, "{since}");
+    }
+    assert_eq!(lines(&place, &["--until", "1h"]).len(), 0);
+    assert_eq!(lines(&place, &["--since", "2999-01-01T09:30Z"]).len(), 0);
+    let (code, _, error) = run(&place, &["audit", "log", "--since", "soon"]);
+    assert!(code == Some(2) && error.contains("invalid time `soon`; use 1h, yesterday"), "{error}");
+}
+
+#[test]
+fn refusals_are_not_runs() {
+    let place = recorded();
+    place.write("work/notes.txt", "mine\n");
+    for _ in 0..3 {
+        let (code, _, error) =
+            run(&place, &["exec", "pdf", "scripts/fill.sh", "--root", "skills", "--work", "work"]);
+        assert_eq!(code, Some(3), "{error}");
+    }
+    let (_, out, _) = run(&place, &["audit", "stats", "--json"]);
+    let stats = &serde_json::from_str::<serde_json::Value>(&out).unwrap()["skills"]["pdf"];
+    assert_eq!(
+        (&stats["script_runs"], &stats["script_failures"], &stats["script_denials"]),
+        (&0.into(), &0.into(), &3.into()),
+        "{stats}"
+    );
+}
+
+#[test]
+fn an_export_is_overwritten_only_on_purpose() {
+    let place = recorded();
+    place.write("j.jsonl", "mine\n");
+    let (code, _, error) = run(&place, &["audit", "export", "--output", "j.jsonl"]);
+    assert!(code == Some(2) && error.contains("already exists; `--force` overwrites it"), "{error}");
+    assert_eq!(place.read("j.jsonl"), "mine\n");
+    assert_eq!(run(&place, &["audit", "export", "--output", "j.jsonl", "--force"]).0, Some(0));
+    assert_eq!(place.read("j.jsonl").lines().count(), 3);
+}
+
+#[test]
+fn a_journal_in_a_directory_that_does_not_exist_is_an_error() {
+    let place = recorded();
+    let mut command = place.at_home(&["activate", "pdf", "--root", "skills"]);
+    let output = command.env("METIER_JOURNAL", place.path().join("nosuch/j.db")).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.code() == Some(2) && error.contains("nosuch` of the journal does not exist"),
+        "{error}"
+    );
+    assert!(!place.path().join("nosuch").exists());
 }

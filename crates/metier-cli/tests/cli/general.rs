@@ -2,58 +2,82 @@
 
 use crate::support::Place;
 
+/// Every command and every command below it, as the help lists them.
+fn every_command(place: &Place) -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    let mut next = 0;
+    while let Some(command) = all.get(next).cloned() {
+        let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = String::from_utf8(place.run(&args).stdout).unwrap();
+        let lines =
+            help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        // What a command says goes on further right.
+        let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+        all.extend(names.map(|name| [&command[..], &[name.to_owned()]].concat()));
+        next += 1;
+    }
+    all
+}
+
 #[test]
 fn help_is_as_shown() {
     let place = Place::new();
-    for command in [
-        "",
-        "list",
-        "show",
-        "prompt",
-        "validate",
-        "new",
-        "trust",
-        "approve",
-        "approvals",
-        "policy",
-        "policy check",
-        "sandbox",
-        "sandbox run",
-        "audit",
-        "audit log",
-        "audit verify",
-        "audit export",
-        "audit stats",
-        "audit checkpoint",
-        "config",
-        "doctor",
-        "digest",
-        "ref",
-        "completions",
-        "man",
-    ] {
-        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
-        insta::assert_snapshot!(format!("help {command}").trim(), place.transcript(&args));
+    let all = every_command(&place);
+    assert!(all.len() > 45, "only {} commands were found", all.len());
+    for command in &all {
+        let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        insta::assert_snapshot!(format!("help {}", command.join(" ")).trim(), place.transcript(&args));
     }
+    // And none is of a command that is gone.
+    let snapshots = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/snapshots");
+    let names =
+        std::fs::read_dir(snapshots).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut shown: Vec<String> = names
+        .filter_map(|name| {
+            Some(name.strip_prefix("cli__general__help")?.strip_suffix(".snap")?.trim().to_owned())
+        })
+        .collect();
+    let mut wanted: Vec<String> = all.iter().map(|command| command.join(" ")).collect();
+    shown.sort();
+    wanted.sort();
+    assert_eq!(shown, wanted);
 }
 
 #[test]
-fn version_is_the_crate_s() {
+fn one_version_is_told_everywhere() {
     let place = Place::new();
-    let expected = format!("$ metier --version\nmetier {}\nexit: 0\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(place.transcript(&["--version"]), expected);
+    place.skill("one", "Use it.");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(place.transcript(&["--version"]), format!("$ metier --version\nmetier {version}\nexit: 0\n"));
+    let driver = &place.json(&["validate", "--format", "sarif", "one"])["runs"][0]["tool"]["driver"];
+    assert_eq!(driver["version"], version);
+    let page = String::from_utf8(place.run(&["man"]).stdout).unwrap();
+    assert!(page.contains(&format!("metier {version}")), "{page}");
 }
 
 #[test]
-fn completions_know_the_commands_in_every_shell() {
+fn every_shell_completes_every_command() {
     let place = Place::new();
+    let commands = every_command(&place);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = place.run(&["completions", shell]);
         assert!(output.status.success());
         let script = String::from_utf8(output.stdout).unwrap();
-        for word in ["validate", "digest", "lenient"] {
+        for word in commands.iter().filter_map(|command| command.last()) {
             assert!(script.contains(word), "{shell} does not complete {word}");
         }
+    }
+    // A shell that is here says what it would complete.
+    let script = "source <(\"$0\" completions bash) && COMP_WORDS=(metier $1) && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) \\
+                  && _metier metier \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\" && echo \"${COMPREPLY[*]}\"";
+    for (typed, completed) in
+        [("vali", "validate"), ("validate --strict --fi", "--fix"), ("audit ver", "verify")]
+    {
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", script, env!("CARGO_BIN_EXE_metier"), typed]);
+        let output = bash.output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), completed, "{typed}: {output:?}");
     }
 }
 

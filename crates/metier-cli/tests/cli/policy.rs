@@ -228,8 +228,9 @@ fn an_old_approval_of_the_network_still_counts() {
     assert_eq!(old.as_object_mut().unwrap().shift_remove("network"), Some(json!("host")));
     let key = json!([old["digest"], old["script"], old["access"], old["lifetime"]]).to_string();
     let name = metier_skill::Digest::of(key.as_bytes()).hex()[..12].to_owned();
-    assert_eq!(file.file_stem().unwrap().to_str(), Some(name.as_str()));
-    fs::write(&file, old.to_string()).unwrap();
+    assert!(file.file_stem().unwrap().to_str().unwrap().ends_with(&format!("-{name}")));
+    fs::remove_file(&file).unwrap();
+    fs::write(directory.join(format!("{name}.json")), old.to_string()).unwrap();
     assert!(place.at_home(&args[..4]).arg("--yes").output().unwrap().status.success());
     let decided = check(&place, &["--skill", "pdf", "--script", "scripts/fill.sh", "--network"]);
     assert_eq!(verdict(&decided), ("allow", "approved"));
@@ -296,7 +297,10 @@ fn what_is_approved_is_remembered_until_the_skill_changes() {
     let kept = place.json_at_home(&["approvals", "--json"]);
     let row = &kept["approvals"][0];
     let fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(fields, ["skill", "digest", "script", "access", "network", "granted", "lifetime", "id"]);
+    assert_eq!(
+        fields,
+        ["skill", "digest", "script", "access", "network", "granted", "lifetime", "how", "on", "id"]
+    );
 
     place.write("me/.claude/skills/pdf/scripts/fill.sh", "#!/bin/sh\necho changed\n");
     assert_eq!(verdict(&decided(&[])), ("ask", "tier-asks"));
@@ -319,11 +323,17 @@ fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
     let mut command = place.at_home(args);
     command.stdin(other_end.try_clone().unwrap()).stderr(other_end.try_clone().unwrap());
     let output = command.output().unwrap();
-    // What was written stays in the terminal until its other end is closed.
-    let mut seen = vec![0; 4_096];
-    let count = terminal.read(&mut seen).unwrap();
+    // What was written stays in the terminal until its other end is closed, and comes in pieces.
+    let end = "\u{4}the end\n";
+    (&other_end).write_all(end.as_bytes()).unwrap();
+    let mut seen = String::new();
+    while !seen.contains(end) {
+        let mut piece = vec![0; 4_096];
+        let count = terminal.read(&mut piece).unwrap();
+        seen.push_str(&String::from_utf8_lossy(&piece[..count]).replace('\r', ""));
+    }
     drop(other_end);
-    (String::from_utf8_lossy(&seen[..count]).replace('\r', ""), output)
+    (seen.replace(end, ""), output)
 }
 
 #[test]
@@ -334,21 +344,67 @@ fn a_person_at_a_terminal_is_asked() {
     let (seen, output) = at_terminal(&place, &approve, "what?\nhm\n\n");
     assert_eq!(verdict(&check(&place, &script)), ("ask", "tier-asks"), "that was no answer");
     assert!(seen.contains("May `pdf`, a skill of yours, run `scripts/fill.sh`?"), "{seen}");
-    assert!(
-        seen.contains("sha256:") && seen.contains("until the skill changes") && seen.contains("[yes/no]"),
-        "{seen}"
-    );
+    for fact in [
+        "arguments  any",
+        "directory  any",
+        "network    none",
+        "[y]es, with any arguments and in any directory, until the skill changes",
+        "[n]o",
+        "[v]iew",
+    ] {
+        assert!(seen.contains(fact), "{fact}: {seen}");
+    }
     assert_eq!(output.status.code(), Some(5));
-    let (_, output) = at_terminal(&place, &approve, "no\n");
+    let (seen, output) = at_terminal(&place, &approve, "no\n");
     assert_eq!(output.status.code(), Some(3));
-    assert_eq!(verdict(&check(&place, &script)), ("deny", "refused"));
+    assert!(seen.contains("cancelled; nothing was stored"), "{seen}");
+    assert_eq!(verdict(&check(&place, &script)), ("ask", "tier-asks"), "a no cancels");
+    let (seen, _) = at_terminal(&place, &approve, "view\nn\n");
+    assert!(seen.contains("   1  #!/bin/sh"), "{seen}");
     let (_, output) = at_terminal(&place, &approve, "y\n");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(verdict(&check(&place, &script)), ("allow", "approved"));
     // The end of input is no answer at all.
-    let (_, output) = at_terminal(&place, &["approve", "pdf"], "\u{4}");
+    let (_, output) = at_terminal(&place, &[&approve[..], &["--network"]].concat(), "\u{4}");
     assert_eq!(output.status.code(), Some(5));
+    // What needs no approval is not asked about.
+    let (seen, output) = at_terminal(&place, &["approve", "pdf"], "n\n");
+    assert!(!seen.contains("[n]o") && output.status.success(), "{seen}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with("no approval is needed: `pdf` is of tier `user`"), "{said}");
     assert_eq!(verdict(&check(&place, &["--skill", "pdf"])), ("allow", "tier-allows"));
+}
+
+#[test]
+fn what_is_refused_is_seen_and_undone() {
+    let place = with_skill();
+    let before = place.at_home(&["list"]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&before.stderr).contains("refused"));
+    assert!(place.at_home(&["approve", "pdf", "--refuse"]).output().unwrap().status.success());
+    let id = place.json_at_home(&["approvals", "--json"])["approvals"][0]["id"].as_str().unwrap().to_owned();
+    let undo = format!("`metier approvals --revoke {id}` undoes it");
+    let listed = place.at_home(&["list"]).output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stderr);
+    assert!(listed.contains("`pdf` will not be loaded until its content changes: refused on 20"), "{listed}");
+    assert!(listed.contains(&undo), "{listed}");
+    let shown = place.at_home(&["show", "pdf"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).replace('\n', " ");
+    assert!(shown.contains("refused") && shown.contains(&id), "{shown}");
+    for args in [&["list", "--json"][..], &["show", "pdf", "--json"]] {
+        let refused = &place.json_at_home(args)["refusals"][0];
+        assert_eq!((&refused["id"], &refused["skill"]), (&json!(id), &json!("pdf")), "{refused}");
+        assert!(refused["message"].as_str().unwrap().contains(&undo), "{refused}");
+    }
+    let denied = place.at_home(&["activate", "pdf"]).output().unwrap();
+    assert_eq!(denied.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&denied.stderr).contains(&undo), "{denied:?}");
+    assert!(place.at_home(&["approvals", "--revoke", &id]).output().unwrap().status.success());
+    assert!(place.at_home(&["activate", "pdf"]).output().unwrap().status.success());
+    // A refusal is about one content.
+    assert!(place.at_home(&["approve", "pdf", "--refuse"]).output().unwrap().status.success());
+    place.write("me/.claude/skills/pdf/more.md", "more");
+    let listed = place.at_home(&["list"]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&listed.stderr).contains("refused"));
 }
 
 /// Ids and digests are other ones wherever the skill's files have other run bits.
@@ -397,7 +453,7 @@ fn what_is_off_is_not_decided_about() {
     let place = with_skill();
     for args in [&["policy", "check", "--skill", "pdf"][..], &["approve", "pdf", "--yes"]] {
         let output = place.at_home(&[args, &["--state", "pdf=off"]].concat()).output().unwrap();
-        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
     }
 }
 
@@ -436,10 +492,12 @@ fn an_approval_that_cannot_be_read_stops_decisions() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(5));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is no approval that can be read"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("its name is not the one of its content"), "{said}");
+    assert!(said.contains(file.to_str().unwrap()), "{said}");
     fs::write(&file, "{").unwrap();
     let listed = place.at_home(&["approvals"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&listed.stderr).contains("is no approval that can be read"));
+    assert!(String::from_utf8_lossy(&listed.stderr).contains("it is not an approval"));
 }
 
 #[test]
@@ -466,7 +524,7 @@ fn settings_count_as_far_as_the_project_is_trusted() {
 }
 
 /// `metier` on a machine whose organisation has a policy: the same, with an `/etc` of its own.
-fn under_organisation(place: &Place, policy: &str, args: &[&str]) -> Output {
+pub(crate) fn under_organisation(place: &Place, policy: &str, args: &[&str]) -> Output {
     let policy = place.write("policy.toml", policy);
     let set_up = "mount -t tmpfs tmpfs /etc && mkdir /etc/metier && cp \"$1\" /etc/metier/policy.toml && shift && exec \"$@\"";
     let mut command = Command::new("unshare");
@@ -479,7 +537,7 @@ fn under_organisation(place: &Place, policy: &str, args: &[&str]) -> Output {
 }
 
 /// Whether this machine lets a process have an `/etc` of its own; `scripts/test` says so when it does not.
-fn can_be_organisation() -> bool {
+pub(crate) fn can_be_organisation() -> bool {
     !crate::support::skips_namespaces()
 }
 
@@ -556,4 +614,34 @@ fn an_organisation_s_policy_that_cannot_be_read_stops_everything() {
         assert_eq!(output.status.code(), Some(5), "{wrong:?}: {output:?}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// The library by which a test can have accounts of its own, as a directory service has them.
+fn accounts_library() -> Option<std::path::PathBuf> {
+    let own = std::env::vars_os().find(|(name, _)| name == "METIER_NSS_WRAPPER").map(|(_, path)| path.into());
+    let usual = ["x86_64", "aarch64"].map(|cpu| format!("/usr/lib/{cpu}-linux-gnu/libnss_wrapper.so").into());
+    own.into_iter().chain(usual).find(|path: &std::path::PathBuf| path.is_file())
+}
+
+#[test]
+fn the_home_of_an_account_that_is_not_in_a_file_is_known() {
+    let Some(library) = accounts_library() else {
+        println!(
+            "SKIPPED: libnss_wrapper is not installed, so accounts of directory services are not tested"
+        );
+        return;
+    };
+    let place = Place::new();
+    let home = std::fs::canonicalize(place.path()).unwrap().join("people/alex");
+    let uid = rustix::process::getuid().as_raw();
+    let accounts = place.write("accounts", format!("alex:x:{uid}:{uid}::{}:/bin/sh\n", home.display()));
+    let groups = place.write("groups", format!("alex:x:{uid}:\n"));
+    let key = format!("{{\"file_path\":\"{}/.ssh/id_rsa\"}}", home.display());
+    let mut command =
+        place.at_home(&["policy", "check", "--tool", "Read", "--input", &key, "--deny", "Read(~/.ssh/**)"]);
+    command.env_remove("HOME").env("LD_PRELOAD", library);
+    let output =
+        command.env("NSS_WRAPPER_PASSWD", accounts).env("NSS_WRAPPER_GROUP", groups).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with("decision        deny"), "{output:?}");
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::support::Place;
+use crate::terminal::at_terminal;
 
 /// A project with skills that are shown and skills that are not, for every reason but one.
 fn project() -> Place {
@@ -55,9 +56,8 @@ fn an_explanation_fits_the_terminal() {
     place.skill(&format!("more/{}", "n".repeat(64)), "Use never.");
     place.write(&format!("many/{}/SKILL.md", "x".repeat(80)), "nothing");
     let args = ["prompt", "--explain", "--budget", "150", "--root", "many", "--root", "more"];
-    let output = place.at_home(&args).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let (text, _) = at_terminal(place.at_home(&args), 120);
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     assert!(text.contains("shortened from 339 to") && text.contains("shadowed by"), "{text}");
     assert!(text.contains("not usable: frontmatter-missing"), "{text}");
 }

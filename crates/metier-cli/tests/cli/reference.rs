@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use metier_skill::visible;
 use serde_json::Value;
 
 use crate::support::Place;
@@ -94,13 +95,17 @@ fn compare(place: &Place, command: &str, expected: &Value) -> Option<String> {
         return Some(format!("{command} exits with {exit}, not {expected_exit}: {stderr}"));
     }
     // A text that JSON cannot carry is in the vectors as bytes; the verdict is enough there.
-    if expected["stdout"].as_str().is_some_and(|expected| expected != stdout) {
+    // People are shown that there is something which they cannot see; the reference prints it.
+    let shown = |text: &str| if command == "validate" { visible(text).into_owned() } else { text.to_owned() };
+    if expected["stdout"].as_str().is_some_and(|expected| shown(expected) != stdout) {
         return Some(format!("{command} prints {stdout:?}, not {}", expected["stdout"]));
     }
     // Usage errors have each tool's own form, and YAML errors each parser's own words.
-    let expected_stderr = expected["stderr"].as_str()?;
+    let expected_stderr = shown(expected["stderr"].as_str()?);
     if exit == 2 || expected_stderr.contains("Invalid YAML") && stderr.contains("Invalid YAML") {
         return None;
     }
+    // A line feed in a name begins no line of its own here.
+    let stderr = stderr.replace("\n  | ", "\n");
     (stderr != expected_stderr).then(|| format!("{command} complains {stderr:?}, not {expected_stderr:?}"))
 }

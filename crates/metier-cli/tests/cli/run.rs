@@ -30,8 +30,7 @@ fn run(place: &Place, script: &str, more: &[&str]) -> Command {
     let mut args = vec!["run", "claude", "--program", &program];
     args.extend(more);
     let mut command = place.at_home(&args);
-    command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.path().join("tmp"));
-    fs::create_dir_all(place.path().join("tmp")).unwrap();
+    command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.temporary());
     command
 }
 
@@ -41,7 +40,7 @@ fn said(command: &mut Command) -> String {
 }
 
 fn homes(place: &Place) -> usize {
-    fs::read_dir(place.path().join("tmp")).unwrap().count()
+    fs::read_dir(place.temporary()).unwrap().count()
 }
 
 #[test]
@@ -161,7 +160,7 @@ fn what_a_killed_metier_left_is_removed_by_the_next_when_the_agent_is_gone_as_we
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
     assert_eq!(homes(&place), 1);
     let mark = || {
-        let home = fs::read_dir(place.path().join("tmp")).unwrap().next().unwrap().unwrap().path();
+        let home = fs::read_dir(place.temporary()).unwrap().next().unwrap().unwrap().path();
         fs::read_to_string(home.join(".metier-home")).unwrap().lines().count()
     };
     // It is lent to the agent as soon as that is there.
@@ -185,11 +184,8 @@ fn what_a_killed_metier_left_is_removed_by_the_next_when_the_agent_is_gone_as_we
 #[test]
 fn an_agent_that_leaves_somebody_writing_keeps_its_exit_code() {
     let place = place();
-    let script = "cd; (while :; do : > x$i; i=1$i; [ ${#i} -gt 200 ] && i=; done) & echo $!; exit 7";
+    let script = "cd; (while :; do : > x$i; i=1$i; [ ${#i} -gt 200 ] && i=; done) & exit 7";
     let output = run(&place, script, &["--skill", "skills/one"]).stdin(Stdio::null()).output().unwrap();
-    let pid = String::from_utf8(output.stdout).unwrap().lines().next().unwrap().parse().unwrap();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -200,8 +196,11 @@ fn a_skill_that_is_switched_off_is_not_mounted() {
     {
         let args = [command, &["--root", "skills", "--state", "one=off", "--skill", "one"]].concat();
         let output = place.at_home(&args).output().unwrap();
-        assert_eq!(output.status.code(), Some(4));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("`one` is switched off here"), "{output:?}");
+        assert_eq!(output.status.code(), Some(3));
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("`one` is switched off by --state (name one)"),
+            "{output:?}"
+        );
     }
 }
 
@@ -233,20 +232,103 @@ fn skills_in_the_working_directory_are_said_or_kept_out() {
     if skips_namespaces() {
         return;
     }
-    let program = agent(&place, "ls .goose/skills; id -u");
+    let program = agent(&place, "ls .goose; id -u");
     let args = ["run", "goose", "--hermetic", "--program", &program, "--skill", "skills/one"];
+    // No program of the path is needed.
     let mut command = place.at_home(&args);
-    command.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin").env("TMPDIR", place.path().join("tmp"));
-    let text = said(&mut command);
+    let text = said(command.env("PATH", "/nowhere:/bin").env("TMPDIR", place.temporary()));
     assert_eq!(
         text,
         format!("{}\n", rustix::process::geteuid().as_raw()),
         "nothing is there, for the same user"
     );
-    let mut without = place.at_home(&args);
-    let text = said(without.env("PATH", "/nowhere").env("TMPDIR", place.path().join("tmp")));
-    assert!(text.contains("would find skills that were not given to it"), "{text}");
     assert!(Path::new(&place.path().join(".goose/skills/foreign")).exists());
+}
+
+/// What agents read beside skills, here and above, is said; with `--hermetic` it is not there, and the agent has no powers.
+#[test]
+fn what_agents_read_of_a_project_is_said_or_kept_out() {
+    let place = place();
+    place.write("CLAUDE.md", "Always say yes.");
+    place.write(".mcp.json", "{\"mcpServers\":{}}");
+    place.write(".claude/commands/x.md", "x");
+    place.write("sub/AGENTS.md", "Always say no.");
+    let script =
+        "cat CLAUDE.md .mcp.json sub/AGENTS.md; ls -A .claude; grep CapEff /proc/self/status; cat README";
+    place.write("README", "kept\n");
+    let text = said(&mut run(&place, script, &["--skill", "skills/one"]));
+    for (file, kind) in [
+        ("CLAUDE.md", "instructions"),
+        (".mcp.json", "MCP servers"),
+        (".claude/commands", "commands"),
+        ("sub/AGENTS.md", "instructions"),
+    ] {
+        let line = format!("note: Claude Code also reads {}/{file} ({kind})", place.path().display());
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    if skips_namespaces() {
+        return;
+    }
+    let text = said(&mut run(&place, script, &["--hermetic", "--skill", "skills/one"]));
+    assert_eq!(text, "{}\nCapEff:\t0000000000000000\nkept\n");
+    assert_eq!(place.read("CLAUDE.md"), "Always say yes.");
+}
+
+/// There is nothing to cover files with where namespaces are refused: the agent does not start, and it is said what would help.
+#[test]
+fn an_agent_does_not_start_where_nothing_can_be_covered() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    place.write("CLAUDE.md", "Always say yes.");
+    let program = agent(&place, "echo started");
+    // No user namespace can be made below this one, and root's powers are gone.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
+    let mut inner =
+        place.at_home(&["run", "claude", "--hermetic", "--program", &program, "--skill", "skills/one"]);
+    inner.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.temporary());
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", script, "sh"]).arg(inner.get_program());
+    command.args(inner.get_args()).env_clear().current_dir(inner.get_current_dir().unwrap());
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(
+        errors.contains("Claude Code was not started") && errors.contains("allow user namespaces"),
+        "{errors}"
+    );
+    assert!(output.stdout.is_empty());
+}
+
+/// What an agent leaves running would go on without its home.
+#[test]
+fn what_an_agent_leaves_running_ends_with_it() {
+    let place = place();
+    let script = "sleep 600 & echo $!; setsid sleep 601 & echo $!; exit 7";
+    for more in [&["--skill", "skills/one"][..], &["--skill", "skills/one", "--hermetic"]] {
+        let output = run(&place, script, more).output().unwrap();
+        assert_eq!((output.status.code(), homes(&place)), (Some(7), 0));
+        for pid in String::from_utf8(output.stdout).unwrap().lines() {
+            let status = fs::read_to_string(format!("/proc/{pid}/stat"));
+            assert!(status.is_err(), "{pid} still runs: {status:?}");
+        }
+    }
+}
+
+/// A run to compare with.
+#[test]
+fn an_agent_can_run_without_skills() {
+    let place = place();
+    fs::create_dir(place.path().join("empty")).unwrap();
+    for more in [&["--no-skills"][..], &["--root", "empty"]] {
+        let output = run(&place, "ls $HOME/.claude/skills 2>/dev/null; echo there", more).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!((output.status.code(), text.as_ref()), (Some(0), "there\n"), "{more:?}");
+    }
+    let output = run(&place, "true", &["--no-skills", "--skill", "skills/one"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
@@ -268,11 +350,52 @@ fn doctor_says_which_agents_there_are_and_what_they_find() {
     assert!(leak.ends_with(".claude/skills/foreign/SKILL.md"), "{leak}");
 }
 
+/// What an agent finds in its home it reads by itself, so that what must not be loaded is not put there.
+#[test]
+fn a_skill_that_must_not_be_loaded_is_not_mounted() {
+    let place = place();
+    let refuse = ["approve", "one", "--root", "skills", "--refuse"];
+    assert!(place.at_home(&refuse).output().unwrap().status.success());
+    place.write("me/.config/metier/config.toml", "[[policy.rules]]\nskill = \"two\"\nactivate = \"deny\"\n");
+    for (name, why) in [("one", "refused"), ("two", "does not let")] {
+        for command in
+            [&["mount", "out"][..], &["link", "claude"], &["run", "claude", "--program", "/bin/true"]]
+        {
+            // By its name and by its path.
+            for skill in [name.to_owned(), format!("skills/{name}")] {
+                let args = [command, &["--root", "skills", "--skill", &skill]].concat();
+                let output = place.at_home(&args).env("PATH", "/usr/bin:/bin").output().unwrap();
+                let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(output.status.code(), Some(3), "{args:?}: {told}");
+                assert!(told.contains(why), "{args:?}: {told}");
+            }
+        }
+    }
+    place.skill("skills/three", "Does something else.");
+    let output = place.at_home(&["mount", "out", "--root", "skills"]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("left out: `one`") && told.contains("left out: `two`"), "{told}");
+    let mounted: Vec<_> = fs::read_dir(place.path().join("out")).unwrap().flatten().collect();
+    assert_eq!(mounted.len(), 1, "{mounted:?}");
+}
+
+/// Scripts that work in the working directory could read what an agent authenticates with.
+#[test]
+fn no_home_is_made_in_the_working_directory() {
+    let place = place();
+    let temporary = fs::canonicalize(place.path()).unwrap().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let mut command = run(&place, "echo $HOME", &["--no-skills"]);
+    let home = said(command.env("TMPDIR", &temporary));
+    assert!(home.starts_with("/tmp/") && !home.contains(place.path().to_str().unwrap()), "{home}");
+}
+
 #[test]
 fn doctor_removes_what_killed_processes_left_and_nothing_else() {
     let place = place();
     let make = |name: &str, mark: Option<&str>| {
-        let path = place.path().join("tmp").join(name);
+        let path = place.temporary().join(name);
         fs::create_dir_all(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         if let Some(mark) = mark {
@@ -290,7 +413,7 @@ fn doctor_removes_what_killed_processes_left_and_nothing_else() {
         make("pipe-999999999-1-1-00000000.2", None),
     ];
     rustix::fs::mkfifoat(rustix::fs::CWD, others[5].join(".metier-home"), rustix::fs::Mode::RUSR).unwrap();
-    let clean = || said(place.at_home(&["doctor", "--clean"]).env("TMPDIR", place.path().join("tmp")));
+    let clean = || said(place.at_home(&["doctor", "--clean"]).env("TMPDIR", place.temporary()));
     assert_eq!((clean().as_str(), clean().as_str()), ("1 leftover removed\n", "0 leftovers removed\n"));
     assert!(!left.exists() && others.iter().all(|path| path.exists()));
 }
@@ -339,7 +462,7 @@ fn an_agent_can_work_in_a_directory_that_is_gone_afterwards() {
         let text = said(&mut run(&place, &format!("pwd; ls -A | tr '\\n' ' '; {exit}"), &flags));
         let (path, listing) = text.split_once('\n').unwrap();
         assert_eq!(listing, files, "{text}");
-        assert!(path.contains("/tmp/metier-workspace-") && !Path::new(path).exists(), "{text}");
+        assert!(path.contains("/metier-workspace-") && !Path::new(path).exists(), "{text}");
         assert_eq!(homes(&place), 0);
     }
     let flags = ["--skill", "skills/one", "--copy", "data/form.txt", "--keep"];

@@ -75,6 +75,46 @@ fn programs_get_all_of_it() {
     assert!(protections.len() == 18 && protections.iter().all(|one| one["active"] == true), "{found}");
 }
 
+/// metier is killed while a script runs that has planted something.
+fn killed(place: &Place) {
+    let line = "mkdir .claude; echo x > .claude/settings.json; echo ready; sleep 600";
+    let mut metier = place.at_home(&["sandbox", "run", "--work", "work", "--", "sh", "-c", line]);
+    let mut child = metier.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 5];
+    child.stdout.take().unwrap().read_exact(&mut said).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(place.path().join("work/.claude").exists());
+}
+
+#[test]
+fn what_a_killed_metier_left_is_reported_by_the_next_run_and_by_doctor() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    let place = Place::new();
+    place.write("work/here", "");
+    killed(&place);
+    let next = ["sandbox", "run", "--work", "work", "--json", "--", "true"];
+    let found = place.json_at_home(&next);
+    assert!(found["planted"][0]["path"].as_str().unwrap().ends_with("work/.claude"), "{found}");
+    assert_eq!(found["planted"][0]["obeyed_by"], "Claude Code");
+    assert!(!place.path().join("work/.claude").exists());
+
+    killed(&place);
+    // Doctor leaves alone what still runs, and the launcher may need a moment to end it.
+    let report = (0..100).find_map(|_| {
+        let output = place.at_home(&["doctor", "--json"]).output().unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let is_found = !report["planted"].as_array().unwrap().is_empty();
+        is_found.then(|| (output.status.code(), report["planted"][0]["planted"][0].clone()))
+    });
+    let (code, planted) = report.unwrap();
+    assert_eq!((code, &planted["by"]), (Some(1), &"interrupted_run".into()), "{planted}");
+    assert!(!place.path().join("work/.claude").exists());
+    assert_eq!(place.json_at_home(&next)["planted"], serde_json::json!([]));
+}
+
 #[test]
 fn what_metier_reads_can_be_handed_on() {
     if crate::support::skips_namespaces() {

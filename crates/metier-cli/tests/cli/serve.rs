@@ -33,9 +33,11 @@ pub(crate) struct Client {
     output: BufReader<ChildStdout>,
     id: u64,
     /// Sent with every request from 2026-07-28 on.
-    meta: Option<Value>,
+    pub(crate) meta: Option<Value>,
     /// What a person says who is asked.
     answer: Value,
+    /// The directories that the client works in.
+    roots: Vec<Value>,
     /// What came in between.
     pub(crate) notices: Vec<Value>,
 }
@@ -46,12 +48,26 @@ impl Client {
     }
 
     pub(crate) fn serve(place: &Place, args: &[&str]) -> Self {
+        Self::serve_in(place, ".", args)
+    }
+
+    fn serve_in(place: &Place, directory: &str, args: &[&str]) -> Self {
         let mut command = place.at_home(args);
+        command.current_dir(place.path().join(directory));
         fs::create_dir_all(place.path().join("tmp")).unwrap();
         command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.path().join("tmp"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, input, output, id: 0, meta: None, answer: Value::Null, notices: Vec::new() }
+        Self {
+            child,
+            input,
+            output,
+            id: 0,
+            meta: None,
+            answer: Value::Null,
+            roots: Vec::new(),
+            notices: Vec::new(),
+        }
     }
 
     /// One that has shaken hands, as clients did up to 2025-11-25.
@@ -115,6 +131,11 @@ impl Client {
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
+            if message["method"] == "roots/list" {
+                let result = json!({ "roots": self.roots });
+                self.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+                continue;
+            }
             if message["method"] == "elicitation/create" {
                 let (id, answer) = (message["id"].clone(), self.answer.clone());
                 self.notices.push(message);
@@ -152,6 +173,12 @@ impl Drop for Client {
 
 pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
+}
+
+/// What a result says to programs.
+pub(crate) fn facts(result: &Value) -> &Value {
+    assert_eq!(result.get("structuredContent"), None, "agents would show their model nothing else");
+    &result["_meta"]["io.metier/result"]
 }
 
 pub(crate) fn run(args: &[&str]) -> Value {
@@ -206,22 +233,22 @@ fn skills_are_listed_loaded_and_read() {
     let place = place();
     for mut client in [Client::old(&place, &json!({})), Client::new(&place, &json!({}))] {
         let all = client.call("list_skills", &json!({}));
-        assert_eq!(all["structuredContent"]["total"], 2);
+        assert_eq!(facts(&all)["total"], 2);
         assert_eq!(text(&all), "plain: Does nothing much.\ntally: Counts words when asked to tally.\n");
         let first = client.call("list_skills", &json!({ "limit": 1 }));
-        let next = json!({ "limit": 1, "cursor": first["structuredContent"]["next_cursor"] });
-        assert_eq!(client.call("list_skills", &next)["structuredContent"]["skills"][0]["name"], "tally");
+        let next = json!({ "limit": 1, "cursor": facts(&first)["next_cursor"] });
+        assert!(text(&client.call("list_skills", &next)).starts_with("tally: "));
         let best = client.call("list_skills", &json!({ "query": "count the words" }));
-        assert_eq!(best["structuredContent"]["skills"][0]["id"], "user/tally");
+        assert_eq!(facts(&best)["skills"][0]["id"], "user/tally");
         for name in ["skill_name", "name", "skill_id"] {
             let loaded = client.call("load_skill", &json!({ name: "tally", "force": true }));
             assert!(text(&loaded).contains("Run scripts/run.sh."), "{loaded}");
-            assert_eq!(loaded["structuredContent"]["skill_id"], "user/tally");
+            assert_eq!(facts(&loaded)["skill_id"], "user/tally");
         }
         let again = client.call("load_skill", &json!({ "skill_name": "tally" }));
-        assert_eq!(again["structuredContent"]["already_active"], true, "the process is the session");
+        assert_eq!(facts(&again)["already_active"], true, "the process is the session");
         let guide = json!({ "skill_name": "tally", "resource_name": "references/guide.md", "range": { "first_line": 2, "last_line": 2 } });
-        assert_eq!(client.call("read_skill_resource", &guide)["structuredContent"]["content"], "two\n");
+        assert!(text(&client.call("read_skill_resource", &guide)).starts_with("two\n"));
         client.leave();
     }
     let log = log(&place);
@@ -260,7 +287,8 @@ fn errors_say_what_to_do_next() {
         assert_eq!(result["isError"], true, "{result}");
         errors.extend([tool, " ", &arguments.to_string(), "\n", text(&result), "\n\n"]);
     }
-    insta::assert_snapshot!("serve errors", errors);
+    let real = fs::canonicalize(place.path()).unwrap();
+    insta::assert_snapshot!("serve errors", errors.replace(real.to_str().unwrap(), "PLACE"));
     for (method, params, code) in [
         ("tools/call", json!({ "name": "nothing" }), -32602),
         ("tools/call", json!({}), -32602),
@@ -291,7 +319,8 @@ fn a_list_ends_wherever_it_is_asked_to_go_on() {
         assert_eq!((&result[list], result.get("nextCursor")), (&json!([]), None), "{method}");
     }
     let far = client.call("list_skills", &json!({ "cursor": u64::MAX.to_string() }));
-    assert_eq!(far["structuredContent"]["skills"], json!([]));
+    assert_eq!(facts(&far)["skills"], json!([]));
+    assert!(text(&far).starts_with("There are only 2 skills"), "{far}");
 }
 
 #[test]
@@ -300,10 +329,10 @@ fn what_is_switched_off_is_named_only_where_that_is_wanted() {
     let mut client = Client::start(&place, &["--state", "plain=off"]);
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     client.ask("initialize", params);
-    let count = |result: &Value| result["structuredContent"]["total"].clone();
+    let count = |result: &Value| facts(result)["total"].clone();
     assert_eq!(count(&client.call("list_skills", &json!({}))), 1);
     let all = client.call("list_skills", &json!({ "include_disabled": true }));
-    assert_eq!((count(&all), &all["structuredContent"]["skills"][0]["enabled"]), (json!(2), &json!(false)));
+    assert_eq!((count(&all), &facts(&all)["skills"][0]["enabled"]), (json!(2), &json!(false)));
     assert_eq!(client.call("load_skill", &json!({ "skill_name": "plain" }))["isError"], true);
     let id = client.request("resources/read", json!({ "uri": "skill://plain/SKILL.md" }));
     assert_eq!(client.wait(id)["error"]["code"], -32602);
@@ -370,10 +399,12 @@ fn a_person_is_asked_back() {
         assert_eq!(result["isError"] != true, is_run, "{answer}: {result}");
         assert_eq!(client.notices.len(), asked + 1, "{answer}");
         if is_run {
-            assert_eq!(result["structuredContent"]["stdout"]["text"], "got: a\nin\n");
+            assert!(text(&result).starts_with("got: a\nin\n[ran in "), "{result}");
         } else {
             assert!(text(&result).contains("Do not try to do the same in another way"), "{result}");
         }
+        let is_declined = text(&result).contains("the client (t) was asked for it and declined");
+        assert_eq!(is_declined, answer["action"] == "decline", "{result}");
     }
     let asked = client.notices.len();
     assert!(client.call("run_skill_script", &run(&["b"]))["isError"] != true);
@@ -381,6 +412,99 @@ fn a_person_is_asked_back() {
     client.leave();
     let log = log(&place);
     assert_eq!(log.matches("\"answer\":\"granted\"").count(), 2, "{log}");
+    assert!(log.contains("\"agent\":\"mcp: t\""), "{log}");
+}
+
+/// Some clients end when they are asked, and are not.
+#[test]
+fn a_client_is_not_asked_where_that_is_switched_off() {
+    let place = place();
+    let mut client = Client::start(&place, &["--ask", "never"]);
+    client.greet(&json!({ "elicitation": {} }));
+    let result = client.call("run_skill_script", &run(&[]));
+    assert_eq!((&result["isError"], client.notices.len()), (&json!(true), 0), "{result}");
+    assert!(text(&result).contains("tally --script scripts/run.sh`"), "{result}");
+}
+
+/// The directory that a script works in: the one that was named, the client's root, the project that the server was started in.
+#[test]
+fn scripts_work_where_the_client_does() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    let approve = ["approve", "--root", "skills:user", "tally", "--script", "scripts/run.sh", "--yes"];
+    assert!(place.at_home(&approve).output().unwrap().status.success());
+    let real = fs::canonicalize(place.path()).unwrap();
+    let ran = |client: &mut Client| {
+        let result = client.call("run_skill_script", &run(&[]));
+        text(&result).lines().last().unwrap().to_owned()
+    };
+    let said = |path: &str| format!("[ran in {}]", real.join(path).display());
+
+    let mut plain = Client::old(&place, &json!({}));
+    assert!(ran(&mut plain).starts_with("[ran in an empty temporary directory"));
+    for name in ["app", "root", "named"] {
+        fs::create_dir(real.join(name)).unwrap();
+    }
+    place.write("app/package.json", "{}");
+    let skills = format!("{}:user", real.join("skills").display());
+    let start = |more: &[&str], roots: &[&str]| {
+        let mut client = Client::serve_in(&place, "app", &[&["serve", "--root", &skills], more].concat());
+        client.roots = roots.iter().map(|root| json!({ "uri": root })).collect();
+        client.greet(&json!({ "roots": {} }));
+        client
+    };
+    let root = format!("file://{}", real.join("root").display());
+    let home = format!("file://{}", real.join("me").display());
+    assert_eq!(ran(&mut start(&[], &[])), said("app"));
+    assert_eq!(ran(&mut start(&[], &[&root])), said("root"));
+    assert_eq!(ran(&mut start(&[], &[&root, "file:///srv"])), said("app"), "two roots are none");
+    assert_eq!(ran(&mut start(&[], &[&home])), said("app"), "a home is not given");
+    let named = real.join("named").to_string_lossy().into_owned();
+    let mut client = start(&["--work", &named], &[&root]);
+    assert_eq!(ran(&mut client), said("named"));
+    let loaded = client.call("load_skill", &json!({ "skill_name": "tally" }));
+    let words = "Run this skill's scripts with the tool `run_skill_script`, not with a shell";
+    assert!(text(&loaded).contains(words) && text(&loaded).contains(&named), "{loaded}");
+}
+
+/// A model is shown the head and the tail of what a script printed, and can read the rest.
+#[test]
+fn output_is_capped_and_the_rest_can_be_read() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    let script = place.write(
+        "skills/tally/scripts/much.sh",
+        "#!/bin/sh\necho FIRST\nyes | head -c 200000\necho LAST\necho oops >&2\nexit 3\n",
+    );
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut client = Client::old(&place, &json!({ "elicitation": {} }));
+    client.answer = says("once");
+    let call = json!({ "skill_name": "tally", "script_name": "scripts/much.sh" });
+    let result = client.call("run_skill_script", &call);
+    let shown = text(&result);
+    assert!(shown.len() < 34 << 10 && shown.starts_with("FIRST\n"), "{}", shown.len());
+    let end = "LAST\n[stderr]\noops\n[exit code 3]\n[ran in an empty temporary directory";
+    assert!(shown.contains(end), "{}", &shown[shown.len() - 400..]);
+    assert!(
+        shown.contains(
+            "[167243 of 200011 bytes of stdout left out here; read them with `read_skill_resource`"
+        )
+    );
+    let uri = facts(&result)["stdout_uri"].clone();
+    let read = client.ask("resources/read", json!({ "uri": uri }));
+    let whole = read["contents"][0]["text"].as_str().unwrap();
+    assert!(whole.len() == 200_011 && whole.ends_with("LAST\n"));
+    let part = json!({ "skill_name": "tally", "resource_name": uri, "range": { "offset": 199_990 } });
+    assert!(text(&client.call("read_skill_resource", &part)).ends_with("y\nLAST\n"));
+    let part = json!({ "skill_name": "tally", "resource_name": uri });
+    let part = client.call("read_skill_resource", &part);
+    assert!(text(&part).ends_with("continue with range {\"offset\": 32768}]\n"), "{part}");
+    client.leave();
+    assert_eq!(fs::read_dir(place.path().join("tmp")).unwrap().count(), 0, "nothing is left");
 }
 
 #[test]
@@ -398,7 +522,7 @@ fn a_person_is_asked_along_with_the_next_call() {
     let asked = client.ask("tools/call", call(json!({})));
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let message = asked["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
-    assert_eq!(message, "May `tally`, a skill of yours, run `scripts/run.sh`?");
+    assert!(message.starts_with("May `tally`, a skill of yours, run `scripts/run.sh`?"), "{message}");
     let with = |answer: Value, state: &Value| json!({ "inputResponses": { "approval": answer }, "requestState": state });
     let state = &asked["requestState"];
     let mut forged = state.as_str().unwrap().to_owned();
@@ -410,7 +534,7 @@ fn a_person_is_asked_along_with_the_next_call() {
     other["arguments"]["args"] = json!(["other"]);
     assert_eq!(client.ask("tools/call", other)["isError"], true, "an answer is good for one call");
     let done = client.ask("tools/call", call(with(says("once"), state)));
-    assert_eq!(done["structuredContent"]["exit_code"], 0, "{done}");
+    assert_eq!(facts(&done)["ending"], json!({ "exited": 0 }), "{done}");
     let again = client.ask("tools/call", call(with(says("once"), state)));
     assert_eq!(again["isError"], true, "and once");
     let asked = client.ask("tools/call", call(json!({})));
@@ -448,7 +572,9 @@ fn without_anybody_to_ask_it_is_refused() {
     let place = place();
     for mut client in [Client::old(&place, &json!({})), Client::new(&place, &json!({}))] {
         let result = client.call("run_skill_script", &run(&[]));
-        assert!(text(&result).contains("there is nobody to ask"), "{result}");
+        let root = fs::canonicalize(place.path()).unwrap().join("skills:user");
+        let command = format!("`metier approve --root {} tally --script scripts/run.sh`", root.display());
+        assert!(text(&result).contains(&command), "{result}");
         client.leave();
     }
     assert!(!log(&place).contains("\"outcome\":\"exited\""));
@@ -513,6 +639,16 @@ fn garbage_is_answered_or_ignored_and_harms_nobody() {
             String::from_utf8_lossy(garbage)
         );
     }
+    for (garbage, code, id) in [
+        (&b"{\"jsonrpc\": \n"[..], -32700, Value::Null),
+        (b"[]\n", -32600, Value::Null),
+        (b"{\"jsonrpc\":\"1.0\",\"id\":905,\"method\":\"ping\"}\n", -32600, json!(905)),
+    ] {
+        client.write(garbage);
+        let answer = client.receive();
+        let said = (answer["error"]["code"].as_i64(), answer.get("id").cloned().unwrap_or_default());
+        assert_eq!(said, (Some(code), id), "{answer}");
+    }
     let deep = format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":903,\"method\":{}1{}}}\n",
         "[".repeat(100_000),
@@ -539,94 +675,4 @@ fn a_hundred_megabytes_are_too_much_and_no_harm() {
         .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
     assert!(peak.unwrap() < 128 << 10, "it took {peak:?} kB");
     client.leave();
-}
-
-#[test]
-fn clients_are_told_when_skills_change() {
-    let place = place();
-    let mut old = Client::old(&place, &json!({}));
-    let mut new = Client::new(&place, &json!({}));
-    let id = new.request("subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } }));
-    assert_eq!(new.receive()["method"], "notifications/subscriptions/acknowledged");
-    // Watching begins beside everything else.
-    old.call("list_skills", &json!({}));
-    let told = |client: &mut Client| {
-        let message = client.receive();
-        (message["method"] == "notifications/tools/list_changed").then_some(message)
-    };
-    let mut number = 0;
-    let changed = loop {
-        number += 1;
-        place.skill(&format!("skills/more-{number}"), "Comes later.");
-        if let Some(message) = told(&mut new) {
-            break message;
-        }
-    };
-    assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], json!(id));
-    assert!(told(&mut old).is_some());
-    let listed = old.call("list_skills", &json!({ "query": "comes later" }));
-    assert!(
-        listed["structuredContent"]["skills"][0]["name"].as_str().unwrap().starts_with("more-"),
-        "{listed}"
-    );
-}
-
-/// A skill that is installed while a server runs is served, also the first one.
-#[test]
-fn what_is_installed_is_served_at_once() {
-    let place = place();
-    let mut client = Client::serve(&place, &["serve"]);
-    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    client.ask("initialize", hello);
-    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let has = |client: &mut Client, name: &str| {
-        let listed = client.call("list_skills", &json!({}))["structuredContent"]["skills"].clone();
-        listed.as_array().unwrap().iter().any(|skill| skill["name"] == name)
-    };
-    for (name, command) in [("tally", "install"), ("plain", "install"), ("tally", "remove")] {
-        let what = if command == "install" { format!("skills/{name}") } else { name.to_owned() };
-        let done = place.at_home(&[command, &what]).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let is_there = || command == "install";
-        assert!(
-            (0..1_000).any(|_| has(&mut client, name) == is_there() || {
-                std::thread::sleep(std::time::Duration::from_millis(10));
-                false
-            }),
-            "{command} {name}"
-        );
-    }
-}
-
-#[test]
-fn tools_are_called_as_the_settings_say() {
-    let place = place();
-    place.write("me/.config/metier/config.toml", "tool_names = \"dotted\"\n");
-    let names = |more: &[&str]| {
-        let mut client = Client::start(&place, more);
-        client.meta = Some(
-            json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} }),
-        );
-        let tools = client.ask("tools/list", json!({}))["tools"].clone();
-        tools
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|tool| tool["name"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(names(&[]), ["skills.list", "skills.read", "skills.read_resource", "skills.run_script"]);
-    assert_eq!(names(&["--tool-names", "plain"])[1], "load_skill");
-}
-
-#[test]
-fn without_skills_there_are_no_tools() {
-    let place = Place::new();
-    fs::create_dir(place.path().join("skills")).unwrap();
-    let mut client = Client::start(&place, &[]);
-    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    assert_eq!(client.ask("initialize", params).get("instructions"), None);
-    assert_eq!(client.ask("tools/list", json!({}))["tools"], json!([]));
-    let id = client.request("tools/call", json!({ "name": "list_skills", "arguments": {} }));
-    assert_eq!(client.wait(id)["error"]["code"], -32602);
 }

@@ -8,17 +8,17 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::serve::{log, place, runs, soon};
+use crate::serve::{log, place, runs, soon, text};
 use crate::support::{Place, skips_namespaces};
 
 /// A server that listens on a port of its own.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: String,
 }
 
 impl Server {
-    fn start(place: &Place, more: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, more: &[&str]) -> Self {
         let args = [&["serve", "--root", "skills:user", "--http", "127.0.0.1:0"], more].concat();
         let mut command = place.at_home(&args);
         fs::create_dir_all(place.path().join("tmp")).unwrap();
@@ -33,7 +33,7 @@ impl Server {
     }
 
     /// Tells it to end, and waits.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -60,7 +60,7 @@ impl Server {
         Response::read(stream)
     }
 
-    fn post(&self, headers: &[(&str, &str)], body: &Value) -> Response {
+    pub(crate) fn post(&self, headers: &[(&str, &str)], body: &Value) -> Response {
         self.request("POST", "/mcp", headers, &body.to_string())
     }
 
@@ -122,7 +122,7 @@ impl Drop for Server {
     }
 }
 
-struct Response {
+pub(crate) struct Response {
     status: u16,
     head: String,
     body: String,
@@ -148,7 +148,7 @@ impl Response {
     }
 
     /// The last message in it, plain or as an event.
-    fn message(&self) -> Value {
+    pub(crate) fn message(&self) -> Value {
         let lines = self.body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
         let mut messages =
             lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(Value::is_object);
@@ -171,11 +171,11 @@ fn a_session_of_the_protocol_is_a_session() {
     let server = Server::start(&place, &[]);
     let (one, other) = (server.session(&[]), server.session(&[]));
     let load = |id: &str| {
-        server.call(&[("Mcp-Session-Id", id)], "load_skill", &json!({ "skill_name": "tally" }))["structuredContent"]["already_active"].clone()
+        server.call(&[("Mcp-Session-Id", id)], "load_skill", &json!({ "skill_name": "tally" }))["_meta"]["io.metier/result"]["already_active"].clone()
     };
     assert_eq!([load(&one), load(&one), load(&other)], [false, true, false]);
     let gone = server.request("DELETE", "/mcp", &[("Mcp-Session-Id", &one)], "");
-    assert_eq!(gone.status, 202);
+    assert_eq!(gone.status, 204);
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
     assert_eq!(server.post(&[("Mcp-Session-Id", &one)], &list).status, 404);
     // Without one, from 2026-07-28 on, each request is its own.
@@ -187,7 +187,7 @@ fn a_session_of_the_protocol_is_a_session() {
         let answer = server
             .post(&headers, &json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }));
         assert_eq!(
-            answer.message()["result"]["structuredContent"]["already_active"],
+            answer.message()["result"]["_meta"]["io.metier/result"]["already_active"],
             false,
             "{}",
             answer.body
@@ -251,7 +251,7 @@ fn nobody_gets_in_without_a_token() {
     assert!(open.contains("name tokens with `--token-file`"), "{open}");
     for (text, said) in [
         ("\n# nothing\n", "has no token in it"),
-        ("me a-token-of-my-own\nother-server\n", "line 2 is no token"),
+        ("me a-token-of-my-own\nother-server\n", "line 2 is not a token"),
     ] {
         place.write("wrong", text);
         let wrong = ["serve", "--root", "skills", "--http", "127.0.0.1:0", "--token-file", "wrong"];
@@ -283,14 +283,57 @@ fn no_web_page_gets_in() {
     }
 }
 
+/// Clients before 2025-11-25 take an event without a message for a broken one; later ones want it, to know where to come back.
+#[test]
+fn only_new_clients_are_told_how_to_come_back() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    for (version, is_primed) in [("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)] {
+        let mut hello = initialize();
+        hello["params"]["protocolVersion"] = json!(version);
+        let greeted = server.post(&[], &hello);
+        let id = greeted.header("mcp-session-id").unwrap().to_owned();
+        assert_eq!(greeted.message()["result"]["protocolVersion"], version);
+        assert!(!greeted.body.contains("retry:"), "{}", greeted.body);
+        let session = ("Mcp-Session-Id", id.as_str());
+        server.post(&[session], &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        let listed = server.post(&[session], &json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
+        assert_eq!(listed.body.contains("retry:"), is_primed, "{version}: {}", listed.body);
+        let mut stream = BufReader::new(server.stream(&[session])).lines().map_while(Result::ok);
+        let chunks = stream.by_ref().skip_while(|line| !line.is_empty()).skip(1);
+        if is_primed {
+            assert!(chunks.take(5).any(|line| line.starts_with("retry:")), "{version}");
+        }
+    }
+}
+
+/// Two requests of the same id cannot be told apart; the second is refused, and the first is answered.
+#[test]
+fn a_second_request_of_the_same_id_is_refused_at_once() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = approved();
+    let server = Server::start(&place, &[]);
+    let id = server.session(&[]);
+    let first = server.begin(&id, &["wait", "0.908125"]);
+    assert!(soon(|| runs("0.908125")), "it runs");
+    let again = server
+        .post(&[("Mcp-Session-Id", &id)], &json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list" }));
+    assert_eq!(again.message()["error"]["code"], -32600, "{}", again.body);
+    let answer = next_message(&mut BufReader::new(&first).lines().map_while(Result::ok)).0;
+    assert!(text(&answer["result"]).starts_with("got: wait"), "{answer}");
+}
+
 /// People take their time, and nobody else has to wait for them.
 #[test]
 fn whoever_does_not_answer_holds_up_nobody_else() {
     let place = place();
-    let server = Server::start(&place, &[]);
+    let server = Server::start(&place, &["--rate", "1000000"]);
     let mut initialize = initialize();
     initialize["params"]["capabilities"] = json!({ "elicitation": {} });
-    let waiting: Vec<TcpStream> = (0..70)
+    // More than there are threads to wait on.
+    let waiting: Vec<TcpStream> = (0..600)
         .map(|_| {
             let id = server.post(&[], &initialize).header("mcp-session-id").unwrap().to_owned();
             server.post(
@@ -375,7 +418,7 @@ fn a_question_and_an_answer_survive_a_broken_stream() {
             next_message(&mut lines).0
         };
         assert_eq!(result["id"], 5, "the answer comes next: {result}");
-        assert_eq!(result["result"]["structuredContent"]["stdout"]["text"], "got: hello\n");
+        assert!(text(&result["result"]).starts_with("got: hello\n"), "{result}");
     }
     server.end();
     let log = log(&place);
@@ -383,7 +426,7 @@ fn a_question_and_an_answer_survive_a_broken_stream() {
     let shown = place.transcript_at_home(&["audit", "log"]);
     let begun = shown.lines().filter(|line| line.contains("session.started"));
     assert!(
-        begun.clone().count() == 2 && begun.clone().all(|line| line.ends_with("build-server")),
+        begun.clone().count() == 2 && begun.clone().all(|line| line.contains("  build-server (")),
         "{shown}"
     );
 }
@@ -430,10 +473,16 @@ fn there_is_a_limit_to_everything() {
     let server = Server::start(&place, &["--max-sessions", "3"]);
     let large = format!("{{\"x\":\"{}\"}}", "x".repeat(5 << 20));
     assert_eq!(server.request("POST", "/mcp", &[], &large).status, 413);
-    for garbage in ["", "{", "[]", "\u{0}", "{\"jsonrpc\":\"2.0\"}"] {
-        let status = server.request("POST", "/mcp", &[], garbage).status;
-        assert!((400..500).contains(&status), "{garbage:?}: {status}");
+    for (garbage, code) in
+        [("", -32700), ("{", -32700), ("[]", -32600), ("\u{0}", -32700), ("{\"jsonrpc\":\"2.0\"}", -32600)]
+    {
+        for headers in [&[][..], &[("MCP-Protocol-Version", "2026-07-28")]] {
+            let answer = server.request("POST", "/mcp", headers, garbage);
+            let said = (answer.status, answer.message()["error"]["code"].as_i64());
+            assert_eq!(said, (400, Some(code)), "{garbage:?}: {}", answer.body);
+        }
     }
+    assert_eq!(server.request("POST", "/mcp", &[("Content-Type", "text/plain")], "{}").status, 415);
     assert_eq!(server.request("PUT", "/mcp", &[], "").status, 405);
     assert_eq!(server.request("GET", "/nothing", &[], "").status, 404);
     let ids: Vec<String> = (0..3).map(|_| server.session(&[])).collect();

@@ -135,9 +135,9 @@ fn a_name_that_is_taken_over_is_noticed() {
     assert!(start(&place, &args).1.contains("Takes the first place."), "{}", start(&place, &args).1);
 }
 
-/// A call that had to wait for its turn is about what is served then.
+/// A call that waits for an answer keeps no other of the same client waiting; what is served may change meanwhile.
 #[test]
-fn whoever_waits_gets_what_is_there_now() {
+fn a_question_keeps_nothing_from_being_done() {
     if skips_namespaces() {
         return;
     }
@@ -145,28 +145,25 @@ fn whoever_waits_gets_what_is_there_now() {
     fs::create_dir(place.path().join("org")).unwrap();
     let mut client = Client::serve(&place, &["serve", "--root", "skills:user", "--root", "org:org"]);
     client.greet(&json!({ "elicitation": {} }));
-    client.request("tools/call", json!({ "name": "run_skill_script", "arguments": run(&["a"]) }));
+    let first = client.request("tools/call", json!({ "name": "run_skill_script", "arguments": run(&["a"]) }));
     let asked = client.receive();
     assert_eq!(asked["method"], "elicitation/create");
-    let second =
-        client.request("tools/call", json!({ "name": "load_skill", "arguments": { "skill_name": "plain" } }));
-    // Watching begins beside everything else.
-    let mut number = 0;
-    while {
-        number += 1;
-        place.skill(&format!("org/more-{number}"), "Comes later.");
-        place.write(
-            "org/plain/SKILL.md",
-            "---\nname: plain\ndescription: Newer.\n---\nThe organisation's own.\n",
-        );
-        client.receive()["method"] != "notifications/tools/list_changed"
-    } {}
-    let listed =
-        |client: &mut Client| client.call("list_skills", &json!({}))["structuredContent"].to_string();
+    let load = |client: &mut Client| {
+        let loaded = client.call("load_skill", &json!({ "skill_name": "plain" }));
+        text(&loaded).to_owned()
+    };
+    let guide = json!({ "skill_name": "tally", "resource_name": "references/guide.md" });
+    assert!(text(&client.call("read_skill_resource", &guide)).starts_with("one\n"));
+    place
+        .write("org/plain/SKILL.md", "---\nname: plain\ndescription: Newer.\n---\nThe organisation's own.\n");
+    let listed = |client: &mut Client| client.call("list_skills", &json!({})).to_string();
+    // Watching begins beside everything else, and looks at what has changed before it.
     while !listed(&mut client).contains("org/plain") {}
+    let loaded = load(&mut client);
+    assert!(loaded.contains("The organisation's own."), "{loaded}");
     client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": says("once") }));
-    let loaded = client.wait(second)["result"].take();
-    assert!(text(&loaded).contains("The organisation's own."), "{loaded}");
+    let ran = client.wait(first)["result"].take();
+    assert!(text(&ran).starts_with("got: a\n"), "{ran}");
 }
 
 /// A server that shows what it knows and then cannot open its journal says so and ends, whoever waits.
@@ -260,4 +257,35 @@ fn what_a_client_is_told_is_what_was_said() {
     let skills = place.path().join("skills");
     let words = json!(["serve", "--state", "x=off", "--root", skills, "--lenient", "--tool-names", "dotted"]);
     assert_eq!(printed["mcpServers"]["metier"]["args"], words, "{printed}");
+}
+
+#[test]
+fn copilot_is_told_where_its_settings_go() {
+    let place = place();
+    let output = place.at_home(&["serve", "--print-config", "copilot", "--root=skills"]).output().unwrap();
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let args = json!(["serve", "--root", place.path().join("skills")]);
+    let server = json!({ "type": "local", "command": "metier", "args": args, "tools": ["*"] });
+    assert_eq!(printed, json!({ "mcpServers": { "metier": server } }));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("~/.copilot/mcp-config.json") && output.status.success(), "{said}");
+}
+
+/// Whoever starts it by hand, or sends it something else, is told what it is.
+#[test]
+fn a_person_is_told_what_it_is() {
+    use std::io::Write as _;
+    let place = place();
+    let mut child = place
+        .at_home(&["serve", "--root", "skills"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: the input is not MCP: it begins with `hello`"), "{said}");
+    assert!(said.contains("metier serve --print-config claude") && !output.status.success(), "{said}");
 }

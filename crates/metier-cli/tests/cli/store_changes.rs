@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use metier_store::Lock;
+
 use crate::store_support::{set_mode, text};
 use crate::support::Place;
 
@@ -298,6 +300,9 @@ fn what_was_changed_in_place_is_not_used() {
         &["activate", "pdf"][..],
         &["read", "pdf", "references/guide.md"],
         &["exec", "pdf", "scripts/run.sh"],
+        &["mount", "out", "--skill", "pdf"],
+        &["link", "claude", "--skill", "pdf"],
+        &["run", "claude", "--program", "/bin/true", "--skill", "pdf"],
     ] {
         let told = place.ends(3, args);
         assert!(
@@ -305,8 +310,12 @@ fn what_was_changed_in_place_is_not_used() {
             "{told}"
         );
     }
+    let installed = place.store().join("current/skills/third_party/pdf");
+    place.ends(3, &["mount", "out", "--skill", installed.to_str().unwrap()]);
+    assert!(!place.path().join("out").exists());
     assert!(place.done(&["update"]).contains("repaired"));
     place.done(&["activate", "pdf"]);
+    place.done(&["mount", "out", "--skill", "pdf"]);
     // One that nobody installed.
     let above = fs::canonicalize(place.store().join("current/skills/third_party")).unwrap();
     set_mode(&above, 0o755);
@@ -330,4 +339,54 @@ fn what_is_gone_upstream_is_named() {
     let told = place.ends(2, &["install", "all"]);
     assert!(told.contains("is without a skill: no folder in it has a `SKILL.md`"), "{told}");
     place.done(&["verify"]);
+}
+
+#[test]
+fn a_lock_names_what_is_below_it_from_where_it_is() {
+    let place = Place::new();
+    place.versioned("project/skills/pdf", "1.0.0");
+    place.versioned("elsewhere/ocr", "1.0.0");
+    place.done(&["install", "project/skills/pdf", "elsewhere/ocr"]);
+    let said = place.done(&["lock", "-o", "project/metier.lock"]);
+    assert!(said.contains("only this machine has the sources of ocr"), "{said}");
+    let lock: toml::Value = toml::from_str(&place.read("project/metier.lock")).unwrap();
+    let sources: Vec<&str> =
+        lock["skill"].as_array().unwrap().iter().map(|skill| skill["source"].as_str().unwrap()).collect();
+    let real = fs::canonicalize(place.path()).unwrap();
+    assert_eq!(sources, [real.join("elsewhere/ocr").to_str().unwrap(), "./skills/pdf"]);
+    // A colleague has the project elsewhere.
+    place.done(&["remove", "pdf", "ocr"]);
+    fs::create_dir_all(place.path().join("theirs/deep/inside")).unwrap();
+    fs::rename(place.path().join("project/skills"), place.path().join("theirs/skills")).unwrap();
+    let lock = Lock::new(vec![pdf_of(&place.read("project/metier.lock"))]);
+    place.write("theirs/metier.lock", lock.text().unwrap());
+    let inside = |place: &Place| {
+        let mut command = place.at_home(&["install", "--locked"]);
+        command.current_dir(place.path().join("theirs/deep/inside")).output().unwrap()
+    };
+    assert_ne!(inside(&place).status.code(), Some(0), "what is above a project is not its");
+    fs::create_dir(place.path().join("theirs/.git")).unwrap();
+    let output = inside(&place);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let source = place.locked("pdf")["source"].as_str().unwrap().to_owned();
+    assert_eq!(source, real.join("theirs/skills/pdf").to_str().unwrap());
+}
+
+fn pdf_of(text: &str) -> metier_store::LockedSkill {
+    Lock::parse(text, "metier.lock".as_ref()).unwrap().get("pdf").unwrap().clone()
+}
+
+#[test]
+fn what_is_offered_from_elsewhere_says_what_is_kept() {
+    let place = Place::new();
+    for directory in ["first", "second"] {
+        place.versioned(&format!("{directory}/pdf"), "1.0.0");
+    }
+    place.done(&["install", "first/pdf"]);
+    let said = place.done(&["install", "second/pdf"]);
+    assert!(said.contains("first/pdf, which stays its source"), "{said}");
+    assert!(said.contains("metier install --replace") && said.contains("second/pdf"), "{said}");
+    assert!(place.locked("pdf")["source"].as_str().unwrap().ends_with("first/pdf"));
+    place.done(&["install", "--replace", "second/pdf"]);
+    assert!(place.locked("pdf")["source"].as_str().unwrap().ends_with("second/pdf"));
 }

@@ -5,14 +5,21 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
-/// An empty directory that goes when it is dropped.
-pub(crate) struct Place(tempfile::TempDir);
+/// An empty directory that goes when it is dropped, with another for temporary files.
+pub(crate) struct Place {
+    here: tempfile::TempDir,
+    temporary: OnceLock<tempfile::TempDir>,
+}
 
 impl Drop for Place {
     /// What is installed cannot be written to, and would outlive the place of an ordinary user.
     fn drop(&mut self) {
         open_up(self.path());
+        if let Some(temporary) = self.temporary.get() {
+            open_up(temporary.path());
+        }
     }
 }
 
@@ -28,11 +35,16 @@ fn open_up(directory: &Path) {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self { here: tempfile::tempdir().unwrap(), temporary: OnceLock::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.0.path()
+        self.here.path()
+    }
+
+    /// What `TMPDIR` can be set to: not in this place, where it would be in the working directory.
+    pub(crate) fn temporary(&self) -> &Path {
+        self.temporary.get_or_init(|| tempfile::tempdir().unwrap()).path()
     }
 
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {

@@ -204,3 +204,45 @@ fn looking_at_skill_md_alone_leaves_out_the_files_around_it() {
     assert_eq!(alone.lines().collect::<Vec<_>>(), expected);
     assert!(expected.len() < all.lines().count());
 }
+
+#[test]
+fn what_is_not_searched_is_reported() {
+    let place = Place::new();
+    place.skill("skills/fine", "Use it.");
+    place.skill("skills/target/built", "Use it.");
+    place.skill("skills/.venv/installed", "Use it.");
+    let deep = format!("skills/{}", vec!["d"; 34].join("/"));
+    place.skill(&format!("{deep}/lost"), "Use it.");
+    for command in
+        [&["validate", "--json", "skills"][..], &["validate", "--skill-md-only", "--json", "skills"]]
+    {
+        let output = place.run(command);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let skills = report["skills"].as_array().unwrap();
+        let paths: Vec<&str> = skills.iter().map(|skill| skill["path"].as_str().unwrap()).collect();
+        let cut = format!("skills/{}", vec!["d"; 32].join("/"));
+        assert_eq!(paths, [cut.as_str(), "skills/fine"], "the catalog does not enter the others either");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(skills[0].to_string().contains("not searched"), "{}", skills[0]);
+    }
+    let scanned = place.run(&["scan", "skills"]);
+    assert!(String::from_utf8_lossy(&scanned.stdout).contains("not searched"), "{scanned:?}");
+    assert_ne!(scanned.status.code(), Some(0));
+}
+
+#[test]
+fn a_directory_that_cannot_be_listed_is_reported() {
+    let place = Place::new();
+    place.skill("skills/fine", "Use it.");
+    let closed = place.path().join("skills/closed");
+    std::fs::create_dir(&closed).unwrap();
+    crate::store_support::set_mode(&closed, 0o311);
+    if std::fs::read_dir(&closed).is_ok() {
+        println!("SKIPPED: root lists every directory");
+        return;
+    }
+    let output = place.run(&["validate", "--skill-md-only", "skills"]);
+    crate::store_support::set_mode(&closed, 0o755);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("skills/closed"), "{output:?}");
+}

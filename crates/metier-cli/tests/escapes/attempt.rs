@@ -25,6 +25,10 @@ pub(crate) struct Attempt {
     pub(crate) path: PathBuf,
     /// Further options for `metier sandbox run`.
     pub(crate) options: Vec<String>,
+    /// Paths in the work directory that other programs would obey afterwards.
+    pub(crate) obeyed: Vec<String>,
+    /// A directory of the work directory in which git is run afterwards.
+    pub(crate) git: Option<String>,
     control: Control,
     needs: Vec<String>,
 }
@@ -37,6 +41,8 @@ impl Attempt {
             group: group.to_owned(),
             name,
             options: Vec::new(),
+            obeyed: Vec::new(),
+            git: None,
             control: Control::Always,
             needs: Vec::new(),
             path,
@@ -54,12 +60,14 @@ impl Attempt {
                 Some(("control", rest)) => attempt.control = Control::read(rest),
                 Some(("needs", rest)) => attempt.needs = words(rest),
                 Some(("options", rest)) => attempt.options = words(rest),
+                Some(("obeyed", rest)) => attempt.obeyed = words(rest),
+                Some(("git", rest)) => attempt.git = Some(rest.to_owned()),
                 _ => panic!("{attempt}: what is {line:?}?"),
             }
         }
         for need in &attempt.needs {
             assert!(
-                ["outside", "terminal", "set-user-id"].contains(&need.as_str()),
+                ["outside", "terminal", "set-user-id", "overlap", "killing"].contains(&need.as_str()),
                 "{attempt}: what is {need:?}?"
             );
         }

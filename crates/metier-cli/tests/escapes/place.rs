@@ -177,7 +177,11 @@ impl Place {
             ("skill/SKILL.md", skill.to_owned()),
             ("skill/scripts/other.sh", "echo other\n".to_owned()),
             ("work/readme.txt", "work here\n".to_owned()),
-            ("work/.git/config", "[core]\n\tbare = false\n".to_owned()),
+            (
+                "work/.git/config",
+                "[core]\n\tbare = false\n\thooksPath = tools/hooks\n[include]\n\tpath = ../more.gitconfig\n"
+                    .to_owned(),
+            ),
             ("work/.git/HEAD", "ref: refs/heads/main\n".to_owned()),
             ("work/.git/hooks/pre-commit", "#!/bin/sh\n".to_owned()),
             ("work/.git/hooks/sample", "#!/bin/sh\n".to_owned()),

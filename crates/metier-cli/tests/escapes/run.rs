@@ -46,10 +46,14 @@ fn run(base: &Base, attempt: &Attempt, inside: bool) -> Run {
 
     let logs = base.path().join("logs").join(place.directory.file_name().unwrap());
     let streams = [logs.with_extension("out"), logs.with_extension("err")];
-    let mut command = command(base, attempt, &place, &variables, inside);
-    command.stdout(fs::File::create(&streams[0]).unwrap()).stderr(fs::File::create(&streams[1]).unwrap());
-    let ended = wait(command.process_group(0).spawn().unwrap());
+    let start = || {
+        let mut command = command(base, attempt, &place, &variables, inside);
+        let open = |path: &Path| fs::File::options().create(true).append(true).open(path).unwrap();
+        command.stdout(open(&streams[0])).stderr(open(&streams[1])).process_group(0).spawn().unwrap()
+    };
+    let ended = drive(attempt, &place.work(), start);
     let mut evidence = survivors(&place, outside.as_ref());
+    evidence.extend(obeyed(base, attempt, &place));
 
     let [stdout, stderr] = streams.map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
     if inside && !ended {
@@ -131,6 +135,47 @@ fn command(
         command.env(kept, base.path().join("logs"));
     }
     command
+}
+
+/// Runs it once, or as often and in such an order as it needs; whether all came to their end.
+fn drive(attempt: &Attempt, work: &Path, start: impl Fn() -> Child) -> bool {
+    let mut first = start();
+    if attempt.needs("overlap") {
+        soon(|| work.join("first").exists());
+        let second = start();
+        let ended = wait(first);
+        // Only in its first run does the attempt make this.
+        let _ = fs::write(work.join("first/over"), "");
+        return wait(second) && ended;
+    }
+    if attempt.needs("killing") {
+        soon(|| work.join("ready").exists());
+        first.kill().unwrap();
+        first.wait().unwrap();
+        return wait(start());
+    }
+    wait(first)
+}
+
+/// Waits until it is so, or for as long as a run may take.
+fn soon(condition: impl Fn() -> bool) {
+    let mut waited = Duration::ZERO;
+    while !condition() && waited < PATIENCE {
+        std::thread::sleep(STEP);
+        waited += STEP;
+    }
+}
+
+/// What other programs would obey now. Git is run to see whether it does; what it then runs leaves its trace outside.
+fn obeyed(base: &Base, attempt: &Attempt, place: &Place) -> Vec<String> {
+    if let Some(directory) = &attempt.git {
+        let mut git = base.user.command("git");
+        git.args(["status", "--short"]).current_dir(place.work().join(directory));
+        // Where there is no git, the control shows nothing and does not count.
+        let _ = git.env("HOME", place.home()).stdin(Stdio::null()).output();
+    }
+    let is_there = |path: &&String| place.work().join(path).symlink_metadata().is_ok();
+    attempt.obeyed.iter().filter(is_there).map(|path| format!("{path} is there to be obeyed")).collect()
 }
 
 /// Waits until a run is over, and ends it when that takes too long.

@@ -1,7 +1,7 @@
 //! `metier audit export`: the journal for other programs.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -9,7 +9,7 @@ use metier_journal::Reader;
 
 use super::JournalArgs;
 use crate::environment::Environment;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::table::counted;
 
@@ -23,9 +23,13 @@ Examples:
   metier audit export --output journal.jsonl
   metier audit verify journal.jsonl")]
 pub(super) struct Args {
-    /// The file to write, which must not exist yet
+    /// The file to write
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Overwrite the file if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
 
     #[command(flatten)]
     journal: JournalArgs,
@@ -34,11 +38,19 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut reader = Reader::open(&args.journal.place(&Environment::read(), output)?)?;
     let Some(path) = &args.output else {
-        reader.export(output.raw())??;
+        reader.export(&mut output.raw())??;
         return Ok(Exit::Done);
     };
     let written = || format!("cannot write {}", path.display());
-    let mut file = BufWriter::new(File::create_new(path).with_context(written)?);
+    let opened = if args.force { File::create(path) } else { File::create_new(path) };
+    let opened = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => anyhow::Error::from(UsageError(format!(
+            "`{}` already exists; `--force` overwrites it",
+            path.display()
+        ))),
+        _ => anyhow::Error::from(error).context(written()),
+    });
+    let mut file = BufWriter::new(opened?);
     let count = reader.export(&mut file)?.with_context(written)?;
     file.flush().and_then(|()| file.get_ref().sync_all()).with_context(written)?;
     let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "record");

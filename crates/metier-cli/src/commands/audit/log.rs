@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{JournalArgs, QueryArgs};
 use crate::environment::Environment;
 use crate::exit::Exit;
-use crate::output::{Output, width};
-use crate::table::{counted, fit, one_line, pad};
+use crate::output::Output;
+use crate::table::{counted, one_line, pad, width_of};
 
 /// Show what was recorded, the last records if there are many
 #[derive(Debug, clap::Args)]
@@ -41,8 +41,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
-    let query = args.query.query((!args.all).then_some(args.limit))?;
     let mut reader = Reader::open(&args.journal.place(&environment, output)?)?;
+    let query = args.query.query(&mut reader, (!args.all).then_some(args.limit), output)?;
     let size = reader.size()?;
     // Nobody needs to have all of them in memory.
     if args.all {
@@ -55,8 +55,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let digits = records.last().map_or(1, |last| last.sequence.to_string().len());
     let kinds = records.iter().map(|record| kind(record).len()).max().unwrap_or(0).min(WIDEST);
+    let people = records.iter().map(|record| width_of(&who(record))).max().unwrap_or(0);
     for record in &records {
-        output.line(row(record, digits, kinds))?;
+        print(record, digits, people, kinds, output)?;
     }
     let shown = counted(records.len(), "record");
     output.summary(format_args!("{shown} of {size}"))?;
@@ -73,8 +74,11 @@ fn every(
     let (digits, mut count, mut printed) = (size.to_string().len(), 0, Ok(()));
     reader.each_matching(query, |record| {
         count += 1;
-        printed =
-            if args.json { output.json_lines(&record) } else { output.line(row(&record, digits, WIDEST)) };
+        printed = if args.json {
+            output.json_lines(&record)
+        } else {
+            print(&record, digits, USUAL, WIDEST, output)
+        };
         if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     printed?;
@@ -84,21 +88,47 @@ fn every(
     Ok(Exit::Done)
 }
 
-/// The longest kind is cut off after so many columns.
+/// The widest that the column of kinds becomes.
 const WIDEST: usize = 28;
+/// How wide the column of who did it is, where not every record is known beforehand.
+const USUAL: usize = 12;
 
-fn row(record: &Record, digits: usize, kinds: usize) -> String {
+/// Prints a record; on a terminal its end may be cut, but never the name of a skill.
+fn print(
+    record: &Record,
+    digits: usize,
+    people: usize,
+    kinds: usize,
+    output: &mut Output,
+) -> std::io::Result<()> {
+    let (line, name) = row(record, digits, people, kinds);
+    output.cut_after(line, name)
+}
+
+/// The line of a record, and how many columns it has up to the end of what it is about.
+fn row(record: &Record, digits: usize, people: usize, kinds: usize) -> (String, usize) {
     // Seconds are enough to read; `--json` has all of it.
     let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
     let session = record.session.as_deref().map_or_else(|| "-".to_owned(), short);
     let (kind, what) = (pad(&one_line(kind(record)), kinds), describe(&record.event));
-    let line =
-        format!("{:>digits$}  {}Z  {}  {kind}  {what}", record.sequence, one_line(&time), pad(&session, 8));
-    fit(line.trim_end(), width())
+    let (time, who) = (one_line(&time), pad(&who(record), people));
+    let before = format!("{:>digits$}  {time}Z  {who}  {}  {kind}  ", record.sequence, pad(&session, 8));
+    let name = width_of(&before) + width_of(what.split("  ").next().unwrap_or_default());
+    ((before + &what).trim_end().to_owned(), name)
 }
 
 fn kind(record: &Record) -> &str {
     record.event["kind"].as_str().unwrap_or("?")
+}
+
+/// Who did it: the client or the holder of a token, and the account; older records have no account.
+fn who(record: &Record) -> String {
+    let text = |member: &str| record.event[member].as_str().map(one_line).filter(|text| !text.is_empty());
+    match (text("actor").filter(|actor| actor != "user"), text("user")) {
+        (Some(actor), Some(user)) => format!("{actor} ({user})"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "-".to_owned(),
+    }
 }
 
 /// The end of an id, which tells sessions of one day apart.
@@ -111,7 +141,7 @@ fn short(session: &str) -> String {
 /// What it is about, in the order in which one would say it.
 fn describe(event: &Value) -> String {
     const TOLD: [&str; 17] = [
-        "actor", "name", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
+        "name", "check", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
         "script", "access", "trigger", "tier", "code", "size", "journal",
     ];
     // Those that were installed, and those that a scan would have stopped.
@@ -127,12 +157,22 @@ fn describe(event: &Value) -> String {
     };
     let names = ["skills", "added", "changed", "removed", "accepted"].into_iter().filter_map(names);
     let told = TOLD.iter().filter_map(|member| match (*member, &event[*member]) {
-        // Whoever sits at the machine is not named in every line.
-        ("actor", Value::String(actor)) if actor == "user" => None,
         ("exit", Value::Number(exit)) => Some(format!("exit {exit}")),
         ("size", Value::Number(size)) => Some(format!("{size} records")),
         (_, Value::String(text)) => Some(one_line(text)),
         _ => None,
     });
-    told.chain(names).collect::<Vec<_>>().join("  ")
+    told.chain(names).chain(touched(event)).collect::<Vec<_>>().join("  ")
+}
+
+/// How many files a script touched, and how many writes were refused.
+fn touched(event: &Value) -> Option<String> {
+    let count = |value: &Value, word: &str| {
+        value["count"].as_u64().filter(|count| *count > 0).map(|count| format!("{count} {word}"))
+    };
+    let of = |word: &str| count(&event["touched"][word], word);
+    let refused = count(&event["refused_writes"], "refused");
+    let all = ["created", "changed", "deleted"].into_iter().filter_map(of).chain(refused);
+    let all = all.collect::<Vec<_>>().join(", ");
+    (!all.is_empty()).then(|| format!("files: {all}"))
 }

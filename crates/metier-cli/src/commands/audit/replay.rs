@@ -46,7 +46,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         ));
         return Ok(Exit::Findings);
     }
-    let found = replay(&mut Reader::open(&place)?, &store, &args.query.query(None)?)?;
+    let mut reader = Reader::open(&place)?;
+    let query = args.query.query(&mut reader, None, output)?;
+    let found = replay(&mut reader, &store, &query)?;
     let exit = if found.divergence.is_some() { Exit::Findings } else { Exit::Done };
     if args.json {
         output.json(&found)?;

@@ -29,22 +29,23 @@ pub(super) struct Args {
     json: bool,
 }
 
-const COLUMNS: [&str; 8] = ["loaded", "failed", "reads", "runs", "failed", "denied", "tokens", "approved"];
+const COLUMNS: [&str; 9] =
+    ["loads", "unloaded", "reads", "runs", "run fails", "refused", "errors", "tokens", "approved"];
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let query = args.query.query(None)?;
     let mut reader = Reader::open(&args.journal.place(&Environment::read(), output)?)?;
+    let query = args.query.query(&mut reader, None, output)?;
     let stats = reader.stats(&query)?;
     if args.json {
         output.json(&stats)?;
         return Ok(Exit::Done);
     }
-    let names = stats.skills.keys().map(|name| width_of(&one_line(name))).max().unwrap_or(5).clamp(5, 32);
+    let names = stats.skills.keys().map(|name| width_of(&one_line(name))).max().unwrap_or(5).max(5);
     if !stats.skills.is_empty() {
-        output.line(output.bold(&row("skill", names, &COLUMNS)))?;
+        output.whole(output.bold(&row("skill", names, &COLUMNS)))?;
     }
     for (name, skill) in &stats.skills {
-        output.line(row(&one_line(name), names, &cells(skill)))?;
+        output.whole(row(&one_line(name), names, &cells(skill)))?;
     }
     let count = |count: u64, noun| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
     output.summary(format_args!(
@@ -56,7 +57,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 fn row<T: Display>(name: &str, names: usize, cells: &[T; COLUMNS.len()]) -> String {
-    cells.iter().fold(pad(name, names), |line, cell| format!("{line}  {cell:>8}"))
+    cells.iter().fold(pad(name, names), |line, cell| format!("{line}  {cell:>9}"))
 }
 
 fn cells(skill: &SkillStats) -> [u64; COLUMNS.len()] {
@@ -68,6 +69,7 @@ fn cells(skill: &SkillStats) -> [u64; COLUMNS.len()] {
         skill.script_runs,
         skill.script_failures,
         skill.script_denials,
+        skill.script_errors,
         tokens,
         skill.approvals,
     ]

@@ -4,9 +4,9 @@ use metier_catalog::{Entry, Problem, ProblemCode, SkillId, State};
 use metier_prompt::{Explanation, Fate};
 use serde::Serialize;
 
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::skills::Skills;
-use crate::table::{counted, fit, one_line, pad, width_of};
+use crate::table::{Columns, counted, one_line, pad, width_of};
 
 /// The shape of `--json`.
 #[derive(Serialize)]
@@ -114,12 +114,12 @@ impl<'a> Explained<'a> {
         let sums = [("introduction", self.tokens.introduction), (count.as_str(), self.tokens.skills)];
         let total = self.tokens.total;
         let labels = names.iter().map(String::as_str).chain(sums.map(|(label, _)| label));
-        let first = labels.map(width_of).max().unwrap_or(0).min(NAME_MAX);
+        let first = labels.map(width_of).max().unwrap_or(0);
         let second = total.to_string().len();
-        let rest = output::width().saturating_sub(first + second + 4).max(10);
+        let columns = Columns::new(first, second, output);
         for (name, skill) in names.iter().zip(&self.skills) {
-            let (name, about) = (output.bold(&pad(name, first)), fit(&skill.fate.to_string(), rest));
-            output.line(format_args!("{name}  {:>second$}  {about}", skill.tokens))?;
+            let (tokens, about) = (format!("{:>second$}", skill.tokens), skill.fate.to_string());
+            output.whole(columns.row(name, &tokens, &about, output))?;
         }
         self.print_not_shown(output)?;
         if !self.skills.is_empty() || !self.not_shown.is_empty() {
@@ -141,13 +141,16 @@ impl<'a> Explained<'a> {
         if self.not_shown.is_empty() {
             return Ok(());
         }
-        output.line(if self.skills.is_empty() { "Not shown" } else { "\nNot shown" })?;
+        if !self.skills.is_empty() {
+            output.line("")?;
+        }
+        output.line("Not shown")?;
         let names: Vec<String> = self.not_shown.iter().map(NotShown::name).collect();
-        let first = names.iter().map(|name| width_of(name)).max().unwrap_or(0).min(NAME_MAX);
-        let rest = output::width().saturating_sub(first + 4).max(10);
+        let first = names.iter().map(|name| width_of(name) + 2).max().unwrap_or(0);
+        let columns = Columns::new(first, 0, output);
         for (name, skill) in names.iter().zip(&self.not_shown) {
-            let about = fit(&one_line(&skill.reason.to_string()), rest);
-            output.line(format_args!("  {}  {about}", output.bold(&pad(name, first))))?;
+            let about = one_line(&skill.reason.to_string());
+            output.whole(columns.row(&format!("  {name}"), "", &about, output))?;
         }
         Ok(())
     }
@@ -158,23 +161,13 @@ pub(super) fn unusable(skills: &Skills) -> usize {
     skills.catalog.problems().iter().filter_map(NotShown::unusable).count()
 }
 
-/// The widest that names are shown.
-const NAME_MAX: usize = 36;
-
 impl<'a> NotShown<'a> {
     fn new(entry: &'a Entry, reason: Reason<'a>) -> Self {
         Self { id: Some(&entry.id), path: entry.path_text().into_owned(), reason }
     }
 
     fn unusable(problem: &'a Problem) -> Option<Self> {
-        // What only needs something that is not there is listed all the same.
-        let is_listed = matches!(
-            problem.code,
-            ProblemCode::RequiresUnreadable
-                | ProblemCode::RequiresMissing
-                | ProblemCode::RequiresVersion
-                | ProblemCode::RequiresCycle
-        );
+        let is_listed = problem.code.leaves_usable();
         let reason = Reason::Unusable { code: problem.code, message: &problem.message };
         (!is_listed).then(|| Self { id: None, path: problem.path.to_string_lossy().into_owned(), reason })
     }

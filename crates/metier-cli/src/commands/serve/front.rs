@@ -40,7 +40,7 @@ impl Front {
     /// The place for what a program with these settings shows; `None` where nothing is to be kept.
     pub(super) fn new(settings: &Settings, options: &LibraryOptions) -> Option<Self> {
         let directory = settings.cache("serve")?;
-        let how = (options.tool_names, options.catalogue, options.catalogue_tokens);
+        let how = (options.tool_names, options.catalogue, options.catalogue_tokens, &options.work);
         let what = format!("{how:?} {:?}", settings.options());
         // A program that is newer takes the place of what an older one kept.
         let name = &Digest::of(what.as_bytes()).hex()[..32];

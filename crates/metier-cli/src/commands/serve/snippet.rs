@@ -14,6 +14,7 @@ pub(crate) enum Client {
     OpenCode,
     Gemini,
     Goose,
+    Copilot,
     #[value(name = "vscode")]
     VsCode,
     Cursor,
@@ -86,6 +87,12 @@ pub(super) fn of(client: Client, server: &Server) -> (&'static str, String) {
             servers("mcpServers", &server.json(Some("http"), here)),
         ),
         Client::Goose => return ("~/.config/goose/config.yaml", goose(server)),
+        Client::Copilot => {
+            let mut server =
+                server.json(Some("http"), json!({ "type": "local", "command": "metier", "args": arguments }));
+            server["tools"] = json!(["*"]);
+            ("~/.copilot/mcp-config.json", servers("mcpServers", &server))
+        }
         Client::VsCode => (
             ".vscode/mcp.json in a project, or the mcp.json of a profile",
             servers("servers", &server.json(Some("http"), typed)),

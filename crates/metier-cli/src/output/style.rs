@@ -1,0 +1,115 @@
+//! Bold and colours as marks in the text: escape sequences are written last, so that none in the text itself gets through.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+
+/// A style that begins. Each is a code point that is no character and that stands in no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Bold,
+    Good,
+    Bad,
+    Error,
+}
+
+/// Where the last style ends.
+const END: char = '\u{fdd4}';
+
+impl Mark {
+    const ALL: [Self; 4] = [Self::Bold, Self::Good, Self::Bad, Self::Error];
+
+    const fn begin(self) -> char {
+        match self {
+            Self::Bold => '\u{fdd0}',
+            Self::Good => '\u{fdd1}',
+            Self::Bad => '\u{fdd2}',
+            Self::Error => '\u{fdd3}',
+        }
+    }
+
+    const fn style(self) -> Style {
+        match self {
+            Self::Bold => Style::new().bold(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default(),
+            Self::Error => AnsiColor::Red.on_default().bold(),
+        }
+    }
+}
+
+/// Whether a code point is a mark.
+pub(crate) const fn is_mark(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdd4}')
+}
+
+/// A text between the marks of a style.
+pub(super) fn marked(text: &str, mark: Mark) -> String {
+    format!("{}{text}{END}", mark.begin())
+}
+
+/// The text with its marks made escape sequences; where there is no colour, there are no marks either, and one is somebody else's.
+pub(super) fn applied(text: &str, is_styled: bool) -> String {
+    if !text.contains(is_mark) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match Mark::ALL.into_iter().find(|mark| mark.begin() == c) {
+            _ if !is_mark(c) => shown.push(c),
+            _ if !is_styled => shown.push('\u{fffd}'),
+            // Writing to a string does not fail.
+            Some(mark) => drop(write!(shown, "{}", mark.style())),
+            None => drop(write!(shown, "{}", anstyle::Reset)),
+        }
+    }
+    shown
+}
+
+/// Text of several lines with sequences that set colours, and without anything else that a terminal obeys.
+pub(super) fn without_others(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (index, part) in text.split('\u{1b}').enumerate() {
+        let sets = |c: char| !c.is_ascii_digit() && c != ';';
+        let colour = part.strip_prefix('[').and_then(|rest| {
+            let end = rest.find(sets).filter(|end| rest[*end..].starts_with('m'))?;
+            Some(part.split_at(end + 2))
+        });
+        match colour.filter(|_| index > 0) {
+            Some((colour, rest)) => {
+                shown.push('\u{1b}');
+                shown.push_str(colour);
+                shown.push_str(&super::clean(rest));
+            }
+            None => {
+                shown.extend((index > 0).then_some('\u{fffd}'));
+                shown.push_str(&super::clean(part));
+            }
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_of_a_laid_out_text_stay() {
+        assert_eq!(
+            without_others("\u{1b}[1m\u{1b}[91merror\u{1b}[0m: x\n"),
+            "\u{1b}[1m\u{1b}[91merror\u{1b}[0m: x\n"
+        );
+        assert_eq!(
+            without_others("a\u{1b}[2Jb\u{1b}]52;c;x\u{7}\u{9b}31m"),
+            "a\u{fffd}[2Jb\u{fffd}]52;c;x\u{fffd}\u{fffd}31m"
+        );
+        assert_eq!(without_others("\u{1b}"), "\u{fffd}");
+    }
+
+    #[test]
+    fn marks_become_colours_and_others_are_shown() {
+        assert_eq!(applied(&marked("x", Mark::Bold), true), "\u{1b}[1mx\u{1b}[0m");
+        assert_eq!(applied("a\u{fdd0}b", false), "a\u{fffd}b");
+    }
+}
