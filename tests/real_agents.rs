@@ -16,6 +16,8 @@ mod cases;
 mod command;
 #[path = "real_agents/driver.rs"]
 mod driver;
+#[path = "real_agents/hostile.rs"]
+mod hostile;
 #[path = "real_agents/outcome.rs"]
 mod outcome;
 #[path = "real_agents/rig.rs"]
@@ -50,6 +52,7 @@ agent!(
         all_kinds,
         added_while_running,
         hermetic_command,
+        hostile,
         system_stays_out,
         served
     ]
@@ -66,6 +69,7 @@ agent!(
         all_kinds,
         named_in_the_prompt,
         hermetic_command,
+        hostile,
         system_stays_out
     ]
 );
@@ -80,7 +84,8 @@ agent!(
         two_hundred,
         all_kinds,
         added_while_running,
-        hermetic_command
+        hermetic_command,
+        hostile
     ]
 );
 agent!(
@@ -93,7 +98,8 @@ agent!(
         working_directory_stays_out,
         two_hundred,
         all_kinds,
-        hermetic_command
+        hermetic_command,
+        hostile
     ]
 );
 agent!(
@@ -106,7 +112,10 @@ agent!(
         working_directory_is_reported,
         two_hundred,
         all_kinds,
-        hermetic_command
+        hermetic_command,
+        hostile,
+        not_trusted,
+        served_over_http
     ]
 );
 agent!(
@@ -119,6 +128,7 @@ agent!(
         working_directory_is_reported,
         two_hundred,
         all_kinds,
-        hermetic_command
+        hermetic_command,
+        hostile
     ]
 );

@@ -45,7 +45,8 @@ pub fn from_json(value: &Value) -> Vec<Hit> {
 
 /// The hits in the result of a tool call: structured, or JSON as text, or a heading `## owner/name (…)` each.
 pub fn from_call(result: &Value) -> Vec<Hit> {
-    if let Some(structured) = result.get("structuredContent") {
+    let facts = || result.pointer("/_meta/io.metier~1result");
+    if let Some(structured) = result.get("structuredContent").or_else(facts) {
         return from_json(structured);
     }
     let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();

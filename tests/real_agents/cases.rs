@@ -10,8 +10,9 @@ use metier_prompt::{Prompt, Section, SessionView, SkillMount};
 
 pub(crate) use crate::command::{hermetic_command, system_stays_out};
 use crate::driver::{Act, Run};
+pub(crate) use crate::hostile::{hostile, not_trusted};
 use crate::rig::{Rig, skill_md};
-pub(crate) use crate::served::served;
+pub(crate) use crate::served::{served, served_over_http};
 
 pub(crate) const DESCRIPTION: &str = "Quagga-description-71";
 pub(crate) const BODY: &str = "Okapi-body-72";
@@ -55,7 +56,8 @@ pub(crate) fn answers_with_the_codeword(rig: &Rig) {
     assert!(outcome.output.contains(CODEWORD), "{}", outcome.story());
 }
 
-/// Skills that an agent brings along, and that its home turns off. Goose has one more, `goose-doc-guide`, and no switch for it.
+/// Skills that an agent brings along, and that its home turns off. Goose has two more, `goose-doc-guide` and `web-search`, and no
+/// switch for them.
 fn bundled(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::ClaudeCode => &["plugin-authoring", "fewer-permission-prompts", "keybindings-help"],
@@ -91,7 +93,7 @@ pub(crate) fn control(rig: &Rig) {
 }
 
 /// Where agents are known to look for skills in a working directory, all of them together.
-const PLACES: &[&str] = &[
+pub(crate) const PLACES: &[&str] = &[
     ".agents/skills",
     ".claude/skills",
     ".codex/skills",

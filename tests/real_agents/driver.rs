@@ -20,6 +20,8 @@ pub(crate) const PATIENCE: &str = "120";
 pub(crate) enum Act<'a> {
     /// It asks for a skill.
     Activate(&'a str),
+    /// It reads a file.
+    Read(&'a Path),
     /// It runs a command.
     Shell(&'a str),
     /// It calls a tool of the server `metier`.
@@ -39,6 +41,8 @@ pub(crate) struct Run<'a> {
     pub(crate) late: Option<SkillMount>,
     /// What the agent is called with beside the usual.
     pub(crate) more: Vec<String>,
+    /// Variables that it gets beside the usual.
+    pub(crate) env: Vec<(String, String)>,
 }
 
 impl Run<'_> {
@@ -50,6 +54,7 @@ impl Run<'_> {
             prompt: "What is the codeword?",
             late: None,
             more: Vec::new(),
+            env: Vec::new(),
         }
     }
 }
@@ -69,10 +74,13 @@ impl<'a> Run<'a> {
         // What an agent's own sandbox needs is not on every machine, and not what is tested.
         options.isolation.sandbox.is_enabled = false;
         options.isolation.env = wishes(rig, &server.url());
+        options.isolation.env.extend(self.env.clone());
         if self.is_hermetic {
             options.is_hermetic = true;
-            options.hidden = Closing::of(agent, &rig.work(), Path::new("/")).hidden;
+            let program = program(agent, &rig.agents);
+            options.hidden = Closing::of(agent, &program, &rig.work(), Path::new("/")).unwrap().hidden;
         }
+        options.working_directory = Some(rig.work());
         let mut home = Home::new(agent, &host(rig, &server.url()), &options).unwrap();
         let mounted = home.mount(&self.mounts, &MountOptions::default()).unwrap();
         let hermetic = if self.is_hermetic { home.hermetic_arguments() } else { &[] };
@@ -151,9 +159,20 @@ pub(crate) fn program(agent: Agent, agents: &Path) -> PathBuf {
 fn step(agent: Agent, act: &Act<'_>) -> Step {
     let (tool, arguments) = match (agent, act) {
         (_, Act::Quote(after)) => return Step::quote(*after),
+        (Agent::Gemini, Act::Served(tool, arguments)) => {
+            return Step::call(format!("mcp_metier_{tool}"), arguments.clone());
+        }
         (_, Act::Served(tool, arguments)) => {
             return Step::call(format!("mcp__metier__{tool}"), arguments.clone());
         }
+        (Agent::ClaudeCode, Act::Read(path)) => ("Read", json!({ "file_path": path })),
+        (Agent::OpenCode, Act::Read(path)) => ("read", json!({ "filePath": path })),
+        (Agent::Gemini, Act::Read(path)) => ("read_file", json!({ "file_path": path })),
+        (Agent::Copilot, Act::Read(path)) => ("view", json!({ "path": path })),
+        (Agent::Codex, Act::Read(path)) => {
+            ("exec_command", json!({ "cmd": format!("cat {}", path.display()) }))
+        }
+        (_, Act::Read(path)) => ("shell", json!({ "command": format!("cat {}", path.display()) })),
         (Agent::ClaudeCode, Act::Activate(name)) => ("Skill", json!({ "skill": name })),
         (Agent::ClaudeCode, Act::Shell(command)) => {
             ("Bash", json!({ "command": command, "description": "x" }))
@@ -238,7 +257,8 @@ pub(crate) fn wishes(rig: &Rig, url: &str) -> Env {
                     "models": { "fake-model": model },
                 } },
             });
-            let file = rig.write("opencode.json", &settings.to_string());
+            // By a name that is not covered in a directory above the working directory.
+            let file = rig.write("fake-provider.json", &settings.to_string());
             vec![
                 ("OPENCODE_CONFIG", file.to_string_lossy().into_owned()),
                 ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1".to_owned()),

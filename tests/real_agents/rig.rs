@@ -14,7 +14,7 @@ use crate::driver;
 const INSIDE: &str = "METIER_REAL_AGENTS_INSIDE";
 
 /// The agent's working directory.
-const WORK: &str = "project/deep/work";
+pub(crate) const WORK: &str = "project/deep/work";
 
 /// A place for one test.
 pub(crate) struct Rig {

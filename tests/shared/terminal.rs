@@ -1,0 +1,31 @@
+//! A terminal for tests: what a person sees who runs a command.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::process::{Command, ExitStatus, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+/// Runs a command with both streams at a terminal of so many columns, and nothing to read: what was on the screen, and how it ended.
+pub(crate) fn at_terminal(mut command: Command, columns: usize) -> (String, ExitStatus) {
+    let mut terminal = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let other_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    command.env("COLUMNS", columns.to_string()).env("NO_COLOR", "1");
+    command.stdin(Stdio::null()).stdout(other_end.try_clone().unwrap()).stderr(other_end);
+    // A terminal holds little, so that somebody has to read all the time.
+    let reading = std::thread::spawn(move || {
+        let (mut seen, mut part) = (Vec::new(), [0; 4_096]);
+        // It ends with an error, once nobody has the other end.
+        while let Ok(count @ 1..) = terminal.read(&mut part) {
+            seen.extend_from_slice(&part[..count]);
+        }
+        seen
+    });
+    let status = command.status().unwrap();
+    drop(command);
+    let seen = reading.join().unwrap();
+    (String::from_utf8_lossy(&seen).replace("\r\n", "\n"), status)
+}
