@@ -185,13 +185,17 @@ fn checked(
     let mut conversation = SessionArgs::default().open(skills, output)?;
     let (mut mounts, mut failed) = (Vec::new(), None);
     for Candidate { mount, known } in candidates {
-        let refused = known.and_then(|(name, id)| Some((name, conversation.session.check_mount(&id).err()?)));
-        match refused {
-            None => mounts.push(mount),
-            Some((name, error)) if when == WhenRefused::LeaveOut => {
+        let Some((name, id)) = known else {
+            mounts.push(mount);
+            continue;
+        };
+        match conversation.session.check_mount(&id) {
+            // What is copied later is compared with what was checked.
+            Ok(digest) => mounts.push(mount.expecting(digest)),
+            Err(error) if when == WhenRefused::LeaveOut => {
                 output.note(format_args!("note: left out: `{name}`: {error}"))?;
             }
-            Some((_, error)) => {
+            Err(error) => {
                 failed = Some(error);
                 break;
             }

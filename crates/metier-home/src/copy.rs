@@ -39,6 +39,8 @@ pub(crate) struct Copy<'a> {
     bytes: u64,
     skipped: Vec<Skipped>,
     own_name: Option<String>,
+    /// What the digest of the source must be.
+    expected: Option<Digest>,
 }
 
 impl<'a> Copy<'a> {
@@ -54,7 +56,21 @@ impl<'a> Copy<'a> {
             bytes: 0,
             skipped: Vec::new(),
             own_name: None,
+            expected: None,
         }
+    }
+
+    /// The same, where the source must have this digest.
+    pub(crate) fn expecting(self, expected: Option<Digest>) -> Self {
+        Self { expected, ..self }
+    }
+
+    /// Fails if the files that were copied are not those that were expected.
+    fn check(&self, source: &Manifest) -> Result<(), HomeError> {
+        if self.expected.is_none_or(|expected| source.digest() == expected) {
+            return Ok(());
+        }
+        Err(HomeError::Changed { name: self.name.to_owned(), path: self.source.to_owned() })
     }
 
     /// Everything beneath a directory, without links.
@@ -73,7 +89,7 @@ impl<'a> Copy<'a> {
             (Some(error), _) => Err(error),
             (None, Ok(captured)) => {
                 self.skipped = captured.skipped;
-                Ok(())
+                self.check(&captured.manifest)
             }
             (None, Err(SkillError::NotFound { .. })) => self.without_skill_md(source),
             (None, Err(error)) => Err(self.error(source, error)),
@@ -87,7 +103,7 @@ impl<'a> Copy<'a> {
         }
         let tree = self.tree(source)?;
         self.skipped = tree.skipped;
-        Ok(())
+        self.check(&Manifest::new(Vec::new()))
     }
 
     /// The same, with links inside the skill as the files that they lead to.
@@ -97,6 +113,8 @@ impl<'a> Copy<'a> {
             let (name, path) = (self.name.to_owned(), source.to_owned());
             return Err(HomeError::LinkOutside { name, path, link: outside.path.clone() });
         }
+        // A digest covers what is in the skill without its links.
+        let mut own = Vec::new();
         for file in &tree.files {
             let mut bytes = Vec::new();
             let opened = tree.open(file).map_err(|error| self.error(source, error))?;
@@ -104,9 +122,12 @@ impl<'a> Copy<'a> {
             let path = tree.path_of(file);
             opened.take(limit).read_to_end(&mut bytes).map_err(|error| self.io(&path, error))?;
             self.file(&file.path, file.executable, &bytes)?;
+            if self.expected.is_some() && !file.is_linked() {
+                own.push(ManifestFile::new(&file.path, file.executable, Digest::of(&bytes)));
+            }
         }
         self.skipped = tree.skipped;
-        Ok(())
+        self.check(&Manifest::new(own))
     }
 
     fn tree(&self, source: &Path) -> Result<Tree, HomeError> {
@@ -128,7 +149,8 @@ impl<'a> Copy<'a> {
             return Err(self.io(source, io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")));
         }
         file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| self.io(source, error))?;
-        self.file(Path::new(SKILL_FILES[0]), false, &bytes)
+        self.file(Path::new(SKILL_FILES[0]), false, &bytes)?;
+        self.check(&Manifest::new(vec![ManifestFile::new(SKILL_FILES[0], false, Digest::of(&bytes))]))
     }
 
     /// One file.

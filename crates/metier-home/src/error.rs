@@ -91,6 +91,14 @@ pub enum HomeError {
         /// What is there.
         path: PathBuf,
     },
+    /// Its content is not what was checked.
+    #[error("`{name}` changed while it was being mounted: {} is not what was checked; try again", path.display())]
+    Changed {
+        /// What it would be mounted as.
+        name: String,
+        /// Where it is.
+        path: PathBuf,
+    },
     /// Something was mounted before.
     #[error("skills are already mounted in {}", path.display())]
     AlreadyMounted {
@@ -206,6 +214,7 @@ impl HomeError {
             Self::LinkOutside { .. } => "mount-link-outside",
             Self::SkillMdLink { .. } => "mount-skill-md-link",
             Self::NoDirectory { .. } => "link-no-directory",
+            Self::Changed { .. } => "mount-changed",
             Self::AlreadyMounted { .. } => "mount-twice",
             Self::Inside { .. } => "mount-inside",
             Self::Occupied { .. } => "mount-occupied",

@@ -212,6 +212,8 @@ struct Named<'a> {
     /// Where that is.
     path: PathBuf,
     source: &'a MountSource,
+    /// What its content must be.
+    expected: Option<Digest>,
 }
 
 impl<'a> Named<'a> {
@@ -233,7 +235,7 @@ impl<'a> Named<'a> {
         if let Some(first) = seen.insert(name.clone(), given.clone()) {
             return Err(HomeError::Duplicate { name, first, second: given });
         }
-        Ok(Self { name, given, path, source: mount.source() })
+        Ok(Self { name, given, path, source: mount.source(), expected: mount.expected_digest() })
     }
 
     /// The other checks: whether there is anything, whether that is a skill.
@@ -245,7 +247,7 @@ impl<'a> Named<'a> {
                 source => HomeError::Copy { name: self.name.clone(), path: self.given.clone(), source },
             })?),
         };
-        let source = Source { name: &self.name, path: &self.given, kind };
+        let source = Source { name: &self.name, path: &self.given, kind, expected: self.expected };
         if options.validate {
             source.validate(&options.rules)?;
         }
@@ -270,6 +272,7 @@ struct Source<'a> {
     name: &'a str,
     path: &'a Path,
     kind: Kind<'a>,
+    expected: Option<Digest>,
 }
 
 enum Kind<'a> {
@@ -304,7 +307,7 @@ impl Source<'_> {
             Kind::Text(_) => self.path,
             Kind::Location(location) => location.path(),
         };
-        let mut copy = Copy::new(self.name, source, target, options);
+        let mut copy = Copy::new(self.name, source, target, options).expecting(self.expected);
         match &self.kind {
             Kind::Text(text) => copy.file(Path::new("SKILL.md"), false, text.as_bytes())?,
             Kind::Location(location) if location.is_single_file() => copy.single_file(location.path())?,

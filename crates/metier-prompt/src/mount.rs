@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metier_skill::effective_name;
+use metier_skill::{Digest, effective_name};
 
 use crate::error::{PromptError, RefReason};
 use crate::path::SectionPath;
@@ -14,6 +14,7 @@ pub struct SkillMount {
     source: MountSource,
     name: Option<String>,
     is_enabled: bool,
+    tree_digest: Option<Digest>,
 }
 
 /// Where a mounted skill comes from.
@@ -36,12 +37,17 @@ impl SkillMount {
     /// assert_eq!(SkillMount::new("skills/a/SKILL.md").named("b").effective_name().as_deref(), Some("b"));
     /// ```
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { source: MountSource::Path(path.into()), name: None, is_enabled: true }
+        Self { source: MountSource::Path(path.into()), name: None, is_enabled: true, tree_digest: None }
     }
 
     /// The skill whose `SKILL.md` this is.
     pub fn from_text(name: impl Into<String>, skill_md: impl Into<String>) -> Self {
-        Self { source: MountSource::SkillMd(skill_md.into()), name: Some(name.into()), is_enabled: true }
+        Self {
+            source: MountSource::SkillMd(skill_md.into()),
+            name: Some(name.into()),
+            is_enabled: true,
+            tree_digest: None,
+        }
     }
 
     /// The same under another name.
@@ -54,6 +60,18 @@ impl SkillMount {
     #[must_use]
     pub fn enabled(self, is_enabled: bool) -> Self {
         Self { is_enabled, ..self }
+    }
+
+    /// The same, mounted only if its content has this digest. Use it when the skill was checked before: content that changed in
+    /// between is not mounted.
+    #[must_use]
+    pub fn expecting(self, tree_digest: Digest) -> Self {
+        Self { tree_digest: Some(tree_digest), ..self }
+    }
+
+    /// The digest that its content must have, if any.
+    pub fn expected_digest(&self) -> Option<Digest> {
+        self.tree_digest
     }
 
     /// Where it comes from.

@@ -266,6 +266,11 @@ impl TreeFile {
         Self { path, size, executable: is_executable(stat), stamp: FileStamp::of(stat), source }
     }
 
+    /// Whether its content is elsewhere in the skill, behind a link that is followed.
+    pub fn is_linked(&self) -> bool {
+        self.source.is_some()
+    }
+
     /// The path as bytes, with `/` between its parts.
     pub fn path_bytes(&self) -> &[u8] {
         self.path.as_os_str().as_bytes()

@@ -264,3 +264,32 @@ fn m15_all_skills_together_have_a_limit() {
     assert!(!ground.path("out").exists());
     mount_skills(&mounts, &ground.path("out"), &options(bytes)).unwrap();
 }
+
+#[test]
+fn what_changed_since_it_was_checked_is_not_mounted() {
+    let ground = Ground::new();
+    let source = ground.skill("pdf");
+    ground.write("pdf/scripts/fill.sh", "echo 1\n");
+    symlink("scripts/fill.sh", source.join("link.sh")).unwrap();
+    let limits = metier_skill::Limits::default();
+    let digest_of =
+        |path: &Path| metier_skill::Folder::open(path).unwrap().capture(&limits, |_, _| Ok(())).unwrap();
+    let checked = digest_of(&source).manifest.digest();
+    let mut with_links = MountOptions::default();
+    with_links.rules.symlinks = SymlinkPolicy::FollowWithinRoot;
+    for (number, options) in [MountOptions::default(), with_links].iter().enumerate() {
+        let expecting = [SkillMount::new(&source).named("forms").expecting(checked)];
+        // Under another name the copy differs; what counts is what it was made from.
+        mount_skills(&expecting, &ground.path(&format!("before-{number}")), options).unwrap();
+        ground.write("pdf/scripts/fill.sh", "echo 2\n");
+        let out = ground.path(&format!("after-{number}"));
+        let error = mount_skills(&expecting, &out, options).unwrap_err();
+        assert!(matches!(&error, HomeError::Changed { name, .. } if name == "forms"), "{error}");
+        assert!(!out.exists());
+        ground.write("pdf/scripts/fill.sh", "echo 1\n");
+    }
+    let file = ground.write("notes.md", skill_md("notes"));
+    let other = [SkillMount::new(&file).expecting(checked)];
+    let error = mount_skills(&other, &ground.path("file"), &MountOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "mount-changed");
+}
