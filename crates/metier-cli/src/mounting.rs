@@ -272,7 +272,7 @@ pub(crate) fn record(
     let recorder = skills.config.recording.open(&skills.environment)?;
     let digests: BTreeMap<_, _> =
         mounted.iter().map(|skill| (skill.name.clone(), skill.tree_digest)).collect();
-    let event = Event::SkillsInstalled { skills: digests, source: place.to_owned(), accepted: Vec::new() };
+    let event = Event::SkillsMounted { skills: digests, place: place.to_owned() };
     recorder.record(&Context::default(), &event)?;
     recorder.close(output)
 }

@@ -69,6 +69,22 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         accepted: Vec<String>,
     },
+    /// Skills were copied into a directory, such as an agent's home.
+    #[serde(rename = "skills.mounted")]
+    SkillsMounted {
+        /// Each name with the digest of the copy.
+        skills: BTreeMap<String, Digest>,
+        /// The directory, or the agent whose home it is.
+        place: String,
+    },
+    /// A person marked a folder as trusted, or took the mark off.
+    #[serde(rename = "trust.changed")]
+    TrustChanged {
+        /// Its real path.
+        folder: String,
+        /// Whether it is trusted from now on.
+        trusted: bool,
+    },
     /// A skill's body was handed out.
     #[serde(rename = "skill.activated")]
     SkillActivated {

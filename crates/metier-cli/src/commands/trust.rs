@@ -1,11 +1,13 @@
 //! `metier trust`: folders whose skills count as the person's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use metier_journal::{Context, Event};
 use serde_json::json;
 
+use crate::config::{Config, Flags};
 use crate::environment::Environment;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, NotFoundError, UsageError};
 use crate::output::Output;
 use crate::table::one_line;
 
@@ -53,24 +55,41 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     };
     let folder = environment.absolute(folder);
-    if !args.remove && folder == std::path::Path::new("/") {
+    if !args.remove && folder == Path::new("/") {
         return Err(
             UsageError("that would trust everything on this machine; name a project".to_owned()).into()
         );
     }
     let is_trusted = !args.remove;
-    let changed = if args.remove {
-        trust.unmark(&folder)?
-    } else {
-        let was_trusted = trust.is_marked(&folder);
-        trust.mark(&folder)?;
-        !was_trusted
+    // A folder that is gone can still lose its mark.
+    let real = match folder.canonicalize() {
+        Ok(real) if is_trusted && !real.is_dir() => {
+            return Err(UsageError(format!("{} is not a directory", folder.display())).into());
+        }
+        Ok(real) => real,
+        Err(_) if is_trusted => {
+            return Err(NotFoundError(format!("{} does not exist", folder.display())).into());
+        }
+        Err(_) => folder.clone(),
     };
-    let path = one_line(&folder.to_string_lossy());
+    let changed = trust.is_marked(&real) != is_trusted;
+    if args.remove {
+        // First the mark: while it is there, settings of that folder count and may stop everything else.
+        if trust.unmark(&real)? {
+            record(&real, false, &environment, output)?;
+        }
+    } else if changed {
+        // First the record: trust that nobody could look up later does not count.
+        record(&real, true, &environment, output)?;
+        trust.mark(&real)?;
+    }
+    if real != folder {
+        output.note(format_args!("note: {} resolves to {}", folder.display(), real.display()))?;
+    }
+    let path = one_line(&real.to_string_lossy());
     if args.json {
-        output.json(
-            &json!({ "folder": folder.to_string_lossy(), "trusted": is_trusted, "changed": changed }),
-        )?;
+        output
+            .json(&json!({ "folder": real.to_string_lossy(), "trusted": is_trusted, "changed": changed }))?;
         return Ok(Exit::Done);
     }
     match (is_trusted, changed) {
@@ -81,4 +100,16 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         (false, false) => output.line(format_args!("{path} was not trusted"))?,
     }
     Ok(Exit::Done)
+}
+
+fn record(
+    folder: &Path,
+    trusted: bool,
+    environment: &Environment,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let recorder = Config::read(environment, &Flags::default())?.recording.open(environment)?;
+    let folder = folder.to_string_lossy().into_owned();
+    recorder.record(&Context::default(), &Event::TrustChanged { folder, trusted })?;
+    recorder.close(output)
 }

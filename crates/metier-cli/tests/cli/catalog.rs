@@ -138,6 +138,31 @@ fn trust_makes_a_project_s_skills_one_s_own() {
     insta::assert_snapshot!("trust remove", place.transcript_at_home(&["trust", "--remove", "."]));
     insta::assert_snapshot!("trust nothing", place.transcript_at_home(&["trust", "nowhere"]));
     assert_eq!(place.json_at_home(&["trust", "--list", "--json"]), json!({ "trusted": [] }));
+    let log = place.transcript_at_home(&["audit", "log", "--kind", "trust.changed", "--json"]);
+    let record = |trusted: bool| {
+        let marked = log.lines().filter(|line| line.contains(&format!("\"trusted\":{trusted}")));
+        marked.filter(|line| line.contains("\"folder\":\"PLACE\"")).count()
+    };
+    assert_eq!((record(true), record(false)), (1, 1), "{log}");
+}
+
+#[test]
+fn trust_says_where_a_link_leads_and_is_worth_nothing_without_a_record() {
+    let place = project();
+    place.write("real/metier.toml", "");
+    std::os::unix::fs::symlink("real", place.path().join("link")).unwrap();
+    insta::assert_snapshot!("trust link", place.transcript_at_home(&["trust", "link"]));
+    assert!(place.at_home(&["trust", "--remove", "link"]).output().unwrap().status.success());
+    let mut unrecorded = place.at_home(&["trust", "real"]);
+    let refused = unrecorded.env("METIER_JOURNAL", place.path().join("nowhere/j.db")).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(place.json_at_home(&["trust", "--list", "--json"]), json!({ "trusted": [] }));
+    // A mark can be taken off a folder whose settings stop everything else.
+    place.write("metier.toml", "roots = [\"extra:builtin\"]\n");
+    assert!(place.at_home(&["trust", "."]).output().unwrap().status.success());
+    assert_eq!(place.at_home(&["list"]).output().unwrap().status.code(), Some(2));
+    assert!(place.at_home(&["trust", "--remove", "."]).output().unwrap().status.success());
+    assert!(place.at_home(&["list"]).output().unwrap().status.success());
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn skills_are_mounted_all_or_none() {
     assert!(!place.path().join("other").exists());
     assert!(place.read("out/three/SKILL.md").contains("name: three\n"));
     let log = said(&mut place.at_home(&["audit", "log", "--json"]));
-    assert_eq!(log.matches("skills.installed").count(), 1, "what was not mounted is not recorded: {log}");
+    assert_eq!(log.matches("skills.mounted").count(), 1, "what was not mounted is not recorded: {log}");
 }
 
 #[test]

@@ -54,6 +54,8 @@ names! {
     SKILLS_CHANGED = "metier.skills.changed";
     SKILLS_REMOVED = "metier.skills.removed";
     SKILLS_INSTALLED = "metier.skills.installed";
+    SKILLS_MOUNTED = "metier.skills.mounted";
+    TRUSTED = "metier.trusted";
     SKILLS_ACTIVE = "metier.skills.active";
 
     // Of resources and scripts.

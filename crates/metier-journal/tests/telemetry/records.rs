@@ -157,6 +157,8 @@ fn other_events() -> Vec<Event> {
             source: format!("https://me:{CANARY}@example.com/skills.git"),
             accepted: names(1),
         },
+        Event::SkillsMounted { skills: skills.clone(), place: CANARY.to_owned() },
+        Event::TrustChanged { folder: CANARY.to_owned(), trusted: true },
         Event::MutationProposed {
             request_id: request_id.clone(),
             target: "AGENTS.md".to_owned(),

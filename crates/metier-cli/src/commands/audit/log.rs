@@ -140,9 +140,9 @@ fn short(session: &str) -> String {
 
 /// What it is about, in the order in which one would say it.
 fn describe(event: &Value) -> String {
-    const TOLD: [&str; 17] = [
+    const TOLD: [&str; 20] = [
         "name", "check", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
-        "script", "access", "trigger", "tier", "code", "size", "journal",
+        "script", "access", "trigger", "tier", "code", "size", "journal", "folder", "trusted", "place",
     ];
     // Those that were installed, and those that a scan would have stopped.
     let names = |member: &str| match &event[member] {
@@ -159,6 +159,9 @@ fn describe(event: &Value) -> String {
     let told = TOLD.iter().filter_map(|member| match (*member, &event[*member]) {
         ("exit", Value::Number(exit)) => Some(format!("exit {exit}")),
         ("size", Value::Number(size)) => Some(format!("{size} records")),
+        ("trusted", Value::Bool(trusted)) => {
+            Some(if *trusted { "trusted" } else { "not trusted" }.to_owned())
+        }
         (_, Value::String(text)) => Some(one_line(text)),
         _ => None,
     });
