@@ -143,6 +143,7 @@ fn new_files_that_run_commands_in_somebody_s_repository_are_moved_aside() {
         after(lay_out, script, |work, outcome| {
             assert_eq!(planted(outcome, work), [(path.into(), true, false)], "{script}");
             assert!(work.join(path).symlink_metadata().is_err() && work.join("sub/.git/HEAD").exists());
+            assert!(!outcome.planted[0].changed, "{script}: it is new");
         });
     }
     // What was there before, and what a script names itself, is left: it could be somebody's.

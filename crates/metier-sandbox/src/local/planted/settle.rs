@@ -142,16 +142,16 @@ impl Comparison<'_> {
         let mut marks = old.marks.clone();
         let mut is_left = false;
         for file in git::files_of(seen.marks.difference(&old.marks)) {
-            let is_new = || armed::is_new_file(&self.one.directory, path, &file, old);
+            let is_new = armed::is_new_file(&self.one.directory, path, &file, old);
             let of_made = || self.made.contains(path) && file == path.join("config");
-            let stays = is_top(path) || !(is_new() || of_made()) || self.is_later(&file);
+            let stays = is_top(path) || !(is_new || of_made()) || self.is_later(&file);
             let moved = if stays { None } else { set_aside(&self.one.directory, &file) };
             if stays {
                 is_left = true;
                 let of_file = |mark: &&String| git::file_of(mark).is_some_and(|one| one == file);
                 marks.extend(seen.marks.iter().filter(of_file).cloned());
             }
-            self.report(&file, (path, seen), moved, stays, true);
+            self.report(&file, (path, seen), moved, stays, !is_new);
         }
         if is_left {
             self.know(path, &Seen { marks, ..seen.clone() }, true);
