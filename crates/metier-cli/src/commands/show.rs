@@ -56,6 +56,8 @@ struct Shown {
     listed: Option<Listed>,
     /// What is known of one that was installed.
     provenance: Option<Provenance>,
+    /// Whether its content differs from what was installed; then it is not loaded.
+    is_tampered: bool,
 }
 
 /// What the catalog knows of a skill.
@@ -120,6 +122,8 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, 
     let mut shown = look(directory, entry.path_text().into_owned(), output)?;
     shown.listed = Some(Listed { set_by: set_by(entry, &skills), entry: entry.clone(), needs });
     let store = skills.environment.store().filter(|store| entry.path().starts_with(store.root()));
+    shown.is_tampered =
+        store.as_ref().is_some_and(|store| !store.is_as_installed(entry.path(), &shown.tree_digest));
     let installed = store.map(|store| store.installed()).transpose()?;
     shown.provenance = installed.and_then(|installed| installed.provenance(entry.name()).cloned());
     Ok(Ok(shown))
@@ -156,6 +160,7 @@ fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<
         tree,
         listed: None,
         provenance: None,
+        is_tampered: false,
     })
 }
 
@@ -203,6 +208,10 @@ impl Shown {
         }
         self.listing(output)?;
         output.row("path", &self.path)?;
+        if self.is_tampered {
+            let name = one_line(&skill.name);
+            output.row("changed", &format!("not what was installed, so it is not loaded; `metier verify` shows the difference, `metier update {name}` repairs it"))?;
+        }
         if let Some(known) = &self.provenance {
             let commit = known.resolved.as_ref().map(|resolved| format!(" ({resolved})")).unwrap_or_default();
             output.row("installed from", &format!("{}{commit}", known.source))?;
@@ -295,6 +304,7 @@ impl Shown {
             "needs": self.compatibility,
             "catalog": catalog,
             "installed": self.provenance,
+            "changed_since_install": self.is_tampered,
             "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning),
         });

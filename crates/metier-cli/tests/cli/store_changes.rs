@@ -310,12 +310,15 @@ fn what_was_changed_in_place_is_not_used() {
             "{told}"
         );
     }
+    let told = place.done(&["show", "pdf"]);
+    assert!(told.contains("not what was installed") && told.contains("`metier update pdf`"), "{told}");
     let installed = place.store().join("current/skills/third_party/pdf");
     place.ends(3, &["mount", "out", "--skill", installed.to_str().unwrap()]);
     assert!(!place.path().join("out").exists());
     assert!(place.done(&["update"]).contains("repaired"));
     place.done(&["activate", "pdf"]);
     place.done(&["mount", "out", "--skill", "pdf"]);
+    assert!(!place.done(&["show", "pdf"]).contains("not what was installed"));
     // One that nobody installed.
     let above = fs::canonicalize(place.store().join("current/skills/third_party")).unwrap();
     set_mode(&above, 0o755);
