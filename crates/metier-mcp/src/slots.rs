@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many scripts run at the same time. Each may hold several megabytes of output.
-const SCRIPTS: usize = 6;
+const SCRIPTS: usize = 4;
 
 /// How many of them one client has, so that others are served as well.
 pub(crate) const OF_ONE: usize = SCRIPTS / 2;

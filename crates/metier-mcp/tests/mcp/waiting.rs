@@ -10,6 +10,9 @@ use crate::common::{Client, Ground, run, said};
 
 const WAITING: &str = "waiting for another script to finish";
 
+/// How many scripts of one client run at the same time; two clients fill all slots.
+const OF_ONE: usize = 2;
+
 /// Runs nothing, and ends only when it is told to.
 #[derive(Default)]
 struct Held {
@@ -98,17 +101,17 @@ async fn a_call_that_is_cancelled_while_it_waits_has_used_nothing() {
     let library = ground.library_with(held.clone());
     let (mut first, mut second, mut third) =
         (client(&library).await, client(&library).await, client(&library).await);
-    for _ in 0..3 {
+    for _ in 0..OF_ONE {
         approve(&mut first).await;
     }
-    held.wait_for(3).await;
+    held.wait_for(OF_ONE).await;
     // A client has half of the slots, and others the rest.
     let waiting = first.request("tools/call", call()).await;
     waits(&mut first).await;
-    for _ in 0..3 {
+    for _ in 0..OF_ONE {
         approve(&mut second).await;
     }
-    held.wait_for(6).await;
+    held.wait_for(2 * OF_ONE).await;
     let cancelled = third.request("tools/call", call()).await;
     waits(&mut third).await;
     let params = json!({ "requestId": cancelled });
@@ -122,7 +125,7 @@ async fn a_call_that_is_cancelled_while_it_waits_has_used_nothing() {
     let again = approve(&mut third).await;
     let ran = next(&mut third, |message| message["id"] == again).await;
     assert_eq!(ran["result"]["isError"], false, "{ran}");
-    assert_eq!(held.started(), 8, "the one that was cancelled was not started");
+    assert_eq!(held.started(), 2 * OF_ONE + 2, "the one that was cancelled was not started");
 }
 
 #[tokio::test]
@@ -131,10 +134,10 @@ async fn too_many_calls_that_wait_are_refused() {
     let _ends = Releases(Arc::clone(&held));
     let library = ground.library_with(held.clone());
     let mut client = client(&library).await;
-    for _ in 0..3 {
+    for _ in 0..OF_ONE {
         approve(&mut client).await;
     }
-    held.wait_for(3).await;
+    held.wait_for(OF_ONE).await;
     for _ in 0..16 {
         client.request("tools/call", json!({ "name": "run_skill_script", "arguments": run() })).await;
     }
@@ -164,5 +167,5 @@ async fn too_many_calls_that_wait_are_refused() {
             break;
         }
     }
-    assert!(is_queued && held.started() == 3, "{}", held.started());
+    assert!(is_queued && held.started() == OF_ONE, "{}", held.started());
 }
