@@ -86,6 +86,8 @@ impl Rule {
 pub(crate) struct Config {
     /// In the order of their precedence within a tier and scope.
     pub(crate) roots: Vec<Setting<Root>>,
+    /// Every root that is named anywhere, also if a variable or a flag took its place for now: scripts change none of them.
+    pub(crate) root_paths: Vec<PathBuf>,
     pub(crate) usual_roots: Setting<bool>,
     pub(crate) builtin: Setting<bool>,
     pub(crate) profile: Setting<Profile>,
@@ -185,6 +187,7 @@ impl Config {
         let bounds = Bounds::default();
         let mut config = Self {
             roots: Vec::new(),
+            root_paths: Vec::new(),
             usual_roots: Setting::default(true),
             builtin: Setting::default(true),
             profile: Setting::default(Profile::Standard),
@@ -223,10 +226,11 @@ impl Config {
         config.apply_project(environment, flags)?;
         config.apply_variables(environment)?;
         config.apply_flags(flags, environment)?;
+        let usual = environment.places().roots(&environment.trust());
+        let usual: Vec<Root> = usual.into_iter().chain(environment.installed_roots()).collect();
+        config.root_paths.extend(usual.iter().map(|root| root.path.clone()));
         if config.usual_roots.value {
-            let usual = environment.places().roots(&environment.trust());
-            let installed = environment.installed_roots();
-            config.roots.extend(usual.into_iter().chain(installed).map(Setting::default));
+            config.roots.extend(usual.into_iter().map(Setting::default));
         }
         Ok(config)
     }
@@ -312,6 +316,7 @@ impl Config {
         }
         // Who names the roots need not be told about others.
         if !flags.root.is_empty() {
+            self.root_paths.extend(roots.into_iter().map(|root| root.path));
             return Ok(());
         }
         self.notes.push(format!(
@@ -327,6 +332,7 @@ impl Config {
     }
 
     fn add_roots(&mut self, roots: Vec<Root>, source: &Source) {
+        self.root_paths.extend(roots.iter().map(|root| root.path.clone()));
         let roots = roots.into_iter().map(|value| Setting { value, source: source.clone() });
         self.roots.extend(roots);
     }
@@ -542,6 +548,14 @@ fn given_root(text: &str, environment: &Environment) -> anyhow::Result<Root> {
 }
 
 /// The roots of a settings file; relative ones begin where the file is.
+/// The roots that the settings of a project name, for when somebody works there. What cannot be read names none.
+pub(crate) fn project_roots(folder: &Path, environment: &Environment) -> Vec<PathBuf> {
+    let path = folder.join(PROJECT_FILE);
+    let file = read_bounded(&path).ok().and_then(|text| toml::from_str::<File>(&text).ok());
+    let roots = file.and_then(|file| roots(&file, &path, environment).ok());
+    roots.unwrap_or_default().into_iter().map(|root| root.path).collect()
+}
+
 fn roots(file: &File, path: &Path, environment: &Environment) -> anyhow::Result<Vec<Root>> {
     let base = path.parent().unwrap_or(Path::new("/"));
     let root = |text: &String| {

@@ -135,13 +135,15 @@ impl Environment {
         Identity { user: Self::account(), uid: rustix::process::getuid().as_raw(), host }
     }
 
-    /// The homes of other people, as far as this account could change them: those in `/home` for root, none for others.
+    /// The homes of other people, as far as this account could change them: for root those in `/home` and those of accounts
+    /// that can log in, none for others.
     pub(crate) fn other_homes() -> Vec<PathBuf> {
         if !rustix::process::geteuid().is_root() {
             return Vec::new();
         }
         let entries = std::fs::read_dir("/home").into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+        let in_home = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        in_home.chain(homes_in(&std::fs::read_to_string("/etc/passwd").unwrap_or_default())).collect()
     }
 
     /// What tells this program from one that was built at another time.
@@ -255,4 +257,27 @@ fn account_home() -> Option<PathBuf> {
 
     let user = uzers::get_user_by_uid(rustix::process::getuid().as_raw())?;
     Some(user.home_dir().to_owned()).filter(|home| home.is_absolute())
+}
+
+/// The homes of the accounts that can log in. One that has the root of all files for a home has none of its own.
+fn homes_in(accounts: &str) -> Vec<PathBuf> {
+    let home = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let (home, shell) = (Path::new(*fields.get(5)?), fields.get(6).copied().unwrap_or_default());
+        let logs_in = !shell.ends_with("nologin") && !shell.ends_with("false") && !shell.ends_with("sync");
+        (logs_in && home.is_absolute() && home.parent().is_some()).then(|| home.to_owned())
+    };
+    accounts.lines().filter_map(home).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_are_those_of_accounts_that_can_log_in() {
+        let accounts = "root:x:0:0:root:/root:/bin/bash\nwww:x:33:33::/var/www:/usr/sbin/nologin\n\
+            all:x:7:7::/:/bin/sh\nalice:x:1001:1001::/srv/alice:/bin/zsh\nbroken\nsync:x:4:0::/bin:/bin/sync\n";
+        assert_eq!(homes_in(accounts), ["/root", "/srv/alice"].map(PathBuf::from));
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use metier_catalog::AGENT_DIRECTORIES;
 use metier_sandbox::{Reserved, SandboxError, WorkDirectory};
 
-use crate::config::{Config, OBEYED};
+use crate::config::{Config, OBEYED, project_roots};
 use crate::environment::Environment;
 use crate::exit::UsageError;
 use crate::output::{Output, clean};
@@ -104,8 +104,8 @@ pub(crate) fn reserved(environment: &Environment, config: &Config) -> Reserved {
             all = all.own(what, path);
         }
     }
-    for root in &config.roots {
-        all = all.kept("a skill root", &root.value.path);
+    for root in &config.root_paths {
+        all = all.kept("a skill root", root);
     }
     for (file, _) in &config.files {
         all = all.kept("a settings file", file);
@@ -113,8 +113,9 @@ pub(crate) fn reserved(environment: &Environment, config: &Config) -> Reserved {
     // Those of other projects as well: they are obeyed when somebody works there.
     let trusted = environment.trust().marked().unwrap_or_default();
     for folder in &trusted {
-        for below in AGENT_DIRECTORIES {
-            all = all.kept("a skill root", folder.join(below));
+        let usual = AGENT_DIRECTORIES.iter().map(|below| folder.join(below));
+        for root in usual.chain(project_roots(folder, environment)) {
+            all = all.kept("a skill root", root);
         }
     }
     for folder in trusted.into_iter().chain(environment.places().project_folders()) {

@@ -24,10 +24,23 @@ pub(crate) enum Unreachable {
     Kept,
 }
 
+/// Where a path leads, and which links lead there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(crate) path: PathBuf,
+    /// Each by its own path, without links in it.
+    pub(crate) links: Vec<PathBuf>,
+}
+
 /// Where a path leads, as [`leads_to`] says, or why that cannot be determined.
 pub(crate) fn resolve(path: &Path, unreachable: Unreachable) -> io::Result<PathBuf> {
+    resolve_links(path, unreachable).map(|resolved| resolved.path)
+}
+
+/// The same, with the links that were followed.
+pub(crate) fn resolve_links(path: &Path, unreachable: Unreachable) -> io::Result<Resolved> {
     const MOST_LINKS: usize = 40;
-    let mut links = 0;
+    let mut links = Vec::new();
     let mut open: Vec<PathBuf> =
         path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
     let mut real = PathBuf::from("/");
@@ -49,11 +62,11 @@ pub(crate) fn resolve(path: &Path, unreachable: Unreachable) -> io::Result<PathB
                 let next = real.join(name);
                 match fs::symlink_metadata(&next) {
                     Ok(meta) if meta.is_symlink() => {
-                        links += 1;
-                        if links > MOST_LINKS {
+                        if links.len() == MOST_LINKS {
                             return Err(Errno::LOOP.into());
                         }
                         let target = fs::read_link(&next)?;
+                        links.push(next);
                         open.extend(target.components().rev().map(|part| PathBuf::from(part.as_os_str())));
                     }
                     Ok(_) => real = next,
@@ -75,7 +88,7 @@ pub(crate) fn resolve(path: &Path, unreachable: Unreachable) -> io::Result<PathB
             Component::CurDir | Component::Prefix(_) => {}
         }
     }
-    Ok(real)
+    Ok(Resolved { path: real, links })
 }
 
 /// Whether nothing can be opened at a path that could not be looked up: it does not exist, a file stands where a

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A mount of this process's namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,34 @@ pub(crate) struct Mount {
     pub(crate) parent: u64,
     /// Where it is, as seen from this process's root.
     pub(crate) point: PathBuf,
+    /// The file system, by the numbers of its device.
+    device: Vec<u8>,
+    /// What of the file system is mounted there.
+    root: PathBuf,
+}
+
+/// A path as its file system knows it, wherever that is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OnDevice {
+    device: Vec<u8>,
+    path: PathBuf,
+}
+
+impl OnDevice {
+    /// Where a path without links is, by the mount that it lies on.
+    pub(crate) fn of(path: &Path, all: &[Mount]) -> Option<Self> {
+        let above = all.iter().filter(|mount| path.starts_with(&mount.point));
+        // Of several mounts at one path the last one is seen.
+        let mount = above.max_by_key(|mount| mount.point.components().count())?;
+        let below = path.strip_prefix(&mount.point).ok()?;
+        let path = if below.as_os_str().is_empty() { mount.root.clone() } else { mount.root.join(below) };
+        Some(Self { device: mount.device.clone(), path })
+    }
+
+    /// The way from another path down to this one, if this is that one or lies in it.
+    pub(crate) fn below(&self, other: &Self) -> Option<&Path> {
+        (self.device == other.device).then(|| self.path.strip_prefix(&other.path).ok()).flatten()
+    }
 }
 
 /// All mounts of this process's namespace.
@@ -41,7 +69,9 @@ fn parse(text: &[u8]) -> Vec<Mount> {
         let mut fields = line.split(|byte| *byte == b' ');
         let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
         let (id, parent) = (number()?, number()?);
-        Some(Mount { id, parent, point: OsString::from_vec(unescaped(fields.nth(2)?)).into() })
+        let device = fields.next()?.to_vec();
+        let mut path = || Some(PathBuf::from(OsString::from_vec(unescaped(fields.next()?))));
+        Some(Mount { id, parent, device, root: path()?, point: path()? })
     };
     text.split(|byte| *byte == b'\n').filter_map(mount).collect()
 }
@@ -72,5 +102,25 @@ mod tests {
         assert_eq!(points(21), ["/a b/c\\d"]);
         assert_eq!(points(20), ["/a b", "/e", "/a b/c\\d"]);
         assert_eq!(points(23), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_directory_that_is_mounted_twice_is_one() {
+        let text =
+            b"20 20 8:1 / / rw - ext4 /dev/a rw\n21 20 8:1 /home/ada/.ssh /mnt/keys rw - ext4 /dev/a rw\n\
+                     22 20 0:6 / /tmp rw - tmpfs x rw\n23 22 8:1 /home /tmp/h rw - ext4 /dev/a rw\n";
+        let all = parse(text);
+        let on = |path: &str| OnDevice::of(Path::new(path), &all).unwrap();
+        let home = on("/home/ada");
+        for (path, below) in [
+            ("/mnt/keys", Some(".ssh")),
+            ("/mnt/keys/deep", Some(".ssh/deep")),
+            ("/tmp/h/ada/x", Some("x")),
+            ("/home/ada", Some("")),
+            ("/tmp/home/ada/x", None),
+            ("/tmp/h", None),
+        ] {
+            assert_eq!(on(path).below(&home), below.map(Path::new), "{path}");
+        }
     }
 }

@@ -6,7 +6,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use crate::SandboxError;
-use crate::links::{Unreachable, resolve};
+use crate::links::{Resolved, Unreachable, resolve_links};
+#[cfg(target_os = "linux")]
+use crate::mounts::{self, Mount, OnDevice};
+use crate::obeyed::OBEYED;
 
 /// Places that no script may change, and what happens when a work directory contains one.
 ///
@@ -15,6 +18,8 @@ use crate::links::{Unreachable, resolve};
 /// - It contains a home or a place of metier's own ([`home`](Self::home), [`own`](Self::own)): it is refused.
 /// - It contains something a project has, such as its settings or a skill root ([`kept`](Self::kept), [`name`](Self::name)):
 ///   that stays as it is. It is read-only inside, and a new one that a script makes is set aside afterwards.
+///
+/// A link on the way to a place counts like the place: a script that replaces it would decide what is obeyed.
 ///
 /// ```
 /// use metier_sandbox::Reserved;
@@ -103,28 +108,7 @@ impl Reserved {
     pub(crate) fn judge(&self, work: &Path) -> Result<Vec<PathBuf>, SandboxError> {
         let here = Position::of(work);
         for home in &self.homes {
-            let home = real(home)?;
-            let refused = |how, what| {
-                Err(SandboxError::Reserved { path: work.to_owned(), how, what, place: home.clone() })
-            };
-            if here.is_or_contains(&home) {
-                return refused(
-                    if here.below(&home).is_some() { "is" } else { "contains" },
-                    "a home directory",
-                );
-            }
-            let Some(below) = here.below(&home) else { continue };
-            let first = below.components().next().map(|part| home.join(part));
-            let is_hidden = |path: &PathBuf| {
-                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-            };
-            if let Some(place) = first.filter(is_hidden)
-                && !is_in_worktree(&home, below)
-            {
-                let what = "a hidden directory of a home, where programs keep settings and secrets";
-                let how = if place == work { "is" } else { "is in" };
-                return Err(SandboxError::Reserved { path: work.to_owned(), how, what, place });
-            }
+            here.outside_home(home)?;
         }
         let mut kept = self.names.clone();
         let private = crate::private::rooms().map(|path| Reservation {
@@ -133,22 +117,12 @@ impl Reserved {
             within: Within::Refused,
         });
         let private: Vec<Reservation> = private.collect();
-        for Reservation { what, path, within } in self.places.iter().chain(&private) {
-            let place = real(path)?;
-            let how = match here.below(&place) {
-                Some(below) if below.as_os_str().is_empty() => "is",
-                Some(_) => "is in",
-                None if !here.is_or_contains(&place) => continue,
-                None => match place.strip_prefix(work) {
-                    Ok(inside) if *within == Within::Kept => {
-                        kept.push(inside.to_owned());
-                        continue;
-                    }
-                    // Also one that is inside by another path: there it could not be kept as it is.
-                    _ => "contains",
-                },
-            };
-            return Err(SandboxError::Reserved { path: work.to_owned(), how, what, place });
+        for place in self.places.iter().chain(&private) {
+            kept.extend(here.outside_place(place)?);
+        }
+        if let Some(place) = obeyed_above(work) {
+            let how = if place == work { "is" } else { "is in" };
+            return Err(here.refused(how, "a directory that other programs obey", place));
         }
         kept.sort();
         kept.dedup();
@@ -156,12 +130,34 @@ impl Reserved {
     }
 }
 
+/// The directory at or above this one that programs obey, such as `.git` or `.claude` of a project. One that is a project of
+/// its own, such as a work tree that an agent made in there, is not.
+fn obeyed_above(work: &Path) -> Option<PathBuf> {
+    let parts: Vec<&std::ffi::OsStr> = work.iter().collect();
+    let is_obeyed = |at: usize| {
+        let from: PathBuf = parts[at..].iter().collect();
+        // A directory with an everyday name, such as `mise`, can be anything.
+        parts[at] == ".git"
+            || OBEYED.iter().any(|row| row.path.starts_with('.') && from.starts_with(row.path))
+    };
+    let first = (0..parts.len()).find(|at| is_obeyed(*at))?;
+    let place: PathBuf = parts[..=first].iter().collect();
+    let is_project = |path: &Path| fs::symlink_metadata(path.join(".git")).is_ok();
+    let inside = work.ancestors().take_while(|above| above.starts_with(&place));
+    (parts[first] == ".git" || !inside.into_iter().any(is_project)).then_some(place)
+}
+
+/// Whether a path in a work directory lies in a directory of the table, and is not that directory itself.
+fn is_in_obeyed(inside: &Path) -> bool {
+    OBEYED.iter().any(|row| inside.starts_with(row.path) && inside != Path::new(row.path))
+}
+
 /// Where a reserved path leads, also one that does not exist yet.
-fn real(path: &Path) -> Result<PathBuf, SandboxError> {
+fn real(path: &Path) -> Result<Resolved, SandboxError> {
     let unclear = |source| SandboxError::Path { path: path.to_owned(), source };
     let absolute = std::path::absolute(path).map_err(unclear)?;
     // One place that cannot be reached must not keep scripts from all directories.
-    resolve(&absolute, Unreachable::Kept).map_err(unclear)
+    resolve_links(&absolute, Unreachable::Kept).map_err(unclear)
 }
 
 /// Whether a directory of a home is a git work tree below `.NAME/worktrees`, or in one: agents make them there, such as
@@ -179,27 +175,121 @@ fn is_in_worktree(home: &Path, below: &Path) -> bool {
 struct Position<'a> {
     path: &'a Path,
     above: Vec<(&'a Path, Option<(u64, u64)>)>,
+    devices: Devices,
 }
 
 impl<'a> Position<'a> {
     fn of(path: &'a Path) -> Self {
-        Self { path, above: path.ancestors().map(|path| (path, identity(path))).collect() }
+        let above = path.ancestors().map(|path| (path, identity(path))).collect();
+        Self { path, above, devices: Devices::read() }
+    }
+
+    fn refused(&self, how: &'static str, what: &'static str, place: PathBuf) -> SandboxError {
+        SandboxError::Reserved { path: self.path.to_owned(), how, what, place }
+    }
+
+    /// Fails if this is a home, contains one or a link to one, or lies in a hidden directory of one.
+    fn outside_home(&self, home: &Path) -> Result<(), SandboxError> {
+        let Resolved { path: home, links } = real(home)?;
+        if links.iter().any(|link| self.is_or_contains(link)) {
+            return Err(self.refused("contains a link to", "a home directory", home));
+        }
+        let below = self.below(&home);
+        if self.is_or_contains(&home) {
+            let how = if below.is_some() { "is" } else { "contains" };
+            return Err(self.refused(how, "a home directory", home));
+        }
+        let Some(below) = below else { return Ok(()) };
+        let Some(first) = below.components().next() else { return Ok(()) };
+        if !first.as_os_str().as_encoded_bytes().starts_with(b".") || is_in_worktree(&home, &below) {
+            return Ok(());
+        }
+        let place = home.join(first);
+        let how = if place == self.path { "is" } else { "is in" };
+        let what = "a hidden directory of a home, where programs keep settings and secrets";
+        Err(self.refused(how, what, place))
+    }
+
+    /// Fails if this is a place, lies in it, or contains it or a link to it where that is refused. What of this directory must
+    /// stay as it is because of the place.
+    fn outside_place(&self, reservation: &Reservation) -> Result<Vec<PathBuf>, SandboxError> {
+        let Reservation { what, path, within } = reservation;
+        let Resolved { path: place, links } = real(path)?;
+        let mut kept = Vec::new();
+        for link in links.iter().filter(|link| self.is_or_contains(link)) {
+            match link.strip_prefix(self.path) {
+                // In a directory that is read-only as a whole, such as `.claude`, it cannot be replaced.
+                Ok(inside) if *within == Within::Kept && is_in_obeyed(inside) => {}
+                Ok(inside) if *within == Within::Kept => kept.push(inside.to_owned()),
+                // Also one that is inside by another path: there it could not be kept as it is.
+                _ => return Err(self.refused("contains a link to", what, place)),
+            }
+        }
+        let how = match self.below(&place) {
+            Some(below) if below.as_os_str().is_empty() => "is",
+            Some(_) => "is in",
+            None if !self.is_or_contains(&place) => return Ok(kept),
+            None => match place.strip_prefix(self.path) {
+                Ok(inside) if *within == Within::Kept => {
+                    kept.push(inside.to_owned());
+                    return Ok(kept);
+                }
+                _ => "contains",
+            },
+        };
+        Err(self.refused(how, what, place))
     }
 
     /// The way from another directory down to this one, if this is that one or lies in it.
-    fn below(&self, other: &Path) -> Option<&'a Path> {
+    fn below(&self, other: &Path) -> Option<PathBuf> {
         if let Ok(below) = self.path.strip_prefix(other) {
-            return Some(below);
+            return Some(below.to_owned());
         }
-        let other = identity(other)?;
-        let (same, _) = self.above.iter().find(|(_, one)| *one == Some(other))?;
-        self.path.strip_prefix(same).ok()
+        let by_identity = || {
+            let other = identity(other)?;
+            let (same, _) = self.above.iter().find(|(_, one)| *one == Some(other))?;
+            self.path.strip_prefix(same).ok().map(Path::to_owned)
+        };
+        by_identity().or_else(|| self.devices.below(self.path, other))
     }
 
     fn is_or_contains(&self, other: &Path) -> bool {
         let own = self.above.first().and_then(|(_, own)| *own);
         other.starts_with(self.path)
             || own.is_some_and(|own| other.ancestors().any(|above| identity(above) == Some(own)))
+            || self.devices.below(other, self.path).is_some()
+    }
+}
+
+/// What is mounted where. A part of a file system that is mounted at a second path is known by that.
+struct Devices {
+    #[cfg(target_os = "linux")]
+    mounts: Vec<Mount>,
+}
+
+#[cfg(target_os = "linux")]
+impl Devices {
+    fn read() -> Self {
+        // Without it, directories are still told by their paths and identities.
+        Self { mounts: mounts::all().unwrap_or_default() }
+    }
+
+    /// The way from one path down to another, on their file system.
+    fn below(&self, path: &Path, above: &Path) -> Option<PathBuf> {
+        let (path, above) = (OnDevice::of(path, &self.mounts)?, OnDevice::of(above, &self.mounts)?);
+        path.below(&above).map(Path::to_owned)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Devices {
+    const fn read() -> Self {
+        Self {}
+    }
+
+    #[expect(clippy::unused_self, reason = "as on Linux")]
+    const fn below(&self, _: &Path, _: &Path) -> Option<PathBuf> {
+        None
     }
 }
 
@@ -332,5 +422,57 @@ mod tests {
             ["metier.toml", "skills", "sub/metier.toml"].map(PathBuf::from)
         );
         assert_eq!(judge("me/project/sub").unwrap(), [PathBuf::from("metier.toml")]);
+    }
+
+    #[test]
+    fn a_link_on_the_way_to_a_place_counts_like_the_place() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        for directory in ["work/sub", "work/.claude", "shared/skills", "real/state", "people/ada"] {
+            fs::create_dir_all(base.join(directory)).unwrap();
+        }
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, base.join(at)).unwrap();
+        link("../shared/skills", "work/skills");
+        link("../../shared", "work/sub/far");
+        link("../real", "work/state");
+        link("../../shared/skills", "work/.claude/skills");
+        link("../people/ada", "work/home");
+        let judge =
+            |reserved: Reserved| reserved.judge(&base.join("work")).map_err(|error| error.to_string());
+        let kept = |path: &str| judge(Reserved::default().kept("a skill root", base.join(path)));
+        assert_eq!(kept("work/skills"), Ok(vec!["skills".into()]));
+        assert_eq!(kept("work/sub/far/skills/new"), Ok(vec!["sub/far".into()]));
+        assert_eq!(kept("shared/skills"), Ok(Vec::new()));
+        assert_eq!(kept("work/.claude/skills"), Ok(Vec::new()), "`.claude` is read-only");
+        let own = judge(Reserved::default().own("metier's state", base.join("work/state/metier")));
+        assert!(own.unwrap_err().contains("contains a link to metier's state"));
+        let home = judge(Reserved::default().home(base.join("work/home")));
+        assert!(home.unwrap_err().contains("contains a link to a home directory"));
+    }
+
+    #[test]
+    fn directories_that_programs_obey_are_not_given() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        for directory in [
+            "app/.git/hooks",
+            "app/.claude/hooks",
+            "app/.claude/worktrees/one/.git",
+            "app/.claude/worktrees/one/src",
+            ".github/.git",
+            "mise/app",
+        ] {
+            fs::create_dir_all(base.join(directory)).unwrap();
+        }
+        let judge =
+            |path: &str| Reserved::default().judge(&base.join(path)).map_err(|error| error.to_string());
+        for path in
+            ["app/.git", "app/.git/hooks", "app/.claude", "app/.claude/hooks", "app/.claude/worktrees"]
+        {
+            assert!(judge(path).unwrap_err().contains("a directory that other programs obey"), "{path}");
+        }
+        for path in ["app", "app/.claude/worktrees/one/src", ".github", "mise/app"] {
+            assert_eq!(judge(path), Ok(Vec::new()), "{path}");
+        }
     }
 }

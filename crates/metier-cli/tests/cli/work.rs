@@ -287,3 +287,82 @@ fn what_is_mounted_below_the_work_directory_does_not_come_along() {
     assert!(!place.path().join("me/.ssh/new").exists());
     assert_eq!(place.read("me/project/own"), "here\n");
 }
+
+/// Runs a script in a directory, with the skill that the test brings and whatever else is said.
+fn run_in(place: &Place, cwd: &str, work: &str, variables: &[(&str, &str)], script: &str) -> String {
+    place.write("skills/pdf/scripts/run.sh", format!("{script}\n"));
+    let root = format!("{}:org", fs::canonicalize(place.path().join("skills")).unwrap().display());
+    let args = ["exec", "pdf", "scripts/run.sh", "--approve", "once", "--work", work];
+    let mut command = place.at_home(&args);
+    command.current_dir(place.path().join(cwd));
+    if variables.is_empty() {
+        command.args(["--root", &root]);
+    }
+    for (name, value) in variables {
+        command.env(name, if *name == "METIER_ROOTS" { root.as_str() } else { value });
+    }
+    let output = command.output().unwrap();
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Roots of a project stay as they are also if other roots are used for the moment, and from wherever metier is started.
+#[test]
+fn roots_that_others_took_the_place_of_stay_as_they_are() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    let plant = "mkdir -p own/pwn late/pwn; echo x > own/pwn/SKILL.md; echo x > late/pwn/SKILL.md; echo x >> own/good/SKILL.md";
+    let ways: [(&str, &[(&str, &str)]); 3] =
+        [("me/project", &[]), ("me/other", &[]), ("me/project", &[("METIER_ROOTS", "")])];
+    for (cwd, variables) in ways {
+        let place = home();
+        fs::create_dir_all(place.path().join("me/other")).unwrap();
+        place.skill("me/project/own/good", "Use when good.");
+        place.write("me/project/metier.toml", "roots = [\"own:user\", \"late:user\"]\n");
+        assert!(place.at_home(&["trust", "me/project"]).output().unwrap().status.success());
+        let project = fs::canonicalize(place.path().join("me/project")).unwrap();
+        let said = run_in(&place, cwd, project.to_str().unwrap(), variables, plant);
+        assert!(said.contains("Read-only file system"), "{cwd} {variables:?}: {said}");
+        assert!(said.contains("late") && !project.join("late").exists(), "{cwd} {variables:?}: {said}");
+        assert!(!place.read("me/project/own/good/SKILL.md").ends_with("x\n"), "{cwd} {variables:?}");
+        assert!(!project.join("own/pwn").exists());
+    }
+}
+
+/// What a script puts in the place of a link to a root or to settings is set aside; links to what is metier's own are not given.
+#[test]
+fn links_to_what_metier_obeys_are_not_replaced() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    for (target, replace) in [
+        ("../shared", "rm own; mkdir -p own/pwn; echo x > own/pwn/SKILL.md"),
+        ("packages/skills", "rm own; mkdir -p own/pwn; echo x > own/pwn/SKILL.md"),
+        ("../shared", "mkdir -p evil/pwn; echo x > evil/pwn/SKILL.md; rm own; ln -s evil own"),
+    ] {
+        let place = home();
+        for directory in ["me/shared", "me/project/packages/skills"] {
+            fs::create_dir_all(place.path().join(directory)).unwrap();
+        }
+        symlink(target, place.path().join("me/project/own")).unwrap();
+        place.write("me/project/metier.toml", "roots = [\"own:user\"]\n");
+        assert!(place.at_home(&["trust", "me/project"]).output().unwrap().status.success());
+        let said = run_in(&place, "me/project", ".", &[], replace);
+        let left = fs::symlink_metadata(place.path().join("me/project/own"));
+        let is_as_before =
+            fs::read_link(place.path().join("me/project/own")).is_ok_and(|to| to == Path::new(target));
+        assert!(left.is_err() || is_as_before, "{replace}: {said}");
+        assert!(is_as_before || said.contains("own"), "{replace}: {said}");
+        assert!(!place.path().join("me/project/own/pwn/SKILL.md").exists(), "{replace}: {said}");
+    }
+    let place = home();
+    fs::create_dir_all(place.path().join("me/real")).unwrap();
+    symlink("../real", place.path().join("me/project/st")).unwrap();
+    let state = fs::canonicalize(place.path()).unwrap().join("me/project/st");
+    for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HOME"] {
+        let args = ["sandbox", "run", "--work", "me/project", "--", "true"];
+        let output = place.at_home(&args).env(name, &state).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("contains a link to"), "{name}: {said}");
+    }
+}

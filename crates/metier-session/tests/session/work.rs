@@ -75,7 +75,7 @@ fn no_script_writes_where_other_skills_are_kept() {
 #[test]
 fn the_home_and_what_is_metier_s_are_no_work_directories() {
     let ground = Ground::with_pdf();
-    for directory in ["home/.ssh", "home/project", "store", "approvals", "other"] {
+    for directory in ["home/.secrets", "home/project", "store", "approvals", "other"] {
         fs::create_dir_all(ground.own(directory)).unwrap();
     }
     let mut options = ground.options(Tier::Org);
@@ -83,7 +83,7 @@ fn the_home_and_what_is_metier_s_are_no_work_directories() {
     options.reserved = Reserved::default().own("the host's own", ground.own("other/secrets"));
     let mut session = Session::start(options, None).unwrap();
     // The whole place has the journal in it as well.
-    for refused in ["", "home", "home/.ssh", "store", "approvals", "other"] {
+    for refused in ["", "home", "home/.secrets", "store", "approvals", "other"] {
         let error = session.work_directory(ground.own(refused)).unwrap_err();
         assert_eq!(error.code(), "sandbox_path_too_wide", "{refused}: {error}");
         // Opened by somebody who knew none of the rules.
