@@ -111,7 +111,7 @@ impl Call {
         let moves = commands.iter().filter(|command| may_go(command)).flat_map(|command| &command.words);
         paths.extend(targets.chain(moves).filter_map(Word::literal).map(|text| places.cwd.join(text)));
         if let Some(mentions) = Mentions::of(self, places) {
-            let located = mentions.located().take(MOST_FOLLOWED);
+            let located = mentions.located().take(MOST_FOLLOWED).filter(|(text, _)| !text.is_open());
             paths.extend(located.flat_map(|(text, base)| text.paths(base, places)));
         }
         let mut seen = HashSet::new();

@@ -6,11 +6,12 @@ use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use crate::call::Call;
+use crate::glob::Segment;
 use crate::invocation::{base_name, interpreter, may_run, reads_code, runs_a_file};
 use crate::moves::{Bases, goes, may_go};
 use crate::paths::{Places, normal};
 use crate::programs::SHELLS;
-use crate::shell::{self, Command, Word};
+use crate::shell::{self, Command, Start, Word};
 use crate::suspicion::{CODE, Suspicion};
 
 /// Where more files than this are named, hosts do not follow links of the others: those may lead anywhere.
@@ -28,7 +29,7 @@ pub(crate) enum Use {
     Either,
 }
 
-/// A text that may be the path of a file.
+/// A text that may be the path of a file. A NUL in it stands for what is only known when the command runs.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) path: Cow<'a, str>,
@@ -40,6 +41,21 @@ pub(crate) struct Text<'a> {
 impl Text<'_> {
     pub(crate) fn is_relative(&self) -> bool {
         !self.path.starts_with('/')
+    }
+
+    /// Whether a part of it is only known when the command runs.
+    pub(crate) fn is_open(&self) -> bool {
+        self.path.contains('\0')
+    }
+
+    /// Whether it is the path that stands there.
+    pub(crate) fn is_sure(&self) -> bool {
+        !self.globs && !self.is_open()
+    }
+
+    /// Its parts.
+    pub(crate) fn tail(&self) -> Vec<Segment> {
+        segments(&self.path, self.globs)
     }
 
     /// The paths that it may be, from a directory, as they are written.
@@ -59,7 +75,7 @@ impl Text<'_> {
 pub(crate) enum Partial {
     Nothing,
     /// Its last parts.
-    Tail(Vec<String>),
+    Tail(Vec<Segment>),
 }
 
 /// The files that a command line may name.
@@ -127,7 +143,9 @@ impl<'a> Mentions<'a> {
         let is_read = all_read || (!goes(command) && !command.words.is_empty() && only_reads(command));
         let purpose = if is_read { Use::Reads } else { Use::Either };
         let values = command.assignments.iter().map(|assignment| &assignment.value);
-        for word in command.words.iter().skip(1).chain(&command.mentions).chain(values) {
+        // Of `{cat,.env}` the first is the program.
+        let given = command.words.first().into_iter().flat_map(|word| word.alternatives.iter().skip(1));
+        for word in given.chain(command.words.iter().skip(1)).chain(&command.mentions).chain(values) {
             self.add_word(word, purpose);
         }
         // What another command is fed with is code as well as what it is given.
@@ -138,26 +156,72 @@ impl<'a> Mentions<'a> {
         }
     }
 
-    /// The paths that a word may be: all of it, or a part.
+    /// The paths that a word may be: all of it, or a part, or those of the words that braces make of it.
     fn add_word(&mut self, word: &'a Word, purpose: Use) {
-        if let Some(text) = word.literal() {
-            let texts = pieces(text).map(|piece| Text { path: piece.into(), purpose, globs: word.globs });
-            self.texts.extend(texts);
-            return;
+        if word.is_riddle {
+            self.partial.push((Partial::Nothing, purpose));
         }
-        // `"$PWD/.env"`: how it ends is known; `src/{a,b}`: how it begins.
+        if !word.alternatives.is_empty() {
+            return word.alternatives.iter().for_each(|one| self.add_word(one, purpose));
+        }
         let text = String::from_utf8_lossy(&word.text);
-        let begin = text.split('\0').next().unwrap_or_default();
-        let end = text.rsplit('\0').next().unwrap_or_default();
-        if let Some((above, _)) = begin.rsplit_once('/') {
-            let above = if above.is_empty() { "/" } else { above };
-            self.texts.push(Text { path: above.to_owned().into(), purpose, globs: false });
+        // `$HOME/x` is `~/x`, and `$PWD/x` is `./x`, unless they are set to something else.
+        let rest = text.strip_prefix('\0').filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']));
+        if let (Some(start), Some(rest)) = (word.start, rest) {
+            let start = if start == Start::Home { "~" } else { "." };
+            let text = format!("{start}{rest}");
+            pieces(&text).for_each(|piece| self.add_path(piece.to_owned().into(), word.globs, purpose));
         }
-        let end: Vec<String> =
-            end.split('/').skip(1).filter(|part| !part.is_empty()).map(str::to_lowercase).collect();
-        if !end.is_empty() {
-            self.partial.push((Partial::Tail(end), purpose));
+        match text {
+            Cow::Borrowed(text) => {
+                pieces(text).for_each(|piece| self.add_path(piece.into(), word.globs, purpose));
+            }
+            Cow::Owned(text) => {
+                pieces(&text).for_each(|piece| self.add_path(piece.to_owned().into(), word.globs, purpose));
+            }
         }
+    }
+
+    /// A path of which perhaps not everything is known.
+    fn add_path(&mut self, path: Cow<'a, str>, globs: bool, purpose: Use) {
+        let mut end = |end: &str| {
+            let parts = segments(end, globs);
+            if !parts.is_empty() {
+                self.partial.push((Partial::Tail(parts), purpose));
+            }
+        };
+        if let Some((begin, rest)) = path.split_once('\0') {
+            // `"$d/.env"`: how it ends is known; `src/$f`: how it begins.
+            end(rest);
+            if begin.is_empty() {
+                return;
+            }
+            if let Some((above, _)) = begin.rsplit_once('/') {
+                let above = if above.is_empty() { "/" } else { above };
+                self.texts.push(Text { path: above.to_owned().into(), purpose, globs });
+            }
+        } else if let Some((name, rest)) = path.strip_prefix('~').and_then(|path| path.split_once('/')) {
+            // The home of an account, the directory before this one, or this one (`~+`).
+            if !name.is_empty() {
+                end(rest);
+            }
+            if name == "+" {
+                self.texts.push(Text { path: format!("./{rest}").into(), purpose, globs });
+            }
+        }
+        if globs {
+            let parts: Vec<&str> = path.split('/').collect();
+            let segment = |at: usize| Segment::new(parts[at], true);
+            // After a pattern `..` leads up from wherever that leads, and some patterns are a `..` themselves.
+            let is_way_up = |at: &usize| {
+                (*at > 0 && parts[*at] == ".." && !matches!(segment(at - 1), Segment::Name(_)))
+                    || segment(*at).may_climb()
+            };
+            if let Some(at) = (0..parts.len()).rev().find(is_way_up) {
+                end(&parts[at + 1..].join("/"));
+            }
+        }
+        self.texts.push(Text { path, purpose, globs });
     }
 
     /// The paths in code of another language: whatever stands between quotes, brackets and spaces.
@@ -168,6 +232,12 @@ impl<'a> Mentions<'a> {
         let texts = code.split(is_separator).flat_map(pieces);
         self.texts.extend(texts.map(|piece| Text { path: piece.into(), purpose, globs: false }));
     }
+}
+
+/// The parts of a path, without those that say nothing.
+fn segments(path: &str, globs: bool) -> Vec<Segment> {
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+    parts.map(|part| Segment::new(part, globs)).collect()
 }
 
 /// Whether a character stands before or after a path in code, or something is put in there.

@@ -10,6 +10,8 @@ mod characters;
 mod independent;
 #[path = "policy/organisation.rs"]
 mod organisation;
+#[path = "policy/patterns.rs"]
+mod patterns;
 #[path = "policy/properties.rs"]
 mod properties;
 #[path = "policy/reached.rs"]
