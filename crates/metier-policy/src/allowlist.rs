@@ -265,7 +265,7 @@ impl Allowlist {
     }
 
     /// The rule that allows a simple command; none is needed where nothing is run.
-    fn find_command(&self, command: &Command, bases: &Whereabouts) -> Result<Option<Found<'_>>, Outside> {
+    fn find_command(&self, command: &Command, bases: &Whereabouts<'_>) -> Result<Option<Found<'_>>, Outside> {
         if command.words.is_empty() {
             return Ok(None);
         }

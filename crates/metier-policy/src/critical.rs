@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::call::{Call, Leads};
+use crate::directories::Directories;
 use crate::invocation::base_name;
 use crate::moves::Bases;
 use crate::paths::{Places, normal};
@@ -11,14 +12,53 @@ use crate::shell::{self, Command, Word};
 
 /// The places that commands may run in.
 #[derive(Debug)]
-pub(crate) struct Whereabouts {
+pub(crate) struct Whereabouts<'a> {
+    call: &'a Call,
     all: Vec<Places>,
     /// There may be others.
     is_cut: bool,
 }
 
+impl Whereabouts<'_> {
+    /// Those of a command that may work in further directories.
+    fn within(&self, directories: &Directories) -> Self {
+        let mut within =
+            Self { call: self.call, all: self.all.clone(), is_cut: self.is_cut | directories.is_cut };
+        // What cannot be read may be the home too.
+        let home = directories.is_open.then_some("~");
+        for directory in directories.named.iter().map(String::as_str).chain(home) {
+            for index in 0..self.all.len() {
+                within.add(&self.all[index].written_at(&self.all[index].cwd, directory));
+            }
+        }
+        within
+    }
+
+    /// Adds a directory, and where it leads.
+    fn add(&mut self, path: &Path) {
+        const MOST: usize = 256;
+        let real = match self.call.leads(path) {
+            Leads::There => None,
+            Leads::To(real) => Some(normal(real)),
+            Leads::Anywhere => {
+                self.is_cut = true;
+                None
+            }
+        };
+        for cwd in std::iter::once(normal(path)).chain(real) {
+            let Some(first) = self.all.first().filter(|_| self.all.len() < MOST) else {
+                self.is_cut = true;
+                return;
+            };
+            if !self.all.iter().any(|places| places.cwd == cwd) {
+                self.all.push(Places { cwd, ..first.clone() });
+            }
+        }
+    }
+}
+
 /// What a command would destroy, if it is such a command. The words after the program, and the places that it may run in.
-pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts) -> Option<String> {
+pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts<'_>) -> Option<String> {
     let program = base_name(program);
     if program == "find" {
         let is_cut = || bases.is_cut.then(|| UNKNOWN.to_owned());
@@ -136,10 +176,10 @@ fn is_critical(path: &Path, places: &Places) -> bool {
 
 /// The places that the commands of a line may run in: where the call runs, and wherever a `cd` leads, by links too.
 pub(crate) fn bases<'a>(
-    call: &Call,
+    call: &'a Call,
     commands: impl Iterator<Item = &'a Command>,
     places: &Places,
-) -> Whereabouts {
+) -> Whereabouts<'a> {
     let mut start = call.directories(places);
     if start.is_empty() {
         start.push(places.cwd.clone());
@@ -153,7 +193,7 @@ pub(crate) fn bases<'a>(
         }
     }
     let at = |cwd: PathBuf| Places { cwd: normal(&cwd), ..places.clone() };
-    Whereabouts { all: all.into_iter().map(at).collect(), is_cut }
+    Whereabouts { call, all: all.into_iter().map(at).collect(), is_cut }
 }
 
 fn has_pattern(path: &Path) -> bool {
@@ -163,11 +203,19 @@ fn has_pattern(path: &Path) -> bool {
 const DEEPEST: usize = 4;
 
 /// The same wherever in a command it may stand: behind others that run it, and in code that a shell is given.
-pub(crate) fn anywhere(command: &Command, bases: &Whereabouts) -> Option<String> {
-    within(&command.words, bases, 0)
+pub(crate) fn anywhere(command: &Command, bases: &Whereabouts<'_>) -> Option<String> {
+    at_depth(command, bases, 0)
 }
 
-fn within(words: &[Word], bases: &Whereabouts, depth: usize) -> Option<String> {
+fn at_depth(command: &Command, bases: &Whereabouts<'_>, depth: usize) -> Option<String> {
+    let directories = Directories::of(command);
+    if directories.is_empty() {
+        return within(&command.words, bases, depth);
+    }
+    within(&command.words, &bases.within(&directories), depth)
+}
+
+fn within(words: &[Word], bases: &Whereabouts<'_>, depth: usize) -> Option<String> {
     const MOST: usize = 64;
     const MOST_TARGETS: usize = 100_000;
     // So many places where something could begin are a riddle, and so are so many that it could be about.
@@ -181,7 +229,7 @@ fn within(words: &[Word], bases: &Whereabouts, depth: usize) -> Option<String> {
         let text = words[start].literal()?;
         let nested = || {
             let script = shell::parse(text).ok().filter(|_| depth < DEEPEST && text.contains(' '))?;
-            script.commands.iter().find_map(|command| within(&command.words, bases, depth + 1))
+            script.commands.iter().find_map(|command| at_depth(command, bases, depth + 1))
         };
         find(text, &words[start + 1..], bases).or_else(nested)
     })

@@ -14,6 +14,7 @@ mod call;
 mod critical;
 mod decision;
 mod denylist;
+mod directories;
 mod domain;
 mod error;
 mod glob;

@@ -6,6 +6,7 @@ use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use crate::call::Call;
+use crate::directories::Directories;
 use crate::glob::Segment;
 use crate::invocation::{base_name, interpreter, may_run, reads_code, runs_a_file};
 use crate::moves::{Bases, goes, may_go};
@@ -107,11 +108,22 @@ impl<'a> Mentions<'a> {
         let bases = Bases::new(start, commands(), places);
         let mut mentions = Self { texts: Vec::new(), partial: Vec::new(), bases, moves };
         let is_fed = commands().any(runs_input);
-        for commands in sets() {
+        let mut outer = Directories::default();
+        for (depth, commands) in sets().enumerate() {
             // Where everything only reads, so does whatever is done with what is named.
             let all_read = commands.iter().all(only_reads);
             for command in commands {
+                let files = command.redirects.iter();
+                files.for_each(|redirect| mentions.add_redirect(&redirect.target, redirect.writes));
+                let first = mentions.texts.len();
                 mentions.add(command, all_read, is_fed);
+                let mut directories = Directories::of(command);
+                // Code runs where a command works that it is given to.
+                if depth > 0 {
+                    directories.extend(&outer);
+                }
+                mentions.add_elsewhere(first, &directories);
+                outer.extend(&directories);
             }
         }
         for document in script.documents.iter().chain(documents).filter(|_| is_fed) {
@@ -131,14 +143,36 @@ impl<'a> Mentions<'a> {
         here.chain(elsewhere)
     }
 
-    fn add(&mut self, command: &'a Command, all_read: bool, is_fed: bool) {
-        for redirect in &command.redirects {
-            let purpose = if redirect.writes { Use::Writes } else { Use::Reads };
-            match redirect.target.literal() {
-                None => self.partial.push((Partial::Nothing, purpose)),
-                Some(_) => self.add_word(&redirect.target, purpose),
+    fn add_redirect(&mut self, target: &'a Word, writes: bool) {
+        let purpose = if writes { Use::Writes } else { Use::Reads };
+        match target.literal() {
+            None => self.partial.push((Partial::Nothing, purpose)),
+            Some(_) => self.add_word(target, purpose),
+        }
+    }
+
+    /// The texts of a command again, from the directories that it may work in.
+    fn add_elsewhere(&mut self, first: usize, directories: &Directories) {
+        self.moves |= directories.is_open;
+        self.bases.is_cut |= directories.is_cut;
+        let texts = first..self.texts.len();
+        for directory in &directories.named {
+            for at in texts.clone() {
+                // What is more than that is not looked at, and may be anything.
+                if self.texts.len() > MOST_FOLLOWED {
+                    return;
+                }
+                let Text { path, purpose, globs } = &self.texts[at];
+                if !path.starts_with(['/', '~']) {
+                    let path = format!("{directory}/{path}").into();
+                    let text = Text { path, purpose: *purpose, globs: *globs };
+                    self.texts.push(text);
+                }
             }
         }
+    }
+
+    fn add(&mut self, command: &'a Command, all_read: bool, is_fed: bool) {
         // Where one goes matters to what is done there.
         let is_read = all_read || (!goes(command) && !command.words.is_empty() && only_reads(command));
         let purpose = if is_read { Use::Reads } else { Use::Either };
