@@ -30,6 +30,7 @@ mod policy;
 mod powershell;
 mod programs;
 mod reach;
+mod readers;
 mod request;
 mod rule;
 mod sed;

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use crate::call::Call;
 use crate::directories::Directories;
 use crate::glob::Segment;
-use crate::invocation::{base_name, interpreter, may_run, reads_code, runs_a_file};
+use crate::invocation::{base_name, interpreter, reads_code, runs_a_file};
 use crate::moves::{Bases, goes, may_go};
 use crate::paths::{Places, normal};
 use crate::programs::SHELLS;
+use crate::readers::only_reads;
 use crate::shell::{self, Command, Start, Word};
 use crate::suspicion::{CODE, Suspicion};
 
@@ -333,31 +334,3 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let whole = Some(text).filter(|_| !is_option);
     whole.into_iter().chain(attached).chain(parts).filter(|piece| !piece.is_empty())
 }
-
-/// Programs that read the files they are given, and change none.
-#[rustfmt::skip]
-const READERS: &[&str] = &[
-    "cat", "ls", "head", "tail", "wc", "grep", "egrep", "fgrep", "rg", "diff", "cmp", "stat", "file", "du",
-    "tree", "less", "more", "od", "xxd", "hexdump", "md5sum", "sha1sum", "sha256sum", "cksum", "strings",
-    "realpath", "readlink", "basename", "dirname", "test", "[", "cut", "nl", "jq", "echo", "cd", "pushd",
-    "popd", "chdir", "uniq", "tr", "column", "eslint", "mypy", "tsc", "pwd", "true", "date", "which",
-];
-
-/// Whether a command changes none of the files that it names.
-fn only_reads(command: &Command) -> bool {
-    let word = |at: usize| command.words.get(at).and_then(Word::literal);
-    let is_reader = match word(0) {
-        None => command.words.is_empty(),
-        Some("git") => word(1).is_some_and(|name| READING_GIT.contains(&name)),
-        Some("sed") => {
-            !command.words.iter().any(|word| word.text.starts_with(b"-i") || word.text.starts_with(b"--in"))
-        }
-        Some("find" | "sort" | "awk") => !may_run(word(0).unwrap_or_default(), &command.words),
-        Some(name) => READERS.contains(&name),
-    };
-    is_reader && command.redirects.iter().all(|redirect| !redirect.writes)
-}
-
-/// Subcommands of `git` that leave the working files as they are.
-const READING_GIT: &[&str] =
-    &["show", "blame", "ls-files", "log", "diff", "status", "grep", "rev-parse", "add", "commit", "branch"];

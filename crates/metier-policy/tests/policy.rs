@@ -22,5 +22,7 @@ mod rules;
 mod seen;
 #[path = "policy/tiers.rs"]
 mod tiers;
+#[path = "policy/uses.rs"]
+mod uses;
 #[path = "policy/vectors.rs"]
 mod vectors;
