@@ -10,6 +10,10 @@ use crate::paths::{Places, normal};
 use crate::programs::{DESTROYERS, SYSTEM_DIRECTORIES};
 use crate::shell::{self, Command, Word};
 
+mod fed;
+
+pub(crate) use fed::fed;
+
 /// The places that commands may run in.
 #[derive(Debug)]
 pub(crate) struct Whereabouts<'a> {
@@ -66,7 +70,11 @@ pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts<'_>) -
             .all
             .iter()
             .filter(|_| destroys_found(arguments))
-            .find_map(|places| found(arguments, places).or_else(is_cut));
+            .find_map(|places| found(arguments, places, bases.call).or_else(is_cut));
+    }
+    if program == "git" && cleans(arguments) {
+        let is_here = bases.all.iter().any(|places| is_critical(&places.cwd, places));
+        return is_here.then(|| "the directory that it runs in".to_owned());
     }
     if !DESTROYERS.contains(&program) {
         return None;
@@ -79,7 +87,10 @@ pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts<'_>) -
     let is_unclear =
         |word: &Word| word.literal().is_none_or(|text| bases.is_cut && !text.starts_with(['/', '~']));
     let mut targets = arguments.iter().filter(|word| !is_option(word));
-    targets.find_map(|word| match bases.all.iter().find_map(|places| target(word, places)) {
+    // These take away a link, not where it leads.
+    let follows = !matches!(program, "rm" | "mv" | "unlink" | "rmdir");
+    let at = |word: &Word| bases.all.iter().find_map(|places| target(word, places, bases.call, follows));
+    targets.find_map(|word| match at(word) {
         // An empty variable before a `/`, or one that nobody knows, can be anything.
         None if program != "mv" && is_unclear(word) => Some(UNKNOWN.to_owned()),
         found => found,
@@ -88,6 +99,16 @@ pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts<'_>) -
 
 /// A path that nobody knows before it is used.
 pub(crate) const UNKNOWN: &str = "a path that is only known when it runs";
+
+/// Whether a `git` takes away all files that it does not know.
+fn cleans(arguments: &[Word]) -> bool {
+    let has = |is: fn(&str) -> bool| arguments.iter().filter_map(Word::literal).any(is);
+    let is_force = |text: &str| match text.strip_prefix("--") {
+        Some(long) => !long.is_empty() && "force".starts_with(long),
+        None => text.starts_with('-') && text.contains('f'),
+    };
+    has(|text| text == "clean") && has(is_force)
+}
 
 /// Whether a `find` takes away or changes what it finds.
 fn destroys_found(arguments: &[Word]) -> bool {
@@ -108,7 +129,7 @@ fn runs_destroyer(word: &Word, depth: usize) -> bool {
 }
 
 /// What a `find` would begin with that takes away what it finds.
-fn found(arguments: &[Word], places: &Places) -> Option<String> {
+fn found(arguments: &[Word], places: &Places, call: &Call) -> Option<String> {
     let starts = starting_points(arguments);
     let unknown = starts.iter().any(|word| word.literal().is_none());
     if unknown || arguments.iter().any(|word| word.literal() == Some("-files0-from")) {
@@ -119,7 +140,7 @@ fn found(arguments: &[Word], places: &Places) -> Option<String> {
         return Some("the directory that it runs in".to_owned());
     }
     // Where it begins, and whatever else stands in it: some take a starting point as an option's value.
-    arguments.iter().find_map(|word| target(word, places))
+    arguments.iter().find_map(|word| target(word, places, call, true))
 }
 
 /// The words of a `find` before its expression that are none of its own options.
@@ -149,7 +170,11 @@ fn is_recursive(option: &str) -> bool {
     }
 }
 
-fn target(word: &Word, places: &Places) -> Option<String> {
+/// What a word names that must not be destroyed, by itself or by links; `follows` says whether a link that it is counts.
+fn target(word: &Word, places: &Places, call: &Call, follows: bool) -> Option<String> {
+    if !word.alternatives.is_empty() {
+        return word.alternatives.iter().find_map(|one| target(one, places, call, follows));
+    }
     let text = word.literal()?;
     let at_home = text.strip_prefix('~').filter(|_| word.tilde);
     let path = match at_home {
@@ -157,14 +182,46 @@ fn target(word: &Word, places: &Places) -> Option<String> {
         Some(_) => return Some(format!("`{text}`")),
         None => text.to_owned(),
     };
-    let path = normal(&places.cwd.join(path));
-    // `/*` is as bad as `/`; what a pattern leads to further down is not known either.
-    let upper = if word.globs {
-        path.ancestors().find(|path| !has_pattern(path)).unwrap_or(Path::new("/"))
-    } else {
-        &path
+    let written = places.cwd.join(path);
+    let is_such = |path: &Path| {
+        let path = beyond_proc(normal(path), places);
+        // `/*` is as bad as `/`; what a pattern leads to further down is not known either.
+        let upper = if word.globs {
+            path.ancestors().find(|path| !has_pattern(path)).unwrap_or(Path::new("/"))
+        } else {
+            &path
+        };
+        is_critical(upper, places)
     };
-    is_critical(upper, places).then(|| format!("`{text}`"))
+    if is_such(&written) {
+        return Some(format!("`{text}`"));
+    }
+    match call.leads(&written) {
+        Leads::There => None,
+        // Where the name stays the same, the link is one before it.
+        Leads::To(real) => {
+            let is_entered = follows || text.ends_with('/') || real.file_name() == written.file_name();
+            (is_entered && is_such(real)).then(|| format!("`{text}`, which leads to `{}`", real.display()))
+        }
+        Leads::Anywhere => (follows || text.contains('/')).then(|| UNKNOWN.to_owned()),
+    }
+}
+
+/// Where a path leads that passes the root or the working directory of a process.
+fn beyond_proc(mut path: PathBuf, places: &Places) -> PathBuf {
+    for _ in 0..8 {
+        let Ok(below) = path.strip_prefix("/proc") else { break };
+        let mut parts = below.iter().skip(1);
+        let Some(base) = parts.find_map(|part| match part.to_str() {
+            Some("root") => Some(PathBuf::from("/")),
+            Some("cwd") => Some(places.cwd.clone()),
+            _ => None,
+        }) else {
+            break;
+        };
+        path = parts.fold(base, |path, part| path.join(part));
+    }
+    path
 }
 
 /// Whether a path is a system directory, the home, or holds the home.

@@ -307,7 +307,7 @@ fn code(words: &[Word]) -> &[Word] {
 }
 
 /// Whether a command runs what it is fed.
-fn runs_input(command: &Command) -> bool {
+pub(crate) fn runs_input(command: &Command) -> bool {
     let is_such = |at: usize| {
         let Some(name) = program_name(&command.words[at]) else { return false };
         let is_interpreter =

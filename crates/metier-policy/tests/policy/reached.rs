@@ -225,6 +225,56 @@ fn nothing_is_destroyed_in_a_directory_that_an_option_names() {
 }
 
 #[test]
+fn nothing_is_destroyed_through_a_link_or_what_feeds_it() {
+    let links = &[("/repo/zz", "/me"), ("/repo/top", "/"), ("/repo/sub/in", "/repo/build")];
+    let list = Allowlist::new(&AllowedTools::split("Bash"), &places());
+    for line in [
+        "rm -rf zz/*",
+        "rm -rf zz/",
+        "find zz/ -delete",
+        "find -L zz -delete",
+        "rm -rf top/etc",
+        "chmod -R 777 zz",
+        "cd sub && rm -rf ../zz/*",
+        "sudo rm -rf zz/*",
+        "bash -c 'rm -rf zz/*'",
+        "rm -rf {/etc,x}",
+        "find / | xargs rm -rf",
+        "find / -type f -print0 | xargs -0 rm",
+        "find / | grep x | xargs -n1 sudo rm -r",
+        "echo /etc | xargs rm -rf",
+        "{ echo x; echo /etc; } | xargs rm -rf",
+        "xargs rm -rf <<< /etc",
+        "xargs rm -rf <<EOF\n/etc\nEOF",
+        "sh <<< 'rm -rf /etc'",
+        "sudo bash <<EOF\nrm -rf /etc\nEOF",
+        "rm -rf /proc/self/root/etc",
+        "rm -rf /proc/1/root/etc",
+        "cd ~ && rm -rf /proc/self/cwd/*",
+        "cd / && git clean -fdx",
+        "git -C ~ clean -fdx",
+        "cd && git clean --force -d",
+    ] {
+        assert!(list.find(&on(links, line)).is_err(), "{line}");
+    }
+    for line in [
+        "rm -rf zz",
+        "rm -rf sub/in/*",
+        "find sub/in/ -delete",
+        "rm -rf build/*",
+        "find . -name '*.o' | xargs rm -f",
+        "find . -name x -print0 | xargs -0 rm -rf",
+        "find ~ -name x | xargs grep y",
+        "git clean -fdx",
+        "cd / && git clean -n",
+        "cat <<EOF > notes\nrm -rf /etc\nEOF",
+        "ls / | xargs echo",
+    ] {
+        assert!(list.find(&on(links, line)).is_ok(), "{line}");
+    }
+}
+
+#[test]
 fn rules_that_deny_follow_links_in_all_that_a_line_names() {
     let links = &[("/repo/keys", "/me/.ssh"), ("/repo/sub/k", "/me/.ssh/id"), ("/repo/~", "/me/.ssh")];
     for line in [
