@@ -11,10 +11,10 @@ use crate::glob::Segment;
 use crate::invocation::{base_name, interpreter, reads_code, runs_a_file};
 use crate::moves::{Bases, goes, may_go};
 use crate::paths::{Places, normal};
-use crate::programs::SHELLS;
+use crate::programs::{CODE, SHELLS};
 use crate::readers::only_reads;
 use crate::shell::{self, Command, Start, Word};
-use crate::suspicion::{CODE, Suspicion};
+use crate::suspicion::Suspicion;
 
 /// Where more files than this are named, hosts do not follow links of the others: those may lead anywhere.
 pub(crate) const MOST_FOLLOWED: usize = 2_048;

@@ -24,8 +24,12 @@ impl Parser<'_> {
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
+                    let before = self.script.commands.len();
                     self.at += 2;
                     self.substitution("a process substitution")?;
+                    if byte == b'>' {
+                        self.feed_since(before);
+                    }
                     word.text.push(DYNAMIC);
                 }
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>' | b'(' => break,
