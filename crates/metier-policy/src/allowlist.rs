@@ -220,6 +220,9 @@ impl Allowlist {
             return Err(Outside::new(DecisionCode::NotJudged, format!("it uses {}", oddity.0)));
         }
         let bases = critical::bases(call, script.commands.iter(), &self.places);
+        if let Some(what) = critical::fed(&script.commands, &script.documents, &bases) {
+            return Err(destroys(&what));
+        }
         let mut first = None;
         let mut all_uses = vec![false; script.commands.len()];
         let moves = script.commands.iter().filter(|command| goes(command)).count();
@@ -265,7 +268,7 @@ impl Allowlist {
     }
 
     /// The rule that allows a simple command; none is needed where nothing is run.
-    fn find_command(&self, command: &Command, bases: &Whereabouts) -> Result<Option<Found<'_>>, Outside> {
+    fn find_command(&self, command: &Command, bases: &Whereabouts<'_>) -> Result<Option<Found<'_>>, Outside> {
         if command.words.is_empty() {
             return Ok(None);
         }
@@ -390,10 +393,14 @@ struct Found<'a> {
 /// What a shell's call would destroy, if that is what nobody means to. Nothing where it cannot be read.
 pub(crate) fn destroyed(call: &Call, places: &Places) -> Option<String> {
     let parsed = call.parsed();
-    let commands = parsed.commands();
-    let nested = parsed.suspicion().nested.iter().flatten();
-    let bases = critical::bases(call, commands.iter().chain(nested), places);
-    commands.iter().find_map(|command| critical::anywhere(command, &bases))
+    let Script { commands, documents, .. } = parsed.script()?.ok()?;
+    let nested = &parsed.suspicion().nested;
+    let bases = critical::bases(call, commands.iter().chain(nested.iter().flatten()), places);
+    let by_itself = commands.iter().find_map(|command| critical::anywhere(command, &bases));
+    by_itself.or_else(|| {
+        let mut sets = std::iter::once(commands).chain(nested);
+        sets.find_map(|commands| critical::fed(commands, documents, &bases))
+    })
 }
 
 impl Rule {

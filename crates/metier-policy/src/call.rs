@@ -13,17 +13,13 @@ use crate::paths::Places;
 use crate::shell::Word;
 use crate::tools::{self, Kind, Tool};
 
-/// The arguments in which hosts name the directory that a command runs in.
+/// The arguments in which hosts name the directory that a command runs in, in small letters and without signs such as `_`.
+#[rustfmt::skip]
 const DIRECTORIES: &[&str] = &[
-    "workdir",
-    "cwd",
-    "working_directory",
-    "workingDirectory",
-    "workingDir",
-    "work_dir",
-    "directory",
-    "dir",
-    "dir_path",
+    "workdir", "cwd", "workingdirectory", "workingdir", "directory", "dir", "dirpath", "currentdir", "currentdirectory",
+    "currentworkingdirectory", "currentworkingdir", "chdir", "cd", "pwd", "path", "root", "rootdir", "rootpath", "basedir",
+    "basepath", "folder", "workspace", "workspaceroot", "workspacedir", "workspacefolder", "workspacepath", "projectdir",
+    "projectroot", "projectpath", "rundir", "execdir", "wd",
 ];
 
 /// Where a path leads.
@@ -111,7 +107,7 @@ impl Call {
         let moves = commands.iter().filter(|command| may_go(command)).flat_map(|command| &command.words);
         paths.extend(targets.chain(moves).filter_map(Word::literal).map(|text| places.cwd.join(text)));
         if let Some(mentions) = Mentions::of(self, places) {
-            let located = mentions.located().take(MOST_FOLLOWED);
+            let located = mentions.located().take(MOST_FOLLOWED).filter(|(text, _)| !text.is_open());
             paths.extend(located.flat_map(|(text, base)| text.paths(base, places)));
         }
         let mut seen = HashSet::new();
@@ -195,13 +191,14 @@ impl Call {
     /// The directories that a shell's call names to run in, as they are written, each once. More than one contradict each
     /// other.
     pub(crate) fn directories(&self, places: &Places) -> Vec<PathBuf> {
-        let values = DIRECTORIES.iter().filter_map(|name| self.input.get(name));
+        let mut values = Vec::new();
+        collect_directories(&self.input, &mut values);
         // What is not a text is nowhere.
         let path = |value: &Value| match value.as_str() {
             Some(path) => places.written_at(&places.cwd, path),
             None => "/".into(),
         };
-        let mut paths: Vec<PathBuf> = values.filter(|value| !value.is_null()).map(path).collect();
+        let mut paths: Vec<PathBuf> = values.into_iter().map(path).collect();
         paths.sort();
         paths.dedup();
         paths
@@ -307,6 +304,39 @@ impl Call {
         }
         Some(bases.iter().map(|base| crate::paths::normal(&base.join(fixed))).collect())
     }
+}
+
+/// The values that name a directory to run in, however deep they stand.
+fn collect_directories<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_directories(item, found)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::Null | Value::Bool(false) => {}
+                    Value::Object(_) => {
+                        let before = found.len();
+                        collect_directories(value, found);
+                        if is_directory(name) && found.len() == before {
+                            found.push(value);
+                        }
+                    }
+                    _ if is_directory(name) => found.push(value),
+                    _ => collect_directories(value, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether an argument names a directory to run in.
+fn is_directory(name: &str) -> bool {
+    let is_same = |known: &&str| {
+        let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+        letters.map(|byte| byte.to_ascii_lowercase()).eq(known.bytes())
+    };
+    DIRECTORIES.iter().any(|known| is_same(&known))
 }
 
 /// The texts of some fields of an object. `None` where one is something else.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::call::{Call, Leads};
 use crate::domain;
-use crate::glob::Glob;
+use crate::glob::{Glob, Segment};
 use crate::mentions::{MOST_FOLLOWED, Mentions, Partial, Text, Use};
 use crate::paths::{PathPattern, Places, parts};
 use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
@@ -132,6 +132,7 @@ impl Denylist {
             // What is only written is nothing that must not be read.
             Named::Unknown => kind == Kind::Edit || named.purpose != Use::Writes,
             Named::Known(parts) => pattern.matches_parts(parts, true),
+            Named::Pattern(path) => pattern.may_match(path),
             Named::Ending(name) => pattern.may_end_with(name),
             Named::Tail(parts) => pattern.may_have_tail(parts),
         })
@@ -168,10 +169,12 @@ enum Named {
     /// Only known when it runs.
     Unknown,
     Known(Vec<String>),
+    /// It has parts that are patterns, or are put in.
+    Pattern(Vec<Segment>),
     /// What is known is how it ends: a pattern for the last part, or the part itself.
     Ending(Glob),
     /// What is known are its last parts.
-    Tail(Vec<String>),
+    Tail(Vec<Segment>),
 }
 
 impl<'a> Line<'a> {
@@ -197,13 +200,20 @@ fn named(call: &Call, places: &Places, mut mentions: Mentions<'_>) -> Vec<Mentio
     let is_long = mentions.located().nth(MOST_FOLLOWED).is_some();
     for (text, base) in mentions.located().take(MOST_FOLLOWED) {
         let mut push = |path: Named| named.push(Mention { path, purpose: text.purpose });
-        push(Named::Known(places.parts_at(base, &text.path, Purpose::Deny)));
-        if !call.has_links() {
+        push(if text.is_sure() {
+            Named::Known(places.parts_at(base, &text.path, Purpose::Deny))
+        } else {
+            Named::Pattern(places.segments_at(base, &text.path, text.globs))
+        });
+        if !call.has_links() || text.is_open() {
             continue;
         }
         for path in text.paths(base, places) {
             match call.leads(&path) {
                 Leads::There => {}
+                Leads::To(real) if text.globs => {
+                    push(Named::Pattern(places.segments_at(base, &real.to_string_lossy(), true)));
+                }
                 Leads::To(real) => push(Named::Known(parts(real, Purpose::Deny))),
                 Leads::Anywhere => push(Named::Unknown),
             }
@@ -221,11 +231,8 @@ fn named(call: &Call, places: &Places, mut mentions: Mentions<'_>) -> Vec<Mentio
 /// How the path of a file ends, where it is not known how it begins.
 fn ends(text: &Text<'_>, moves: bool) -> impl Iterator<Item = Named> {
     let moves = moves && text.is_relative();
-    let name = text.path.rsplit('/').next().filter(|_| text.globs || moves);
+    let name = text.path.rsplit('/').next().filter(|_| moves && !text.is_open());
     let ending = name.and_then(|name| Glob::new(&name.to_lowercase())).map(Named::Ending);
-    let tail = moves.then(|| {
-        let parts = text.path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
-        Named::Tail(parts.map(str::to_lowercase).collect())
-    });
+    let tail = moves.then(|| Named::Tail(text.tail()));
     ending.into_iter().chain(tail)
 }

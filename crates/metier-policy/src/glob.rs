@@ -2,6 +2,10 @@
 //!
 //! Patterns come from skills by the dozen, so that reading one must cost next to nothing.
 
+mod possibly;
+
+pub(crate) use possibly::Segment;
+
 /// A pattern, part by part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {

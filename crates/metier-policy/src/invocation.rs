@@ -38,7 +38,7 @@ pub(crate) struct Way {
 const MOST_WRAPPERS: usize = 8;
 
 /// The ways to write a command for an allow rule: one that matches any of them allows it.
-pub(crate) fn allowable(command: &Command, bases: &Whereabouts) -> Result<Vec<Way>, Refusal> {
+pub(crate) fn allowable(command: &Command, bases: &Whereabouts<'_>) -> Result<Vec<Way>, Refusal> {
     let mut ways = Vec::new();
     let mut words = command.words.as_slice();
     let mut by_xargs = false;

@@ -6,12 +6,15 @@ use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use crate::call::Call;
-use crate::invocation::{base_name, interpreter, may_run, reads_code, runs_a_file};
+use crate::directories::Directories;
+use crate::glob::Segment;
+use crate::invocation::{base_name, interpreter, reads_code, runs_a_file};
 use crate::moves::{Bases, goes, may_go};
 use crate::paths::{Places, normal};
-use crate::programs::SHELLS;
-use crate::shell::{self, Command, Word};
-use crate::suspicion::{CODE, Suspicion};
+use crate::programs::{CODE, SHELLS};
+use crate::readers::only_reads;
+use crate::shell::{self, Command, Start, Word};
+use crate::suspicion::Suspicion;
 
 /// Where more files than this are named, hosts do not follow links of the others: those may lead anywhere.
 pub(crate) const MOST_FOLLOWED: usize = 2_048;
@@ -28,7 +31,7 @@ pub(crate) enum Use {
     Either,
 }
 
-/// A text that may be the path of a file.
+/// A text that may be the path of a file. A NUL in it stands for what is only known when the command runs.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) path: Cow<'a, str>,
@@ -40,6 +43,21 @@ pub(crate) struct Text<'a> {
 impl Text<'_> {
     pub(crate) fn is_relative(&self) -> bool {
         !self.path.starts_with('/')
+    }
+
+    /// Whether a part of it is only known when the command runs.
+    pub(crate) fn is_open(&self) -> bool {
+        self.path.contains('\0')
+    }
+
+    /// Whether it is the path that stands there.
+    pub(crate) fn is_sure(&self) -> bool {
+        !self.globs && !self.is_open()
+    }
+
+    /// Its parts.
+    pub(crate) fn tail(&self) -> Vec<Segment> {
+        segments(&self.path, self.globs)
     }
 
     /// The paths that it may be, from a directory, as they are written.
@@ -59,7 +77,7 @@ impl Text<'_> {
 pub(crate) enum Partial {
     Nothing,
     /// Its last parts.
-    Tail(Vec<String>),
+    Tail(Vec<Segment>),
 }
 
 /// The files that a command line may name.
@@ -91,11 +109,22 @@ impl<'a> Mentions<'a> {
         let bases = Bases::new(start, commands(), places);
         let mut mentions = Self { texts: Vec::new(), partial: Vec::new(), bases, moves };
         let is_fed = commands().any(runs_input);
-        for commands in sets() {
+        let mut outer = Directories::default();
+        for (depth, commands) in sets().enumerate() {
             // Where everything only reads, so does whatever is done with what is named.
             let all_read = commands.iter().all(only_reads);
             for command in commands {
+                let files = command.redirects.iter();
+                files.for_each(|redirect| mentions.add_redirect(&redirect.target, redirect.writes));
+                let first = mentions.texts.len();
                 mentions.add(command, all_read, is_fed);
+                let mut directories = Directories::of(command);
+                // Code runs where a command works that it is given to.
+                if depth > 0 {
+                    directories.extend(&outer);
+                }
+                mentions.add_elsewhere(first, &directories);
+                outer.extend(&directories);
             }
         }
         for document in script.documents.iter().chain(documents).filter(|_| is_fed) {
@@ -115,19 +144,43 @@ impl<'a> Mentions<'a> {
         here.chain(elsewhere)
     }
 
-    fn add(&mut self, command: &'a Command, all_read: bool, is_fed: bool) {
-        for redirect in &command.redirects {
-            let purpose = if redirect.writes { Use::Writes } else { Use::Reads };
-            match redirect.target.literal() {
-                None => self.partial.push((Partial::Nothing, purpose)),
-                Some(_) => self.add_word(&redirect.target, purpose),
+    fn add_redirect(&mut self, target: &'a Word, writes: bool) {
+        let purpose = if writes { Use::Writes } else { Use::Reads };
+        match target.literal() {
+            None => self.partial.push((Partial::Nothing, purpose)),
+            Some(_) => self.add_word(target, purpose),
+        }
+    }
+
+    /// The texts of a command again, from the directories that it may work in.
+    fn add_elsewhere(&mut self, first: usize, directories: &Directories) {
+        self.moves |= directories.is_open;
+        self.bases.is_cut |= directories.is_cut;
+        let texts = first..self.texts.len();
+        for directory in &directories.named {
+            for at in texts.clone() {
+                // What is more than that is not looked at, and may be anything.
+                if self.texts.len() > MOST_FOLLOWED {
+                    return;
+                }
+                let Text { path, purpose, globs } = &self.texts[at];
+                if !path.starts_with(['/', '~']) {
+                    let path = format!("{directory}/{path}").into();
+                    let text = Text { path, purpose: *purpose, globs: *globs };
+                    self.texts.push(text);
+                }
             }
         }
+    }
+
+    fn add(&mut self, command: &'a Command, all_read: bool, is_fed: bool) {
         // Where one goes matters to what is done there.
         let is_read = all_read || (!goes(command) && !command.words.is_empty() && only_reads(command));
         let purpose = if is_read { Use::Reads } else { Use::Either };
         let values = command.assignments.iter().map(|assignment| &assignment.value);
-        for word in command.words.iter().skip(1).chain(&command.mentions).chain(values) {
+        // Of `{cat,.env}` the first is the program.
+        let given = command.words.first().into_iter().flat_map(|word| word.alternatives.iter().skip(1));
+        for word in given.chain(command.words.iter().skip(1)).chain(&command.mentions).chain(values) {
             self.add_word(word, purpose);
         }
         // What another command is fed with is code as well as what it is given.
@@ -138,26 +191,72 @@ impl<'a> Mentions<'a> {
         }
     }
 
-    /// The paths that a word may be: all of it, or a part.
+    /// The paths that a word may be: all of it, or a part, or those of the words that braces make of it.
     fn add_word(&mut self, word: &'a Word, purpose: Use) {
-        if let Some(text) = word.literal() {
-            let texts = pieces(text).map(|piece| Text { path: piece.into(), purpose, globs: word.globs });
-            self.texts.extend(texts);
-            return;
+        if word.is_riddle {
+            self.partial.push((Partial::Nothing, purpose));
         }
-        // `"$PWD/.env"`: how it ends is known; `src/{a,b}`: how it begins.
+        if !word.alternatives.is_empty() {
+            return word.alternatives.iter().for_each(|one| self.add_word(one, purpose));
+        }
         let text = String::from_utf8_lossy(&word.text);
-        let begin = text.split('\0').next().unwrap_or_default();
-        let end = text.rsplit('\0').next().unwrap_or_default();
-        if let Some((above, _)) = begin.rsplit_once('/') {
-            let above = if above.is_empty() { "/" } else { above };
-            self.texts.push(Text { path: above.to_owned().into(), purpose, globs: false });
+        // `$HOME/x` is `~/x`, and `$PWD/x` is `./x`, unless they are set to something else.
+        let rest = text.strip_prefix('\0').filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']));
+        if let (Some(start), Some(rest)) = (word.start, rest) {
+            let start = if start == Start::Home { "~" } else { "." };
+            let text = format!("{start}{rest}");
+            pieces(&text).for_each(|piece| self.add_path(piece.to_owned().into(), word.globs, purpose));
         }
-        let end: Vec<String> =
-            end.split('/').skip(1).filter(|part| !part.is_empty()).map(str::to_lowercase).collect();
-        if !end.is_empty() {
-            self.partial.push((Partial::Tail(end), purpose));
+        match text {
+            Cow::Borrowed(text) => {
+                pieces(text).for_each(|piece| self.add_path(piece.into(), word.globs, purpose));
+            }
+            Cow::Owned(text) => {
+                pieces(&text).for_each(|piece| self.add_path(piece.to_owned().into(), word.globs, purpose));
+            }
         }
+    }
+
+    /// A path of which perhaps not everything is known.
+    fn add_path(&mut self, path: Cow<'a, str>, globs: bool, purpose: Use) {
+        let mut end = |end: &str| {
+            let parts = segments(end, globs);
+            if !parts.is_empty() {
+                self.partial.push((Partial::Tail(parts), purpose));
+            }
+        };
+        if let Some((begin, rest)) = path.split_once('\0') {
+            // `"$d/.env"`: how it ends is known; `src/$f`: how it begins.
+            end(rest);
+            if begin.is_empty() {
+                return;
+            }
+            if let Some((above, _)) = begin.rsplit_once('/') {
+                let above = if above.is_empty() { "/" } else { above };
+                self.texts.push(Text { path: above.to_owned().into(), purpose, globs });
+            }
+        } else if let Some((name, rest)) = path.strip_prefix('~').and_then(|path| path.split_once('/')) {
+            // The home of an account, the directory before this one, or this one (`~+`).
+            if !name.is_empty() {
+                end(rest);
+            }
+            if name == "+" {
+                self.texts.push(Text { path: format!("./{rest}").into(), purpose, globs });
+            }
+        }
+        if globs {
+            let parts: Vec<&str> = path.split('/').collect();
+            let segment = |at: usize| Segment::new(parts[at], true);
+            // After a pattern `..` leads up from wherever that leads, and some patterns are a `..` themselves.
+            let is_way_up = |at: &usize| {
+                (*at > 0 && parts[*at] == ".." && !matches!(segment(at - 1), Segment::Name(_)))
+                    || segment(*at).may_climb()
+            };
+            if let Some(at) = (0..parts.len()).rev().find(is_way_up) {
+                end(&parts[at + 1..].join("/"));
+            }
+        }
+        self.texts.push(Text { path, purpose, globs });
     }
 
     /// The paths in code of another language: whatever stands between quotes, brackets and spaces.
@@ -168,6 +267,12 @@ impl<'a> Mentions<'a> {
         let texts = code.split(is_separator).flat_map(pieces);
         self.texts.extend(texts.map(|piece| Text { path: piece.into(), purpose, globs: false }));
     }
+}
+
+/// The parts of a path, without those that say nothing.
+fn segments(path: &str, globs: bool) -> Vec<Segment> {
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+    parts.map(|part| Segment::new(part, globs)).collect()
 }
 
 /// Whether a character stands before or after a path in code, or something is put in there.
@@ -202,7 +307,7 @@ fn code(words: &[Word]) -> &[Word] {
 }
 
 /// Whether a command runs what it is fed.
-fn runs_input(command: &Command) -> bool {
+pub(crate) fn runs_input(command: &Command) -> bool {
     let is_such = |at: usize| {
         let Some(name) = program_name(&command.words[at]) else { return false };
         let is_interpreter =
@@ -229,31 +334,3 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let whole = Some(text).filter(|_| !is_option);
     whole.into_iter().chain(attached).chain(parts).filter(|piece| !piece.is_empty())
 }
-
-/// Programs that read the files they are given, and change none.
-#[rustfmt::skip]
-const READERS: &[&str] = &[
-    "cat", "ls", "head", "tail", "wc", "grep", "egrep", "fgrep", "rg", "diff", "cmp", "stat", "file", "du",
-    "tree", "less", "more", "od", "xxd", "hexdump", "md5sum", "sha1sum", "sha256sum", "cksum", "strings",
-    "realpath", "readlink", "basename", "dirname", "test", "[", "cut", "nl", "jq", "echo", "cd", "pushd",
-    "popd", "chdir", "uniq", "tr", "column", "eslint", "mypy", "tsc", "pwd", "true", "date", "which",
-];
-
-/// Whether a command changes none of the files that it names.
-fn only_reads(command: &Command) -> bool {
-    let word = |at: usize| command.words.get(at).and_then(Word::literal);
-    let is_reader = match word(0) {
-        None => command.words.is_empty(),
-        Some("git") => word(1).is_some_and(|name| READING_GIT.contains(&name)),
-        Some("sed") => {
-            !command.words.iter().any(|word| word.text.starts_with(b"-i") || word.text.starts_with(b"--in"))
-        }
-        Some("find" | "sort" | "awk") => !may_run(word(0).unwrap_or_default(), &command.words),
-        Some(name) => READERS.contains(&name),
-    };
-    is_reader && command.redirects.iter().all(|redirect| !redirect.writes)
-}
-
-/// Subcommands of `git` that leave the working files as they are.
-const READING_GIT: &[&str] =
-    &["show", "blame", "ls-files", "log", "diff", "status", "grep", "rev-parse", "add", "commit", "branch"];

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use crate::glob::Glob;
+use crate::glob::{Glob, Segment};
 use crate::rule::Purpose;
 
 /// The places that rules are relative to.
@@ -85,6 +85,26 @@ impl Places {
                 }
                 _ if purpose == Purpose::Deny => all.push(part.to_lowercase()),
                 _ => all.push(part.to_owned()),
+            }
+        }
+        all
+    }
+
+    /// The same for a path of which not everything is known, for prohibitions. A NUL stands for what is put in.
+    pub(crate) fn segments_at(&self, base: &Path, path: &str, globs: bool) -> Vec<Segment> {
+        let (base, below) = match path.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.home.as_path(), rest),
+            _ if path.starts_with('/') => (Path::new("/"), path),
+            _ => (base, path),
+        };
+        let mut all: Vec<Segment> = parts(base, Purpose::Deny).into_iter().map(Segment::Name).collect();
+        for part in below.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    all.pop();
+                }
+                _ => all.push(Segment::new(part, globs)),
             }
         }
         all
@@ -181,8 +201,13 @@ impl PathPattern {
     }
 
     /// Whether a path that ends with some parts may be one of those.
-    pub(crate) fn may_have_tail(&self, tail: &[String]) -> bool {
-        (0..tail.len()).any(|at| self.glob.matches(&tail[at..], true))
+    pub(crate) fn may_have_tail(&self, tail: &[Segment]) -> bool {
+        self.glob.possibly_ends(tail)
+    }
+
+    /// Whether a path of which not everything is known may be one of those.
+    pub(crate) fn may_match(&self, path: &[Segment]) -> bool {
+        self.glob.possibly(&self.base, path) || (self.from_root && self.glob.possibly(&[], path))
     }
 
     /// The same for a path that was taken apart before.

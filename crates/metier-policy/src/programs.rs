@@ -67,7 +67,8 @@ pub(crate) const RUNNERS: &[&str] = &[
     "linux32", "linux64", "i386", "x86_64", "logsave", "perf", "caffeinate", "xcrun", "gtime", "chpst",
     "envdir", "softlimit", "setuidgid", "groff", "troff", "m4", "gnuplot", "lftp", "ftp", "pry", "erb",
     "just", "rails", "mix", "rake", "ctest", "composer", "gxargs", "schroot", "systemd-nspawn",
-    "systemd-inhibit", "dc", "history", "gosu", "cross-env", "lerna", "nx",
+    "systemd-inhibit", "dc", "history", "gosu", "cross-env", "lerna", "nx", "sg", "newgrp", "capsh", "systemd-cat",
+    "run0", "su-exec", "tini", "dumb-init", "dbus-launch", "xterm", "cpulimit", "eatmydata", "fakechroot", "nsjail", "rr",
 ];
 
 /// The same for some subcommands.
@@ -309,12 +310,19 @@ pub(crate) const INTERPRETERS: &[Interpreter] = &[
     Interpreter { name: "deno", plain: "" }, Interpreter { name: "raku", plain: "" },
     Interpreter { name: "xonsh", plain: "" }, Interpreter { name: "elvish", plain: "" },
     Interpreter { name: "py", plain: "" },
+    // For prohibitions, which are about names in small letters
+    Interpreter { name: "rscript", plain: "" }, Interpreter { name: "r", plain: "" },
+    Interpreter { name: "rbash", plain: "euxvnl" }, Interpreter { name: "rksh", plain: "euxvn" },
+    Interpreter { name: "lksh", plain: "euxvn" }, Interpreter { name: "yash", plain: "euxvn" },
+    Interpreter { name: "posh", plain: "euxvn" },
 ];
 
 /// The interpreters that are shells: what they are given as code is judged.
 #[rustfmt::skip]
-pub(crate) const SHELLS: &[&str] =
-    &["bash", "sh", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "nu", "xonsh", "elvish"];
+pub(crate) const SHELLS: &[&str] = &[
+    "bash", "sh", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "nu", "xonsh", "elvish", "rbash", "rksh",
+    "lksh", "yash", "posh",
+];
 
 /// Those of them whose language is another one.
 pub(crate) const OTHER_SHELLS: &[&str] = &["nu", "xonsh", "elvish"];
@@ -330,7 +338,26 @@ pub(crate) const RUNNING_MODULES: &[&str] = &[
 #[rustfmt::skip]
 pub(crate) const FED_LANGUAGES: &[&str] = &[
     "sqlite", "sqlite3", "psql", "mysql", "mariadb", "sftp", "ed", "bc", "dc", "gs", "gdb", "crontab",
-    "at",
+    "at", "batch", "ex", "lldb", "gnuplot", "lftp", "ftp", "m4",
+];
+
+/// Those of them whose every line is a command, or a command of a language made to run others.
+#[rustfmt::skip]
+pub(crate) const FED_COMMANDS: &[&str] = &["at", "batch", "crontab", "ed", "ex", "gdb", "lldb"];
+
+/// Programs whose arguments are programs of their own kind, which can run others.
+#[rustfmt::skip]
+pub(crate) const CODE: &[&str] = &[
+    "sed", "gsed", "ssed", "awk", "gawk", "mawk", "nawk", "original-awk", "psql", "sqlite3", "mysql", "mariadb", "vi", "vim",
+    "nvim", "view", "ex", "ed", "rvim", "rview", "vimdiff", "emacs", "emacsclient", "gdb", "lldb", "socat", "expect", "m4",
+    "gnuplot", "dc", "groff", "troff", "lftp", "ftp", "osascript", "tmux", "screen",
+];
+
+/// Variables with code or a command that programs run before or besides what they are told to.
+#[rustfmt::skip]
+pub(crate) const CODE_VARIABLES: &[&str] = &[
+    "BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4", "PAGER", "GIT_PAGER", "MANPAGER", "EDITOR", "VISUAL", "GIT_EDITOR",
+    "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "LESSOPEN", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS",
 ];
 
 /// Programs whose short options are never written together, so that a letter inside a word means nothing.

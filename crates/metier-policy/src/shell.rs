@@ -4,6 +4,7 @@
 //! The structure between commands is dropped, since a rule asks of each of them the same. What this cannot read
 //! is an error; what it can read but nobody should pre-approve is an [`Oddity`]. It never guesses.
 
+mod braces;
 mod expansion;
 mod parser;
 mod redirect;
@@ -12,7 +13,7 @@ mod word;
 use thiserror::Error;
 
 pub(crate) use parser::parse;
-pub(crate) use word::{DYNAMIC, Word};
+pub(crate) use word::{DYNAMIC, Start, Word};
 
 /// Longer ones are nobody's to read, and none of ours to parse.
 pub(crate) const LONGEST: usize = 10_000;

@@ -1,7 +1,7 @@
 //! What a simple command might amount to, for rules that deny: every way to read it counts.
 
-use crate::invocation::{base_name, interpreter, may_run, push_word, runs_a_file};
-use crate::programs::{OTHER_SHELLS, SHELLS, WRAPPERS, known};
+use crate::invocation::{base_name, interpreter, may_run, push_word, reads_code, runs_a_file};
+use crate::programs::{CODE, CODE_VARIABLES, FED_COMMANDS, OTHER_SHELLS, SHELLS, WRAPPERS, known};
 use crate::shell::{self, Command, DYNAMIC, Script, Word};
 use crate::wildcard::Subject;
 
@@ -29,6 +29,7 @@ impl Suspicion {
             }
             nested.push(open);
         }
+        is_known &= suspects.add_fed(script, &nested);
         let is_known = is_known && suspects.nested.is_empty();
         Self { ways: is_known.then_some(suspects.ways), nested, documents: suspects.documents }
     }
@@ -44,9 +45,6 @@ struct Suspects {
     documents: Vec<String>,
 }
 
-/// Programs whose arguments are programs of their own kind, which can run others.
-pub(crate) const CODE: &[&str] = &["sed", "awk", "gawk", "mawk", "psql", "sqlite3", "mysql"];
-
 /// More ways than this to read one command are a riddle, not a command.
 const MOST_WAYS: usize = 400;
 const MOST_NESTED: usize = 200;
@@ -61,6 +59,17 @@ impl Suspects {
         if !values.filter(|value| !value.is_empty()).all(|value| self.add_text(value)) {
             return false;
         }
+        let is_open = |name: &[u8], value: &[u8]| {
+            value.contains(&DYNAMIC) && CODE_VARIABLES.iter().any(|known| known.as_bytes() == name)
+        };
+        let set = command.assignments.iter().map(|one| (one.name.as_bytes(), one.value.text.as_slice()));
+        let exported = words.iter().filter_map(|word| {
+            let at = word.text.iter().position(|byte| *byte == b'=')?;
+            Some(word.text.split_at(at))
+        });
+        if set.chain(exported).any(|(name, value)| is_open(name, value)) {
+            return false;
+        }
         let Some(first) = words.first() else { return true };
         if !self.add_one(words, command.is_fed) {
             return false;
@@ -73,8 +82,8 @@ impl Suspects {
             return false;
         }
         // These run nothing that stands in their words, or were read as code already.
-        let is_read =
-            matches!(program.as_str(), "test" | "[" | "printf" | "wait") || interpreter(&program).is_some();
+        let is_interpreter = interpreter(&program).is_some() && known(&program).subcommands.is_empty();
+        let is_read = matches!(program.as_str(), "test" | "[" | "printf" | "wait") || is_interpreter;
         if is_read || !may_run(&program, words) {
             return true;
         }
@@ -123,6 +132,9 @@ impl Suspects {
             self.ways.push([b"git ", subcommand.as_bytes(), b" ", rest.as_slice()].concat());
         }
         let arguments = &words[1..];
+        if is_fed && (FED_COMMANDS.contains(&name.as_str()) || makes_what_it_reads(&name, arguments)) {
+            return false;
+        }
         match interpreter(&name) {
             Some(shell) if OTHER_SHELLS.contains(&shell.name) => {
                 self.add_code(words, is_fed) && self.add_names(arguments)
@@ -165,21 +177,60 @@ impl Suspects {
                 }
                 continue;
             };
-            let names = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
-            for name in names.filter(|name| !name.is_empty()) {
-                self.ways.push([name.to_ascii_lowercase().as_bytes(), b" ", &[DYNAMIC]].concat());
-            }
+            self.add_names_in(text);
+        }
+        self.is_bounded()
+    }
+
+    fn add_names_in(&mut self, text: &str) {
+        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
+        for name in names.filter(|name| !name.is_empty()).take(MOST_WAYS) {
+            self.ways.push([name.to_ascii_lowercase().as_bytes(), b" ", &[DYNAMIC]].concat());
+        }
+    }
+
+    /// The names in what programs are fed that have a language of their own: here-strings, here-documents, and what is
+    /// printed in the same line.
+    fn add_fed(&mut self, script: &Script, nested: &[Vec<Command>]) -> bool {
+        let commands = || script.commands.iter().chain(nested.iter().flatten());
+        let is_program = |word: &Word| {
+            word.literal().is_some_and(|name| reads_code(&base_name(name).to_ascii_lowercase()))
+        };
+        if !commands().any(|command| command.is_fed && command.words.iter().any(is_program)) {
+            return true;
+        }
+        let is_print = |command: &&Command| {
+            matches!(command.words.first().and_then(Word::literal), Some("echo" | "printf"))
+        };
+        let printed = commands().filter(is_print).flat_map(|command| command.words.iter().skip(1));
+        let given = commands().flat_map(|command| &command.mentions);
+        for text in printed.chain(given).filter_map(Word::literal) {
+            self.add_names_in(text);
+        }
+        for text in script.documents.iter().chain(&self.documents.clone()) {
+            self.add_names_in(text);
         }
         self.is_bounded()
     }
 
     /// Commands in a text that something may run.
     fn add_text(&mut self, text: &str) -> bool {
-        let Ok(script) = shell::parse(text.trim_start_matches('!')) else { return false };
+        // Editors and pagers run what comes after a `!`.
+        let Ok(script) = shell::parse(text.trim_start_matches(['!', '+', ':'])) else { return false };
         self.nested.extend(script.commands);
         self.documents.extend(script.documents);
         self.is_bounded()
     }
+}
+
+/// Whether a `make` takes what it reads for a Makefile.
+fn makes_what_it_reads(name: &str, arguments: &[Word]) -> bool {
+    let is_input = |word: &Word| {
+        let text = String::from_utf8_lossy(&word.text);
+        let value = text.rsplit('=').next().unwrap_or_default();
+        matches!(value, "-" | "-f-") || value.contains("/dev/") || value.contains("/proc/")
+    };
+    matches!(name, "make" | "gmake") && arguments.iter().any(is_input)
 }
 
 /// Where a subcommand may stand, if options come before it.

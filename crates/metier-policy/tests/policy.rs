@@ -10,6 +10,8 @@ mod characters;
 mod independent;
 #[path = "policy/organisation.rs"]
 mod organisation;
+#[path = "policy/patterns.rs"]
+mod patterns;
 #[path = "policy/properties.rs"]
 mod properties;
 #[path = "policy/reached.rs"]
@@ -20,5 +22,7 @@ mod rules;
 mod seen;
 #[path = "policy/tiers.rs"]
 mod tiers;
+#[path = "policy/uses.rs"]
+mod uses;
 #[path = "policy/vectors.rs"]
 mod vectors;

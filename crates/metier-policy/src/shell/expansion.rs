@@ -3,8 +3,9 @@
 use metier_skill::is_invisible;
 
 use super::ShellError;
+use super::braces::{Alternative, Braces};
 use super::parser::Parser;
-use super::word::{DYNAMIC, Word};
+use super::word::{DYNAMIC, Start, Word};
 
 const GOES_ON: ShellError = ShellError::Unsupported("a `\\` at the end of a line without a blank before it");
 
@@ -23,8 +24,12 @@ impl Parser<'_> {
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
+                    let before = self.script.commands.len();
                     self.at += 2;
                     self.substitution("a process substitution")?;
+                    if byte == b'>' {
+                        self.feed_since(before);
+                    }
                     word.text.push(DYNAMIC);
                 }
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>' | b'(' => break,
@@ -48,7 +53,11 @@ impl Parser<'_> {
             }
             *if matches!(byte, b'\'' | b'"') { &mut strings } else { &mut others } += 1;
         }
-        if let (true, Some(prefix)) = (braces.expands, braces.open) {
+        if let (true, Some(prefix)) = (braces.expands, braces.first()) {
+            match braces.alternatives(&word.text) {
+                Some(all) => word.alternatives = all.into_iter().map(|one| alternative(&word, one)).collect(),
+                None => word.is_riddle = true,
+            }
             word.text.truncate(prefix);
             word.text.push(DYNAMIC);
             word.splits = true;
@@ -165,6 +174,7 @@ impl Parser<'_> {
 
     /// At a `$`.
     fn dollar(&mut self, word: &mut Word, in_quotes: bool) -> Result<(), ShellError> {
+        let start = self.at;
         self.at += 1;
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
@@ -198,6 +208,13 @@ impl Parser<'_> {
                 word.text.push(b'$');
                 return Ok(());
             }
+        }
+        if word.text.is_empty() {
+            word.start = match &self.source[start..self.at] {
+                b"$HOME" | b"${HOME}" => Some(Start::Home),
+                b"$PWD" | b"${PWD}" => Some(Start::Here),
+                _ => None,
+            };
         }
         word.text.push(DYNAMIC);
         word.splits |= !in_quotes;
@@ -397,24 +414,13 @@ fn rest_begins_value(text: &[u8]) -> bool {
     matches!(text.last(), Some(b'=' | b':'))
 }
 
-/// Whether a word has braces that become several words.
-#[derive(Default)]
-struct Braces {
-    /// What comes before the first of them.
-    open: Option<usize>,
-    expands: bool,
-}
-
-impl Braces {
-    /// Outside quotes, at each character.
-    fn see(&mut self, rest: &[u8], at: usize) {
-        match rest.first() {
-            Some(b'{') => {
-                self.open.get_or_insert(at);
-            }
-            Some(b',') if self.open.is_some() => self.expands = true,
-            Some(b'.') if self.open.is_some() && rest.get(1) == Some(&b'.') => self.expands = true,
-            _ => {}
-        }
+/// One of the words that braces make of a word.
+fn alternative(word: &Word, one: Alternative) -> Word {
+    Word {
+        quoted: true,
+        globs: word.globs || one.has_range,
+        tilde: one.text.first() == Some(&b'~'),
+        text: one.text,
+        ..Word::default()
     }
 }

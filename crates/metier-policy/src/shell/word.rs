@@ -3,6 +3,15 @@
 /// Stands in a word's text for what only running it would tell. No command line may contain it.
 pub(crate) const DYNAMIC: u8 = 0;
 
+/// A place that what is put in at the beginning of a word is known to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// `$HOME`
+    Home,
+    /// `$PWD`
+    Here,
+}
+
 /// A word: what is known of it, and how it was written.
 #[derive(Debug, Default, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a property that a shell knows of a word")]
@@ -21,6 +30,12 @@ pub(crate) struct Word {
     pub(crate) globs: bool,
     /// It begins with a `~` that the shell replaces.
     pub(crate) tilde: bool,
+    /// What its first [`DYNAMIC`] is, if it begins with a variable that is known.
+    pub(crate) start: Option<Start>,
+    /// The words that braces make of it.
+    pub(crate) alternatives: Vec<Word>,
+    /// Braces make more words of it than are told apart.
+    pub(crate) is_riddle: bool,
 }
 
 impl Word {

@@ -433,7 +433,8 @@ const DENIED: &[(&str, &[&str], &[&str])] = &[
     (
         "Bash(rm *)", &["git rm x", "[ -f x ] && echo yes", "test \"$x\" = y && echo ok", "command -v node", "docker exec -it web bash", "python3 -c 'print(1)'",
             "cat x | python3 script.py", "curl -s x | python3 -m json.tool", "python3 \"$script\"", "docker run --rm alpine ls", "git commit -m \"$m\"", "echo 'rm x'",
-            "grep -rn rm src", "npm test", "for f in *.md; do wc -l \"$f\"; done", "git diff $(git merge-base a b)"],
+            "grep -rn rm src", "npm test", "Rscript x.R rm", "vim notes.txt", "less README.md", "make -f Makefile all", "gdb ./a.out", "echo 1+1 | bc", "sqlite3 a.db <<< 'select 1'",
+            "psql < x.sql", "FOO=\"$x\" npm test", "bun run build", "gsed s/a/b/ f", "for f in *.md; do wc -l \"$f\"; done", "git diff $(git merge-base a b)"],
         &[
             "rm x", "rm", "/bin/rm x", "\\rm x", "'rm' x", "r''m x", "RM x", "FOO=1 rm x", "a; rm x", "a | rm x",
             "echo $(rm x)", "echo `rm x`", "sudo rm x", "sudo -u a rm x", "env A=1 rm x", "env -i rm x", "xargs rm",
@@ -449,6 +450,14 @@ const DENIED: &[(&str, &[&str], &[&str])] = &[
             "bash -o errexit <<< 'rm x'", ". /dev/stdin <<< 'rm x'", "awk 'BEGIN{system(\"rm x\")}'",
             "sed '1e rm x' f", "git -c alias.x='!rm x' x", "tar cf a b --checkpoint-action=exec='rm x'",
             "PAGER='rm x' git -p log", "env -S'rm x'", "cat <<EOF\nEO\\\nF\nrm x\nEOF",
+            // By programs that run others in languages of their own, or run what they are fed
+            "Rscript -e 'system(\"rm z\")'", "R -e 'system(\"rm z\")'", "rbash -c 'rm z'", "sg root -c 'rm z'", "capsh -- -c 'rm z'",
+            "systemd-cat rm z", "ed <<< '!rm z'", "at now <<< 'rm z'", "batch <<< 'rm z'", "crontab <<< '* * * * * rm z'",
+            "echo x | crontab -", "make -f - <<< 'a:; rm z'", "make --file=/dev/stdin < x", "gsed '1e rm z' z", "vim -c ':!rm z'",
+            "vim '+!rm z'", "gdb -ex 'shell rm z'", "socat - SYSTEM:'rm z'", "emacs --batch --eval '(shell-command \"rm z\")'",
+            "bun x rm z", "deno eval 'run(\"rm\")'", "less z '+!rm z'", "BASH_ENV=<(echo rm z) bash -c :", "ENV=\"$x\" sh -c :",
+            "env BASH_ENV=<(echo rm z) bash -c :", "echo rm z > >(sh)", "psql <<< '\\! rm z'", "psql <<EOF\n\\! rm z\nEOF",
+            "echo '.shell rm z' | sqlite3 a",
         ],
     ),
     (

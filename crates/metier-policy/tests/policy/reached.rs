@@ -140,6 +140,141 @@ fn rules_that_deny_follow_a_command_to_where_it_goes() {
 }
 
 #[test]
+fn rules_that_deny_follow_options_that_name_a_directory() {
+    for (rules, line) in [
+        ("Read(~/.ssh/**)", "env -C ~ cat .ssh/id"),
+        ("Read(~/.ssh/**)", "env -C~ cat .ssh/id; env -C/me cat .ssh/id"),
+        ("Read(~/.ssh/**)", "env --chdir=/me cat .ssh/id"),
+        ("Read(~/.ssh/**)", "env --chdi /me cat .ssh/id"),
+        ("Read(~/.ssh/**)", "env -iC /me cat .ssh/id"),
+        ("Read(~/.ssh/**)", "env -C / env -C me cat .ssh/id"),
+        ("Read(~/.ssh/**)", "git -C ~ diff --no-index /dev/null .ssh/id"),
+        ("Read(~/.ssh/**)", "git -C / -C me diff --no-index x .ssh/id"),
+        ("Read(~/.ssh/**)", "git -C \"$d\" diff --no-index x .ssh/id"),
+        ("Read(~/.ssh/**)", "tar -C ~ -c .ssh"),
+        ("Read(~/.ssh/**)", "tar -cC /me .ssh"),
+        ("Read(~/.ssh/**)", "tar cfC x.tar /me .ssh"),
+        ("Read(~/.ssh/**)", "sudo -D ~ cat .ssh/id"),
+        ("Read(~/.ssh/**)", "timeout 5 sudo -u x -D/me cat .ssh/id"),
+        ("Read(~/.ssh/**)", "make -C ~ .ssh/x"),
+        ("Read(~/.ssh/**)", "git --work-tree ~ add .ssh"),
+        ("Read(~/.ssh/**)", "git --work-tree=/me add .ssh"),
+        ("Read(~/.ssh/**)", "find ~/.bashrc -execdir cat .ssh/id \\;"),
+        ("Read(~/.ssh/**)", "find / -maxdepth 1 -okdir cat .ssh/id \\;"),
+        ("Read(~/.ssh/**)", "unshare --wd=/me cat .ssh/id"),
+        ("Read(~/.ssh/**)", "pnpm -C /me exec cat .ssh/id"),
+        ("Read(~/.ssh/**)", "yarn --cwd /me run x .ssh/id"),
+        ("Read(~/.ssh/**)", "npm --prefix /me run x .ssh/id"),
+        ("Read(~/.ssh/**)", "unheard-of --base-directory /me .ssh/id"),
+        ("Read(~/.ssh/**)", "unheard-of -C /me .ssh/id"),
+        ("Read(~/.ssh/**)", "env -C ~ bash -c 'cat .ssh/id'"),
+        ("Read(~/.ssh/**)", "bash -c 'env -C ~ cat .ssh/id'"),
+        ("Read(~/.ssh/**)", "env -C ~ cat .s*/id"),
+        ("Read(./.env)", "env -C sub cat ../.env"),
+        ("Read(./.env)", "git -C sub show :../.env"),
+        ("Read(./.env)", "cd sub && env -C deep cat ../../.env"),
+    ] {
+        assert!(denies(rules, &shell(line)), "{rules} lets through {line:?}");
+    }
+    for (rules, line) in [
+        ("Read(~/.ssh/**)", "git -C sub status"),
+        ("Read(~/.ssh/**)", "git -C \"$d\" status"),
+        ("Read(~/.ssh/**)", "grep -C 3 x src/y"),
+        ("Read(~/.ssh/**)", "ls -C ~"),
+        ("Read(~/.ssh/**)", "tar -C build -czf x.tgz ."),
+        (
+            "Read(~/.ssh/**)",
+            "./configure --prefix=/me --bindir=/me/bin --libdir=a --mandir=b --infodir=c && make",
+        ),
+        ("Read(./.env)", "env -C sub cat .env.example"),
+        ("Read(./.env)", "find . -execdir grep x {} +"),
+    ] {
+        assert!(!denies(rules, &shell(line)), "{rules} denies {line:?}");
+    }
+    let links = &[("/repo/zz", "/me")];
+    assert!(denies("Read(~/.ssh/**)", &on(links, "env -C zz cat .ssh/id")));
+}
+
+#[test]
+fn nothing_is_destroyed_in_a_directory_that_an_option_names() {
+    let list = Allowlist::new(&AllowedTools::split("Bash"), &places());
+    let links = &[("/repo/zz", "/me"), ("/repo/top", "/")];
+    for line in [
+        "env -C / find -delete",
+        "env -C / rm -rf etc",
+        "env -C ~ rm -rf .",
+        "env --chdir=/ rm -rf etc",
+        "sudo -D / rm -rf etc",
+        "sudo -D/ rm -rf etc",
+        "bash -c 'env -C / rm -rf etc'",
+        "env -C / bash -c 'rm -rf etc'",
+        "env -C zz rm -rf .",
+        "cd / && env -C . rm -rf etc",
+        "env -C ../.. rm -rf etc",
+    ] {
+        assert!(list.find(&on(links, line)).is_err(), "{line}");
+    }
+    for line in [
+        "env -C sub rm -rf build",
+        "make -C sub clean && rm -rf build",
+        "./configure --prefix=/usr && rm -rf lib",
+        "git -C sub rm -r old",
+    ] {
+        assert!(list.find(&on(links, line)).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn nothing_is_destroyed_through_a_link_or_what_feeds_it() {
+    let links = &[("/repo/zz", "/me"), ("/repo/top", "/"), ("/repo/sub/in", "/repo/build")];
+    let list = Allowlist::new(&AllowedTools::split("Bash"), &places());
+    for line in [
+        "rm -rf zz/*",
+        "rm -rf zz/",
+        "find zz/ -delete",
+        "find -L zz -delete",
+        "rm -rf top/etc",
+        "chmod -R 777 zz",
+        "cd sub && rm -rf ../zz/*",
+        "sudo rm -rf zz/*",
+        "bash -c 'rm -rf zz/*'",
+        "rm -rf {/etc,x}",
+        "find / | xargs rm -rf",
+        "find / -type f -print0 | xargs -0 rm",
+        "find / | grep x | xargs -n1 sudo rm -r",
+        "echo /etc | xargs rm -rf",
+        "{ echo x; echo /etc; } | xargs rm -rf",
+        "xargs rm -rf <<< /etc",
+        "xargs rm -rf <<EOF\n/etc\nEOF",
+        "sh <<< 'rm -rf /etc'",
+        "sudo bash <<EOF\nrm -rf /etc\nEOF",
+        "rm -rf /proc/self/root/etc",
+        "rm -rf /proc/1/root/etc",
+        "cd ~ && rm -rf /proc/self/cwd/*",
+        "cd / && git clean -fdx",
+        "git -C ~ clean -fdx",
+        "cd && git clean --force -d",
+    ] {
+        assert!(list.find(&on(links, line)).is_err(), "{line}");
+    }
+    for line in [
+        "rm -rf zz",
+        "rm -rf sub/in/*",
+        "find sub/in/ -delete",
+        "rm -rf build/*",
+        "find . -name '*.o' | xargs rm -f",
+        "find . -name x -print0 | xargs -0 rm -rf",
+        "find ~ -name x | xargs grep y",
+        "git clean -fdx",
+        "cd / && git clean -n",
+        "cat <<EOF > notes\nrm -rf /etc\nEOF",
+        "ls / | xargs echo",
+    ] {
+        assert!(list.find(&on(links, line)).is_ok(), "{line}");
+    }
+}
+
+#[test]
 fn rules_that_deny_follow_links_in_all_that_a_line_names() {
     let links = &[("/repo/keys", "/me/.ssh"), ("/repo/sub/k", "/me/.ssh/id"), ("/repo/~", "/me/.ssh")];
     for line in [

@@ -33,6 +33,7 @@ fn every_directory_of_a_call_counts() {
     assert!(with(json!({})));
     assert!(with(json!({ "workdir": "/repo" })) && with(json!({ "workdir": null, "cwd": "." })));
     assert!(with(json!({ "workdir": "/repo", "cwd": "/repo/." })));
+    assert!(with(json!({ "Cwd": "/repo", "options": { "path": ".", "timeout": 5, "root": null } })));
     for elsewhere in [
         json!({ "workdir": null, "cwd": "/other" }),
         json!({ "workdir": "/repo", "cwd": "/other" }),
@@ -40,6 +41,22 @@ fn every_directory_of_a_call_counts() {
         json!({ "workdir": "/repo", "dir_path": "/repo/sub" }),
         json!({ "workdir": "/repo", "workingDirectory": "/other" }),
         json!({ "workdir": 1 }),
+        json!({ "Cwd": "/other" }),
+        json!({ "WorkDir": "/other" }),
+        json!({ "working_dir": "/other" }),
+        json!({ "working-directory": "/other" }),
+        json!({ "current_dir": "/other" }),
+        json!({ "currentWorkingDirectory": "/other" }),
+        json!({ "chdir": "/other" }),
+        json!({ "pwd": "/other" }),
+        json!({ "path": "/other" }),
+        json!({ "root": "/other" }),
+        json!({ "workspace": "/other" }),
+        json!({ "options": { "cwd": "/other" } }),
+        json!({ "options": [{ "more": { "CWD": "/other" } }] }),
+        json!({ "cwd": "/repo", "options": { "cwd": "/other" } }),
+        json!({ "workspace": { "root": "/other" } }),
+        json!({ "cwd": { "is": "/other" } }),
         json!({ "cwd": ["/repo"] }),
     ] {
         assert!(!with(elsewhere.clone()), "{elsewhere}");

@@ -1,0 +1,250 @@
+//! Whether a pattern may match a path of which not everything is known: one with patterns of its own, or with parts that are
+//! put in when it is used.
+
+use super::{Glob, Part, Token, class, is_match};
+
+/// One part of such a path, in small letters.
+#[derive(Debug, Clone)]
+pub(crate) enum Segment {
+    Name(String),
+    /// `**`: any number of parts.
+    Deep,
+    Pattern(Pattern),
+}
+
+/// A part with signs that stand for letters.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    /// What is put in may be anything.
+    wide: Vec<Token>,
+    /// What is put in is empty.
+    narrow: Vec<Token>,
+    is_open: bool,
+}
+
+impl Segment {
+    /// Reads a part of a path. A NUL stands for what is put in; `*`, `?` and `[` are signs where the shell takes them so.
+    pub(crate) fn new(part: &str, globs: bool) -> Self {
+        let is_open = part.contains('\0');
+        if globs && part == "**" {
+            return Self::Deep;
+        }
+        if !is_open && !(globs && part.contains(['*', '?', '['])) {
+            return Self::Name(part.to_lowercase());
+        }
+        let narrow = tokens(part, globs, &[]);
+        let wide = if is_open { tokens(part, globs, &[Token::Star]) } else { narrow.clone() };
+        Self::Pattern(Pattern { wide, narrow, is_open })
+    }
+
+    /// Whether it may be a way up. No pattern that begins with a sign is one.
+    pub(crate) fn may_climb(&self) -> bool {
+        match self {
+            Self::Pattern(pattern) => {
+                let dots = [Token::Letter('.'), Token::Letter('.')];
+                pattern.narrow.first() == Some(&dots[0]) && intersects(&dots, &pattern.narrow)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it says anything about the name.
+    fn says(&self) -> bool {
+        match self {
+            Self::Name(_) => true,
+            Self::Deep => false,
+            Self::Pattern(pattern) => pattern.says(),
+        }
+    }
+}
+
+impl Pattern {
+    fn says(&self) -> bool {
+        self.narrow.iter().any(|token| matches!(token, Token::Letter(_) | Token::Class { .. }))
+    }
+
+    /// Whether it and a part of a rule may be one name. `is_whole` where nothing comes after it although the rule goes on.
+    fn meets(&self, wanted: &[Token], is_whole: bool) -> bool {
+        // A name that is put in is not known.
+        if self.is_open && !self.says() {
+            return false;
+        }
+        let is_plain = wanted.iter().all(|token| matches!(token, Token::Letter(_)));
+        let begins_with_sign = matches!(self.narrow.first(), Some(Token::Star | Token::Any));
+        // Shells do not look among hidden files for these, so that only what says as much is in doubt.
+        if begins_with_sign && wanted.first() == Some(&Token::Letter('.')) {
+            if is_plain && is_whole {
+                return false;
+            }
+            if !is_plain {
+                let is_letter = |token: &&Token| matches!(token, Token::Letter(_));
+                let letters: Vec<Token> = wanted.iter().filter(is_letter).cloned().collect();
+                return self.says() && intersects(&letters, &self.narrow);
+            }
+        }
+        intersects(wanted, if is_plain { &self.wide } else { &self.narrow })
+    }
+}
+
+impl Glob {
+    /// Whether it may match a path below a place, given as its parts, or a directory that it is in.
+    pub(crate) fn possibly(&self, base: &[String], path: &[Segment]) -> bool {
+        let base = base.iter().map(|name| Wanted::Name(name));
+        let wanted: Vec<Wanted<'_>> = base.chain(self.parts.iter().map(Wanted::Part)).collect();
+        reaches(&wanted, path, None)
+    }
+
+    /// Whether it may match a path that ends with some parts.
+    pub(crate) fn possibly_ends(&self, tail: &[Segment]) -> bool {
+        let wanted: Vec<Wanted<'_>> = self.parts.iter().map(Wanted::Part).collect();
+        // Where nothing is known of what comes before, `*` alone is no reason to suspect anything.
+        let first = self.parts.iter().position(|part| *part != Part::Deep);
+        (0..tail.len()).any(|at| reaches(&wanted, &tail[at..], first))
+    }
+}
+
+enum Wanted<'a> {
+    Name(&'a str),
+    Part(&'a Part),
+}
+
+impl Wanted<'_> {
+    fn is_deep(&self) -> bool {
+        matches!(self, Self::Part(Part::Deep))
+    }
+
+    fn meets(&self, segment: &Segment, is_whole: bool) -> bool {
+        match (self, segment) {
+            (Self::Part(Part::Deep), _) | (_, Segment::Deep) => true,
+            (Self::Name(wanted), Segment::Name(name)) => wanted == name,
+            (Self::Name(wanted), Segment::Pattern(pattern)) => {
+                let letters: Vec<Token> = wanted.chars().map(Token::Letter).collect();
+                pattern.meets(&letters, is_whole)
+            }
+            (Self::Part(Part::One(tokens)), Segment::Name(name)) => is_match(tokens, name),
+            (Self::Part(Part::One(tokens)), Segment::Pattern(pattern)) => pattern.meets(tokens, is_whole),
+        }
+    }
+}
+
+/// Whether all that is wanted may be met by the beginning of a path. The part at `says` must be met by one that says
+/// something.
+fn reaches(wanted: &[Wanted<'_>], path: &[Segment], says: Option<usize>) -> bool {
+    // How many parts of the path those so far can have used.
+    let mut used = vec![false; path.len() + 1];
+    used[0] = true;
+    for (index, want) in wanted.iter().enumerate() {
+        let mut next = vec![false; path.len() + 1];
+        for at in 0..=path.len() {
+            if !used[at] {
+                continue;
+            }
+            next[at] |= want.is_deep();
+            let Some(segment) = path.get(at) else { continue };
+            let is_deep = matches!(segment, Segment::Deep);
+            next[at] |= is_deep;
+            used[at + 1] |= is_deep || want.is_deep();
+            let is_whole = at + 1 == path.len() && index + 1 < wanted.len();
+            let is_vague = says == Some(index) && !segment.says();
+            next[at + 1] |= !want.is_deep() && !is_deep && !is_vague && want.meets(segment, is_whole);
+        }
+        used = next;
+    }
+    used.contains(&true)
+}
+
+/// Reads a part as a shell does: what is not a pattern after all is a name.
+fn tokens(part: &str, globs: bool, put_in: &[Token]) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut chars = part.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\0' => tokens.extend_from_slice(put_in),
+            '*' if globs => tokens.push(Token::Star),
+            '?' if globs => tokens.push(Token::Any),
+            '[' if globs && chars.as_str().contains(']') => {
+                let mut rest = chars.clone();
+                match class(&mut rest) {
+                    Some(Token::Class { negated: false, ranges }) => {
+                        tokens.push(Token::Class { negated: false, ranges });
+                    }
+                    Some(_) => tokens.push(Token::Any),
+                    // Classes by name and the like: from here on it may be anything.
+                    None => {
+                        tokens.push(Token::Star);
+                        return tokens;
+                    }
+                }
+                chars = rest;
+            }
+            other => tokens.extend(other.to_lowercase().map(Token::Letter)),
+        }
+    }
+    tokens
+}
+
+/// Whether one name may be what both stand for.
+fn intersects(wanted: &[Token], found: &[Token]) -> bool {
+    let is_star = |at: usize| at > 0 && found[at - 1] == Token::Star;
+    // `reach[j]`: what is wanted so far can be met by the first `j` of those found.
+    let mut reach = vec![false; found.len() + 1];
+    reach[0] = true;
+    for at in 1..=found.len() {
+        reach[at] = reach[at - 1] && is_star(at);
+    }
+    for want in wanted {
+        let mut next = vec![false; found.len() + 1];
+        let mut open = false;
+        for at in 0..=found.len() {
+            open |= reach[at];
+            next[at] = match want {
+                Token::Star => open,
+                _ if is_star(at) => reach[at] || reach[at - 1] || next[at - 1],
+                _ => at > 0 && reach[at - 1] && agree(want, &found[at - 1]),
+            };
+        }
+        reach = next;
+    }
+    reach[found.len()]
+}
+
+/// Whether two signs, neither of which is a `*`, may stand for the same letter. Those found may mean capitals.
+fn agree(want: &Token, found: &Token) -> bool {
+    match (want, found) {
+        (Token::Letter(letter), Token::Class { .. }) => {
+            found.takes(*letter) || letter.to_uppercase().any(|upper| found.takes(upper))
+        }
+        (_, Token::Letter(letter)) => want.takes(*letter),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn segments(path: &str) -> Vec<Segment> {
+        path.split('/').map(|part| Segment::new(part, true)).collect()
+    }
+
+    proptest! {
+        /// Whatever both match is found to be in doubt.
+        #[test]
+        fn nothing_that_both_match_is_missed(
+            rule in "([ab*?]{1,3}|\\*\\*)(/([ab*?]{1,3}|\\*\\*)){0,2}",
+            other in "([ab*?]{1,3}|\\*\\*)(/([ab*?]{1,3}|\\*\\*)){0,2}",
+            path in "[ab]{1,3}(/[ab]{1,3}){0,2}",
+        ) {
+            let parts: Vec<&str> = path.split('/').collect();
+            let (Some(rule), Some(written)) = (Glob::new(&rule), Glob::new(&other)) else { return Ok(()) };
+            // The whole path must be what was written, and the rule may be about a directory above it.
+            let is_whole = |glob: &Glob| glob.matches(&parts, true)
+                && !(1..parts.len()).any(|end| glob.matches(&parts[..end], true));
+            if rule.matches(&parts, true) && is_whole(&written) {
+                prop_assert!(rule.possibly(&[], &segments(&other)));
+            }
+        }
+    }
+}
