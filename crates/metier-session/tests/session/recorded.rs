@@ -186,3 +186,23 @@ fn a_record_says_how_a_run_was_allowed() {
     let mut later = metier_session::Session::start(options, None).unwrap();
     assert_eq!(how(&mut later), ("stored".to_owned(), id));
 }
+
+/// To remove it can take long, or fail.
+#[test]
+fn the_end_of_a_run_is_recorded_before_its_temporary_directory_is_removed() {
+    let ground = Ground::with_pdf();
+    let mut session = ground.session(Tier::Org);
+    let (tell, told) = std::sync::mpsc::channel();
+    session.subscribe("looks", move |emitted| {
+        if let Event::SkillScriptExecuted(run) = emitted.event {
+            let work = run.facts.work_directory.clone().unwrap();
+            tell.send((std::path::Path::new(&work).is_dir(), work))?;
+        }
+        Ok(())
+    });
+    let call = metier_session::ScriptCall::new("pdf", "scripts/hello.sh", None);
+    session.run_script(call, &mut ()).unwrap();
+    let (was_there, work) = told.recv().unwrap();
+    assert!(was_there, "{work}");
+    assert!(!std::path::Path::new(&work).exists(), "{work}");
+}
