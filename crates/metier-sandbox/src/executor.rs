@@ -130,8 +130,10 @@ pub struct Outcome {
     pub protections: Protections,
     /// What it did in the work directory that other programs would obey.
     pub planted: Vec<Planted>,
-    /// Connections that it asked the proxy for, with whether they were made.
+    /// Connections that it asked the proxy for, each destination once; those that were made come first.
     pub connections: Vec<Connection>,
+    /// How often it asked for others, once so many destinations were remembered.
+    pub connections_left_out: u64,
     /// Files of the work directory that changed; none where nobody looked.
     pub touched: Option<Touched>,
     /// Writes that were refused; none where they could not be observed.
@@ -173,6 +175,7 @@ impl Outcome {
             protections: Protections::default(),
             planted: Vec::new(),
             connections: Vec::new(),
+            connections_left_out: 0,
             touched: None,
             refused_writes: None,
         }
@@ -405,6 +408,8 @@ pub struct Connection {
     pub to: String,
     /// Why it was refused, if it was.
     pub refused: Option<String>,
+    /// How often.
+    pub times: u64,
 }
 
 #[cfg(test)]

@@ -144,8 +144,13 @@ impl OfRun for RunFacts {
 
     fn of(profile: &Profile, outcome: &Outcome) -> Self {
         let mut facts = Self::before(profile.writable.first().map(WorkDirectory::path), &profile.network);
-        let asked = outcome.connections.iter().map(|one| (one.to.as_str(), one.refused.as_deref()));
-        (facts.connections, facts.connections_left_out) = connections(asked);
+        let recorded = |one: &metier_sandbox::Connection| {
+            let metier_sandbox::Connection { to, refused, times, .. } = one.clone();
+            Connection { to, refused, times }
+        };
+        let (kept, left_out) = connections(outcome.connections.iter().map(recorded).collect());
+        facts.connections = kept;
+        facts.connections_left_out = left_out.saturating_add(outcome.connections_left_out).min(LARGEST);
         (facts.planted, facts.planted_left_out) = planted(&outcome.planted);
         facts.touched = outcome.touched.as_ref().map(|touched| Touched {
             created: list(&touched.created),
@@ -193,17 +198,9 @@ fn list(paths: &Paths) -> PathList {
     PathList { count: paths.count, first: bounded(&first) }
 }
 
-/// Each destination once, with how often it was asked for.
-fn connections<'a>(asked: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> (Vec<Connection>, u64) {
-    let mut all: Vec<Connection> = Vec::new();
-    for (to, refused) in asked {
-        match all.iter_mut().find(|known| known.to == to && known.refused.as_deref() == refused) {
-            Some(known) => known.times += 1,
-            None => {
-                all.push(Connection { to: to.to_owned(), refused: refused.map(str::to_owned), times: 1 });
-            }
-        }
-    }
+/// Where it connected to comes first, so that names which are refused cannot push that out of the list.
+fn connections(mut all: Vec<Connection>) -> (Vec<Connection>, u64) {
+    all.sort_by_key(|one| one.refused.is_some());
     let kept = bounded(&all);
     let left_out = (all.len() - kept.len()) as u64;
     (kept, left_out)
@@ -262,12 +259,18 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_listed_once_and_bounded() {
-        let asked: Vec<String> = (0..400).map(|number| format!("host{}:443", number % 150)).collect();
-        let (kept, left_out) = connections(asked.iter().map(|to| (to.as_str(), None)));
-        assert_eq!((kept.len(), left_out, kept[0].times), (100, 50, 3));
-        let long: Vec<String> = (0..50).map(|number| format!("{}{number}:1", "\u{1}".repeat(500))).collect();
-        let (kept, left_out) = connections(long.iter().map(|to| (to.as_str(), Some("no"))));
+    fn destinations_are_bounded_and_those_that_were_reached_come_first() {
+        let one = |to: String, refused: Option<&str>| {
+            let refused = refused.map(str::to_owned);
+            Connection { to, refused, times: 3 }
+        };
+        let mut asked: Vec<_> = (0..150).map(|number| one(format!("host{number}:443"), Some("no"))).collect();
+        asked.push(one("reached.test:443".to_owned(), None));
+        let (kept, left_out) = connections(asked);
+        assert_eq!((kept.len(), left_out, kept[0].times), (100, 51, 3));
+        assert_eq!((kept[0].to.as_str(), kept[1].to.as_str()), ("reached.test:443", "host0:443"));
+        let long = (0..50).map(|number| one(format!("{}{number}:1", "\u{1}".repeat(500)), Some("no")));
+        let (kept, left_out) = connections(long.collect());
         assert!(serde_json::to_string(&kept).unwrap().len() <= MOST_BYTES + 2);
         assert_eq!(kept.len() as u64 + left_out, 50);
     }

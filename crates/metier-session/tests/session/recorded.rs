@@ -155,7 +155,7 @@ fn a_record_says_what_a_script_touched_and_what_was_refused() {
     assert_eq!(touched.deleted.first, ["deleted.txt"]);
     assert!(!touched.incomplete);
     let refused = run.facts.refused_writes.expect("this kernel tells of calls");
-    assert_eq!(refused.first, ["/usr/x", ".claude/settings.json"], "{}", report.run.stderr.text());
+    assert_eq!(refused.first, [".claude/settings.json", "/usr/x"], "{}", report.run.stderr.text());
     assert_eq!(refused.count, 3);
     assert_eq!(run.facts.approved.unwrap().how, "host");
     let last = ground.records().pop().unwrap().event;
@@ -185,6 +185,25 @@ fn a_record_says_how_a_run_was_allowed() {
     assert_eq!(id.as_deref(), Some(kept[0].id.as_str()));
     let mut later = metier_session::Session::start(options, None).unwrap();
     assert_eq!(how(&mut later), ("stored".to_owned(), id));
+}
+
+/// Attempts at files of no interest come first, and must not fill the list.
+#[test]
+fn refused_writes_to_what_is_protected_are_listed_however_many_others_there_are() {
+    let ground = Ground::with_pdf();
+    ground.write("work/.claude/settings.json", "{}\n");
+    let script = "import os\n\
+                  def write(path):\n    try: open(path, 'a')\n    except OSError: pass\n\
+                  for number in range(120): write(f'/usr/a{number}')\n\
+                  for number in range(120): write(f'../../../../../../../../usr/a{number}')\n\
+                  for path in ('.claude/settings.json', '.claude/new', '/etc/passwd'): write(path)\n";
+    ground.write("skills/pdf/scripts/flood.py", script);
+    ground.session(Tier::Org).run_script(ground.call("pdf", "scripts/flood.py"), &mut ()).unwrap();
+    let refused = last_run(&ground).facts.refused_writes.expect("this kernel tells of calls");
+    assert_eq!((refused.count, refused.first.len()), (243, 100));
+    for path in [".claude/settings.json", ".claude/new", "/etc/passwd"] {
+        assert!(refused.first.iter().any(|one| one == path), "{path}: {:?}", refused.first);
+    }
 }
 
 /// To remove it can take long, or fail.
