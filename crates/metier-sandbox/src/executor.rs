@@ -150,6 +150,9 @@ pub struct Touched {
     pub changed: Paths,
     /// Files that are gone.
     pub deleted: Paths,
+    /// What was made and removed again, in directories that were there before, as far as the kernel told of it. A directory
+    /// stands for all that was in it.
+    pub temporary: Paths,
     /// Whether only a part of the directory was looked at.
     pub incomplete: bool,
 }

@@ -156,6 +156,7 @@ impl OfRun for RunFacts {
             created: list(&touched.created),
             changed: list(&touched.changed),
             deleted: list(&touched.deleted),
+            temporary: list(&touched.temporary),
             incomplete: touched.incomplete,
         });
         facts.refused_writes = outcome.refused_writes.as_ref().map(list);

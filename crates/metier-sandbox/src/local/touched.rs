@@ -116,6 +116,8 @@ fn observe(place: &Place, ready: &Sender<()>, stopped: &PipeReader) -> Option<Se
 /// What happened to a name.
 #[derive(Debug, Clone, Copy, Default)]
 struct Happened {
+    /// Something came.
+    came: bool,
     /// Something came, went or took its place.
     renewed: bool,
     /// Its bytes or its attributes changed; else it was only open for writing.
@@ -202,37 +204,45 @@ impl Seen {
                     names.entry(name.to_owned()).or_default()
                 }
             };
-            let renews = ReadFlags::CREATE | ReadFlags::DELETE | ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO;
-            happened.renewed |= what.intersects(renews);
+            let (comes, goes) =
+                (ReadFlags::CREATE | ReadFlags::MOVED_TO, ReadFlags::DELETE | ReadFlags::MOVED_FROM);
+            happened.came |= what.intersects(comes);
+            happened.renewed |= what.intersects(comes | goes);
             happened.changed |= what.intersects(ReadFlags::MODIFY | ReadFlags::ATTRIB);
             happened.is_directory = what.contains(ReadFlags::ISDIR);
         }
         if is_too_much {
             self.queue = None;
-            self.happened.clear();
         }
     }
 
     fn touched(&mut self) -> Touched {
         let mut found = Found { is_incomplete: !self.before.is_whole(), ..Found::default() };
-        if self.queue.is_none() {
-            self.compare(Path::new(""), &mut found);
-            return found.touched();
-        }
         // Parents come before what is in them, so that what was compared whole is not looked at again.
         let mut compared: BTreeSet<PathBuf> = BTreeSet::new();
+        if self.queue.is_none() {
+            self.compare(Path::new(""), &mut found);
+            compared.insert(PathBuf::new());
+        }
         for (directory, names) in std::mem::take(&mut self.happened) {
-            if directory.ancestors().any(|above| compared.contains(above)) {
-                continue;
-            }
+            let is_compared = directory.ancestors().any(|above| compared.contains(above));
+            let is_known = !self.before.is_unlisted(&directory);
             let before = self.before.names(&directory).iter();
             let before: HashMap<&OsStr, bool> =
                 before.map(|name| (name.name.as_os_str(), name.is_directory)).collect();
             let parent = Parent::open(&self.root, &directory);
             for (name, happened) in names {
                 let path = directory.join(&name);
-                let (was, now) = (before.get(name.as_os_str()).copied(), parent.state(&name));
-                if self.judge(&path, was, now, happened, &mut found) {
+                let was = before.get(name.as_os_str()).copied();
+                if is_compared && was.is_some() {
+                    continue;
+                }
+                let now = parent.state(&name);
+                if was.is_none() && now == State::Gone {
+                    if happened.came && is_known {
+                        found.temporary.push(&path);
+                    }
+                } else if !is_compared && self.judge(&path, was, now, happened, &mut found) {
                     compared.insert(path);
                 }
             }
@@ -351,13 +361,19 @@ struct Found {
     created: List,
     changed: List,
     deleted: List,
+    temporary: List,
     is_incomplete: bool,
 }
 
 impl Found {
     fn touched(self) -> Touched {
-        let Self { created, changed, deleted, is_incomplete: incomplete } = self;
-        Touched { created: created.paths(), changed: changed.paths(), deleted: deleted.paths(), incomplete }
+        Touched {
+            created: self.created.paths(),
+            changed: self.changed.paths(),
+            deleted: self.deleted.paths(),
+            temporary: self.temporary.paths(),
+            incomplete: self.is_incomplete,
+        }
     }
 }
 

@@ -139,7 +139,7 @@ fn a_record_says_what_a_script_touched_and_what_was_refused() {
     ground.write("work/kept.txt", "before\n");
     ground.write("work/.claude/settings.json", "{}\n");
     let script = "mkdir -p new/deep; echo 1 > new/deep/one; echo 2 > two; echo more >> changed.txt; rm deleted.txt\n\
-                  cat kept.txt; echo '{}' > .claude/settings.json; rm .claude/settings.json; echo x > /usr/x\n\
+                  echo 3 > .envrc; rm .envrc; cat kept.txt; echo '{}' > .claude/settings.json; rm .claude/settings.json; echo x > /usr/x\n\
                   mkdir -p /usr/lib; echo fine > /dev/null; echo scratch > /tmp/scratch; true\n";
     ground.write("skills/pdf/scripts/touch.sh", script);
     let mut options = ground.options(Tier::User);
@@ -153,6 +153,7 @@ fn a_record_says_what_a_script_touched_and_what_was_refused() {
     assert_eq!(touched.created.first, ["new/deep/one", "two"]);
     assert_eq!(touched.changed.first, ["changed.txt"]);
     assert_eq!(touched.deleted.first, ["deleted.txt"]);
+    assert_eq!(touched.temporary.first, [".envrc"]);
     assert!(!touched.incomplete);
     let refused = run.facts.refused_writes.expect("this kernel tells of calls");
     assert_eq!(refused.first, [".claude/settings.json", "/usr/x"], "{}", report.run.stderr.text());

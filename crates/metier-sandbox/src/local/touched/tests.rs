@@ -50,13 +50,15 @@ fn change(at: &Path) {
     rustix::fs::mknodat(CWD, at.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
 }
 
-fn check(touched: &Touched) {
+/// What is found, and what was there only meanwhile.
+fn check(touched: &Touched, temporary: &[&str]) {
     assert_eq!(
         names(&touched.created),
         ["a/new", "deep/er/file", "deep/root", "not-\u{fffd}-text", "pipe", "there/x", "there/y"]
     );
     assert_eq!(names(&touched.changed), ["a/b/two", "kept", "link", "top"]);
     assert_eq!(names(&touched.deleted), ["a/one", "c/d/four", "c/three", "moved/x", "moved/y"]);
+    assert_eq!(names(&touched.temporary), temporary);
     assert!(!touched.incomplete);
 }
 
@@ -66,7 +68,7 @@ fn what_a_job_does_is_found() {
     let watch = Touches::start(&Place::pin(directory.path()).unwrap()).unwrap();
     watch.is_ready();
     change(directory.path());
-    check(&watch.finish().unwrap());
+    check(&watch.finish().unwrap(), &["a/b/.two.tmp", "a/b/passing"]);
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn without_the_kernels_help_the_same_is_found() {
     let mut seen = Seen::look(&Place::pin(directory.path()).unwrap()).unwrap();
     assert!(seen.queue.take().is_some(), "inotify works here");
     change(directory.path());
-    check(&seen.touched());
+    check(&seen.touched(), &[]);
 }
 
 #[test]
@@ -110,4 +112,38 @@ fn deep_and_full_directories_are_looked_at_in_part() {
     assert!(touched.incomplete);
     assert_eq!((touched.created.count, touched.created.first.len()), (300, MOST_TOLD));
     assert_eq!(touched.created.first[0], Path::new("many/000"));
+}
+
+/// Other programs could have obeyed it meanwhile.
+#[test]
+fn what_is_made_and_removed_again_is_found() {
+    let directory = place();
+    let at = |path: &str| directory.path().join(path);
+    let watch = Touches::start(&Place::pin(directory.path()).unwrap()).unwrap();
+    watch.is_ready();
+    fs::write(at(".envrc"), "").unwrap();
+    fs::create_dir(at(".claude")).unwrap();
+    fs::write(at(".claude/settings.json"), "").unwrap();
+    fs::remove_dir_all(at(".claude")).unwrap();
+    fs::remove_file(at(".envrc")).unwrap();
+    // The directory that it was in is compared as a whole.
+    fs::write(at("moved/.envrc"), "").unwrap();
+    fs::remove_file(at("moved/.envrc")).unwrap();
+    fs::rename(at("moved"), at("other")).unwrap();
+    fs::rename(at("other"), at("moved")).unwrap();
+    // Not made by the job, and not there only meanwhile.
+    fs::remove_file(at("top")).unwrap();
+    fs::write(at("top"), "").unwrap();
+    fs::remove_file(at("kept")).unwrap();
+    let touched = watch.finish().unwrap();
+    assert_eq!(names(&touched.temporary), [".claude", ".envrc", "moved/.envrc", "other"]);
+    assert_eq!((names(&touched.deleted), touched.created.count), (vec!["kept".to_owned()], 0));
+    // What the kernel told before it told too much is not lost.
+    let mut seen = Seen::look(&Place::pin(directory.path()).unwrap()).unwrap();
+    fs::write(at(".envrc"), "").unwrap();
+    fs::remove_file(at(".envrc")).unwrap();
+    seen.count = MOST_NAMES;
+    seen.take_in();
+    assert!(seen.queue.is_none());
+    assert_eq!(names(&seen.touched().temporary), [".envrc"]);
 }
