@@ -130,8 +130,10 @@ pub struct Outcome {
     pub protections: Protections,
     /// What it did in the work directory that other programs would obey.
     pub planted: Vec<Planted>,
-    /// Connections that it asked the proxy for, with whether they were made.
+    /// Connections that it asked the proxy for, each destination once; those that were made come first.
     pub connections: Vec<Connection>,
+    /// How often it asked for others, once so many destinations were remembered.
+    pub connections_left_out: u64,
     /// Files of the work directory that changed; none where nobody looked.
     pub touched: Option<Touched>,
     /// Writes that were refused; none where they could not be observed.
@@ -148,6 +150,9 @@ pub struct Touched {
     pub changed: Paths,
     /// Files that are gone.
     pub deleted: Paths,
+    /// What was made and removed again, in directories that were there before, as far as the kernel told of it. A directory
+    /// stands for all that was in it.
+    pub temporary: Paths,
     /// Whether only a part of the directory was looked at.
     pub incomplete: bool,
 }
@@ -173,6 +178,7 @@ impl Outcome {
             protections: Protections::default(),
             planted: Vec::new(),
             connections: Vec::new(),
+            connections_left_out: 0,
             touched: None,
             refused_writes: None,
         }
@@ -405,6 +411,8 @@ pub struct Connection {
     pub to: String,
     /// Why it was refused, if it was.
     pub refused: Option<String>,
+    /// How often.
+    pub times: u64,
 }
 
 #[cfg(test)]

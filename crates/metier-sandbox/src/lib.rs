@@ -17,6 +17,7 @@ mod owner;
 mod private;
 mod profile;
 mod protection;
+mod removal;
 mod reserved;
 mod script;
 mod stopwatch;
@@ -61,12 +62,13 @@ pub use links::leads_to;
 #[cfg(target_os = "linux")]
 pub use local::{Local, settle_notes, system_paths};
 pub use obeyed::{Effect, OBEYED, Obeyed};
-pub use owner::{Owner, remove_all};
+pub use owner::Owner;
 pub use private::{Leftovers, PrivateDirectory, Purpose, leftovers, remove_leftovers};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 pub use profile::{Destination, Limits, Network, Place, Profile};
 pub use protection::{Finding, Protection, Protections, Strictness};
+pub use removal::remove_all;
 pub use reserved::Reserved;
 pub use script::Script;
 pub use supervised::{Covered, Ended, Program};

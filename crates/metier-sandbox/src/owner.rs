@@ -1,18 +1,9 @@
-//! Who made a directory, and whether that process is still running; and how to remove what it left. A process is known by its number, when it
-//! began, and the boot of the machine.
+//! Who made a directory, and whether that process is still running. A process is known by its number, when it began, and the boot of the
+//! machine.
 
 use std::fmt;
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
-
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, openat};
-use rustix::path::Arg;
-
-/// How often a directory is tried to be removed that somebody still writes to.
-const TRIES: usize = 20;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 
 /// A process, so that no other is taken for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,43 +93,6 @@ const BOOT: usize = 8;
 fn boot() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.chars().take(BOOT).collect()
-}
-
-/// Removes a directory with everything in it, also what was closed to writing, and while somebody still puts things into it. Nothing
-/// that a link leads to is touched.
-pub fn remove_all(path: &Path) -> io::Result<()> {
-    let mut removed = fs::remove_dir_all(path);
-    for _ in 1..TRIES {
-        match &removed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {}
-            _ => return Ok(()),
-        }
-        open_up(CWD, path);
-        removed = fs::remove_dir_all(path);
-    }
-    removed
-}
-
-/// Lets everything in a directory be removed. Each part is opened before it is changed, so that no link can take its place.
-fn open_up(at: impl AsFd, path: impl Arg) {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(held) = openat(at, path, flags, Mode::empty()) else { return };
-    // What is only held cannot be changed by itself, but by this name.
-    let _ = fs::set_permissions(format!("/proc/self/fd/{}", held.as_raw_fd()), Permissions::from_mode(0o700));
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(opened) = openat(&held, ".", flags, Mode::empty()) else { return };
-    for name in directories_in(&opened) {
-        open_up(&opened, name);
-    }
-}
-
-fn directories_in(directory: &OwnedFd) -> Vec<std::ffi::CString> {
-    let entries = Dir::read_from(directory).into_iter().flatten().flatten();
-    let inner = entries.filter(|entry| !matches!(entry.file_name().to_bytes(), b"." | b".."));
-    inner
-        .filter(|entry| matches!(entry.file_type(), FileType::Directory | FileType::Unknown))
-        .map(|entry| entry.file_name().to_owned())
-        .collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::profile::Destination;
 
 /// Connections at a time.
 const MOST: usize = 64;
-/// Connections that are remembered.
+/// Destinations that are remembered: of connections that were made, and as many of those that were refused.
 const REMEMBERED: usize = 1000;
 /// Bytes of a request.
 const REQUEST: u64 = 8 << 10;
@@ -37,19 +37,35 @@ pub(crate) struct Proxy {
 #[derive(Debug, Default)]
 struct Shared {
     allowed: Vec<Destination>,
-    connections: Mutex<Vec<Connection>>,
+    asked: Mutex<Asked>,
     /// Both ends of each connection, by its number.
     open: Mutex<BTreeMap<usize, Vec<TcpStream>>>,
     count: AtomicUsize,
     stopped: AtomicBool,
 }
 
-impl Shared {
-    fn remember(&self, connection: Connection) {
-        let mut connections = lock(&self.connections);
-        if connections.len() < REMEMBERED {
-            connections.push(connection);
+/// What was asked for. A script can ask for any number of names that are refused; they must not hide where it connected to.
+#[derive(Debug, Default)]
+struct Asked {
+    made: Vec<Connection>,
+    refused: Vec<Connection>,
+    left_out: u64,
+}
+
+impl Asked {
+    fn add(&mut self, to: String, refused: Option<String>) {
+        let list = if refused.is_none() { &mut self.made } else { &mut self.refused };
+        let has_room = list.len() < REMEMBERED;
+        match list.iter_mut().find(|known| known.to == to && known.refused == refused) {
+            Some(known) => known.times += 1,
+            None if has_room => list.push(Connection { to, refused, times: 1 }),
+            None => self.left_out += 1,
         }
+    }
+
+    /// All that is remembered, made connections first, and how often others were asked for.
+    fn told(self) -> (Vec<Connection>, u64) {
+        (self.made.into_iter().chain(self.refused).collect(), self.left_out)
     }
 }
 
@@ -63,10 +79,10 @@ impl Proxy {
         Ok(Self { shared, listener, accepting: Some(accepting) })
     }
 
-    /// Closes every connection and says which were asked for.
-    pub(crate) fn finish(mut self) -> Vec<Connection> {
+    /// Closes every connection, and says which were asked for and how often others were.
+    pub(crate) fn finish(mut self) -> (Vec<Connection>, u64) {
         self.stop();
-        std::mem::take(&mut *lock(&self.shared.connections))
+        std::mem::take(&mut *lock(&self.shared.asked)).told()
     }
 
     fn stop(&mut self) {
@@ -131,13 +147,13 @@ fn serve(mut inside: TcpStream, number: usize, shared: &Shared) -> io::Result<()
         Ok(target) => target,
         Err(answer) => {
             let refused = Some("not a request to connect; only https and the like can be reached".to_owned());
-            shared.remember(Connection { to: "unknown".into(), refused });
+            lock(&shared.asked).add("unknown".into(), refused);
             return inside.write_all(answer.as_bytes());
         }
     };
     let reached = reach(&target, &shared.allowed);
     let refused = reached.as_ref().err().cloned();
-    shared.remember(Connection { to: format!("{}:{}", target.0, target.1), refused });
+    lock(&shared.asked).add(format!("{}:{}", target.0, target.1), refused);
     let outside = match reached {
         Ok(outside) => outside,
         Err(reason) => {
@@ -309,6 +325,21 @@ mod tests {
         assert_eq!(far.read(&mut [0; 8]).unwrap(), 0, "it is still open");
         assert!(is_done.recv_timeout(TIMEOUT).unwrap());
         drop(script);
+    }
+
+    #[test]
+    fn what_was_connected_to_is_remembered_however_much_was_refused() {
+        let mut asked = Asked::default();
+        for number in 0..REMEMBERED + 5 {
+            asked.add(format!("host{number}:443"), Some("not on the list".to_owned()));
+        }
+        for to in ["a.test:443", "b.test:443", "a.test:443"] {
+            asked.add(to.to_owned(), None);
+        }
+        let (told, left_out) = asked.told();
+        assert_eq!((told.len(), left_out), (REMEMBERED + 2, 5));
+        assert_eq!((told[0].to.as_str(), told[0].times, &told[0].refused), ("a.test:443", 2, &None));
+        assert_eq!((told[1].to.as_str(), told[1].times, &told[1].refused), ("b.test:443", 1, &None));
     }
 
     #[test]

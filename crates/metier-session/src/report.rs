@@ -1,5 +1,7 @@
 //! What became of a run: one type, made here from the sandbox's [`Outcome`], for the command line, MCP and the journal.
 
+mod bounded;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use metier_sandbox::{
 use metier_skill::Digest;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
+
+use self::bounded::bounded;
 
 /// What became of a script of a skill. As JSON, the members of [`RunReport`] stand beside the others.
 #[derive(Debug, Clone, Serialize)]
@@ -140,13 +144,19 @@ impl OfRun for RunFacts {
 
     fn of(profile: &Profile, outcome: &Outcome) -> Self {
         let mut facts = Self::before(profile.writable.first().map(WorkDirectory::path), &profile.network);
-        let asked = outcome.connections.iter().map(|one| (one.to.as_str(), one.refused.as_deref()));
-        (facts.connections, facts.connections_left_out) = connections(asked);
+        let recorded = |one: &metier_sandbox::Connection| {
+            let metier_sandbox::Connection { to, refused, times, .. } = one.clone();
+            Connection { to, refused, times }
+        };
+        let (kept, left_out) = connections(outcome.connections.iter().map(recorded).collect());
+        facts.connections = kept;
+        facts.connections_left_out = left_out.saturating_add(outcome.connections_left_out).min(LARGEST);
         (facts.planted, facts.planted_left_out) = planted(&outcome.planted);
         facts.touched = outcome.touched.as_ref().map(|touched| Touched {
             created: list(&touched.created),
             changed: list(&touched.changed),
             deleted: list(&touched.deleted),
+            temporary: list(&touched.temporary),
             incomplete: touched.incomplete,
         });
         facts.refused_writes = outcome.refused_writes.as_ref().map(list);
@@ -164,10 +174,6 @@ impl OfRun for RunFacts {
 
 /// The largest number that a record can have.
 const LARGEST: u64 = (1 << 53) - 1;
-
-/// The most entries of a list, and the most bytes of JSON that they take.
-const MOST: usize = 100;
-const MOST_BYTES: usize = 16 << 10;
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(LARGEST).min(LARGEST)
@@ -188,35 +194,16 @@ fn network(network: &Network) -> NetworkUse {
     NetworkUse { mode: mode.to_owned(), hosts }
 }
 
-/// As many of these as a list has room for.
-fn bounded<T: Serialize>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut bytes = 0;
-    let fits = |one: &T| {
-        // Escaped, a name can take six times its length.
-        bytes += serde_json::to_string(one).map_or(MOST_BYTES, |json| json.len() + 1);
-        bytes <= MOST_BYTES
-    };
-    all.take(MOST).take_while(fits).collect()
-}
-
 fn list(paths: &Paths) -> PathList {
-    PathList { count: paths.count, first: bounded(paths.first.iter().map(|path| text(path))) }
+    let first: Vec<String> = paths.first.iter().map(|path| text(path)).collect();
+    PathList { count: paths.count, first: bounded(&first) }
 }
 
-/// Each destination once, with how often it was asked for.
-fn connections<'a>(asked: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> (Vec<Connection>, u64) {
-    let mut all: Vec<Connection> = Vec::new();
-    for (to, refused) in asked {
-        match all.iter_mut().find(|known| known.to == to && known.refused.as_deref() == refused) {
-            Some(known) => known.times += 1,
-            None => {
-                all.push(Connection { to: to.to_owned(), refused: refused.map(str::to_owned), times: 1 });
-            }
-        }
-    }
-    let count = all.len();
-    let kept = bounded(all.into_iter());
-    let left_out = (count - kept.len()) as u64;
+/// Where it connected to comes first, so that names which are refused cannot push that out of the list.
+fn connections(mut all: Vec<Connection>) -> (Vec<Connection>, u64) {
+    all.sort_by_key(|one| one.refused.is_some());
+    let kept = bounded(&all);
+    let left_out = (all.len() - kept.len()) as u64;
     (kept, left_out)
 }
 
@@ -224,27 +211,27 @@ fn connections<'a>(asked: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> (
 fn planted(found: &[metier_sandbox::Planted]) -> (Vec<PlantedFile>, u64) {
     let mut sorted: Vec<&metier_sandbox::Planted> = found.iter().collect();
     sorted.sort_by(|one, other| one.by_urgency(other));
-    let kept = bounded(sorted.into_iter().map(|one| {
-        PlantedFile {
-            path: text(&one.path),
-            obeyed_by: one.obeyed_by.clone(),
-            changed: one.changed,
-            moved_to: one.moved_to.as_deref().map(text),
-            stays: one.stays,
-            by: match one.by {
-                PlantedBy::ThisRun => "this_run",
-                PlantedBy::InterruptedRun => "interrupted_run",
-                _ => "overlapping_run",
-            }
-            .to_owned(),
+    let recorded = |one: &metier_sandbox::Planted| PlantedFile {
+        path: text(&one.path),
+        obeyed_by: one.obeyed_by.clone(),
+        changed: one.changed,
+        moved_to: one.moved_to.as_deref().map(text),
+        stays: one.stays,
+        by: match one.by {
+            PlantedBy::ThisRun => "this_run",
+            PlantedBy::InterruptedRun => "interrupted_run",
+            _ => "overlapping_run",
         }
-    }));
+        .to_owned(),
+    };
+    let kept = bounded(&sorted.into_iter().map(recorded).collect::<Vec<_>>());
     let left_out = (found.len() - kept.len()) as u64;
     (kept, left_out)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::bounded::MOST_BYTES;
     use super::*;
 
     /// Decoys must not push out of the list what a person has to look at.
@@ -273,13 +260,55 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_listed_once_and_bounded() {
-        let asked: Vec<String> = (0..400).map(|number| format!("host{}:443", number % 150)).collect();
-        let (kept, left_out) = connections(asked.iter().map(|to| (to.as_str(), None)));
-        assert_eq!((kept.len(), left_out, kept[0].times), (100, 50, 3));
-        let long: Vec<String> = (0..50).map(|number| format!("{}{number}:1", "\u{1}".repeat(500))).collect();
-        let (kept, left_out) = connections(long.iter().map(|to| (to.as_str(), Some("no"))));
+    fn destinations_are_bounded_and_those_that_were_reached_come_first() {
+        let one = |to: String, refused: Option<&str>| {
+            let refused = refused.map(str::to_owned);
+            Connection { to, refused, times: 3 }
+        };
+        let mut asked: Vec<_> = (0..150).map(|number| one(format!("host{number}:443"), Some("no"))).collect();
+        asked.push(one("reached.test:443".to_owned(), None));
+        let (kept, left_out) = connections(asked);
+        assert_eq!((kept.len(), left_out, kept[0].times), (100, 51, 3));
+        assert_eq!((kept[0].to.as_str(), kept[1].to.as_str()), ("reached.test:443", "host0:443"));
+        let long = (0..50).map(|number| one(format!("{}{number}:1", "\u{1}".repeat(500)), Some("no")));
+        let (kept, left_out) = connections(long.collect());
         assert!(serde_json::to_string(&kept).unwrap().len() <= MOST_BYTES + 2);
         assert_eq!(kept.len() as u64 + left_out, 50);
+    }
+
+    /// A script chooses its names. One that takes all the room of a list must not hide the others.
+    #[test]
+    fn a_path_of_control_characters_pushes_no_other_out_of_a_list() {
+        let paths = |all: &[String]| {
+            let mut paths = Paths::default();
+            (paths.count, paths.first) =
+                (all.len() as u64, all.iter().map(std::path::PathBuf::from).collect());
+            paths
+        };
+        let long = |name: &str| format!("{}/{name}", ["\u{1}".repeat(250).as_str(); 13].join("/"));
+        let kept = list(&paths(&[long(".vscode/tasks.json"), ".envrc".to_owned(), "new1".to_owned()]));
+        assert_eq!((kept.count, kept.first.len()), (3, 3));
+        assert!(kept.first[0].ends_with(".vscode/tasks.json") && kept.first[0].contains('…'), "{kept:?}");
+        assert_eq!(kept.first[1..], [".envrc", "new1"]);
+        // Two long paths that begin and end alike stay two.
+        let other = long(".vscode/tasks.json").replacen("/\u{1}", "/\u{2}", 7);
+        let both = list(&paths(&[long(".vscode/tasks.json"), other])).first;
+        assert_ne!(both[0], both[1]);
+        // However many of them there are, each has its part of the room.
+        let many: Vec<String> = (0..100).map(|number| long(&number.to_string())).collect();
+        let kept = list(&paths(&many));
+        assert_eq!(kept.first.len(), 100);
+        assert!(serde_json::to_string(&kept.first).unwrap().len() <= MOST_BYTES + 2);
+        let planted_at = |path: &str| {
+            let json = serde_json::json!({
+                "path": path, "obeyed_by": "VS Code", "changed": false, "moved_to": long("aside"), "stays": false,
+                "by": "this_run", "runs_commands": true,
+            });
+            serde_json::from_value::<metier_sandbox::Planted>(json).unwrap()
+        };
+        let (kept, left_out) =
+            planted(&[planted_at(&long(".vscode/tasks.json")), planted_at("sub/.vscode/tasks.json")]);
+        assert_eq!((kept.len(), left_out), (2, 0));
+        assert!(kept.iter().any(|one| one.path == "sub/.vscode/tasks.json"), "{kept:?}");
     }
 }

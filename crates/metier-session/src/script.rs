@@ -97,8 +97,8 @@ pub struct PreparedScript {
     start: Time,
     /// The answers that held once and are used up by this.
     used: Vec<Approval>,
-    /// What runs: gone with this.
-    _copy: PrivateDirectory,
+    /// What runs.
+    copy: PrivateDirectory,
 }
 
 /// A script that has run, or could not be started.
@@ -112,6 +112,14 @@ pub struct FinishedScript {
     start: Time,
     /// Answers that were used up although nothing was started.
     unused: Vec<Approval>,
+    made: Made,
+}
+
+/// Directories that were made for a run. They are removed with this, after the run was recorded: that can take long, or fail.
+#[derive(Debug)]
+struct Made {
+    _copy: PrivateDirectory,
+    _work: Vec<WorkDirectory>,
 }
 
 impl fmt::Debug for PreparedScript {
@@ -128,20 +136,22 @@ impl PreparedScript {
 
     /// Does not run it, since the host cannot.
     pub fn give_up(self, source: io::Error) -> FinishedScript {
-        let Self { record, skill_id, start, used: unused, .. } = self;
+        let Self { job, record, skill_id, start, used: unused, copy, .. } = self;
         let error = SandboxError::Launch { step: "preparing to be ended".to_owned(), source };
-        FinishedScript { outcome: Err(error), check: None, record, skill_id, start, unused }
+        let made = Made { _copy: copy, _work: job.profile.writable };
+        FinishedScript { outcome: Err(error), check: None, record, skill_id, start, unused, made }
     }
 
     /// Runs it to its end, if what it says that it needs is there.
     pub fn run(self, sink: &mut dyn Sink) -> FinishedScript {
-        let Self { job, script, executor, record, skill_id, start, used, _copy } = self;
+        let Self { job, script, executor, record, skill_id, start, used, copy } = self;
         let checked = script.check_dependencies(&*executor, &job.profile, &job.cancel);
         let check = script.has_dependencies().then(|| of_dependencies(&record, checked.as_ref().err()));
         let unused = if checked.is_err() { used } else { Vec::new() };
         let outcome = checked.and_then(|()| executor.run(&job, sink));
         let outcome = outcome.map(|outcome| Box::new(RunReport::new(&job.profile, outcome)));
-        FinishedScript { outcome, check, record, skill_id, start, unused }
+        let made = Made { _copy: copy, _work: job.profile.writable };
+        FinishedScript { outcome, check, record, skill_id, start, unused, made }
     }
 }
 
@@ -190,12 +200,12 @@ impl Session {
         };
         let executor = Arc::clone(&self.options.executor);
         let (job, record) = (Box::new(job), Box::new(record));
-        Ok(PreparedScript { job, script, executor, record, skill_id: held.id, start, used, _copy: copy })
+        Ok(PreparedScript { job, script, executor, record, skill_id: held.id, start, used, copy })
     }
 
     /// Records what became of a script.
     pub fn finish_script(&mut self, finished: FinishedScript) -> Result<ScriptReport, SessionError> {
-        let FinishedScript { outcome, check, record, skill_id, start, unused } = finished;
+        let FinishedScript { outcome, check, record, skill_id, start, unused, made } = finished;
         let mut record = ScriptExecuted { duration_us: self.since(start), ..*record };
         match &outcome {
             Ok(run) => run.describe(&self.options.privacy, &mut record),
@@ -207,6 +217,7 @@ impl Session {
             (record.script.clone(), record.script_digest, record.tree_digest);
         let checked = check.map_or(Ok(()), |check| self.record(&check));
         let recorded = self.record_end(record).and(checked);
+        drop(made);
         self.give_back(&unused)?;
         let run = *outcome?;
         recorded.map_err(|error| match error {

@@ -96,7 +96,10 @@ impl RunFacts {
         self.planted_left_out += self.planted.len() as u64;
         (self.connections, self.planted) = (Vec::new(), Vec::new());
         let touched = self.touched.iter_mut();
-        let lists = touched.flat_map(|all| [&mut all.created, &mut all.changed, &mut all.deleted]);
+        let lists = touched.flat_map(|all| {
+            let Touched { created, changed, deleted, temporary, incomplete: _ } = all;
+            [created, changed, deleted, temporary]
+        });
         for list in lists.chain(self.refused_writes.as_mut()) {
             list.first.clear();
         }
@@ -179,6 +182,8 @@ pub struct Touched {
     pub changed: PathList,
     /// Those that are gone.
     pub deleted: PathList,
+    /// Files and directories that were made and removed again. Records from before this member have none.
+    pub temporary: PathList,
     /// Whether only a part of the directory was looked at.
     pub incomplete: bool,
 }

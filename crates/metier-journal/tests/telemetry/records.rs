@@ -37,10 +37,10 @@ pub(crate) fn deactivated() -> Event {
 /// What a script did, with names that no collector is told.
 fn facts() -> RunFacts {
     let list = || PathList { count: 1, first: vec![CANARY.to_owned()] };
-    let (created, changed, deleted) = (list(), list(), list());
+    let (created, changed, deleted, temporary) = (list(), list(), list(), list());
     let mut facts = RunFacts::default();
     facts.work_directory = Some(CANARY.to_owned());
-    facts.touched = Some(Touched { created, changed, deleted, incomplete: false });
+    facts.touched = Some(Touched { created, changed, deleted, temporary, incomplete: false });
     facts.refused_writes = Some(list());
     facts.connections = vec![Connection { to: CANARY.to_owned(), refused: None, times: 1 }];
     facts

@@ -18,15 +18,7 @@ pub(super) fn open(work: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd
 pub(super) fn directory(work: &OwnedFd, path: &Path) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let opened = match open(work, path, flags) {
-        Err(Errno::ACCESS) => {
-            let closed = open(work, path, OFlags::PATH | OFlags::DIRECTORY)?;
-            let mode = mode_of(&closed)?;
-            set_mode(&closed, mode | Mode::RWXU)?;
-            let opened = rustix::fs::openat(&closed, ".", flags | OFlags::CLOEXEC, Mode::empty());
-            // It may have been closed before, by whoever it belongs to.
-            set_mode(&closed, mode)?;
-            opened
-        }
+        Err(Errno::ACCESS) => opened_up(&open(work, path, OFlags::PATH | OFlags::DIRECTORY)?, flags),
         other => other,
     };
     match opened {
@@ -34,6 +26,16 @@ pub(super) fn directory(work: &OwnedFd, path: &Path) -> Result<Option<OwnedFd>, 
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Opens a directory that is closed to its owner, by opening it up for a moment.
+pub(super) fn opened_up(closed: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mode = mode_of(closed)?;
+    set_mode(closed, mode | Mode::RWXU)?;
+    let opened = rustix::fs::openat(closed, ".", flags | OFlags::CLOEXEC, Mode::empty());
+    // It may have been closed before, by whoever it belongs to.
+    set_mode(closed, mode)?;
+    opened
 }
 
 /// Gives the owner of a directory the right to change it again.

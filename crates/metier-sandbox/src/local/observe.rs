@@ -10,7 +10,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::thread::JoinHandle;
 
 use libc::c_long;
@@ -22,8 +22,9 @@ use crate::executor::Paths;
 use crate::seccomp::{WRITES, Write, Written};
 use crate::sys::{self, Notified};
 
-/// The most paths that are told.
+/// The most paths that are told, and the kinds of them.
 const MOST_TOLD: usize = 100;
+const KINDS: usize = 4;
 /// The longest path that the kernel takes.
 const LONGEST: usize = 4096;
 
@@ -60,7 +61,7 @@ impl Drop for Observer {
 }
 
 fn observe(listener: &OwnedFd, stopped: &PipeReader, work: &Path) -> Paths {
-    let (mut count, mut first) = (0, BTreeSet::new());
+    let mut all = Refusals::default();
     loop {
         let mut open = [PollFd::new(listener, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
         match poll(&mut open, None) {
@@ -78,26 +79,62 @@ fn observe(listener: &OwnedFd, stopped: &PipeReader, work: &Path) -> Paths {
             // It may be another process by now that was looked at.
             let is_it = sys::is_waiting(listener, &call);
             sys::go_on(listener, &call);
-            for path in refused.into_iter().filter(|_| is_it) {
-                count += 1;
-                if first.len() < MOST_TOLD {
-                    first.insert(path.strip_prefix(work).map(Path::to_owned).unwrap_or(path));
-                }
+            for (path, exists) in refused.into_iter().filter(|_| is_it) {
+                all.add(&path, exists, work);
             }
         } else if !open[0].revents().is_empty() {
             break;
         }
     }
-    Paths { count, first: first.into_iter().collect() }
+    all.paths()
 }
 
-/// The paths of a call that cannot be written to.
-fn refused(call: &Notified) -> Vec<PathBuf> {
+/// What was refused. A script can try any number of paths that nobody cares about, so each kind of path has a share of the list.
+#[derive(Debug, Default)]
+struct Refusals {
+    count: u64,
+    /// In the work directory and then elsewhere, each with what exists before what does not.
+    kinds: [BTreeSet<PathBuf>; KINDS],
+}
+
+impl Refusals {
+    /// Adds an attempt. Paths below `work` are shown relative to it.
+    fn add(&mut self, path: &Path, exists: bool, work: &Path) {
+        self.count += 1;
+        // `sub/../../other` only begins like one of them.
+        let below = path.strip_prefix(work).ok();
+        let below = below.filter(|below| !below.components().any(|part| part == Component::ParentDir));
+        let kind = match (below.is_some(), exists) {
+            (true, true) => 0,
+            (true, false) => 1,
+            (false, true) => 2,
+            (false, false) => 3,
+        };
+        if self.kinds[kind].len() < MOST_TOLD {
+            self.kinds[kind].insert(below.unwrap_or(path).to_owned());
+        }
+    }
+
+    fn paths(self) -> Paths {
+        const SHARE: usize = MOST_TOLD / KINDS;
+        let mut room = MOST_TOLD - self.kinds.iter().map(|kind| kind.len().min(SHARE)).sum::<usize>();
+        let mut first = Vec::new();
+        for kind in self.kinds {
+            let more = kind.len().saturating_sub(SHARE).min(room);
+            room -= more;
+            first.extend(kind.into_iter().take(SHARE + more));
+        }
+        Paths { count: self.count, first }
+    }
+}
+
+/// The paths of a call that cannot be written to, and whether something is there.
+fn refused(call: &Notified) -> Vec<(PathBuf, bool)> {
     let written = WRITES.iter().filter(|write| write.call == c_long::from(call.number));
     written.filter_map(|write| refused_path(call, write)).collect()
 }
 
-fn refused_path(call: &Notified, write: &Write) -> Option<PathBuf> {
+fn refused_path(call: &Notified, write: &Write) -> Option<(PathBuf, bool)> {
     let process = PathBuf::from(format!("/proc/{}", call.process));
     let given = text(&process, call.arguments[write.path])?;
     let path = if given.is_absolute() {
@@ -109,6 +146,7 @@ fn refused_path(call: &Notified, write: &Write) -> Option<PathBuf> {
     let flags = write.flags.map_or(0, |index| call.arguments[index]);
     let has = |flag: i32| flags & u64::from(flag.cast_unsigned()) != 0;
     let target = at(&root, &path, !matches!(write.what, Written::Changed) || has(libc::O_NOFOLLOW));
+    let exists = target.is_some();
     let parent = || path.parent().and_then(|parent| at(&root, parent, false));
     let is_file = |it: &OwnedFd| {
         rustix::fs::fstat(it).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile)
@@ -125,7 +163,7 @@ fn refused_path(call: &Notified, write: &Write) -> Option<PathBuf> {
                 || parent().is_some_and(|parent| is_closed(&parent))
         }
     };
-    is_refused.then_some(path)
+    is_refused.then_some((path, exists))
 }
 
 /// A path in the memory of a process.
@@ -162,4 +200,37 @@ fn at(root: &OwnedFd, path: &Path, is_link_itself: bool) -> Option<OwnedFd> {
 fn is_closed(place: &OwnedFd) -> bool {
     let read_only = rustix::fs::fstatvfs(place).is_ok_and(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
     read_only || rustix::fs::fstatfs(place).is_ok_and(|it| it.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whichever kind a script floods the list with, the others keep their share.
+    #[test]
+    fn no_kind_of_path_takes_the_whole_list() {
+        let work = Path::new("/w");
+        let told =
+            [("/w/.git/config", true), ("/w/.git/new", false), ("/etc/passwd", true), ("/usr/new", false)];
+        for flood in ["/w/.git/", "/usr/", "/w/../usr/", "/w/sub/../../"] {
+            for exists in [true, false] {
+                let mut all = Refusals::default();
+                for number in 0..500 {
+                    all.add(&Path::new(flood).join(format!("a{number}")), exists, work);
+                }
+                for (path, exists) in told {
+                    all.add(Path::new(path), exists, work);
+                }
+                let paths = all.paths();
+                assert_eq!((paths.count, paths.first.len()), (504, MOST_TOLD));
+                let listed = |path: &str| paths.first.iter().any(|one| one == Path::new(path));
+                let missing: Vec<_> = told
+                    .iter()
+                    .filter(|(path, _)| !listed(path.strip_prefix("/w/").unwrap_or(path)))
+                    .collect();
+                // Nothing can be said for those of the very kind that the list is flooded with.
+                assert!(missing.len() <= 1, "{flood} {exists}: {missing:?}");
+            }
+        }
+    }
 }

@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
             self.ending = Some(Ending::Limit(hit));
         }
         let (output, errors) = self.capture.as_mut().map(Capture::take).unwrap_or_default();
-        let connections = self.proxy.take().map(Proxy::finish).unwrap_or_default();
+        let (connections, connections_left_out) = self.proxy.take().map(Proxy::finish).unwrap_or_default();
         let mut protections = take(&mut self.protections);
         if !is_gone {
             let detail = format!("processes of it were still there {} s after it was ended", STUCK.as_secs());
@@ -237,7 +237,7 @@ impl<'a> Run<'a> {
         let touched = self.touches.take().and_then(Touches::finish);
         let refused_writes = self.observer.take().and_then(Observer::finish);
         let usage = self.usage;
-        let outcome = Outcome { touched, refused_writes, ..Outcome::new(ending) };
+        let outcome = Outcome { touched, refused_writes, connections_left_out, ..Outcome::new(ending) };
         let outcome = Outcome { output, errors, usage, protections, connections, ..outcome };
         Ok(Finished { outcome, is_gone })
     }

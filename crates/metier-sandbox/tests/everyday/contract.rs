@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use metier_sandbox::{Ending, Executor as _, Job, Limit, Network, Place, Sink, Stream};
+use metier_sandbox::{Ending, Executor as _, Job, Limit, Network, Paths, Place, Sink, Stream, Touched};
 
 use crate::{common, text};
 
@@ -232,4 +232,43 @@ fn touched_files_are_observed_unless_the_host_does_not_want_it() {
     assert_eq!(observed.created.first, ["new"].map(std::path::PathBuf::from));
     let outcome = common::local().without_touched_files().run(&job, &mut ()).unwrap();
     assert_eq!(outcome.touched, None);
+}
+
+/// A script that closes a directory after it wrote to it hides nothing, and nothing is taken for deleted.
+#[test]
+fn what_a_script_did_in_a_directory_that_it_then_closed_is_recorded() {
+    let script = "echo new > sub/payload.sh; echo more >> sub/conf; mkdir d n; echo x > d/more; echo x > n/inner; \
+                  echo new > top.sh; chmod 333 sub n .";
+    let touched = closed(script, 0o333);
+    assert_eq!(names(&touched.created), ["d/more", "n/inner", "sub/payload.sh", "top.sh"]);
+    assert_eq!((names(&touched.changed), names(&touched.deleted)), (vec!["sub/conf"], Vec::new()));
+    // Not even the owner can look at what is in this one, and says so.
+    let touched = closed("echo more >> sub/conf; echo new > sub/payload.sh; chmod 000 sub", 0o000);
+    assert_eq!(names(&touched.deleted), Vec::<&str>::new());
+    assert_eq!(names(&touched.changed), ["sub/conf"]);
+    assert_eq!(names(&touched.created), ["sub/payload.sh"]);
+    assert!(touched.incomplete || common::is_root());
+    // Compared as a whole, since it is another directory by now.
+    let touched = closed("mv sub s; mv s sub; chmod 000 sub", 0o000);
+    assert_eq!(names(&touched.deleted), Vec::<&str>::new());
+    assert!(touched.incomplete || common::is_root());
+}
+
+/// What is found of a script, after which `sub` has these permissions.
+fn closed(script: &str, mode: u32) -> Touched {
+    let work = common::work();
+    let at = |name: &str| work.path().join(name);
+    fs::create_dir(at("sub")).unwrap();
+    fs::write(at("sub/conf"), "before").unwrap();
+    let outcome = common::sh(common::profile(work.path()), script);
+    assert_eq!(outcome.ending, Ending::Exited(0), "{}", text(&outcome.errors.bytes));
+    assert_eq!(fs::symlink_metadata(at("sub")).unwrap().mode() & 0o777, mode, "it stays closed");
+    for name in ["", "sub", "n"] {
+        let _ = fs::set_permissions(at(name), fs::Permissions::from_mode(0o755));
+    }
+    outcome.touched.unwrap()
+}
+
+fn names(paths: &Paths) -> Vec<&str> {
+    paths.first.iter().map(|path| path.to_str().unwrap()).collect()
 }

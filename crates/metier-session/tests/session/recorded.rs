@@ -139,7 +139,7 @@ fn a_record_says_what_a_script_touched_and_what_was_refused() {
     ground.write("work/kept.txt", "before\n");
     ground.write("work/.claude/settings.json", "{}\n");
     let script = "mkdir -p new/deep; echo 1 > new/deep/one; echo 2 > two; echo more >> changed.txt; rm deleted.txt\n\
-                  cat kept.txt; echo '{}' > .claude/settings.json; rm .claude/settings.json; echo x > /usr/x\n\
+                  echo 3 > .envrc; rm .envrc; cat kept.txt; echo '{}' > .claude/settings.json; rm .claude/settings.json; echo x > /usr/x\n\
                   mkdir -p /usr/lib; echo fine > /dev/null; echo scratch > /tmp/scratch; true\n";
     ground.write("skills/pdf/scripts/touch.sh", script);
     let mut options = ground.options(Tier::User);
@@ -153,9 +153,10 @@ fn a_record_says_what_a_script_touched_and_what_was_refused() {
     assert_eq!(touched.created.first, ["new/deep/one", "two"]);
     assert_eq!(touched.changed.first, ["changed.txt"]);
     assert_eq!(touched.deleted.first, ["deleted.txt"]);
+    assert_eq!(touched.temporary.first, [".envrc"]);
     assert!(!touched.incomplete);
     let refused = run.facts.refused_writes.expect("this kernel tells of calls");
-    assert_eq!(refused.first, ["/usr/x", ".claude/settings.json"], "{}", report.run.stderr.text());
+    assert_eq!(refused.first, [".claude/settings.json", "/usr/x"], "{}", report.run.stderr.text());
     assert_eq!(refused.count, 3);
     assert_eq!(run.facts.approved.unwrap().how, "host");
     let last = ground.records().pop().unwrap().event;
@@ -185,4 +186,43 @@ fn a_record_says_how_a_run_was_allowed() {
     assert_eq!(id.as_deref(), Some(kept[0].id.as_str()));
     let mut later = metier_session::Session::start(options, None).unwrap();
     assert_eq!(how(&mut later), ("stored".to_owned(), id));
+}
+
+/// Attempts at files of no interest come first, and must not fill the list.
+#[test]
+fn refused_writes_to_what_is_protected_are_listed_however_many_others_there_are() {
+    let ground = Ground::with_pdf();
+    ground.write("work/.claude/settings.json", "{}\n");
+    let script = "import os\n\
+                  def write(path):\n    try: open(path, 'a')\n    except OSError: pass\n\
+                  for number in range(120): write(f'/usr/a{number}')\n\
+                  for number in range(120): write(f'../../../../../../../../usr/a{number}')\n\
+                  for path in ('.claude/settings.json', '.claude/new', '/etc/passwd'): write(path)\n";
+    ground.write("skills/pdf/scripts/flood.py", script);
+    ground.session(Tier::Org).run_script(ground.call("pdf", "scripts/flood.py"), &mut ()).unwrap();
+    let refused = last_run(&ground).facts.refused_writes.expect("this kernel tells of calls");
+    assert_eq!((refused.count, refused.first.len()), (243, 100));
+    for path in [".claude/settings.json", ".claude/new", "/etc/passwd"] {
+        assert!(refused.first.iter().any(|one| one == path), "{path}: {:?}", refused.first);
+    }
+}
+
+/// To remove it can take long, or fail.
+#[test]
+fn the_end_of_a_run_is_recorded_before_its_temporary_directory_is_removed() {
+    let ground = Ground::with_pdf();
+    let mut session = ground.session(Tier::Org);
+    let (tell, told) = std::sync::mpsc::channel();
+    session.subscribe("looks", move |emitted| {
+        if let Event::SkillScriptExecuted(run) = emitted.event {
+            let work = run.facts.work_directory.clone().unwrap();
+            tell.send((std::path::Path::new(&work).is_dir(), work))?;
+        }
+        Ok(())
+    });
+    let call = metier_session::ScriptCall::new("pdf", "scripts/hello.sh", None);
+    session.run_script(call, &mut ()).unwrap();
+    let (was_there, work) = told.recv().unwrap();
+    assert!(was_there, "{work}");
+    assert!(!std::path::Path::new(&work).exists(), "{work}");
 }
