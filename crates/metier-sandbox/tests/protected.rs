@@ -22,6 +22,8 @@ mod notes;
 mod overlapping;
 #[path = "leftovers/processes.rs"]
 mod processes;
+#[path = "protected/replaced.rs"]
+mod replaced;
 
 use std::fs;
 use std::path::Path;

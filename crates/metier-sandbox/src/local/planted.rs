@@ -143,7 +143,7 @@ impl Watched {
             (lists.named, lists.of_each) = named::named(&self.base, homes);
             armed::unchanged(&self.directory, &mut note.made);
         }
-        let now = survey(&self.directory, &lists, &|_| mode == Mode::Full);
+        let now = survey(&self.directory, &lists, &|_, _| mode == Mode::Full);
         let before = if is_first { now } else { still_there(&note.before.clone().into(), &now) };
         let is_at_top = |seen: &Seen| matches!(seen.kind, Kind::Listed | Kind::Named | Kind::OfBare);
         let is_file = |path: &Path, seen: &Seen| seen.kind == Kind::GitFile && path == Path::new(".git");

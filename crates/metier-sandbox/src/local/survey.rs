@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,8 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) kind: Kind,
-    /// Whether scripts find it read-only, so that a change is not theirs.
+    /// Whether scripts find it read-only. That ends when something else takes its place from outside: the mount goes with
+    /// what was there. So its marks say which file or directory it is, and not what is in it.
     pub(super) kept: bool,
     /// Whether one of the runs has made it. It was reported and left.
     pub(super) is_new: bool,
@@ -93,13 +94,11 @@ pub(super) struct Lists {
     pub(super) of_each: BTreeSet<PathBuf>,
 }
 
-/// Looks at a work directory. `is_kept` says of a path at the top whether scripts find it read-only, so that nothing more need be
-/// known of it.
-pub(super) fn survey(
-    work: &OwnedFd,
-    lists: &Lists,
-    is_kept: &dyn Fn(&Path) -> bool,
-) -> BTreeMap<PathBuf, Seen> {
+/// Says of something at the top whether scripts find it read-only.
+type IsKept<'a> = &'a dyn Fn(&Path, Kind) -> bool;
+
+/// Looks at a work directory. Of what scripts find read-only, only what it is need be known.
+pub(super) fn survey(work: &OwnedFd, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap<PathBuf, Seen> {
     let mut found = BTreeMap::new();
     let Lists { listed, named, of_each } = lists;
     // Looked at once: whoever exchanges things meanwhile must not have it taken for two of them.
@@ -119,7 +118,7 @@ pub(super) fn survey(
                 State::Link(target) if listed.contains(Path::new(&target)) => {
                     Seen::new(Kind::Link, false, BTreeSet::from([target.to_string_lossy().into_owned()]))
                 }
-                State::There | State::Link(_) => there(work, path, kind, is_kept(path)),
+                State::There | State::Link(_) => there(work, path, kind, is_kept(path, kind)),
             };
             found.entry(path.clone()).or_insert(seen);
         }
@@ -129,15 +128,15 @@ pub(super) fn survey(
     walk.found
 }
 
-/// Something that is there. What it says need not be known where scripts cannot change it.
+/// Something that is there.
 fn there(work: &OwnedFd, path: &Path, kind: Kind, kept: bool) -> Seen {
-    Seen::new(kind, kept, if kept { BTreeSet::new() } else { marks_of(work, path) })
+    Seen::new(kind, kept, if kept { identity_of(work, path) } else { marks_of(work, path) })
 }
 
 struct Walk<'a> {
     work: &'a OwnedFd,
     of_each: &'a BTreeSet<PathBuf>,
-    is_kept: &'a dyn Fn(&Path) -> bool,
+    is_kept: IsKept<'a>,
     /// The names of the table, with whether each is obeyed in any directory.
     rows: BTreeMap<&'static [u8], bool>,
     found: BTreeMap<PathBuf, Seen>,
@@ -150,7 +149,7 @@ impl<'a> Walk<'a> {
     fn new(
         work: &'a OwnedFd,
         of_each: &'a BTreeSet<PathBuf>,
-        is_kept: &'a dyn Fn(&Path) -> bool,
+        is_kept: IsKept<'a>,
         found: BTreeMap<PathBuf, Seen>,
     ) -> Self {
         let rows = OBEYED.iter().map(|row| (row.path.as_bytes(), row.anywhere)).collect();
@@ -175,7 +174,8 @@ impl<'a> Walk<'a> {
             };
             let names: BTreeSet<&[u8]> = entries.iter().map(|(name, _)| name.as_bytes()).collect();
             if is_bare(&names) {
-                self.repository(&path, path.as_os_str().is_empty() && (self.is_kept)(&path));
+                let kept = path.as_os_str().is_empty() && (self.is_kept)(&path, Kind::Repository);
+                self.repository(&path, kept);
             }
             let is_work_tree = names.contains(&b".git"[..]) && !path.as_os_str().is_empty();
             if is_work_tree {
@@ -204,12 +204,13 @@ impl<'a> Walk<'a> {
     }
 
     fn git(&mut self, path: &Path, is_directory: bool) {
-        let kept = path == Path::new(".git") && (self.is_kept)(path);
+        let kind = if is_directory { Kind::Repository } else { Kind::GitFile };
+        let kept = path == Path::new(".git") && (self.is_kept)(path, kind);
         if is_directory {
             self.repository(path, kept);
         } else {
-            let marks = if kept { BTreeSet::new() } else { gitfile::marks(self.work, path) };
-            self.found.insert(path.to_owned(), Seen::new(Kind::GitFile, kept, marks));
+            let seen = Seen::new(kind, kept, gitfile::marks(self.work, path));
+            self.found.insert(path.to_owned(), seen);
         }
     }
 
@@ -235,7 +236,7 @@ impl<'a> Walk<'a> {
         let inside = self.of_each.iter().filter_map(|path| git::plain(&tree.join(path)));
         for path in inside.filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>() {
             if !matches!(state(self.work, &path), State::Absent) {
-                let seen = there(self.work, &path, Kind::Named, (self.is_kept)(&path));
+                let seen = there(self.work, &path, Kind::Named, (self.is_kept)(&path, Kind::Named));
                 self.found.entry(path).or_insert(seen);
             }
         }
@@ -325,7 +326,7 @@ fn entries(work: &OwnedFd, path: &Path) -> Result<Vec<(OsString, bool)>, Errno> 
 }
 
 /// Marks of a file, or of everything in a directory: when each was last changed, which no program can set.
-fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
+pub(super) fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     let mut marks = BTreeSet::new();
     if parent(work, path).is_err_and(|error| error == Errno::LOOP) {
         marks.insert("behind a link".to_owned());
@@ -337,6 +338,28 @@ fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
         marks.len() < ENTRIES
     });
     marks
+}
+
+/// A mark of which file or directory something is. Another one in its place has another, even if it has the number of the one
+/// that is gone. What a person does in a directory changes nothing: scripts still find all of it read-only.
+fn identity_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
+    let (Ok(parent), Some(name)) = (parent(work, path), path.file_name()) else {
+        return marks_of(work, path);
+    };
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let Ok(stat) = rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, wanted) else {
+        return BTreeSet::new();
+    };
+    let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let born = has_birth.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+    if !FileType::from_raw_mode(stat.stx_mode.into()).is_dir() {
+        let changed = (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec);
+        return BTreeSet::from([format!("file {} {born:?} {} {changed:?}", stat.stx_ino, stat.stx_size)]);
+    }
+    match born {
+        Some(born) => BTreeSet::from([format!("directory {} {born:?}", stat.stx_ino)]),
+        None => marks_of(work, path),
+    }
 }
 
 /// Whether something, or anything in it, was changed after a moment.
@@ -389,7 +412,7 @@ mod tests {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let work = rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
         let of_each = BTreeSet::new();
-        let mut walk = Walk::new(&work, &of_each, &|_| false, BTreeMap::new());
+        let mut walk = Walk::new(&work, &of_each, &|_, _| false, BTreeMap::new());
         walk.all(entries(&work, Path::new("")).unwrap());
         assert_eq!(walk.found.len(), DIRECTORIES);
         assert!(walk.compared <= 8 * DIRECTORIES, "{} comparisons", walk.compared);

@@ -11,7 +11,7 @@ use crate::executor::{Planted, PlantedBy};
 use crate::local::aside::{link_on_the_way, set_aside, set_link_aside};
 use crate::local::beneath::open_up;
 use crate::local::notes::{Moment, Note};
-use crate::local::survey::{Kind, Seen, is_absent, is_changed_after, survey};
+use crate::local::survey::{Kind, Seen, is_absent, is_changed_after, marks_of, survey};
 use crate::local::{armed, git, gitfile, named};
 use crate::obeyed;
 
@@ -27,7 +27,9 @@ impl Watched {
             // The script has closed it, and its owner can open it again.
             let _ = open_up(&self.directory);
         }
-        let is_kept = |path: &Path| before.get(path).is_some_and(|seen| seen.kept);
+        let is_kept = |path: &Path, kind| {
+            before.get(path).is_some_and(|seen| seen.kept && is_same_kind(seen.kind, kind))
+        };
         let after = survey(&self.directory, &note.lists(), &is_kept);
         let made = note.made.iter().map(|one| one.path().to_owned()).collect();
         let mut comparison = Comparison {
@@ -93,9 +95,12 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     /// One thing that is obeyed, as it is now.
     fn look(&mut self, path: &Path, seen: &Seen) {
-        let old = self.before.get(path).filter(|old| old.kept || old.kind == seen.kind);
-        let is_known = old.is_some_and(|old| old.kept || seen.marks.is_subset(&old.marks));
-        if is_known || is_part_of_new(path, seen, self.before) {
+        let old = self.before.get(path);
+        if old.is_some_and(|old| is_known(old, seen)) || is_part_of_new(path, seen, self.before) {
+            return;
+        }
+        if old.is_some_and(|old| old.kept) {
+            self.replaced(path, seen);
             return;
         }
         // A link to another path of the list may be replaced by anything; what it led to is looked at itself.
@@ -115,8 +120,7 @@ impl Comparison<'_> {
         let link = if stays { None } else { self.new_link_on_the_way(&at) };
         let is_link = link.is_some();
         let at = link.unwrap_or(at);
-        let is_listed = matches!(seen.kind, Kind::Listed | Kind::Named | Kind::OfBare);
-        if is_listed && is_absent(&self.one.directory, &at) {
+        if is_listed(seen.kind) && is_absent(&self.one.directory, &at) {
             // It could not be seen before what is above it was opened.
             return;
         }
@@ -134,6 +138,19 @@ impl Comparison<'_> {
             self.know(path, seen, changed);
         }
         self.report(&shown, (path, seen), moved, stays, changed);
+    }
+
+    /// Something in the place of what scripts found read-only. It was replaced from outside, as editors and git do; from then on
+    /// a script could write to it, so it is reported. It may be somebody's, and stays.
+    fn replaced(&mut self, path: &Path, seen: &Seen) {
+        if is_listed(seen.kind) {
+            // Scripts that still run can write to it, so what is in it counts from now on.
+            let marks = marks_of(&self.one.directory, path);
+            self.known.insert(path.to_owned(), Seen { kept: false, marks, ..seen.clone() });
+        } else {
+            self.know(path, seen, true);
+        }
+        self.report(path, (path, seen), None, true, true);
     }
 
     /// A repository that was there before and would make git run more than it did. Files that are new are moved. Otherwise it is
@@ -216,9 +233,11 @@ impl Comparison<'_> {
         let below = self.after.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
         let below = below.take_while(|(part, _)| part.starts_with(path));
         let parts = below.filter(|(part, seen)| is_part_of(part, seen, path));
-        let known = |seen: &Seen, kept| Seen { kept, is_new: !changed, ..seen.clone() };
-        self.known.extend(parts.map(|(part, seen)| (part.clone(), known(seen, true))));
-        self.known.insert(path.to_owned(), known(seen, false));
+        let known = |seen: &Seen| Seen { kept: false, is_new: !changed, ..seen.clone() };
+        // Of these nothing more need be known: what the whole would make git do is.
+        let silent = |seen: &Seen| Seen { kept: true, marks: BTreeSet::new(), ..known(seen) };
+        self.known.extend(parts.map(|(part, seen)| (part.clone(), silent(seen))));
+        self.known.insert(path.to_owned(), known(seen));
     }
 
     fn report(
@@ -239,6 +258,26 @@ impl Comparison<'_> {
             runs_commands: runs_commands(path, seen, changed || !stays),
         });
     }
+}
+
+/// Whether a kind is that of a path at the top that is on a list.
+const fn is_listed(kind: Kind) -> bool {
+    matches!(kind, Kind::Listed | Kind::Named | Kind::OfBare)
+}
+
+/// Whether two kinds are the same, or a path only came to be on another list.
+fn is_same_kind(one: Kind, other: Kind) -> bool {
+    one == other || (is_listed(one) && is_listed(other))
+}
+
+/// Whether something is as it was, or says less.
+fn is_known(old: &Seen, seen: &Seen) -> bool {
+    if old.kept {
+        // Without marks, it is part of something that is looked at itself.
+        return is_same_kind(old.kind, seen.kind)
+            && (old.marks.is_empty() || seen.marks.is_subset(&old.marks));
+    }
+    old.kind == seen.kind && seen.marks.is_subset(&old.marks)
 }
 
 fn joined(path: &Path, rest: &Path) -> PathBuf {
