@@ -5,6 +5,7 @@ mod aside;
 mod beneath;
 mod cgroup;
 mod git;
+mod gitconfig;
 mod gitfile;
 mod ids;
 mod measure;

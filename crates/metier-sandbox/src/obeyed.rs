@@ -78,6 +78,8 @@ pub const OBEYED: &[Obeyed] = &[
     top(".git/info", "git", Settings, ".git/info/attributes"),
     top(".git/modules", "git", Commands, ".git/modules/sub/config"),
     top(".git/worktrees", "git", Commands, ".git/worktrees/other/commondir"),
+    top(".git/remotes", "git", Commands, ".git/remotes/origin"),
+    top(".git/branches", "git", Commands, ".git/branches/origin"),
     file(".gitmodules", "git", Settings),
     file(".gitconfig", "git", Commands),
     top(".githooks", "git", Commands, ".githooks/pre-commit"),

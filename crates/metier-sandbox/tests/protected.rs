@@ -6,6 +6,8 @@
     reason = "a helper talks to the test that started it; counts are for people to read"
 )]
 
+#[path = "protected/addresses.rs"]
+mod addresses;
 #[path = "protected/armed.rs"]
 mod armed;
 #[path = "support/common.rs"]
@@ -38,6 +40,27 @@ fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &Ou
     lay_out(work.path());
     let outcome = common::sh(common::profile(work.path()), script);
     look(work.path(), &outcome);
+}
+
+/// What is reported, in order: the path, whether it was moved, and whether it was left on purpose.
+fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool)> {
+    let base = work.canonicalize().unwrap();
+    let of = |one: &metier_sandbox::Planted| {
+        let path = one.path.strip_prefix(&base).unwrap().display().to_string();
+        (path, one.moved_to.is_some(), one.stays)
+    };
+    let mut all: Vec<_> = outcome.planted.iter().map(of).collect();
+    all.sort();
+    all
+}
+
+/// Something that was moved, and something that was left.
+fn moved(path: &str) -> (String, bool, bool) {
+    (path.to_owned(), true, false)
+}
+
+fn left(path: &str) -> (String, bool, bool) {
+    (path.to_owned(), false, true)
 }
 
 fn repository(work: &Path) {

@@ -43,7 +43,8 @@ pub(super) fn leads_to_one_of(
     };
     // Where no script can write, git itself has made it.
     let Ok(inside) = target.strip_prefix(base) else { return true };
-    let commands = git::commands(work, inside);
+    let mut commands = git::commands(git::At { work, base }, inside);
+    commands.retain(|mark| git::is_command(mark));
     let commondir = inside.join("commondir");
     let Some(said) = git::read(work, &commondir) else {
         return target.starts_with(repository.join("modules")) && commands.is_empty();

@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::git::{INCLUDED, is_hooks_path, is_include, parse, plain, read_outside, read_path};
-use crate::links::{Unreachable, resolve};
+use super::git::{INCLUDED, below, plain, read_outside, read_path};
+use super::gitconfig::{is_hooks_path, is_include, parse};
 use crate::obeyed::HOOKS;
 
 /// The configuration that holds for everybody.
@@ -104,7 +104,9 @@ impl Named<'_> {
             } else if is_include(&setting) {
                 for target in self.expanded(&setting.value) {
                     let target = file.parent().unwrap_or(tree.top()).join(target);
-                    self.paths.extend(below(self.base, &target).filter(|path| !path.as_os_str().is_empty()));
+                    self.paths.extend(
+                        below(self.base, &target).into_iter().filter(|path| !path.as_os_str().is_empty()),
+                    );
                     if depth < INCLUDED {
                         self.read(&target, tree, depth + 1);
                     }
@@ -132,14 +134,6 @@ impl Named<'_> {
             _ => vec![value.into()],
         }
     }
-}
-
-/// `path` as it is below `base`: by its text, and where its links lead. A script can replace those on the way.
-fn below(base: &Path, path: &Path) -> impl Iterator<Item = PathBuf> {
-    let real = resolve(path, Unreachable::Kept).ok();
-    let both: BTreeSet<PathBuf> = plain(path).into_iter().chain(real).collect();
-    let base = base.to_owned();
-    both.into_iter().filter_map(move |path| path.strip_prefix(&base).ok().map(Path::to_owned))
 }
 
 #[cfg(test)]

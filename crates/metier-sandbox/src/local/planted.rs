@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::git::At;
 use super::notes::{Key, Known, Moment, Note, NoteError, Notes, Running};
 use super::survey::{Kind, Seen, survey};
 use super::{armed, launch, named};
@@ -120,6 +121,10 @@ impl Watched {
         Ok(Self { directory, base, known, notes })
     }
 
+    fn at(&self) -> At<'_> {
+        At { work: &self.directory, base: &self.base }
+    }
+
     /// What is present, for a run that begins now; and what is still to be reported.
     fn begin(
         &self,
@@ -143,7 +148,7 @@ impl Watched {
             (lists.named, lists.of_each) = named::named(&self.base, homes);
             armed::unchanged(&self.directory, &mut note.made);
         }
-        let now = survey(&self.directory, &lists, &|_, _| mode == Mode::Full);
+        let now = survey(self.at(), &lists, &|_, _| mode == Mode::Full);
         let before = if is_first { now } else { still_there(&note.before.clone().into(), &now) };
         let is_at_top = |seen: &Seen| matches!(seen.kind, Kind::Listed | Kind::Named | Kind::OfBare);
         let is_file = |path: &Path, seen: &Seen| seen.kind == Kind::GitFile && path == Path::new(".git");

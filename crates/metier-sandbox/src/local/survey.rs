@@ -1,7 +1,8 @@
 //! What there is in a work directory that other programs obey, at one moment.
 //!
 //! At the top every path of the profile is looked at. Below, every directory is walked by its names alone: for repositories of
-//! git, for what is obeyed in any directory, and, where a repository is, for every row of the table. Links are never followed.
+//! git, also in directories `.git`, for what is obeyed in any directory, and, where a repository is, for every row of the table.
+//! Links are never followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -13,8 +14,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::git::{self, At};
 use super::notes::Moment;
-use super::{beneath, git, gitfile};
+use super::{beneath, gitfile};
 use crate::obeyed::OBEYED;
 use crate::plan::Raw;
 
@@ -62,6 +64,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Whether a repository makes git run commands. Otherwise it only keeps versions.
+    pub(super) fn has_commands(&self) -> bool {
+        self.marks.iter().any(|mark| git::is_command(mark))
+    }
+
     const fn new(kind: Kind, kept: bool, marks: BTreeSet<String>) -> Self {
         Self { kind, kept, is_new: false, marks, files: BTreeSet::new() }
     }
@@ -98,7 +105,8 @@ pub(super) struct Lists {
 type IsKept<'a> = &'a dyn Fn(&Path, Kind) -> bool;
 
 /// Looks at a work directory. Of what scripts find read-only, only what it is need be known.
-pub(super) fn survey(work: &OwnedFd, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap<PathBuf, Seen> {
+pub(super) fn survey(at: At<'_>, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap<PathBuf, Seen> {
+    let work = at.work;
     let mut found = BTreeMap::new();
     let Lists { listed, named, of_each } = lists;
     // Looked at once: whoever exchanges things meanwhile must not have it taken for two of them.
@@ -123,7 +131,7 @@ pub(super) fn survey(work: &OwnedFd, lists: &Lists, is_kept: IsKept<'_>) -> BTre
             found.entry(path.clone()).or_insert(seen);
         }
     }
-    let mut walk = Walk::new(work, of_each, is_kept, found);
+    let mut walk = Walk::new(at, of_each, is_kept, found);
     walk.all(top);
     walk.found
 }
@@ -133,13 +141,24 @@ fn there(work: &OwnedFd, path: &Path, kind: Kind, kept: bool) -> Seen {
     Seen::new(kind, kept, if kept { identity_of(work, path) } else { marks_of(work, path) })
 }
 
+/// A directory that is still to be looked into.
+struct Left {
+    path: PathBuf,
+    /// What is in it, if that was read.
+    known: Option<Vec<(OsString, bool)>>,
+    /// The directory `.git` that it lies in, if any. Only repositories are looked for there.
+    repository: Option<PathBuf>,
+}
+
 struct Walk<'a> {
-    work: &'a OwnedFd,
+    at: At<'a>,
     of_each: &'a BTreeSet<PathBuf>,
     is_kept: IsKept<'a>,
     /// The names of the table, with whether each is obeyed in any directory.
     rows: BTreeMap<&'static [u8], bool>,
     found: BTreeMap<PathBuf, Seen>,
+    /// Repositories of submodules, which are looked at as parts of their repository.
+    modules: BTreeSet<PathBuf>,
     /// How many known paths were compared.
     #[cfg(test)]
     compared: usize,
@@ -147,18 +166,19 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(
-        work: &'a OwnedFd,
+        at: At<'a>,
         of_each: &'a BTreeSet<PathBuf>,
         is_kept: IsKept<'a>,
         found: BTreeMap<PathBuf, Seen>,
     ) -> Self {
         let rows = OBEYED.iter().map(|row| (row.path.as_bytes(), row.anywhere)).collect();
         Self {
-            work,
+            at,
             of_each,
             is_kept,
             rows,
             found,
+            modules: BTreeSet::new(),
             #[cfg(test)]
             compared: 0,
         }
@@ -166,14 +186,14 @@ impl<'a> Walk<'a> {
 
     /// Every directory, the top first.
     fn all(&mut self, top: Vec<(OsString, bool)>) {
-        let mut left = vec![(PathBuf::new(), Some(top))];
-        while let Some((path, known)) = left.pop() {
-            let Ok(entries) = known.map_or_else(|| entries(self.work, &path), Ok) else {
+        let mut left = vec![Left { path: PathBuf::new(), known: Some(top), repository: None }];
+        while let Some(Left { path, known, repository }) = left.pop() {
+            let Ok(entries) = known.map_or_else(|| entries(self.at.work, &path), Ok) else {
                 self.closed(&path);
                 continue;
             };
             let names: BTreeSet<&[u8]> = entries.iter().map(|(name, _)| name.as_bytes()).collect();
-            if is_bare(&names) {
+            if is_bare(&names) && !self.is_part_of_repository(&path, repository.as_deref()) {
                 let kept = path.as_os_str().is_empty() && (self.is_kept)(&path, Kind::Repository);
                 self.repository(&path, kept);
             }
@@ -183,21 +203,38 @@ impl<'a> Walk<'a> {
             }
             for (name, is_directory) in &entries {
                 let entry = path.join(name);
+                let mut repository = repository.clone();
                 if name == ".git" {
                     self.git(&entry, *is_directory);
-                } else {
+                    repository = Some(entry.clone());
+                } else if repository.is_none() {
                     self.below(&path, name, &entry, is_work_tree);
-                    if *is_directory {
-                        left.push((entry, None));
-                    }
+                } else if self.found.get(&entry).is_some_and(|seen| seen.kept) {
+                    // Git's own, and read-only for scripts.
+                    continue;
+                }
+                if *is_directory {
+                    left.push(Left { path: entry, known: None, repository });
                 }
             }
         }
     }
 
+    /// Whether what looks like a repository is one that was dealt with: a directory `.git`, or what it has for submodules and
+    /// work trees.
+    fn is_part_of_repository(&self, path: &Path, repository: Option<&Path>) -> bool {
+        let is_own_tree = |repository: &Path| {
+            let says = || git::read(self.at.work, &path.join("commondir"));
+            path.parent() == Some(&repository.join("worktrees"))
+                && says().is_some_and(|text| text.trim_ascii() == b"../..")
+        };
+        repository.is_some_and(|repository| path == repository || is_own_tree(repository))
+            || self.modules.contains(path)
+    }
+
     /// A directory that cannot be looked into, or the one above if that is why.
     fn closed(&mut self, path: &Path) {
-        let is_reached = beneath::open(self.work, path, OFlags::PATH).is_ok();
+        let is_reached = beneath::open(self.at.work, path, OFlags::PATH).is_ok();
         let path = if is_reached { path } else { path.parent().unwrap_or(path) };
         let seen = Seen::new(Kind::Closed, false, BTreeSet::new());
         self.found.entry(path.to_owned()).or_insert(seen);
@@ -209,16 +246,16 @@ impl<'a> Walk<'a> {
         if is_directory {
             self.repository(path, kept);
         } else {
-            let seen = Seen::new(kind, kept, gitfile::marks(self.work, path));
+            let seen = Seen::new(kind, kept, gitfile::marks(self.at.work, path));
             self.found.insert(path.to_owned(), seen);
         }
     }
 
     fn repository(&mut self, path: &Path, kept: bool) {
-        let mut marks = if kept { BTreeSet::new() } else { git::commands(self.work, path) };
+        let mut marks = if kept { BTreeSet::new() } else { git::commands(self.at, path) };
         for todo in git::TODOS {
             let todo = path.join(todo);
-            let commands = git::commands_to_do(self.work, &todo);
+            let commands = git::commands_to_do(self.at.work, &todo);
             if !kept {
                 marks.extend(commands);
             } else if !commands.is_empty() {
@@ -226,7 +263,10 @@ impl<'a> Walk<'a> {
                 self.found.insert(todo, Seen::new(Kind::ToDo, false, commands));
             }
         }
-        let files = if kept { BTreeSet::new() } else { git::files(self.work, path) };
+        if !kept {
+            self.modules.extend(git::modules_of(self.at.work, path));
+        }
+        let files = if kept { BTreeSet::new() } else { git::files(self.at.work, path) };
         let seen = Seen { files, ..Seen::new(Kind::Repository, kept, marks) };
         self.found.insert(path.to_owned(), seen);
     }
@@ -235,8 +275,8 @@ impl<'a> Walk<'a> {
     fn named_for_each(&mut self, tree: &Path) {
         let inside = self.of_each.iter().filter_map(|path| git::plain(&tree.join(path)));
         for path in inside.filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>() {
-            if !matches!(state(self.work, &path), State::Absent) {
-                let seen = there(self.work, &path, Kind::Named, (self.is_kept)(&path, Kind::Named));
+            if !matches!(state(self.at.work, &path), State::Absent) {
+                let seen = there(self.at.work, &path, Kind::Named, (self.is_kept)(&path, Kind::Named));
                 self.found.entry(path).or_insert(seen);
             }
         }
@@ -252,7 +292,7 @@ impl<'a> Walk<'a> {
         {
             return;
         }
-        self.found.insert(path.to_owned(), there(self.work, path, Kind::Below, false));
+        self.found.insert(path.to_owned(), there(self.at.work, path, Kind::Below, false));
     }
 
     /// Whether a path is known, or lies in something that is itself looked at.
@@ -412,7 +452,8 @@ mod tests {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let work = rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
         let of_each = BTreeSet::new();
-        let mut walk = Walk::new(&work, &of_each, &|_, _| false, BTreeMap::new());
+        let at = At { work: &work, base: place.path() };
+        let mut walk = Walk::new(at, &of_each, &|_, _| false, BTreeMap::new());
         walk.all(entries(&work, Path::new("")).unwrap());
         assert_eq!(walk.found.len(), DIRECTORIES);
         assert!(walk.compared <= 8 * DIRECTORIES, "{} comparisons", walk.compared);

@@ -4,10 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use metier_sandbox::{Outcome, Profile, Reserved, WorkDirectory};
+use metier_sandbox::{Profile, Reserved, WorkDirectory};
 use metier_skill::Tier;
 
-use crate::{after, common, repository};
+use crate::{after, common, planted, repository};
 
 const MAKE: &str = "make() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }; ";
 
@@ -40,14 +40,6 @@ fn is_obeyed(work: &Path, below: &str) -> bool {
 
 fn there_is_git() -> bool {
     std::process::Command::new("git").arg("--version").output().is_ok()
-}
-
-fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool)> {
-    let of = |one: &metier_sandbox::Planted| {
-        let path = one.path.strip_prefix(work.canonicalize().unwrap()).unwrap().display().to_string();
-        (path, one.moved_to.is_some(), one.stays)
-    };
-    outcome.planted.iter().map(of).collect()
 }
 
 #[test]
@@ -249,7 +241,7 @@ fn a_repository_below_is_looked_at_again() {
     // Working in it is fine, and so are settings that only keep versions.
     after(
         lay_out,
-        "echo '[branch \"x\"] remote = y' >> sub/.git/config; echo ref > sub/.git/HEAD",
+        "echo '[branch \"x\"] merge = y' >> sub/.git/config; echo ref > sub/.git/HEAD",
         |work, outcome| {
             assert_eq!(planted(outcome, work), []);
         },

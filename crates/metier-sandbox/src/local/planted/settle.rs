@@ -14,6 +14,7 @@ use crate::local::notes::{Moment, Note};
 use crate::local::survey::{Kind, Seen, is_absent, is_changed_after, marks_of, survey};
 use crate::local::{armed, git, gitfile, named};
 use crate::obeyed;
+use crate::plan::Raw;
 
 type Found = BTreeMap<PathBuf, Seen>;
 
@@ -30,7 +31,7 @@ impl Watched {
         let is_kept = |path: &Path, kind| {
             before.get(path).is_some_and(|seen| seen.kept && is_same_kind(seen.kind, kind))
         };
-        let after = survey(&self.directory, &note.lists(), &is_kept);
+        let after = survey(self.at(), &note.lists(), &is_kept);
         let made = note.made.iter().map(|one| one.path().to_owned()).collect();
         let mut comparison = Comparison {
             one: self,
@@ -48,7 +49,7 @@ impl Watched {
             comparison.look(path, seen);
         }
         let Comparison { known, planted, .. } = comparison;
-        let is_left = |seen: &Seen| seen.kind == Kind::Repository && seen.is_new && seen.marks.is_empty();
+        let is_left = |seen: &Seen| seen.kind == Kind::Repository && seen.is_new && !seen.has_commands();
         // At the top a repository's settings are read-only for the next run.
         let is_below = |path: &Path| !is_top(path);
         let new =
@@ -96,7 +97,7 @@ impl Comparison<'_> {
     /// One thing that is obeyed, as it is now.
     fn look(&mut self, path: &Path, seen: &Seen) {
         let old = self.before.get(path);
-        if old.is_some_and(|old| is_known(old, seen)) || is_part_of_new(path, seen, self.before) {
+        if old.is_some_and(|old| self.is_known(path, old, seen)) || is_part_of_new(path, seen, self.before) {
             return;
         }
         if old.is_some_and(|old| old.kept) {
@@ -137,7 +138,33 @@ impl Comparison<'_> {
         if stays {
             self.know(path, seen, changed);
         }
-        self.report(&shown, (path, seen), moved, stays, changed);
+        let runs = runs_commands(path, seen, changed || !stays);
+        self.report(&shown, obeyed_by(path, seen), moved, stays, changed, runs);
+    }
+
+    /// Whether something is as it was, or says less.
+    fn is_known(&self, path: &Path, old: &Seen, seen: &Seen) -> bool {
+        if old.kept {
+            // Without marks, it is part of something that is looked at itself.
+            return is_same_kind(old.kind, seen.kind)
+                && (old.marks.is_empty() || seen.marks.is_subset(&old.marks));
+        }
+        if both_repositories(old, seen) {
+            return self.changes(path, old, seen).is_empty();
+        }
+        old.kind == seen.kind && seen.marks.is_subset(&old.marks)
+    }
+
+    /// Marks by which a repository would make git do something else than before. Addresses are no news in what a run has made.
+    fn changes(&self, path: &Path, old: &Seen, seen: &Seen) -> BTreeSet<String> {
+        let of_run = old.is_new || self.made.contains(path);
+        let is_new_file = |mark: &str| {
+            let file = git::file_of(mark).map(Raw::from);
+            file.is_some_and(|file| seen.files.contains(&file) && !old.files.contains(&file))
+        };
+        let counts = |mark: &&String| git::is_command(mark) || !(of_run || is_new_file(mark));
+        let added = seen.marks.difference(&old.marks).filter(counts);
+        added.cloned().collect()
     }
 
     /// Something in the place of what scripts found read-only. It was replaced from outside, as editors and git do; from then on
@@ -150,25 +177,28 @@ impl Comparison<'_> {
         } else {
             self.know(path, seen, true);
         }
-        self.report(path, (path, seen), None, true, true);
+        self.report(path, obeyed_by(path, seen), None, true, true, runs_commands(path, seen, true));
     }
 
     /// A repository that was there before and would make git run more than it did. Files that are new are moved. Otherwise it is
     /// somebody's, who may have done this themselves: they are told what to look at.
     fn repository(&mut self, path: &Path, old: &Seen, seen: &Seen) {
+        let changes = self.changes(path, old, seen);
         let mut marks = old.marks.clone();
         let mut is_left = false;
-        for file in git::files_of(seen.marks.difference(&old.marks)) {
+        for file in git::files_of(changes.iter()) {
+            let of_file = |mark: &String| git::file_of(mark).is_some_and(|one| one == file);
             let is_new = armed::is_new_file(&self.one.directory, path, &file, old);
             let of_made = || self.made.contains(path) && file == path.join("config");
             let stays = is_top(path) || !(is_new || of_made()) || self.is_later(&file);
             let moved = if stays { None } else { set_aside(&self.one.directory, &file) };
             if stays {
                 is_left = true;
-                let of_file = |mark: &&String| git::file_of(mark).is_some_and(|one| one == file);
-                marks.extend(seen.marks.iter().filter(of_file).cloned());
+                marks.retain(|mark| !of_file(mark));
+                marks.extend(seen.marks.iter().filter(|mark| of_file(mark)).cloned());
             }
-            self.report(&file, (path, seen), moved, stays, !is_new);
+            let runs = changes.iter().any(|mark| of_file(mark) && git::may_run(mark));
+            self.report(&file, "git", moved, stays, !is_new, runs);
         }
         if is_left {
             self.know(path, &Seen { marks, ..seen.clone() }, true);
@@ -210,7 +240,7 @@ impl Comparison<'_> {
             Kind::Link | Kind::ToDo => (path.to_owned(), false),
             // Such files come with many things that are unpacked, and do nothing before somebody goes there.
             Kind::Below | Kind::Closed => (path.to_owned(), true),
-            Kind::Repository if seen.marks.is_empty() => (path.to_owned(), true),
+            Kind::Repository if !seen.has_commands() => (path.to_owned(), true),
             Kind::Repository if !changed && path.file_name().is_some_and(|name| name == ".git") => {
                 (path.to_owned(), false)
             }
@@ -243,19 +273,20 @@ impl Comparison<'_> {
     fn report(
         &mut self,
         at: &Path,
-        (path, seen): (&Path, &Seen),
+        obeyed_by: &str,
         moved: Option<PathBuf>,
         stays: bool,
         changed: bool,
+        runs_commands: bool,
     ) {
         self.planted.push(Planted {
             path: self.one.base.join(at),
-            obeyed_by: obeyed_by(path, seen).to_owned(),
+            obeyed_by: obeyed_by.to_owned(),
             changed,
             moved_to: moved.map(|moved| self.one.base.join(moved)),
             stays,
             by: self.by,
-            runs_commands: runs_commands(path, seen, changed || !stays),
+            runs_commands,
         });
     }
 }
@@ -270,16 +301,6 @@ fn is_same_kind(one: Kind, other: Kind) -> bool {
     one == other || (is_listed(one) && is_listed(other))
 }
 
-/// Whether something is as it was, or says less.
-fn is_known(old: &Seen, seen: &Seen) -> bool {
-    if old.kept {
-        // Without marks, it is part of something that is looked at itself.
-        return is_same_kind(old.kind, seen.kind)
-            && (old.marks.is_empty() || seen.marks.is_subset(&old.marks));
-    }
-    old.kind == seen.kind && seen.marks.is_subset(&old.marks)
-}
-
 fn joined(path: &Path, rest: &Path) -> PathBuf {
     if rest.as_os_str().is_empty() { path.to_owned() } else { path.join(rest) }
 }
@@ -291,7 +312,7 @@ fn both_repositories(old: &Seen, new: &Seen) -> bool {
 /// Whether git obeys it in whatever directory it lies, and it is more than a repository that only keeps versions.
 fn obeyed_anywhere(seen: &Seen) -> bool {
     match seen.kind {
-        Kind::Repository => !seen.marks.is_empty(),
+        Kind::Repository => seen.has_commands(),
         Kind::GitFile | Kind::ToDo => true,
         _ => false,
     }
@@ -325,7 +346,7 @@ fn runs_commands(path: &Path, seen: &Seen, is_unclear: bool) -> bool {
     match seen.kind {
         // A closed directory counts as having commands.
         Kind::Named | Kind::OfBare | Kind::ToDo | Kind::Closed => true,
-        Kind::Repository => !seen.marks.is_empty(),
+        Kind::Repository => seen.has_commands(),
         Kind::GitFile => is_unclear,
         Kind::Below => obeyed::row_below(path).is_some_and(|row| row.effect == obeyed::Effect::Commands),
         Kind::Listed | Kind::Link => obeyed::runs_commands(path),
