@@ -48,6 +48,8 @@ const ADDRESSES: [&str; 2] = ["remotes", "branches"];
 const SETTING: &str = "setting:";
 const ADDRESS: &str = "address:";
 const LOCAL: &str = "local:";
+/// Rights of which git wants one for a hook.
+const EXECUTABLE: Mode = Mode::XUSR.union(Mode::XGRP).union(Mode::XOTH);
 /// Lists of what git is still to do, which can have commands in them.
 pub(super) const TODOS: &[&str] = &["rebase-merge/git-rebase-todo", "sequencer/todo"];
 
@@ -101,6 +103,11 @@ pub(super) fn is_command(mark: &str) -> bool {
 /// Whether git may run a command because of what a mark is of, if it is new: also hooks of the repository at a local address.
 pub(super) fn may_run(mark: &str) -> bool {
     !mark.starts_with(ADDRESS)
+}
+
+/// Whether a mark is of a setting. One that is gone can be a change as well: `core.hooksPath = /dev/null`.
+pub(super) fn is_setting(mark: &str) -> bool {
+    [SETTING, ADDRESS, LOCAL].iter().any(|prefix| mark.starts_with(prefix))
 }
 
 /// The same for the repositories of submodules, some levels deep.
@@ -171,10 +178,17 @@ pub(super) fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// What a path in a setting means, as far as it is in the work directory. `top` is where a relative one begins.
-fn inside(at: At<'_>, top: &Path, said: &str) -> Vec<PathBuf> {
-    let target = plain(&at.base.join(top).join(said));
-    target.iter().filter_map(|path| path.strip_prefix(at.base).ok().map(Path::to_owned)).collect()
+/// What a path in a setting means, as far as it is in the work directory: by its text, and where links lead. `top` is where a
+/// relative one begins. A home that contains it is above.
+fn inside(at: At<'_>, top: &Path, said: &str) -> BTreeSet<PathBuf> {
+    let targets: Vec<PathBuf> = match said.strip_prefix('~') {
+        Some(rest) => {
+            let rest = rest.split_once('/').map_or("", |(_, rest)| rest);
+            at.base.ancestors().skip(1).map(|home| home.join(rest)).collect()
+        }
+        None => vec![at.base.join(top).join(said)],
+    };
+    targets.iter().flat_map(|target| below(at.base, target)).collect()
 }
 
 /// `path` as it is below `base`: by its text, and where its links lead. A script can replace those on the way.
@@ -225,15 +239,22 @@ fn hooks(at: At<'_>, path: &Path) -> BTreeSet<String> {
     let Ok(names) = names(at.work, path) else { return BTreeSet::from([mark(path, CLOSED)]) };
     let mut found: BTreeSet<String> =
         names.into_iter().filter(is_hook).map(|name| hook(at, &path.join(name))).collect();
-    if is_link(at.work, path) {
-        found.insert(mark(path, b"elsewhere"));
+    if let Some(target) = link_at(at.work, path) {
+        found.insert(mark(path, format!("elsewhere: {target:?}").as_bytes()));
+        let real = below(at.base, &at.base.join(path));
+        // Where links lead is not a link itself.
+        found.extend(real.iter().filter(|real| *real != path).flat_map(|real| hooks(at, real)));
     }
     found
 }
 
-/// A mark of a hook.
+/// A mark of a hook: what it says, whether git runs it, and where it leads.
 fn hook(at: At<'_>, path: &Path) -> String {
-    mark(path, format!("{:?}", read(at.work, path)).as_bytes())
+    let link = link_at(at.work, path);
+    let real = below(at.base, &at.base.join(path)).into_iter().find(|real| link.is_none() || real != path);
+    let says = real.as_ref().and_then(|real| read(at.work, real)).map(|text| Digest::of(&text).hex());
+    let runs = real.as_ref().and_then(|real| mode(at.work, real)).map(|mode| mode.intersects(EXECUTABLE));
+    mark(path, format!("{link:?} {says:?} {runs:?}").as_bytes())
 }
 
 /// A name for something in a file, by which it is known again.
@@ -276,6 +297,18 @@ fn unescaped(text: &str) -> PathBuf {
 /// Whether there is anything, a link included.
 fn exists(work: &OwnedFd, path: &Path) -> bool {
     !matches!(open(work, path, OFlags::PATH), Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR))
+}
+
+/// Where a link leads, if there is one.
+fn link_at(work: &OwnedFd, path: &Path) -> Option<OsString> {
+    let parent = open(work, path.parent()?, OFlags::PATH).ok()?;
+    let target = rustix::fs::readlinkat(parent, path.file_name()?, Vec::new()).ok()?;
+    Some(OsString::from_vec(target.into_bytes()))
+}
+
+fn mode(work: &OwnedFd, path: &Path) -> Option<Mode> {
+    let file = open(work, path, OFlags::PATH).ok()?;
+    Some(Mode::from_raw_mode(rustix::fs::fstat(file).ok()?.st_mode))
 }
 
 pub(super) fn is_link(work: &OwnedFd, path: &Path) -> bool {

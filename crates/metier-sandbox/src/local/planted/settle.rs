@@ -155,7 +155,8 @@ impl Comparison<'_> {
         old.kind == seen.kind && seen.marks.is_subset(&old.marks)
     }
 
-    /// Marks by which a repository would make git do something else than before. Addresses are no news in what a run has made.
+    /// Marks by which a repository would make git do something else than before: those that are new, and those of settings
+    /// that are gone. Addresses are no news in what a run has made.
     fn changes(&self, path: &Path, old: &Seen, seen: &Seen) -> BTreeSet<String> {
         let of_run = old.is_new || self.made.contains(path);
         let is_new_file = |mark: &str| {
@@ -164,7 +165,8 @@ impl Comparison<'_> {
         };
         let counts = |mark: &&String| git::is_command(mark) || !(of_run || is_new_file(mark));
         let added = seen.marks.difference(&old.marks).filter(counts);
-        added.cloned().collect()
+        let gone = old.marks.difference(&seen.marks).filter(|mark| git::is_setting(mark) && counts(mark));
+        added.chain(gone).cloned().collect()
     }
 
     /// Something in the place of what scripts found read-only. It was replaced from outside, as editors and git do; from then on
