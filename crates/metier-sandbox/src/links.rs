@@ -26,6 +26,15 @@ pub(crate) enum Unreachable {
 
 /// Where a path leads, as [`leads_to`] says, or why that cannot be determined.
 pub(crate) fn resolve(path: &Path, unreachable: Unreachable) -> io::Result<PathBuf> {
+    resolve_telling(path, unreachable, |_| {})
+}
+
+/// The same, and tells of every link on the way.
+pub(crate) fn resolve_telling(
+    path: &Path,
+    unreachable: Unreachable,
+    mut tell: impl FnMut(PathBuf),
+) -> io::Result<PathBuf> {
     const MOST_LINKS: usize = 40;
     let mut links = 0;
     let mut open: Vec<PathBuf> =
@@ -54,6 +63,7 @@ pub(crate) fn resolve(path: &Path, unreachable: Unreachable) -> io::Result<PathB
                             return Err(Errno::LOOP.into());
                         }
                         let target = fs::read_link(&next)?;
+                        tell(next);
                         open.extend(target.components().rev().map(|part| PathBuf::from(part.as_os_str())));
                     }
                     Ok(_) => real = next,

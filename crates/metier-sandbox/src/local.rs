@@ -8,6 +8,7 @@ mod git;
 mod gitconfig;
 mod gitfile;
 mod ids;
+mod led;
 mod measure;
 mod named;
 mod notes;

@@ -18,6 +18,8 @@ mod filter;
 mod git;
 #[path = "protected/hidden.rs"]
 mod hidden;
+#[path = "protected/led.rs"]
+mod led;
 #[path = "protected/nested.rs"]
 mod nested;
 #[path = "protected/notes.rs"]

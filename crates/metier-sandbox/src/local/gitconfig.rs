@@ -32,6 +32,11 @@ pub(super) enum Role {
     Command,
 }
 
+/// Whether a setting is not known to be harmless.
+pub(super) fn is_command(setting: &Setting) -> bool {
+    !is_harmless(setting)
+}
+
 /// What a setting makes git do, where these remotes are known by name.
 pub(super) fn role(setting: &Setting, remotes: &BTreeSet<String>) -> Role {
     if !is_harmless(setting) {

@@ -1,5 +1,5 @@
-//! Paths in a work directory that git is told to take hooks or more configuration from: by the repository there, by one above,
-//! and by the configuration of the person and of the system.
+//! Paths in a work directory that git is told to take hooks or more configuration from, or to run: by the repository there, by
+//! one above, and by the configuration of the person and of the system.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::git::{INCLUDED, below, plain, read_outside, read_path};
-use super::gitconfig::{is_hooks_path, is_include, parse};
+use super::gitconfig::{is_command, is_hooks_path, is_include, parse};
+use super::led::leads;
 use crate::obeyed::HOOKS;
 
 /// The configuration that holds for everybody.
@@ -111,6 +112,22 @@ impl Named<'_> {
                         self.read(&target, tree, depth + 1);
                     }
                 }
+            } else if is_command(&setting) {
+                self.add_program(&setting.value, tree.top());
+            }
+        }
+    }
+
+    /// The program that a setting has git run, if it lies in the work directory.
+    fn add_program(&mut self, value: &str, top: &Path) {
+        for word in programs(value) {
+            for target in self.expanded(word) {
+                let target = top.join(target);
+                if target.is_file()
+                    && let Ok(inside) = target.strip_prefix(self.base)
+                {
+                    self.paths.extend(leads(self.base, inside));
+                }
             }
         }
     }
@@ -136,9 +153,41 @@ impl Named<'_> {
     }
 }
 
+/// Words of a command that name a program by its path: the first, or what an interpreter is told to run.
+fn programs(command: &str) -> impl Iterator<Item = &str> {
+    const INTERPRETERS: [&str; 9] = ["sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "perl"];
+    let words = command.trim_start_matches('!').split_whitespace();
+    let words = words.map(|word| word.trim_matches(|c| matches!(c, '"' | '\'' | ';')));
+    let is_interpreter = |word: &str| {
+        let name = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default();
+        INTERPRETERS.contains(&name)
+    };
+    let mut goes_on = true;
+    let first = words.filter(|word| !word.starts_with('-')).take_while(move |word| {
+        let is_taken = goes_on;
+        goes_on = is_interpreter(word);
+        is_taken
+    });
+    first.filter(|word| word.contains('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_are_found_by_their_path() {
+        for (command, expected) in [
+            ("./clean.sh %f", vec!["./clean.sh"]),
+            ("!tools/x --y", vec!["tools/x"]),
+            ("python3 -I 'tools/clean.py' %f", vec!["tools/clean.py"]),
+            ("/usr/bin/env python3 tools/x", vec!["/usr/bin/env", "tools/x"]),
+            ("git-lfs clean -- src/main.rs", vec![]),
+            ("log --oneline docs/x", vec![]),
+        ] {
+            assert_eq!(programs(command).collect::<Vec<_>>(), expected, "{command}");
+        }
+    }
 
     fn of_repositories(base: &Path) -> BTreeSet<PathBuf> {
         named_with(base, &[], Path::new("/nowhere")).0

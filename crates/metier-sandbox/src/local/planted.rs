@@ -16,6 +16,7 @@ use rustix::fs::{Access, AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::git::At;
+use super::led::led;
 use super::notes::{Key, Known, Moment, Note, NoteError, Notes, Running};
 use super::survey::{Kind, Seen, survey};
 use super::{armed, launch, named};
@@ -146,6 +147,8 @@ impl Watched {
         lists.listed.extend(listed.iter().cloned());
         if is_first {
             (lists.named, lists.of_each) = named::named(&self.base, homes);
+            let led = led(self.at(), &lists.protected());
+            lists.named.extend(led.into_keys());
             armed::unchanged(&self.directory, &mut note.made);
         }
         let now = survey(self.at(), &lists, &|_, _| mode == Mode::Full);

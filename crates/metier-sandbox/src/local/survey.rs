@@ -30,11 +30,11 @@ const PACKAGES: &str = "node_modules";
 pub(super) enum Kind {
     /// A path of the profile.
     Listed,
-    /// A path that the repository's configuration names.
+    /// A path that the repository's configuration names, or that a link in a protected place leads to.
     Named,
     /// A part of a bare repository at the top.
     OfBare,
-    /// A link to another path of the profile.
+    /// A link to another path of the profile, or on the way to a path that is named.
     Link,
     /// Below the top: what is obeyed in any directory, or where a repository is.
     Below,
@@ -95,10 +95,18 @@ impl From<Survey> for BTreeMap<PathBuf, Seen> {
 pub(super) struct Lists {
     /// Those of the profile.
     pub(super) listed: BTreeSet<PathBuf>,
-    /// Those that repositories named before the first run. What they name later may be a script's doing.
+    /// Those that repositories named before the first run, and what links in protected paths led to. What they name later may be
+    /// a script's doing.
     pub(super) named: BTreeSet<PathBuf>,
     /// Those that the person's configuration of git names for every repository, relative to its work tree.
     pub(super) of_each: BTreeSet<PathBuf>,
+}
+
+impl Lists {
+    /// All paths at the top.
+    pub(super) fn protected(&self) -> BTreeSet<PathBuf> {
+        self.listed.union(&self.named).cloned().collect()
+    }
 }
 
 /// Says of something at the top whether scripts find it read-only.
@@ -123,7 +131,8 @@ pub(super) fn survey(at: At<'_>, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap
             let seen = match state(work, path) {
                 State::Absent => continue,
                 // `CLAUDE.md` that leads to `AGENTS.md`: what it leads to is looked at itself.
-                State::Link(target) if listed.contains(Path::new(&target)) => {
+                // So is what a path that is named leads to.
+                State::Link(target) if kind == Kind::Named || listed.contains(Path::new(&target)) => {
                     Seen::new(Kind::Link, false, BTreeSet::from([target.to_string_lossy().into_owned()]))
                 }
                 State::There | State::Link(_) => there(work, path, kind, is_kept(path, kind)),

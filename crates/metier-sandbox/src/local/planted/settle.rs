@@ -10,6 +10,7 @@ use super::Watched;
 use crate::executor::{Planted, PlantedBy};
 use crate::local::aside::{link_on_the_way, set_aside, set_link_aside};
 use crate::local::beneath::open_up;
+use crate::local::led::led;
 use crate::local::notes::{Moment, Note};
 use crate::local::survey::{Kind, Seen, is_absent, is_changed_after, marks_of, survey};
 use crate::local::{armed, git, gitfile, named};
@@ -41,6 +42,8 @@ impl Watched {
             repositories: self.repositories(&before),
             by,
             until,
+            listed: note.lists().listed,
+            led: None,
             moved: BTreeMap::new(),
             known: BTreeMap::new(),
             planted: Vec::new(),
@@ -86,6 +89,10 @@ struct Comparison<'a> {
     repositories: BTreeSet<PathBuf>,
     by: PlantedBy,
     until: Option<Moment>,
+    /// The paths of the profile.
+    listed: BTreeSet<PathBuf>,
+    /// What links in protected places lead to, once that is asked for.
+    led: Option<BTreeMap<PathBuf, PathBuf>>,
     /// What was moved, and to where.
     moved: BTreeMap<PathBuf, PathBuf>,
     /// What stays was reported; only what is done to it from now on is news.
@@ -126,6 +133,7 @@ impl Comparison<'_> {
             return;
         }
         let stays = stays || self.is_later(&at);
+        let (by, runs) = self.effect(path, seen, changed || !stays);
         let moved = match (stays, is_link) {
             (true, _) => None,
             (false, true) => set_link_aside(&self.one.directory, &at),
@@ -138,8 +146,7 @@ impl Comparison<'_> {
         if stays {
             self.know(path, seen, changed);
         }
-        let runs = runs_commands(path, seen, changed || !stays);
-        self.report(&shown, obeyed_by(path, seen), moved, stays, changed, runs);
+        self.report(&shown, by, moved, stays, changed, runs);
     }
 
     /// Whether something is as it was, or says less.
@@ -179,7 +186,8 @@ impl Comparison<'_> {
         } else {
             self.know(path, seen, true);
         }
-        self.report(path, obeyed_by(path, seen), None, true, true, runs_commands(path, seen, true));
+        let (by, runs) = self.effect(path, seen, true);
+        self.report(path, by, None, true, true, runs);
     }
 
     /// A repository that was there before and would make git run more than it did. Files that are new are moved. Otherwise it is
@@ -270,6 +278,20 @@ impl Comparison<'_> {
         let silent = |seen: &Seen| Seen { kept: true, marks: BTreeSet::new(), ..known(seen) };
         self.known.extend(parts.map(|(part, seen)| (part.clone(), silent(seen))));
         self.known.insert(path.to_owned(), known(seen));
+    }
+
+    /// Who obeys something, and whether a program would run a command because of it.
+    fn effect(&mut self, path: &Path, seen: &Seen, is_unclear: bool) -> (&'static str, bool) {
+        if matches!(seen.kind, Kind::Named | Kind::Link) && !self.listed.contains(path) {
+            let led = self.led.get_or_insert_with(|| led(self.one.at(), &self.listed));
+            // What the protected link makes a program do.
+            let is_of = |target: &Path| target.starts_with(path) || path.starts_with(target);
+            return match led.iter().find(|(target, _)| is_of(target)) {
+                Some((_, link)) => (obeyed::by(link), obeyed::runs_commands(link)),
+                None => ("git", true),
+            };
+        }
+        (obeyed_by(path, seen), runs_commands(path, seen, is_unclear))
     }
 
     fn report(
