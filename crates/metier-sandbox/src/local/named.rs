@@ -48,6 +48,29 @@ pub(super) fn around(base: &Path, own: bool) -> BTreeSet<PathBuf> {
     all.filter(|path| !path.starts_with(base)).collect()
 }
 
+/// Paths that a repository has git take hooks and programs from, relative to whichever work tree it is used with.
+pub(super) fn relative_to_tree(repository: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut left: Vec<(PathBuf, usize)> =
+        ["config", "config.worktree"].map(|name| (repository.join(name), 0)).into();
+    while let Some((file, depth)) = left.pop() {
+        let settings = read_outside(&file).and_then(|text| parse(&text)).unwrap_or_default();
+        for setting in settings {
+            let value = setting.value.as_str();
+            let is_relative = |path: &str| !path.starts_with(['/', '~']);
+            if is_include(&setting) {
+                let target = file.parent().unwrap_or(repository).join(value);
+                left.extend((depth < INCLUDED).then_some((target, depth + 1)));
+            } else if is_hooks_path(&setting) {
+                found.extend(Some(value).filter(|path| is_relative(path)).map(PathBuf::from));
+            } else if is_command(&setting) {
+                found.extend(programs(value).filter(|path| is_relative(path)).map(PathBuf::from));
+            }
+        }
+    }
+    found
+}
+
 /// The repository whose work tree begins at `top`, and where it has what all its work trees share, such as configuration.
 fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
     let path = top.join(".git");

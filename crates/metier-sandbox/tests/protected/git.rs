@@ -315,6 +315,36 @@ fn a_file_that_leads_to_a_repository_that_was_there_stays() {
     }
 }
 
+/// In another work tree, what such a repository's settings name is a script's.
+#[test]
+fn a_file_that_leads_to_a_repository_with_hooks_in_its_work_tree_is_set_aside() {
+    let with = |config: &'static str| {
+        move |work: &Path| {
+            repository(work);
+            fs::write(work.join(".git/config"), config).unwrap();
+            fs::write(work.join("clean.sh"), "mine").unwrap();
+        }
+    };
+    let hooks = "[core]\n\thooksPath = tools/hooks\n";
+    let direct = "mkdir -p sub/tools/hooks; echo 'gitdir: ../.git' > sub/.git; echo evil > sub/tools/hooks/post-index-change";
+    let tree = "mkdir -p .git/worktrees/sub sub; echo 'ref: x' > .git/worktrees/sub/HEAD
+        echo ../.. > .git/worktrees/sub/commondir; echo 'gitdir: ../.git/worktrees/sub' > sub/.git";
+    let armed = format!("{tree}; mkdir -p sub/tools/hooks; echo evil > sub/tools/hooks/pre-commit");
+    for (config, script, is_moved) in [
+        (hooks, direct, true),
+        ("[include]\n\tpath = more\n[filter \"x\"]\n\tclean = ./clean.sh\n", direct, true),
+        ("[core]\n\thooksPath = /usr/share/hooks\n", direct, false),
+        ("[remote \"x\"]\n\turl = https://example.org/x\n", direct, false),
+        (hooks, &*armed, true),
+        (hooks, tree, false),
+    ] {
+        after(with(config), script, |work, outcome| {
+            let expected = ("sub/.git".to_owned(), is_moved, !is_moved);
+            assert!(planted(outcome, work).contains(&expected), "{config} {script}: {outcome:?}");
+        });
+    }
+}
+
 #[test]
 fn a_file_that_says_the_same_as_before_is_the_same() {
     let lay_out = |work: &Path| {
