@@ -72,7 +72,7 @@ pub(super) fn relative_to_tree(repository: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// The repository whose work tree begins at `top`, and where it has what all its work trees share, such as configuration.
-fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
     let path = top.join(".git");
     let repository = if path.is_dir() {
         path

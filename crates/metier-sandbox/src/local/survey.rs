@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::git::{self, At};
 use super::notes::Moment;
-use super::{beneath, gitfile};
+use super::{beneath, gitfile, named};
 use crate::obeyed::OBEYED;
 use crate::plan::Raw;
 
@@ -257,6 +257,25 @@ impl<'a> Walk<'a> {
         } else {
             let seen = Seen::new(kind, kept, gitfile::marks(self.at.work, path));
             self.found.insert(path.to_owned(), seen);
+            self.named_by_repository(path.parent().unwrap_or(Path::new("")));
+        }
+    }
+
+    /// What the repository of a linked work tree has git take from that tree. Only what was there before is looked at: a file
+    /// `.git` of a script could name anything.
+    fn named_by_repository(&mut self, tree: &Path) {
+        let Some(repository) = named::repository_at(&self.at.base.join(tree)).map(|(_, common)| common)
+        else {
+            return;
+        };
+        for said in named::relative_to_tree(&repository) {
+            let Some(path) = git::plain(&tree.join(said)).filter(|path| !path.as_os_str().is_empty()) else {
+                continue;
+            };
+            if matches!(state(self.at.work, &path), State::There) && (self.is_kept)(&path, Kind::Named) {
+                let seen = there(self.at.work, &path, Kind::Named, true);
+                self.found.entry(path).or_insert(seen);
+            }
         }
     }
 

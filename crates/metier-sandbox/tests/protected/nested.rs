@@ -131,3 +131,37 @@ fn a_setting_that_is_gone_is_reported() {
         },
     );
 }
+
+/// Relative paths in a repository's settings mean something in each of its work trees.
+#[test]
+fn hooks_in_a_linked_work_tree_are_read_only() {
+    let lay_out = |work: &Path| {
+        repository(work);
+        fs::create_dir_all(work.join(".git/worktrees/tree")).unwrap();
+        fs::create_dir_all(work.join("tree/hk")).unwrap();
+        fs::write(
+            work.join(".git/config"),
+            "[core]\n\thooksPath = hk\n[filter \"x\"]\n\tclean = ./clean.sh\n",
+        )
+        .unwrap();
+        fs::write(work.join(".git/worktrees/tree/HEAD"), "ref: refs/heads/tree\n").unwrap();
+        fs::write(work.join(".git/worktrees/tree/commondir"), "../..\n").unwrap();
+        fs::write(work.join("tree/.git"), "gitdir: ../.git/worktrees/tree\n").unwrap();
+        fs::write(work.join("tree/hk/pre-commit"), "mine").unwrap();
+        fs::write(work.join("tree/clean.sh"), "mine").unwrap();
+    };
+    let script = "echo evil > tree/hk/pre-commit; echo evil > tree/hk/update; echo evil > tree/clean.sh; echo x > tree/file && echo done";
+    after(lay_out, script, |work, outcome| {
+        assert_eq!(outcome.output.bytes, b"done\n");
+        assert_eq!(fs::read_to_string(work.join("tree/hk/pre-commit")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(work.join("tree/clean.sh")).unwrap(), "mine");
+        assert_eq!(fs::read_dir(work.join("tree/hk")).unwrap().count(), 1);
+        assert_eq!(planted(outcome, work), []);
+    });
+    // A file `.git` of a script makes nothing of a person's move.
+    let names = "mkdir evil; printf '[core]\\n\\thooksPath = ../tree/hk\\n' > evil/config; mkdir x; echo 'gitdir: ../evil' > x/.git";
+    after(lay_out, names, |work, outcome| {
+        assert!(work.join("tree/hk/pre-commit").exists());
+        assert_eq!(planted(outcome, work), [moved("x/.git")]);
+    });
+}
