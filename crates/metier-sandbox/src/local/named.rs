@@ -17,16 +17,23 @@ const SYSTEM: &str = "/etc/gitconfig";
 const OF_PERSON: [&str; 2] = [".gitconfig", ".config/git/config"];
 
 /// Paths in a work directory, and paths in the work tree of every repository.
-pub(super) fn named(base: &Path, homes: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
-    named_with(base, homes, Path::new(SYSTEM))
+///
+/// Of the person, the homes are known, and what else git takes configuration from.
+pub(super) fn named(
+    base: &Path,
+    homes: &[PathBuf],
+    configs: &[PathBuf],
+) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+    named_with(base, homes, &[configs, &[SYSTEM.into()]].concat())
 }
 
-fn named_with(base: &Path, homes: &[PathBuf], system: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+fn named_with(base: &Path, homes: &[PathBuf], configs: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
     let mut all = Named { base, homes, paths: BTreeSet::new(), of_each: BTreeSet::new() };
     let of_persons = homes.iter().flat_map(|home| OF_PERSON.map(|file| home.join(file)));
-    let general: Vec<PathBuf> = of_persons.chain([system.to_owned()]).collect();
+    let general: Vec<PathBuf> = of_persons.chain(configs.iter().cloned()).collect();
     // A script can make the work directory a repository.
     for file in &general {
+        all.paths.extend(below(base, file).into_iter().filter(|path| !path.as_os_str().is_empty()));
         all.read(file, Tree::Each(base), 0);
     }
     for top in base.ancestors() {
@@ -213,7 +220,7 @@ mod tests {
     }
 
     fn of_repositories(base: &Path) -> BTreeSet<PathBuf> {
-        named_with(base, &[], Path::new("/nowhere")).0
+        named_with(base, &[], &[]).0
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Watch {
         let listed: BTreeSet<PathBuf> = profile.protected_in(work).into_iter().collect();
         let one = Watched::new(work.place(), notes.for_one(work.is_temporary()))?;
         let begun = one.notes.with(&one.known, |note, killed| {
-            let begun = one.begin(note, killed, &listed, work.homes(), mode);
+            let begun = one.begin(note, killed, &listed, work, mode);
             note.runs.insert(self.running.name.clone());
             begun
         });
@@ -132,7 +132,7 @@ impl Watched {
         note: &mut Note,
         killed: Option<Moment>,
         listed: &BTreeSet<PathBuf>,
-        homes: &[PathBuf],
+        work: &WorkDirectory,
         mode: Mode,
     ) -> (Vec<PathBuf>, Vec<Planted>) {
         let interrupted = killed.filter(|_| note.runs.is_empty());
@@ -146,7 +146,7 @@ impl Watched {
         let mut lists = note.lists();
         lists.listed.extend(listed.iter().cloned());
         if is_first {
-            (lists.named, lists.of_each) = named::named(&self.base, homes);
+            (lists.named, lists.of_each) = named::named(&self.base, work.homes(), work.git_configs());
             let led = led(self.at(), &lists.protected());
             lists.named.extend(led.into_keys());
             armed::unchanged(&self.directory, &mut note.made);

@@ -203,6 +203,25 @@ fn hooks_that_a_person_s_own_settings_name_are_set_aside() {
     }
 }
 
+/// As with `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME`, which the host reads.
+#[test]
+fn hooks_that_other_configuration_of_the_person_names_are_set_aside() {
+    let place = common::work();
+    let work = place.path().join("work");
+    fs::create_dir(&work).unwrap();
+    repository(&work);
+    let outside = place.path().join("config");
+    fs::write(&outside, "[core]\n\thooksPath = .hooks\n").unwrap();
+    let inside = work.canonicalize().unwrap().join("xdg/git/config");
+    let reserved = Reserved::default().git_config(&outside).git_config(&inside);
+    let work_directory = WorkDirectory::open(work.canonicalize().unwrap(), &reserved).unwrap();
+    let profile = Profile::new(Tier::ThirdParty, work_directory);
+    let script = "mkdir -p .hooks xdg/git; echo evil > .hooks/pre-commit; echo evil > xdg/git/config";
+    let outcome = common::sh(profile, script);
+    let moved = [".hooks", "xdg/git/config"].map(|path| (path.to_owned(), true, false));
+    assert_eq!(planted(&outcome, &work), moved);
+}
+
 /// As where `/home` leads to `/var/home`.
 #[test]
 fn hooks_that_are_named_by_way_of_a_link_are_set_aside() {
