@@ -255,6 +255,30 @@ fn other_programs_that_keep_versions_editors_and_shells_are_in_the_table() {
     );
 }
 
+/// What installing packages and working with toolchains writes is not taken away; what others load is.
+#[test]
+fn packages_can_be_installed_beside_what_is_protected() {
+    let script = "for p in .yarn/cache/x.zip .yarn/install-state.gz .yarn/releases/yarn.cjs .bundle/ruby/x .bundle/config .pnp.cjs \\
+        docs/agents.md docs/gemini.md agents.md rust-toolchain.toml sub/rust-toolchain.toml .pdbrc sub/.pdbrc Jenkinsfile
+        do mkdir -p $(dirname $p); echo x > $p; done";
+    after(
+        |_| {},
+        script,
+        |work, outcome| {
+            let expected = [
+                moved(".bundle/config"),
+                moved(".pdbrc"),
+                moved(".yarn/releases"),
+                moved("Jenkinsfile"),
+                moved("agents.md"),
+                moved("rust-toolchain.toml"),
+                left("sub/.pdbrc"),
+            ];
+            assert_eq!(planted(outcome, work), expected);
+        },
+    );
+}
+
 /// As on file systems that rename only in the old way.
 #[test]
 fn what_is_new_is_moved_aside_where_a_name_cannot_be_claimed() {
