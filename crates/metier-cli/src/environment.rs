@@ -18,6 +18,9 @@ use metier_store::Store;
 /// What the organisation sets up for everybody on a machine.
 const SYSTEM: &str = "/etc/metier";
 
+/// Variables that say where git's configuration is.
+const GIT_CONFIGS: [&str; 2] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"];
+
 /// The process's surroundings, read once.
 #[derive(Debug, Clone)]
 pub(crate) struct Environment {
@@ -42,7 +45,10 @@ impl Environment {
             path: env::var_os("PATH").unwrap_or_default(),
             variables: env::vars_os()
                 .filter_map(text)
-                .filter(|(name, _)| name.starts_with("METIER_") || name.starts_with("XDG_"))
+                .filter(|(name, _)| {
+                    let is_ours = name.starts_with("METIER_") || name.starts_with("XDG_");
+                    is_ours || GIT_CONFIGS.contains(&name.as_str())
+                })
                 .collect(),
         }
     }
@@ -60,7 +66,7 @@ impl Environment {
         }
     }
 
-    /// A variable of ours or of the XDG directories that is set to something.
+    /// A variable of ours, of the XDG directories or of git's configuration that is set to something.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
@@ -74,6 +80,13 @@ impl Environment {
     /// Where the person's settings are.
     pub(crate) fn config_directory(&self) -> Option<PathBuf> {
         self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Files that variables make git take configuration from.
+    pub(crate) fn git_configs(&self) -> Vec<PathBuf> {
+        let named = GIT_CONFIGS.iter().filter_map(|name| self.variable(name));
+        let of_xdg = self.variable("XDG_CONFIG_HOME").map(|base| Path::new(base).join("git/config"));
+        named.map(PathBuf::from).chain(of_xdg).map(|path| self.absolute(&path)).collect()
     }
 
     /// What can be made again.

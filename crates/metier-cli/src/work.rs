@@ -89,6 +89,7 @@ pub(crate) fn reserved(environment: &Environment, config: &Config) -> Reserved {
     for home in own.chain(Environment::other_homes()) {
         all = all.home(home);
     }
+    all = environment.git_configs().into_iter().fold(all, Reserved::git_config);
     let own = [
         ("metier's settings", environment.config_directory()),
         ("metier's state", environment.state_directory()),

@@ -34,13 +34,24 @@ pub(crate) struct Resolved {
 
 /// Where a path leads, as [`leads_to`] says, or why that cannot be determined.
 pub(crate) fn resolve(path: &Path, unreachable: Unreachable) -> io::Result<PathBuf> {
-    resolve_links(path, unreachable).map(|resolved| resolved.path)
+    resolve_telling(path, unreachable, |_| {})
 }
 
 /// The same, with the links that were followed.
 pub(crate) fn resolve_links(path: &Path, unreachable: Unreachable) -> io::Result<Resolved> {
-    const MOST_LINKS: usize = 40;
     let mut links = Vec::new();
+    let path = resolve_telling(path, unreachable, |link| links.push(link))?;
+    Ok(Resolved { path, links })
+}
+
+/// The same, and tells of every link on the way, also where it leads nowhere.
+pub(crate) fn resolve_telling(
+    path: &Path,
+    unreachable: Unreachable,
+    mut tell: impl FnMut(PathBuf),
+) -> io::Result<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut links = 0;
     let mut open: Vec<PathBuf> =
         path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
     let mut real = PathBuf::from("/");
@@ -62,11 +73,12 @@ pub(crate) fn resolve_links(path: &Path, unreachable: Unreachable) -> io::Result
                 let next = real.join(name);
                 match fs::symlink_metadata(&next) {
                     Ok(meta) if meta.is_symlink() => {
-                        if links.len() == MOST_LINKS {
+                        links += 1;
+                        if links > MOST_LINKS {
                             return Err(Errno::LOOP.into());
                         }
                         let target = fs::read_link(&next)?;
-                        links.push(next);
+                        tell(next);
                         open.extend(target.components().rev().map(|part| PathBuf::from(part.as_os_str())));
                     }
                     Ok(_) => real = next,
@@ -88,7 +100,7 @@ pub(crate) fn resolve_links(path: &Path, unreachable: Unreachable) -> io::Result
             Component::CurDir | Component::Prefix(_) => {}
         }
     }
-    Ok(Resolved { path: real, links })
+    Ok(real)
 }
 
 /// Whether nothing can be opened at a path that could not be looked up: it does not exist, a file stands where a

@@ -78,6 +78,10 @@ pub const OBEYED: &[Obeyed] = &[
     top(".git/info", "git", Settings, ".git/info/attributes"),
     top(".git/modules", "git", Commands, ".git/modules/sub/config"),
     top(".git/worktrees", "git", Commands, ".git/worktrees/other/commondir"),
+    top(".git/remotes", "git", Commands, ".git/remotes/origin"),
+    top(".git/branches", "git", Commands, ".git/branches/origin"),
+    file(".git/lazygit.yml", "lazygit", Commands),
+    file(".lazygit.yml", "lazygit", Commands),
     file(".gitmodules", "git", Settings),
     file(".gitconfig", "git", Commands),
     top(".githooks", "git", Commands, ".githooks/pre-commit"),
@@ -106,25 +110,42 @@ pub const OBEYED: &[Obeyed] = &[
     file(".lefthook-local.toml", "Lefthook", Commands),
     file(".lefthook-local.json", "Lefthook", Commands),
     top(".lefthook", "Lefthook", Commands, ".lefthook/pre-commit/check.sh"),
+    file("hk.pkl", "hk", Commands),
+    file(".overcommit.yml", "Overcommit", Commands),
     top(".config", "Lefthook, mise and others", Commands, ".config/lefthook.yml"),
     // What agents follow as instructions.
     instructions("AGENTS.md", "agents"),
+    instructions("AGENT.md", "agents"),
     instructions("AGENTS.override.md", "Codex"),
     instructions("CLAUDE.md", "Claude Code"),
     instructions("CLAUDE.local.md", "Claude Code"),
     instructions("GEMINI.md", "Gemini CLI"),
     instructions("QWEN.md", "Qwen Code"),
     instructions("CRUSH.md", "Crush"),
+    instructions("CRUSH.local.md", "Crush"),
+    // Other spellings, at the top alone: elsewhere `agents.md` is a page like any other.
+    file("crush.md", "Crush", Instructions),
+    file("Crush.md", "Crush", Instructions),
+    file("crush.local.md", "Crush", Instructions),
+    file("Crush.local.md", "Crush", Instructions),
+    file("agents.md", "Crush", Instructions),
+    file("Agents.md", "Crush", Instructions),
+    file("gemini.md", "Crush", Instructions),
     instructions("WARP.md", "Warp"),
     instructions(".goosehints", "Goose"),
     instructions(".cursorrules", "Cursor"),
     instructions(".windsurfrules", "Windsurf"),
     instructions(".clinerules", "Cline"),
     instructions(".roorules", "Roo Code"),
+    instructions(".roorules-code", "Roo Code"),
+    instructions(".continuerules", "Continue"),
+    instructions(".augment-guidelines", "Augment"),
     instructions(".rules", "Zed"),
     each(".openhands_instructions", "OpenHands", Instructions),
     // What agents take as settings, tools, commands, skills and hooks.
     anywhere(".agents", "agents", Settings, ".agents/skills/x/SKILL.md"),
+    agent(".agent", "Antigravity and others", ".agent/rules/x.md"),
+    agent(".amp", "Amp", ".amp/settings.json"),
     anywhere(".claude", "Claude Code", Commands, ".claude/settings.json"),
     anywhere(".cursor", "Cursor", Settings, ".cursor/mcp.json"),
     agent(".claude-plugin", "Claude Code", ".claude-plugin/plugin.json"),
@@ -145,6 +166,7 @@ pub const OBEYED: &[Obeyed] = &[
     agent(".amazonq", "Amazon Q", ".amazonq/mcp.json"),
     agent(".windsurf", "Windsurf", ".windsurf/rules/x.md"),
     agent(".continue", "Continue", ".continue/config.yaml"),
+    each(".continuerc.json", "Continue", Settings),
     agent(".roo", "Roo Code", ".roo/mcp.json"),
     each(".roomodes", "Roo Code", Settings),
     agent(".kilocode", "Kilo Code", ".kilocode/mcp.json"),
@@ -166,6 +188,8 @@ pub const OBEYED: &[Obeyed] = &[
     agent(".crush", "Crush", ".crush/skills/x/SKILL.md"),
     each("crush.json", "Crush", Commands),
     each(".crush.json", "Crush", Commands),
+    each("gptme.toml", "gptme", Commands),
+    each("codebuff.json", "Codebuff", Commands),
     agent(".devin", "Devin", ".devin/skills/x/SKILL.md"),
     agent(".factory", "Droid", ".factory/mcp.json"),
     agent(".forge", "ForgeCode", ".forge/skills/x/SKILL.md"),
@@ -215,11 +239,27 @@ pub const OBEYED: &[Obeyed] = &[
     each(".nvimrc", "Neovim", Commands),
     each(".nvim.lua", "Neovim", Commands),
     each(".lvimrc", "Vim", Commands),
+    top(".vim/coc-settings.json", "coc.nvim", Commands, ".vim/coc-settings.json"),
+    each(".ycm_extra_conf.py", "YouCompleteMe", Commands),
+    anywhere(".fleet", "Fleet", Commands, ".fleet/run.json"),
+    each(".lite_project.lua", "Lite XL", Commands),
+    anywhere(".idx", "Firebase Studio", Commands, ".idx/dev.nix"),
+    file(".gitpod.yml", "Gitpod", Commands),
     anywhere(".helix", "Helix", Commands, ".helix/languages.toml"),
     anywhere(".dir-locals.el", "Emacs", Commands, ".dir-locals.el"),
     anywhere(".dir-locals-2.el", "Emacs", Commands, ".dir-locals-2.el"),
     each(".gdbinit", "GDB", Commands),
     each(".lldbinit", "LLDB", Commands),
+    // Debuggers, interpreters and checkers that read a file where they are started.
+    each(".pdbrc", "pdb", Commands),
+    each(".perldb", "the Perl debugger", Commands),
+    each(".Rprofile", "R", Commands),
+    each(".irbrc", "irb", Commands),
+    each(".pryrc", "Pry", Commands),
+    each(".ghci", "GHCi", Commands),
+    each(".ocamlinit", "OCaml", Commands),
+    each(".iex.exs", "IEx", Commands),
+    file(".pylintrc", "Pylint", Commands),
     // Shells, and what sets an environment up on entering a directory.
     anywhere(".envrc", "direnv", Commands, ".envrc"),
     file(".env", "dotenv and direnv", Settings),
@@ -235,6 +275,8 @@ pub const OBEYED: &[Obeyed] = &[
     top(".mise", "mise", Commands, ".mise/config.toml"),
     top("mise", "mise", Commands, "mise/config.toml"),
     anywhere(".tool-versions", "mise and asdf", Settings, ".tool-versions"),
+    file("devenv.nix", "devenv", Commands),
+    file("devbox.json", "Devbox", Commands),
     file(".bashrc", "Bash", Commands),
     file(".bash_login", "Bash", Commands),
     file(".bash_profile", "Bash", Commands),
@@ -248,10 +290,22 @@ pub const OBEYED: &[Obeyed] = &[
     top(".ssh", "OpenSSH", Commands, ".ssh/config"),
     // Build tools that run or load what their settings name.
     top(".cargo", "Cargo", Commands, ".cargo/config.toml"),
+    file("rust-toolchain", "rustup", Commands),
+    file("rust-toolchain.toml", "rustup", Commands),
     file(".npmrc", "npm", Settings),
     file(".yarnrc", "Yarn", Settings),
     file(".yarnrc.yml", "Yarn", Commands),
     file(".pnpmfile.cjs", "pnpm", Commands),
+    file(".pnpmfile.mjs", "pnpm", Commands),
+    // Not all of `.yarn` and `.bundle`, nor `.pnp.cjs`: installing packages writes there, as to `node_modules`.
+    top(".yarn/plugins", "Yarn", Commands, ".yarn/plugins/x.cjs"),
+    top(".yarn/releases", "Yarn", Commands, ".yarn/releases/yarn.cjs"),
+    top(".yarn/sdks", "editors", Commands, ".yarn/sdks/typescript/lib/tsserver.js"),
+    top(".bundle/config", "Bundler", Settings, ".bundle/config"),
+    top(".bundle/plugin", "Bundler", Commands, ".bundle/plugin/index"),
+    file(".corepack.env", "Corepack", Settings),
+    file("bunfig.toml", "Bun", Commands),
+    file("ansible.cfg", "Ansible", Commands),
     file(".bazelrc", "Bazel", Settings),
     top(".mvn", "Maven", Commands, ".mvn/jvm.config"),
     // Services that act on what is pushed.
@@ -261,6 +315,17 @@ pub const OBEYED: &[Obeyed] = &[
     top(".circleci", "CircleCI", Commands, ".circleci/config.yml"),
     top(".buildkite", "Buildkite", Commands, ".buildkite/pipeline.yml"),
     file(".gitlab-ci.yml", "GitLab", Commands),
+    file(".travis.yml", "Travis CI", Commands),
+    file(".drone.yml", "Drone", Commands),
+    file(".woodpecker.yml", "Woodpecker", Commands),
+    file(".woodpecker.yaml", "Woodpecker", Commands),
+    top(".woodpecker", "Woodpecker", Commands, ".woodpecker/x.yml"),
+    file("azure-pipelines.yml", "Azure Pipelines", Commands),
+    file("Jenkinsfile", "Jenkins", Commands),
+    file("bitbucket-pipelines.yml", "Bitbucket", Commands),
+    file(".cirrus.yml", "Cirrus CI", Commands),
+    top(".builds", "SourceHut", Commands, ".builds/x.yml"),
+    file(".build.yml", "SourceHut", Commands),
 ];
 
 /// Hooks that git runs, by name, in whichever directory they are looked for.
@@ -324,6 +389,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    /// Case counts: a page `docs/agents.md` is not what agents obey there.
+    #[test]
+    fn other_spellings_are_obeyed_at_the_top_alone() {
+        for (path, effect) in
+            [("AGENTS.md", true), ("agents.md", false), ("Agents.md", false), ("gemini.md", false)]
+        {
+            let row = row(Path::new(path)).unwrap();
+            assert_eq!((row.path, row.anywhere), (path, effect));
+        }
+    }
 
     #[test]
     fn rows_are_one_per_path_and_examples_are_in_them() {

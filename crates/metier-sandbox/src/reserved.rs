@@ -36,6 +36,7 @@ pub struct Reserved {
     homes: Vec<PathBuf>,
     places: Vec<Reservation>,
     names: Vec<PathBuf>,
+    git_configs: Vec<PathBuf>,
 }
 
 /// One place.
@@ -85,12 +86,21 @@ impl Reserved {
         self
     }
 
+    /// A file that git takes configuration from besides those in homes and `/etc/gitconfig`, as `GIT_CONFIG_GLOBAL` and
+    /// `XDG_CONFIG_HOME` say. Paths that it names in a work directory are protected there. Need not exist.
+    #[must_use]
+    pub fn git_config(mut self, path: impl Into<PathBuf>) -> Self {
+        self.git_configs.push(path.into());
+        self
+    }
+
     /// These and those of another.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.homes.extend_from_slice(&other.homes);
         self.places.extend_from_slice(&other.places);
         self.names.extend_from_slice(&other.names);
+        self.git_configs.extend_from_slice(&other.git_configs);
         self
     }
 
@@ -102,6 +112,11 @@ impl Reserved {
     /// The home directories.
     pub(crate) fn homes(&self) -> &[PathBuf] {
         &self.homes
+    }
+
+    /// Files that git takes configuration from.
+    pub(crate) fn git_configs(&self) -> &[PathBuf] {
+        &self.git_configs
     }
 
     /// Whether a directory may be given, and if so which paths in it must stay as they are.

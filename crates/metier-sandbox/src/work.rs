@@ -43,8 +43,17 @@ struct Opened {
     /// Homes of the person, whose configuration other programs obey there.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
     homes: Vec<PathBuf>,
+    /// Files that git takes configuration from besides those in homes.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
+    git_configs: Vec<PathBuf>,
     /// If it was made for one run: removed with the last that holds it.
     temporary: Option<Arc<PrivateDirectory>>,
+}
+
+impl Opened {
+    const fn new(place: Place, temporary: Option<Arc<PrivateDirectory>>) -> Self {
+        Self { place, kept: Vec::new(), homes: Vec::new(), git_configs: Vec::new(), temporary }
+    }
 }
 
 impl WorkDirectory {
@@ -55,8 +64,7 @@ impl WorkDirectory {
     /// path begins in the current directory of the process, however that was reached.
     pub fn open(path: impl AsRef<Path>, reserved: &Reserved) -> Result<Self, SandboxError> {
         let place = pin(path.as_ref())?;
-        Self(Arc::new(Opened { place, kept: Vec::new(), homes: Vec::new(), temporary: None }))
-            .checked(reserved)
+        Self(Arc::new(Opened::new(place, None))).checked(reserved)
     }
 
     /// An empty directory that is removed when the last clone of this goes.
@@ -64,7 +72,7 @@ impl WorkDirectory {
         let made = PrivateDirectory::make(Purpose::Work)?;
         let place = pin(made.path())?;
         let temporary = Some(Arc::new(made));
-        Ok(Self(Arc::new(Opened { place, kept: Vec::new(), homes: Vec::new(), temporary })))
+        Ok(Self(Arc::new(Opened::new(place, temporary))))
     }
 
     /// The same directory, checked against more rules as well. A host that passes on a directory which another opened calls
@@ -80,6 +88,7 @@ impl WorkDirectory {
         opened.kept.sort();
         opened.kept.dedup();
         opened.homes.extend_from_slice(reserved.homes());
+        opened.git_configs.extend_from_slice(reserved.git_configs());
         Ok(Self(Arc::new(opened)))
     }
 
@@ -102,6 +111,12 @@ impl WorkDirectory {
     #[cfg(target_os = "linux")]
     pub(crate) fn homes(&self) -> &[PathBuf] {
         &self.0.homes
+    }
+
+    /// Files that git takes configuration from, as the host has named them.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn git_configs(&self) -> &[PathBuf] {
+        &self.0.git_configs
     }
 
     /// Whether it was made for one run and is removed afterwards.

@@ -6,6 +6,8 @@
     reason = "a helper talks to the test that started it; counts are for people to read"
 )]
 
+#[path = "protected/addresses.rs"]
+mod addresses;
 #[path = "protected/armed.rs"]
 mod armed;
 #[path = "support/common.rs"]
@@ -16,12 +18,18 @@ mod filter;
 mod git;
 #[path = "protected/hidden.rs"]
 mod hidden;
+#[path = "protected/led.rs"]
+mod led;
+#[path = "protected/nested.rs"]
+mod nested;
 #[path = "protected/notes.rs"]
 mod notes;
 #[path = "protected/overlapping.rs"]
 mod overlapping;
 #[path = "leftovers/processes.rs"]
 mod processes;
+#[path = "protected/replaced.rs"]
+mod replaced;
 
 use std::fs;
 use std::path::Path;
@@ -36,6 +44,27 @@ fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &Ou
     lay_out(work.path());
     let outcome = common::sh(common::profile(work.path()), script);
     look(work.path(), &outcome);
+}
+
+/// What is reported, in order: the path, whether it was moved, and whether it was left on purpose.
+fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool)> {
+    let base = work.canonicalize().unwrap();
+    let of = |one: &metier_sandbox::Planted| {
+        let path = one.path.strip_prefix(&base).unwrap().display().to_string();
+        (path, one.moved_to.is_some(), one.stays)
+    };
+    let mut all: Vec<_> = outcome.planted.iter().map(of).collect();
+    all.sort();
+    all
+}
+
+/// Something that was moved, and something that was left.
+fn moved(path: &str) -> (String, bool, bool) {
+    (path.to_owned(), true, false)
+}
+
+fn left(path: &str) -> (String, bool, bool) {
+    (path.to_owned(), false, true)
 }
 
 fn repository(work: &Path) {
@@ -222,6 +251,30 @@ fn other_programs_that_keep_versions_editors_and_shells_are_in_the_table() {
             let shells = [".autoenv", ".autoenv.leave", ".autoenv.zsh", ".autoenv_leave.zsh"];
             let below: Vec<_> = names.iter().chain(&shells).map(|name| format!("new/{name}")).collect();
             assert_eq!(of(false), below.iter().map(String::as_str).collect());
+        },
+    );
+}
+
+/// What installing packages and working with toolchains writes is not taken away; what others load is.
+#[test]
+fn packages_can_be_installed_beside_what_is_protected() {
+    let script = "for p in .yarn/cache/x.zip .yarn/install-state.gz .yarn/releases/yarn.cjs .bundle/ruby/x .bundle/config .pnp.cjs \\
+        docs/agents.md docs/gemini.md agents.md rust-toolchain.toml sub/rust-toolchain.toml .pdbrc sub/.pdbrc Jenkinsfile
+        do mkdir -p $(dirname $p); echo x > $p; done";
+    after(
+        |_| {},
+        script,
+        |work, outcome| {
+            let expected = [
+                moved(".bundle/config"),
+                moved(".pdbrc"),
+                moved(".yarn/releases"),
+                moved("Jenkinsfile"),
+                moved("agents.md"),
+                moved("rust-toolchain.toml"),
+                left("sub/.pdbrc"),
+            ];
+            assert_eq!(planted(outcome, work), expected);
         },
     );
 }

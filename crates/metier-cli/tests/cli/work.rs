@@ -366,3 +366,26 @@ fn links_to_what_metier_obeys_are_not_replaced() {
         assert!(output.status.code() == Some(2) && said.contains("contains a link to"), "{name}: {said}");
     }
 }
+
+#[test]
+fn hooks_that_git_is_told_of_by_variables_are_set_aside() {
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    for (name, value) in [
+        ("XDG_CONFIG_HOME", "me/xdg"),
+        ("GIT_CONFIG_GLOBAL", "me/xdg/git/config"),
+        ("GIT_CONFIG_SYSTEM", "me/xdg/git/config"),
+    ] {
+        let place = home();
+        place.write("me/xdg/git/config", "[core]\n\thooksPath = .my-hooks\n");
+        fs::create_dir(place.path().join("me/project/.git")).unwrap();
+        let script = "mkdir .my-hooks; echo evil > .my-hooks/pre-commit";
+        let mut command =
+            place.at_home(&["sandbox", "run", "--work", "me/project", "--", "sh", "-c", script]);
+        let output = command.env(name, place.path().join(value)).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(place.path().join("me/project/.my-hooks.set-aside").is_dir(), "{name}: {said}");
+        assert!(said.contains("which git obeys"), "{name}: {said}");
+    }
+}

@@ -81,7 +81,9 @@ pub(super) fn is_new_file(work: &OwnedFd, repository: &Path, file: &Path, old: &
         Some("config" | "config.worktree") if is_of_repository => !old.files.contains(&Raw::from(file)),
         Some("commondir") if is_of_repository => true,
         // A directory may have been there; a link in its place was not.
-        Some("hooks") if is_of_repository => git::is_link(work, file),
-        _ => directory == Path::new("hooks") || (is_in_modules && directory.ends_with("hooks")),
+        Some("hooks" | "remotes" | "branches") if is_of_repository => git::is_link(work, file),
+        _ => ["hooks", "remotes", "branches"]
+            .iter()
+            .any(|name| directory == Path::new(name) || (is_in_modules && directory.ends_with(name))),
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::{git, survey};
+use super::{git, named, survey};
 
 /// What such a file says, as marks to compare. When it was changed does not count: `chmod` and `touch` change nothing for git.
 pub(super) fn marks(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
@@ -23,7 +23,7 @@ pub(super) fn marks(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
 }
 
 /// Whether such a file leads to one of these repositories, or to what one of them has for a work tree or submodule, and
-/// nothing there makes git run commands.
+/// nothing there makes git run commands, also of those that the repository's settings name in its work tree.
 pub(super) fn leads_to_one_of(
     work: &OwnedFd,
     base: &Path,
@@ -35,15 +35,20 @@ pub(super) fn leads_to_one_of(
     let top = base.join(path.parent().unwrap_or(Path::new("")));
     let Some(target) = resolve(&top, said) else { return false };
     if repositories.contains(&target) {
-        return true;
+        // Git makes none that lead there. In a work tree of its own, such paths mean files of a script.
+        return named::relative_to_tree(&target).is_empty();
     }
     // The outermost that it lies in.
     let Some(repository) = target.ancestors().filter_map(|above| repositories.get(above)).last() else {
         return false;
     };
+    if named::relative_to_tree(repository).iter().any(|said| top.join(said).symlink_metadata().is_ok()) {
+        return false;
+    }
     // Where no script can write, git itself has made it.
     let Ok(inside) = target.strip_prefix(base) else { return true };
-    let commands = git::commands(work, inside);
+    let mut commands = git::commands(git::At { work, base }, inside);
+    commands.retain(|mark| git::is_command(mark));
     let commondir = inside.join("commondir");
     let Some(said) = git::read(work, &commondir) else {
         return target.starts_with(repository.join("modules")) && commands.is_empty();

@@ -1,13 +1,14 @@
-//! Paths in a work directory that git is told to take hooks or more configuration from: by the repository there, by one above,
-//! and by the configuration of the person and of the system.
+//! Paths in a work directory that git is told to take hooks or more configuration from, or to run: by the repository there, by
+//! one above, and by the configuration of the person and of the system.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::git::{INCLUDED, is_hooks_path, is_include, parse, plain, read_outside, read_path};
-use crate::links::{Unreachable, resolve};
+use super::git::{INCLUDED, below, plain, read_outside, read_path};
+use super::gitconfig::{is_command, is_hooks_path, is_include, parse};
+use super::led::leads;
 use crate::obeyed::HOOKS;
 
 /// The configuration that holds for everybody.
@@ -16,16 +17,23 @@ const SYSTEM: &str = "/etc/gitconfig";
 const OF_PERSON: [&str; 2] = [".gitconfig", ".config/git/config"];
 
 /// Paths in a work directory, and paths in the work tree of every repository.
-pub(super) fn named(base: &Path, homes: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
-    named_with(base, homes, Path::new(SYSTEM))
+///
+/// Of the person, the homes are known, and what else git takes configuration from.
+pub(super) fn named(
+    base: &Path,
+    homes: &[PathBuf],
+    configs: &[PathBuf],
+) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+    named_with(base, homes, &[configs, &[SYSTEM.into()]].concat())
 }
 
-fn named_with(base: &Path, homes: &[PathBuf], system: &Path) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+fn named_with(base: &Path, homes: &[PathBuf], configs: &[PathBuf]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
     let mut all = Named { base, homes, paths: BTreeSet::new(), of_each: BTreeSet::new() };
     let of_persons = homes.iter().flat_map(|home| OF_PERSON.map(|file| home.join(file)));
-    let general: Vec<PathBuf> = of_persons.chain([system.to_owned()]).collect();
+    let general: Vec<PathBuf> = of_persons.chain(configs.iter().cloned()).collect();
     // A script can make the work directory a repository.
     for file in &general {
+        all.paths.extend(below(base, file).into_iter().filter(|path| !path.as_os_str().is_empty()));
         all.read(file, Tree::Each(base), 0);
     }
     for top in base.ancestors() {
@@ -47,8 +55,31 @@ pub(super) fn around(base: &Path, own: bool) -> BTreeSet<PathBuf> {
     all.filter(|path| !path.starts_with(base)).collect()
 }
 
+/// Paths that a repository has git take hooks and programs from, relative to whichever work tree it is used with.
+pub(super) fn relative_to_tree(repository: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut left: Vec<(PathBuf, usize)> =
+        ["config", "config.worktree"].map(|name| (repository.join(name), 0)).into();
+    while let Some((file, depth)) = left.pop() {
+        let settings = read_outside(&file).and_then(|text| parse(&text)).unwrap_or_default();
+        for setting in settings {
+            let value = setting.value.as_str();
+            let is_relative = |path: &str| !path.starts_with(['/', '~']);
+            if is_include(&setting) {
+                let target = file.parent().unwrap_or(repository).join(value);
+                left.extend((depth < INCLUDED).then_some((target, depth + 1)));
+            } else if is_hooks_path(&setting) {
+                found.extend(Some(value).filter(|path| is_relative(path)).map(PathBuf::from));
+            } else if is_command(&setting) {
+                found.extend(programs(value).filter(|path| is_relative(path)).map(PathBuf::from));
+            }
+        }
+    }
+    found
+}
+
 /// The repository whose work tree begins at `top`, and where it has what all its work trees share, such as configuration.
-fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
     let path = top.join(".git");
     let repository = if path.is_dir() {
         path
@@ -104,10 +135,28 @@ impl Named<'_> {
             } else if is_include(&setting) {
                 for target in self.expanded(&setting.value) {
                     let target = file.parent().unwrap_or(tree.top()).join(target);
-                    self.paths.extend(below(self.base, &target).filter(|path| !path.as_os_str().is_empty()));
+                    self.paths.extend(
+                        below(self.base, &target).into_iter().filter(|path| !path.as_os_str().is_empty()),
+                    );
                     if depth < INCLUDED {
                         self.read(&target, tree, depth + 1);
                     }
+                }
+            } else if is_command(&setting) {
+                self.add_program(&setting.value, tree.top());
+            }
+        }
+    }
+
+    /// The program that a setting has git run, if it lies in the work directory.
+    fn add_program(&mut self, value: &str, top: &Path) {
+        for word in programs(value) {
+            for target in self.expanded(word) {
+                let target = top.join(target);
+                if target.is_file()
+                    && let Ok(inside) = target.strip_prefix(self.base)
+                {
+                    self.paths.extend(leads(self.base, inside));
                 }
             }
         }
@@ -134,20 +183,44 @@ impl Named<'_> {
     }
 }
 
-/// `path` as it is below `base`: by its text, and where its links lead. A script can replace those on the way.
-fn below(base: &Path, path: &Path) -> impl Iterator<Item = PathBuf> {
-    let real = resolve(path, Unreachable::Kept).ok();
-    let both: BTreeSet<PathBuf> = plain(path).into_iter().chain(real).collect();
-    let base = base.to_owned();
-    both.into_iter().filter_map(move |path| path.strip_prefix(&base).ok().map(Path::to_owned))
+/// Words of a command that name a program by its path: the first, or what an interpreter is told to run.
+fn programs(command: &str) -> impl Iterator<Item = &str> {
+    const INTERPRETERS: [&str; 9] = ["sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "perl"];
+    let words = command.trim_start_matches('!').split_whitespace();
+    let words = words.map(|word| word.trim_matches(|c| matches!(c, '"' | '\'' | ';')));
+    let is_interpreter = |word: &str| {
+        let name = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default();
+        INTERPRETERS.contains(&name)
+    };
+    let mut goes_on = true;
+    let first = words.filter(|word| !word.starts_with('-')).take_while(move |word| {
+        let is_taken = goes_on;
+        goes_on = is_interpreter(word);
+        is_taken
+    });
+    first.filter(|word| word.contains('/'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn programs_are_found_by_their_path() {
+        for (command, expected) in [
+            ("./clean.sh %f", vec!["./clean.sh"]),
+            ("!tools/x --y", vec!["tools/x"]),
+            ("python3 -I 'tools/clean.py' %f", vec!["tools/clean.py"]),
+            ("/usr/bin/env python3 tools/x", vec!["/usr/bin/env", "tools/x"]),
+            ("git-lfs clean -- src/main.rs", vec![]),
+            ("log --oneline docs/x", vec![]),
+        ] {
+            assert_eq!(programs(command).collect::<Vec<_>>(), expected, "{command}");
+        }
+    }
+
     fn of_repositories(base: &Path) -> BTreeSet<PathBuf> {
-        named_with(base, &[], Path::new("/nowhere")).0
+        named_with(base, &[], &[]).0
     }
 
     #[test]

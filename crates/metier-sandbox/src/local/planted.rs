@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, Mode as FileMode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::git::At;
+use super::led::led;
 use super::notes::{Key, Known, Moment, Note, NoteError, Notes, Running};
 use super::survey::{Kind, Seen, survey};
 use super::{armed, launch, named};
@@ -69,7 +71,7 @@ impl Watch {
         let listed: BTreeSet<PathBuf> = profile.protected_in(work).into_iter().collect();
         let one = Watched::new(work.place(), notes.for_one(work.is_temporary()))?;
         let begun = one.notes.with(&one.known, |note, killed| {
-            let begun = one.begin(note, killed, &listed, work.homes(), mode);
+            let begun = one.begin(note, killed, &listed, work, mode);
             note.runs.insert(self.running.name.clone());
             begun
         });
@@ -120,13 +122,17 @@ impl Watched {
         Ok(Self { directory, base, known, notes })
     }
 
+    fn at(&self) -> At<'_> {
+        At { work: &self.directory, base: &self.base }
+    }
+
     /// What is present, for a run that begins now; and what is still to be reported.
     fn begin(
         &self,
         note: &mut Note,
         killed: Option<Moment>,
         listed: &BTreeSet<PathBuf>,
-        homes: &[PathBuf],
+        work: &WorkDirectory,
         mode: Mode,
     ) -> (Vec<PathBuf>, Vec<Planted>) {
         let interrupted = killed.filter(|_| note.runs.is_empty());
@@ -140,10 +146,12 @@ impl Watched {
         let mut lists = note.lists();
         lists.listed.extend(listed.iter().cloned());
         if is_first {
-            (lists.named, lists.of_each) = named::named(&self.base, homes);
+            (lists.named, lists.of_each) = named::named(&self.base, work.homes(), work.git_configs());
+            let led = led(self.at(), &lists.protected());
+            lists.named.extend(led.into_keys());
             armed::unchanged(&self.directory, &mut note.made);
         }
-        let now = survey(&self.directory, &lists, &|_| mode == Mode::Full);
+        let now = survey(self.at(), &lists, &|_, _| mode == Mode::Full);
         let before = if is_first { now } else { still_there(&note.before.clone().into(), &now) };
         let is_at_top = |seen: &Seen| matches!(seen.kind, Kind::Listed | Kind::Named | Kind::OfBare);
         let is_file = |path: &Path, seen: &Seen| seen.kind == Kind::GitFile && path == Path::new(".git");

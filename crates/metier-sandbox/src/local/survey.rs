@@ -1,7 +1,8 @@
 //! What there is in a work directory that other programs obey, at one moment.
 //!
 //! At the top every path of the profile is looked at. Below, every directory is walked by its names alone: for repositories of
-//! git, for what is obeyed in any directory, and, where a repository is, for every row of the table. Links are never followed.
+//! git, also in directories `.git`, for what is obeyed in any directory, and, where a repository is, for every row of the table.
+//! Links are never followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -9,12 +10,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::git::{self, At};
 use super::notes::Moment;
-use super::{beneath, git, gitfile};
+use super::{beneath, gitfile, named};
 use crate::obeyed::OBEYED;
 use crate::plan::Raw;
 
@@ -28,11 +30,11 @@ const PACKAGES: &str = "node_modules";
 pub(super) enum Kind {
     /// A path of the profile.
     Listed,
-    /// A path that the repository's configuration names.
+    /// A path that the repository's configuration names, or that a link in a protected place leads to.
     Named,
     /// A part of a bare repository at the top.
     OfBare,
-    /// A link to another path of the profile.
+    /// A link to another path of the profile, or on the way to a path that is named.
     Link,
     /// Below the top: what is obeyed in any directory, or where a repository is.
     Below,
@@ -50,7 +52,8 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) kind: Kind,
-    /// Whether scripts find it read-only, so that a change is not theirs.
+    /// Whether scripts find it read-only. That ends when something else takes its place from outside: the mount goes with
+    /// what was there. So its marks say which file or directory it is, and not what is in it.
     pub(super) kept: bool,
     /// Whether one of the runs has made it. It was reported and left.
     pub(super) is_new: bool,
@@ -61,6 +64,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Whether a repository makes git run commands. Otherwise it only keeps versions.
+    pub(super) fn has_commands(&self) -> bool {
+        self.marks.iter().any(|mark| git::is_command(mark))
+    }
+
     const fn new(kind: Kind, kept: bool, marks: BTreeSet<String>) -> Self {
         Self { kind, kept, is_new: false, marks, files: BTreeSet::new() }
     }
@@ -87,19 +95,26 @@ impl From<Survey> for BTreeMap<PathBuf, Seen> {
 pub(super) struct Lists {
     /// Those of the profile.
     pub(super) listed: BTreeSet<PathBuf>,
-    /// Those that repositories named before the first run. What they name later may be a script's doing.
+    /// Those that repositories named before the first run, and what links in protected paths led to. What they name later may be
+    /// a script's doing.
     pub(super) named: BTreeSet<PathBuf>,
     /// Those that the person's configuration of git names for every repository, relative to its work tree.
     pub(super) of_each: BTreeSet<PathBuf>,
 }
 
-/// Looks at a work directory. `is_kept` says of a path at the top whether scripts find it read-only, so that nothing more need be
-/// known of it.
-pub(super) fn survey(
-    work: &OwnedFd,
-    lists: &Lists,
-    is_kept: &dyn Fn(&Path) -> bool,
-) -> BTreeMap<PathBuf, Seen> {
+impl Lists {
+    /// All paths at the top.
+    pub(super) fn protected(&self) -> BTreeSet<PathBuf> {
+        self.listed.union(&self.named).cloned().collect()
+    }
+}
+
+/// Says of something at the top whether scripts find it read-only.
+type IsKept<'a> = &'a dyn Fn(&Path, Kind) -> bool;
+
+/// Looks at a work directory. Of what scripts find read-only, only what it is need be known.
+pub(super) fn survey(at: At<'_>, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap<PathBuf, Seen> {
+    let work = at.work;
     let mut found = BTreeMap::new();
     let Lists { listed, named, of_each } = lists;
     // Looked at once: whoever exchanges things meanwhile must not have it taken for two of them.
@@ -116,31 +131,43 @@ pub(super) fn survey(
             let seen = match state(work, path) {
                 State::Absent => continue,
                 // `CLAUDE.md` that leads to `AGENTS.md`: what it leads to is looked at itself.
-                State::Link(target) if listed.contains(Path::new(&target)) => {
+                // So is what a path that is named leads to.
+                State::Link(target) if kind == Kind::Named || listed.contains(Path::new(&target)) => {
                     Seen::new(Kind::Link, false, BTreeSet::from([target.to_string_lossy().into_owned()]))
                 }
-                State::There | State::Link(_) => there(work, path, kind, is_kept(path)),
+                State::There | State::Link(_) => there(work, path, kind, is_kept(path, kind)),
             };
             found.entry(path.clone()).or_insert(seen);
         }
     }
-    let mut walk = Walk::new(work, of_each, is_kept, found);
+    let mut walk = Walk::new(at, of_each, is_kept, found);
     walk.all(top);
     walk.found
 }
 
-/// Something that is there. What it says need not be known where scripts cannot change it.
+/// Something that is there.
 fn there(work: &OwnedFd, path: &Path, kind: Kind, kept: bool) -> Seen {
-    Seen::new(kind, kept, if kept { BTreeSet::new() } else { marks_of(work, path) })
+    Seen::new(kind, kept, if kept { identity_of(work, path) } else { marks_of(work, path) })
+}
+
+/// A directory that is still to be looked into.
+struct Left {
+    path: PathBuf,
+    /// What is in it, if that was read.
+    known: Option<Vec<(OsString, bool)>>,
+    /// The directory `.git` that it lies in, if any. Only repositories are looked for there.
+    repository: Option<PathBuf>,
 }
 
 struct Walk<'a> {
-    work: &'a OwnedFd,
+    at: At<'a>,
     of_each: &'a BTreeSet<PathBuf>,
-    is_kept: &'a dyn Fn(&Path) -> bool,
+    is_kept: IsKept<'a>,
     /// The names of the table, with whether each is obeyed in any directory.
     rows: BTreeMap<&'static [u8], bool>,
     found: BTreeMap<PathBuf, Seen>,
+    /// Repositories of submodules, which are looked at as parts of their repository.
+    modules: BTreeSet<PathBuf>,
     /// How many known paths were compared.
     #[cfg(test)]
     compared: usize,
@@ -148,18 +175,19 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(
-        work: &'a OwnedFd,
+        at: At<'a>,
         of_each: &'a BTreeSet<PathBuf>,
-        is_kept: &'a dyn Fn(&Path) -> bool,
+        is_kept: IsKept<'a>,
         found: BTreeMap<PathBuf, Seen>,
     ) -> Self {
         let rows = OBEYED.iter().map(|row| (row.path.as_bytes(), row.anywhere)).collect();
         Self {
-            work,
+            at,
             of_each,
             is_kept,
             rows,
             found,
+            modules: BTreeSet::new(),
             #[cfg(test)]
             compared: 0,
         }
@@ -167,15 +195,16 @@ impl<'a> Walk<'a> {
 
     /// Every directory, the top first.
     fn all(&mut self, top: Vec<(OsString, bool)>) {
-        let mut left = vec![(PathBuf::new(), Some(top))];
-        while let Some((path, known)) = left.pop() {
-            let Ok(entries) = known.map_or_else(|| entries(self.work, &path), Ok) else {
+        let mut left = vec![Left { path: PathBuf::new(), known: Some(top), repository: None }];
+        while let Some(Left { path, known, repository }) = left.pop() {
+            let Ok(entries) = known.map_or_else(|| entries(self.at.work, &path), Ok) else {
                 self.closed(&path);
                 continue;
             };
             let names: BTreeSet<&[u8]> = entries.iter().map(|(name, _)| name.as_bytes()).collect();
-            if is_bare(&names) {
-                self.repository(&path, path.as_os_str().is_empty() && (self.is_kept)(&path));
+            if is_bare(&names) && !self.is_part_of_repository(&path, repository.as_deref()) {
+                let kept = path.as_os_str().is_empty() && (self.is_kept)(&path, Kind::Repository);
+                self.repository(&path, kept);
             }
             let is_work_tree = names.contains(&b".git"[..]) && !path.as_os_str().is_empty();
             if is_work_tree {
@@ -183,41 +212,78 @@ impl<'a> Walk<'a> {
             }
             for (name, is_directory) in &entries {
                 let entry = path.join(name);
+                let mut repository = repository.clone();
                 if name == ".git" {
                     self.git(&entry, *is_directory);
-                } else {
+                    repository = Some(entry.clone());
+                } else if repository.is_none() {
                     self.below(&path, name, &entry, is_work_tree);
-                    if *is_directory {
-                        left.push((entry, None));
-                    }
+                } else if self.found.get(&entry).is_some_and(|seen| seen.kept) {
+                    // Git's own, and read-only for scripts.
+                    continue;
+                }
+                if *is_directory {
+                    left.push(Left { path: entry, known: None, repository });
                 }
             }
         }
     }
 
+    /// Whether what looks like a repository is one that was dealt with: a directory `.git`, or what it has for submodules and
+    /// work trees.
+    fn is_part_of_repository(&self, path: &Path, repository: Option<&Path>) -> bool {
+        let is_own_tree = |repository: &Path| {
+            let says = || git::read(self.at.work, &path.join("commondir"));
+            path.parent() == Some(&repository.join("worktrees"))
+                && says().is_some_and(|text| text.trim_ascii() == b"../..")
+        };
+        repository.is_some_and(|repository| path == repository || is_own_tree(repository))
+            || self.modules.contains(path)
+    }
+
     /// A directory that cannot be looked into, or the one above if that is why.
     fn closed(&mut self, path: &Path) {
-        let is_reached = beneath::open(self.work, path, OFlags::PATH).is_ok();
+        let is_reached = beneath::open(self.at.work, path, OFlags::PATH).is_ok();
         let path = if is_reached { path } else { path.parent().unwrap_or(path) };
         let seen = Seen::new(Kind::Closed, false, BTreeSet::new());
         self.found.entry(path.to_owned()).or_insert(seen);
     }
 
     fn git(&mut self, path: &Path, is_directory: bool) {
-        let kept = path == Path::new(".git") && (self.is_kept)(path);
+        let kind = if is_directory { Kind::Repository } else { Kind::GitFile };
+        let kept = path == Path::new(".git") && (self.is_kept)(path, kind);
         if is_directory {
             self.repository(path, kept);
         } else {
-            let marks = if kept { BTreeSet::new() } else { gitfile::marks(self.work, path) };
-            self.found.insert(path.to_owned(), Seen::new(Kind::GitFile, kept, marks));
+            let seen = Seen::new(kind, kept, gitfile::marks(self.at.work, path));
+            self.found.insert(path.to_owned(), seen);
+            self.named_by_repository(path.parent().unwrap_or(Path::new("")));
+        }
+    }
+
+    /// What the repository of a linked work tree has git take from that tree. Only what was there before is looked at: a file
+    /// `.git` of a script could name anything.
+    fn named_by_repository(&mut self, tree: &Path) {
+        let Some(repository) = named::repository_at(&self.at.base.join(tree)).map(|(_, common)| common)
+        else {
+            return;
+        };
+        for said in named::relative_to_tree(&repository) {
+            let Some(path) = git::plain(&tree.join(said)).filter(|path| !path.as_os_str().is_empty()) else {
+                continue;
+            };
+            if matches!(state(self.at.work, &path), State::There) && (self.is_kept)(&path, Kind::Named) {
+                let seen = there(self.at.work, &path, Kind::Named, true);
+                self.found.entry(path).or_insert(seen);
+            }
         }
     }
 
     fn repository(&mut self, path: &Path, kept: bool) {
-        let mut marks = if kept { BTreeSet::new() } else { git::commands(self.work, path) };
+        let mut marks = if kept { BTreeSet::new() } else { git::commands(self.at, path) };
         for todo in git::TODOS {
             let todo = path.join(todo);
-            let commands = git::commands_to_do(self.work, &todo);
+            let commands = git::commands_to_do(self.at.work, &todo);
             if !kept {
                 marks.extend(commands);
             } else if !commands.is_empty() {
@@ -225,7 +291,10 @@ impl<'a> Walk<'a> {
                 self.found.insert(todo, Seen::new(Kind::ToDo, false, commands));
             }
         }
-        let files = if kept { BTreeSet::new() } else { git::files(self.work, path) };
+        if !kept {
+            self.modules.extend(git::modules_of(self.at.work, path));
+        }
+        let files = if kept { BTreeSet::new() } else { git::files(self.at.work, path) };
         let seen = Seen { files, ..Seen::new(Kind::Repository, kept, marks) };
         self.found.insert(path.to_owned(), seen);
     }
@@ -234,8 +303,8 @@ impl<'a> Walk<'a> {
     fn named_for_each(&mut self, tree: &Path) {
         let inside = self.of_each.iter().filter_map(|path| git::plain(&tree.join(path)));
         for path in inside.filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>() {
-            if !matches!(state(self.work, &path), State::Absent) {
-                let seen = there(self.work, &path, Kind::Named, (self.is_kept)(&path));
+            if !matches!(state(self.at.work, &path), State::Absent) {
+                let seen = there(self.at.work, &path, Kind::Named, (self.is_kept)(&path, Kind::Named));
                 self.found.entry(path).or_insert(seen);
             }
         }
@@ -251,7 +320,7 @@ impl<'a> Walk<'a> {
         {
             return;
         }
-        self.found.insert(path.to_owned(), there(self.work, path, Kind::Below, false));
+        self.found.insert(path.to_owned(), there(self.at.work, path, Kind::Below, false));
     }
 
     /// Whether a path is known, or lies in something that is itself looked at.
@@ -325,7 +394,7 @@ fn entries(work: &OwnedFd, path: &Path) -> Result<Vec<(OsString, bool)>, Errno> 
 }
 
 /// Marks of a file, or of everything in a directory: when each was last changed, which no program can set.
-fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
+pub(super) fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     let mut marks = BTreeSet::new();
     if parent(work, path).is_err_and(|error| error == Errno::LOOP) {
         marks.insert("behind a link".to_owned());
@@ -337,6 +406,28 @@ fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
         marks.len() < ENTRIES
     });
     marks
+}
+
+/// A mark of which file or directory something is. Another one in its place has another, even if it has the number of the one
+/// that is gone. What a person does in a directory changes nothing: scripts still find all of it read-only.
+fn identity_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
+    let (Ok(parent), Some(name)) = (parent(work, path), path.file_name()) else {
+        return marks_of(work, path);
+    };
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let Ok(stat) = rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, wanted) else {
+        return BTreeSet::new();
+    };
+    let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let born = has_birth.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+    if !FileType::from_raw_mode(stat.stx_mode.into()).is_dir() {
+        let changed = (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec);
+        return BTreeSet::from([format!("file {} {born:?} {} {changed:?}", stat.stx_ino, stat.stx_size)]);
+    }
+    match born {
+        Some(born) => BTreeSet::from([format!("directory {} {born:?}", stat.stx_ino)]),
+        None => marks_of(work, path),
+    }
 }
 
 /// Whether something, or anything in it, was changed after a moment.
@@ -389,7 +480,8 @@ mod tests {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let work = rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
         let of_each = BTreeSet::new();
-        let mut walk = Walk::new(&work, &of_each, &|_| false, BTreeMap::new());
+        let at = At { work: &work, base: place.path() };
+        let mut walk = Walk::new(at, &of_each, &|_, _| false, BTreeMap::new());
         walk.all(entries(&work, Path::new("")).unwrap());
         assert_eq!(walk.found.len(), DIRECTORIES);
         assert!(walk.compared <= 8 * DIRECTORIES, "{} comparisons", walk.compared);

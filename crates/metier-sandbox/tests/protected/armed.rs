@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use metier_sandbox::{Executor as _, Job, Local, Outcome, settle_notes};
 
-use crate::{after, common, repository};
+use crate::{after, common, planted, repository};
 
 const MAKE: &str = "mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/heads/main' > sub/.git/HEAD
     printf '[core]\\n\\tbare = false\\n' > sub/.git/config";
@@ -14,16 +14,6 @@ const ARM: &str = "printf '[core]\\n\\tfsmonitor = evil\\n' >> sub/.git/config";
 fn sh(local: &Local, work: &Path, script: &str) -> Outcome {
     let job = Job::new(common::profile(work), "/bin/sh", ["-c", script].map(Into::into).to_vec());
     local.run(&job, &mut ()).unwrap()
-}
-
-/// The path, whether it was moved, and whether it was left on purpose.
-fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool)> {
-    let base = work.canonicalize().unwrap();
-    let of = |one: &metier_sandbox::Planted| {
-        let path = one.path.strip_prefix(&base).unwrap().display().to_string();
-        (path, one.moved_to.is_some(), one.stays)
-    };
-    outcome.planted.iter().map(of).collect()
 }
 
 /// Executors that remember in different places.

@@ -4,10 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use metier_sandbox::{Outcome, Profile, Reserved, WorkDirectory};
+use metier_sandbox::{Profile, Reserved, WorkDirectory};
 use metier_skill::Tier;
 
-use crate::{after, common, repository};
+use crate::{after, common, planted, repository};
 
 const MAKE: &str = "make() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }; ";
 
@@ -40,14 +40,6 @@ fn is_obeyed(work: &Path, below: &str) -> bool {
 
 fn there_is_git() -> bool {
     std::process::Command::new("git").arg("--version").output().is_ok()
-}
-
-fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool)> {
-    let of = |one: &metier_sandbox::Planted| {
-        let path = one.path.strip_prefix(work.canonicalize().unwrap()).unwrap().display().to_string();
-        (path, one.moved_to.is_some(), one.stays)
-    };
-    outcome.planted.iter().map(of).collect()
 }
 
 #[test]
@@ -211,6 +203,25 @@ fn hooks_that_a_person_s_own_settings_name_are_set_aside() {
     }
 }
 
+/// As with `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME`, which the host reads.
+#[test]
+fn hooks_that_other_configuration_of_the_person_names_are_set_aside() {
+    let place = common::work();
+    let work = place.path().join("work");
+    fs::create_dir(&work).unwrap();
+    repository(&work);
+    let outside = place.path().join("config");
+    fs::write(&outside, "[core]\n\thooksPath = .hooks\n").unwrap();
+    let inside = work.canonicalize().unwrap().join("xdg/git/config");
+    let reserved = Reserved::default().git_config(&outside).git_config(&inside);
+    let work_directory = WorkDirectory::open(work.canonicalize().unwrap(), &reserved).unwrap();
+    let profile = Profile::new(Tier::ThirdParty, work_directory);
+    let script = "mkdir -p .hooks xdg/git; echo evil > .hooks/pre-commit; echo evil > xdg/git/config";
+    let outcome = common::sh(profile, script);
+    let moved = [".hooks", "xdg/git/config"].map(|path| (path.to_owned(), true, false));
+    assert_eq!(planted(&outcome, &work), moved);
+}
+
 /// As where `/home` leads to `/var/home`.
 #[test]
 fn hooks_that_are_named_by_way_of_a_link_are_set_aside() {
@@ -249,7 +260,7 @@ fn a_repository_below_is_looked_at_again() {
     // Working in it is fine, and so are settings that only keep versions.
     after(
         lay_out,
-        "echo '[branch \"x\"] remote = y' >> sub/.git/config; echo ref > sub/.git/HEAD",
+        "echo '[branch \"x\"] merge = y' >> sub/.git/config; echo ref > sub/.git/HEAD",
         |work, outcome| {
             assert_eq!(planted(outcome, work), []);
         },
@@ -319,6 +330,36 @@ fn a_file_that_leads_to_a_repository_that_was_there_stays() {
         after(lay_out, &script, |work, outcome| {
             let planted = planted(outcome, work);
             assert!(planted.contains(&(file.to_owned(), true, false)), "{script}: {planted:?}");
+        });
+    }
+}
+
+/// In another work tree, what such a repository's settings name is a script's.
+#[test]
+fn a_file_that_leads_to_a_repository_with_hooks_in_its_work_tree_is_set_aside() {
+    let with = |config: &'static str| {
+        move |work: &Path| {
+            repository(work);
+            fs::write(work.join(".git/config"), config).unwrap();
+            fs::write(work.join("clean.sh"), "mine").unwrap();
+        }
+    };
+    let hooks = "[core]\n\thooksPath = tools/hooks\n";
+    let direct = "mkdir -p sub/tools/hooks; echo 'gitdir: ../.git' > sub/.git; echo evil > sub/tools/hooks/post-index-change";
+    let tree = "mkdir -p .git/worktrees/sub sub; echo 'ref: x' > .git/worktrees/sub/HEAD
+        echo ../.. > .git/worktrees/sub/commondir; echo 'gitdir: ../.git/worktrees/sub' > sub/.git";
+    let armed = format!("{tree}; mkdir -p sub/tools/hooks; echo evil > sub/tools/hooks/pre-commit");
+    for (config, script, is_moved) in [
+        (hooks, direct, true),
+        ("[include]\n\tpath = more\n[filter \"x\"]\n\tclean = ./clean.sh\n", direct, true),
+        ("[core]\n\thooksPath = /usr/share/hooks\n", direct, false),
+        ("[remote \"x\"]\n\turl = https://example.org/x\n", direct, false),
+        (hooks, &*armed, true),
+        (hooks, tree, false),
+    ] {
+        after(with(config), script, |work, outcome| {
+            let expected = ("sub/.git".to_owned(), is_moved, !is_moved);
+            assert!(planted(outcome, work).contains(&expected), "{config} {script}: {outcome:?}");
         });
     }
 }

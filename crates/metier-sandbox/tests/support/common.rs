@@ -26,7 +26,7 @@ const LAUNCHER: &str = "metier-launcher";
 
 // Not every suite needs all of it.
 const _: () = {
-    let _ = (local, work, profile, run, sh, run_job, is_root, again_as_ordinary_user, ORDINARY);
+    let _ = (local, work, profile, run, sh, run_job, is_root, again_as_ordinary_user, open_to_all, ORDINARY);
 };
 
 /// The executor, with the launcher that lies beside this program or the one that was built with it.
@@ -41,6 +41,12 @@ pub(crate) fn work() -> TempDir {
     let directory = tempfile::Builder::new().prefix("metier-test-").tempdir().unwrap();
     fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
     directory
+}
+
+/// Lets everybody read and write something.
+pub(crate) fn open_to_all(path: &Path) {
+    let mode = if path.is_dir() { 0o777 } else { 0o666 };
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
 /// What a script of a third party may, with this to work in.

@@ -10,10 +10,12 @@ use super::Watched;
 use crate::executor::{Planted, PlantedBy};
 use crate::local::aside::{link_on_the_way, set_aside, set_link_aside};
 use crate::local::beneath::open_up;
+use crate::local::led::led;
 use crate::local::notes::{Moment, Note};
-use crate::local::survey::{Kind, Seen, is_absent, is_changed_after, survey};
+use crate::local::survey::{Kind, Seen, is_absent, is_changed_after, marks_of, survey};
 use crate::local::{armed, git, gitfile, named};
 use crate::obeyed;
+use crate::plan::Raw;
 
 type Found = BTreeMap<PathBuf, Seen>;
 
@@ -27,8 +29,10 @@ impl Watched {
             // The script has closed it, and its owner can open it again.
             let _ = open_up(&self.directory);
         }
-        let is_kept = |path: &Path| before.get(path).is_some_and(|seen| seen.kept);
-        let after = survey(&self.directory, &note.lists(), &is_kept);
+        let is_kept = |path: &Path, kind| {
+            before.get(path).is_some_and(|seen| seen.kept && is_same_kind(seen.kind, kind))
+        };
+        let after = survey(self.at(), &note.lists(), &is_kept);
         let made = note.made.iter().map(|one| one.path().to_owned()).collect();
         let mut comparison = Comparison {
             one: self,
@@ -38,6 +42,8 @@ impl Watched {
             repositories: self.repositories(&before),
             by,
             until,
+            listed: note.lists().listed,
+            led: None,
             moved: BTreeMap::new(),
             known: BTreeMap::new(),
             planted: Vec::new(),
@@ -46,7 +52,7 @@ impl Watched {
             comparison.look(path, seen);
         }
         let Comparison { known, planted, .. } = comparison;
-        let is_left = |seen: &Seen| seen.kind == Kind::Repository && seen.is_new && seen.marks.is_empty();
+        let is_left = |seen: &Seen| seen.kind == Kind::Repository && seen.is_new && !seen.has_commands();
         // At the top a repository's settings are read-only for the next run.
         let is_below = |path: &Path| !is_top(path);
         let new =
@@ -83,6 +89,10 @@ struct Comparison<'a> {
     repositories: BTreeSet<PathBuf>,
     by: PlantedBy,
     until: Option<Moment>,
+    /// The paths of the profile.
+    listed: BTreeSet<PathBuf>,
+    /// What links in protected places lead to, once that is asked for.
+    led: Option<BTreeMap<PathBuf, PathBuf>>,
     /// What was moved, and to where.
     moved: BTreeMap<PathBuf, PathBuf>,
     /// What stays was reported; only what is done to it from now on is news.
@@ -93,9 +103,12 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     /// One thing that is obeyed, as it is now.
     fn look(&mut self, path: &Path, seen: &Seen) {
-        let old = self.before.get(path).filter(|old| old.kept || old.kind == seen.kind);
-        let is_known = old.is_some_and(|old| old.kept || seen.marks.is_subset(&old.marks));
-        if is_known || is_part_of_new(path, seen, self.before) {
+        let old = self.before.get(path);
+        if old.is_some_and(|old| self.is_known(path, old, seen)) || is_part_of_new(path, seen, self.before) {
+            return;
+        }
+        if old.is_some_and(|old| old.kept) {
+            self.replaced(path, seen);
             return;
         }
         // A link to another path of the list may be replaced by anything; what it led to is looked at itself.
@@ -115,12 +128,12 @@ impl Comparison<'_> {
         let link = if stays { None } else { self.new_link_on_the_way(&at) };
         let is_link = link.is_some();
         let at = link.unwrap_or(at);
-        let is_listed = matches!(seen.kind, Kind::Listed | Kind::Named | Kind::OfBare);
-        if is_listed && is_absent(&self.one.directory, &at) {
+        if is_listed(seen.kind) && is_absent(&self.one.directory, &at) {
             // It could not be seen before what is above it was opened.
             return;
         }
         let stays = stays || self.is_later(&at);
+        let (by, runs) = self.effect(path, seen, changed || !stays);
         let moved = match (stays, is_link) {
             (true, _) => None,
             (false, true) => set_link_aside(&self.one.directory, &at),
@@ -133,25 +146,69 @@ impl Comparison<'_> {
         if stays {
             self.know(path, seen, changed);
         }
-        self.report(&shown, (path, seen), moved, stays, changed);
+        self.report(&shown, by, moved, stays, changed, runs);
+    }
+
+    /// Whether something is as it was, or says less.
+    fn is_known(&self, path: &Path, old: &Seen, seen: &Seen) -> bool {
+        if old.kept {
+            // Without marks, it is part of something that is looked at itself.
+            return is_same_kind(old.kind, seen.kind)
+                && (old.marks.is_empty() || seen.marks.is_subset(&old.marks));
+        }
+        if both_repositories(old, seen) {
+            return self.changes(path, old, seen).is_empty();
+        }
+        old.kind == seen.kind && seen.marks.is_subset(&old.marks)
+    }
+
+    /// Marks by which a repository would make git do something else than before: those that are new, and those of settings
+    /// that are gone. Addresses are no news in what a run has made.
+    fn changes(&self, path: &Path, old: &Seen, seen: &Seen) -> BTreeSet<String> {
+        let of_run = old.is_new || self.made.contains(path);
+        let is_new_file = |mark: &str| {
+            let file = git::file_of(mark).map(Raw::from);
+            file.is_some_and(|file| seen.files.contains(&file) && !old.files.contains(&file))
+        };
+        let counts = |mark: &&String| git::is_command(mark) || !(of_run || is_new_file(mark));
+        let added = seen.marks.difference(&old.marks).filter(counts);
+        let gone = old.marks.difference(&seen.marks).filter(|mark| git::is_setting(mark) && counts(mark));
+        added.chain(gone).cloned().collect()
+    }
+
+    /// Something in the place of what scripts found read-only. It was replaced from outside, as editors and git do; from then on
+    /// a script could write to it, so it is reported. It may be somebody's, and stays.
+    fn replaced(&mut self, path: &Path, seen: &Seen) {
+        if is_listed(seen.kind) {
+            // Scripts that still run can write to it, so what is in it counts from now on.
+            let marks = marks_of(&self.one.directory, path);
+            self.known.insert(path.to_owned(), Seen { kept: false, marks, ..seen.clone() });
+        } else {
+            self.know(path, seen, true);
+        }
+        let (by, runs) = self.effect(path, seen, true);
+        self.report(path, by, None, true, true, runs);
     }
 
     /// A repository that was there before and would make git run more than it did. Files that are new are moved. Otherwise it is
     /// somebody's, who may have done this themselves: they are told what to look at.
     fn repository(&mut self, path: &Path, old: &Seen, seen: &Seen) {
+        let changes = self.changes(path, old, seen);
         let mut marks = old.marks.clone();
         let mut is_left = false;
-        for file in git::files_of(seen.marks.difference(&old.marks)) {
+        for file in git::files_of(changes.iter()) {
+            let of_file = |mark: &String| git::file_of(mark).is_some_and(|one| one == file);
             let is_new = armed::is_new_file(&self.one.directory, path, &file, old);
             let of_made = || self.made.contains(path) && file == path.join("config");
             let stays = is_top(path) || !(is_new || of_made()) || self.is_later(&file);
             let moved = if stays { None } else { set_aside(&self.one.directory, &file) };
             if stays {
                 is_left = true;
-                let of_file = |mark: &&String| git::file_of(mark).is_some_and(|one| one == file);
-                marks.extend(seen.marks.iter().filter(of_file).cloned());
+                marks.retain(|mark| !of_file(mark));
+                marks.extend(seen.marks.iter().filter(|mark| of_file(mark)).cloned());
             }
-            self.report(&file, (path, seen), moved, stays, !is_new);
+            let runs = changes.iter().any(|mark| of_file(mark) && git::may_run(mark));
+            self.report(&file, "git", moved, stays, !is_new, runs);
         }
         if is_left {
             self.know(path, &Seen { marks, ..seen.clone() }, true);
@@ -193,7 +250,7 @@ impl Comparison<'_> {
             Kind::Link | Kind::ToDo => (path.to_owned(), false),
             // Such files come with many things that are unpacked, and do nothing before somebody goes there.
             Kind::Below | Kind::Closed => (path.to_owned(), true),
-            Kind::Repository if seen.marks.is_empty() => (path.to_owned(), true),
+            Kind::Repository if !seen.has_commands() => (path.to_owned(), true),
             Kind::Repository if !changed && path.file_name().is_some_and(|name| name == ".git") => {
                 (path.to_owned(), false)
             }
@@ -216,29 +273,56 @@ impl Comparison<'_> {
         let below = self.after.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
         let below = below.take_while(|(part, _)| part.starts_with(path));
         let parts = below.filter(|(part, seen)| is_part_of(part, seen, path));
-        let known = |seen: &Seen, kept| Seen { kept, is_new: !changed, ..seen.clone() };
-        self.known.extend(parts.map(|(part, seen)| (part.clone(), known(seen, true))));
-        self.known.insert(path.to_owned(), known(seen, false));
+        let known = |seen: &Seen| Seen { kept: false, is_new: !changed, ..seen.clone() };
+        // Of these nothing more need be known: what the whole would make git do is.
+        let silent = |seen: &Seen| Seen { kept: true, marks: BTreeSet::new(), ..known(seen) };
+        self.known.extend(parts.map(|(part, seen)| (part.clone(), silent(seen))));
+        self.known.insert(path.to_owned(), known(seen));
+    }
+
+    /// Who obeys something, and whether a program would run a command because of it.
+    fn effect(&mut self, path: &Path, seen: &Seen, is_unclear: bool) -> (&'static str, bool) {
+        if matches!(seen.kind, Kind::Named | Kind::Link) && !self.listed.contains(path) {
+            let led = self.led.get_or_insert_with(|| led(self.one.at(), &self.listed));
+            // What the protected link makes a program do.
+            let is_of = |target: &Path| target.starts_with(path) || path.starts_with(target);
+            return match led.iter().find(|(target, _)| is_of(target)) {
+                Some((_, link)) => (obeyed::by(link), obeyed::runs_commands(link)),
+                None => ("git", true),
+            };
+        }
+        (obeyed_by(path, seen), runs_commands(path, seen, is_unclear))
     }
 
     fn report(
         &mut self,
         at: &Path,
-        (path, seen): (&Path, &Seen),
+        obeyed_by: &str,
         moved: Option<PathBuf>,
         stays: bool,
         changed: bool,
+        runs_commands: bool,
     ) {
         self.planted.push(Planted {
             path: self.one.base.join(at),
-            obeyed_by: obeyed_by(path, seen).to_owned(),
+            obeyed_by: obeyed_by.to_owned(),
             changed,
             moved_to: moved.map(|moved| self.one.base.join(moved)),
             stays,
             by: self.by,
-            runs_commands: runs_commands(path, seen, changed || !stays),
+            runs_commands,
         });
     }
+}
+
+/// Whether a kind is that of a path at the top that is on a list.
+const fn is_listed(kind: Kind) -> bool {
+    matches!(kind, Kind::Listed | Kind::Named | Kind::OfBare)
+}
+
+/// Whether two kinds are the same, or a path only came to be on another list.
+fn is_same_kind(one: Kind, other: Kind) -> bool {
+    one == other || (is_listed(one) && is_listed(other))
 }
 
 fn joined(path: &Path, rest: &Path) -> PathBuf {
@@ -252,7 +336,7 @@ fn both_repositories(old: &Seen, new: &Seen) -> bool {
 /// Whether git obeys it in whatever directory it lies, and it is more than a repository that only keeps versions.
 fn obeyed_anywhere(seen: &Seen) -> bool {
     match seen.kind {
-        Kind::Repository => !seen.marks.is_empty(),
+        Kind::Repository => seen.has_commands(),
         Kind::GitFile | Kind::ToDo => true,
         _ => false,
     }
@@ -286,7 +370,7 @@ fn runs_commands(path: &Path, seen: &Seen, is_unclear: bool) -> bool {
     match seen.kind {
         // A closed directory counts as having commands.
         Kind::Named | Kind::OfBare | Kind::ToDo | Kind::Closed => true,
-        Kind::Repository => !seen.marks.is_empty(),
+        Kind::Repository => seen.has_commands(),
         Kind::GitFile => is_unclear,
         Kind::Below => obeyed::row_below(path).is_some_and(|row| row.effect == obeyed::Effect::Commands),
         Kind::Listed | Kind::Link => obeyed::runs_commands(path),
