@@ -64,7 +64,7 @@ pub struct RunFacts {
     pub network: Option<NetworkUse>,
     /// Connections that it asked for, each destination once.
     pub connections: Vec<Connection>,
-    /// Destinations that the list has no room for.
+    /// Destinations that the list has no room for, and attempts at more than the proxy remembers.
     #[serde(skip_serializing_if = "is_zero")]
     pub connections_left_out: u64,
     /// Files that other programs would obey, made or changed.

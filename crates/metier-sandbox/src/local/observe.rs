@@ -25,6 +25,8 @@ use crate::sys::{self, Notified};
 /// The most paths that are told, and the kinds of them.
 const MOST_TOLD: usize = 100;
 const KINDS: usize = 4;
+/// How often a path is looked up that the kernel could not follow for now.
+const TRIES: usize = 100;
 /// The longest path that the kernel takes.
 const LONGEST: usize = 4096;
 
@@ -193,7 +195,14 @@ fn at(root: &OwnedFd, path: &Path, is_link_itself: bool) -> Option<OwnedFd> {
         flags |= OFlags::NOFOLLOW;
     }
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()
+    for _ in 0..TRIES {
+        match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
+            // Something was renamed on this machine while `..` was followed.
+            Err(Errno::AGAIN) => {}
+            found => return found.ok(),
+        }
+    }
+    None
 }
 
 /// Whether nothing can be written there: it is shown read-only, or is the kernel's.

@@ -237,7 +237,7 @@ impl<'a> Run<'a> {
         let touched = self.touches.take().and_then(Touches::finish);
         let refused_writes = self.observer.take().and_then(Observer::finish);
         let usage = self.usage;
-        let outcome = Outcome { touched, refused_writes, connections_left_out, ..Outcome::new(ending) };
+        let outcome = Outcome { connections_left_out, touched, refused_writes, ..Outcome::new(ending) };
         let outcome = Outcome { output, errors, usage, protections, connections, ..outcome };
         Ok(Finished { outcome, is_gone })
     }

@@ -113,17 +113,30 @@ fn observe(place: &Place, ready: &Sender<()>, stopped: &PipeReader) -> Option<Se
     Some(seen)
 }
 
-/// What happened to a name.
-#[derive(Debug, Clone, Copy, Default)]
-struct Happened {
+/// What happened to a name: all that the kernel told of it.
+#[derive(Debug, Clone, Copy)]
+struct Happened(ReadFlags);
+
+impl Happened {
     /// Something came.
-    came: bool,
+    const fn came(self) -> bool {
+        self.0.intersects(ReadFlags::CREATE.union(ReadFlags::MOVED_TO))
+    }
+
     /// Something came, went or took its place.
-    renewed: bool,
+    const fn renewed(self) -> bool {
+        self.came() || self.0.intersects(ReadFlags::DELETE.union(ReadFlags::MOVED_FROM))
+    }
+
     /// Its bytes or its attributes changed; else it was only open for writing.
-    changed: bool,
-    /// Whether it was a directory that it happened to.
-    is_directory: bool,
+    const fn changed(self) -> bool {
+        self.0.intersects(ReadFlags::MODIFY.union(ReadFlags::ATTRIB))
+    }
+
+    /// Whether it was a directory, at least for a time.
+    const fn is_directory(self) -> bool {
+        self.0.contains(ReadFlags::ISDIR)
+    }
 }
 
 /// What was there, and what has happened since.
@@ -201,15 +214,10 @@ impl Seen {
                 Some(happened) => happened,
                 None => {
                     self.count += 1;
-                    names.entry(name.to_owned()).or_default()
+                    names.entry(name.to_owned()).or_insert(Happened(ReadFlags::empty()))
                 }
             };
-            let (comes, goes) =
-                (ReadFlags::CREATE | ReadFlags::MOVED_TO, ReadFlags::DELETE | ReadFlags::MOVED_FROM);
-            happened.came |= what.intersects(comes);
-            happened.renewed |= what.intersects(comes | goes);
-            happened.changed |= what.intersects(ReadFlags::MODIFY | ReadFlags::ATTRIB);
-            happened.is_directory = what.contains(ReadFlags::ISDIR);
+            happened.0 |= what;
         }
         if is_too_much {
             self.queue = None;
@@ -239,7 +247,7 @@ impl Seen {
                 }
                 let now = parent.state(&name);
                 if was.is_none() && now == State::Gone {
-                    if happened.came && is_known {
+                    if happened.came() && is_known {
                         found.temporary.push(&path);
                     }
                 } else if !is_compared && self.judge(&path, was, now, happened, &mut found) {
@@ -267,19 +275,20 @@ impl Seen {
                 // What the kernel told of it holds all the same, but whether it is still there cannot be said.
                 found.is_incomplete = true;
                 match was {
-                    Some(false) if happened.renewed || happened.changed => found.changed.push(path),
-                    None if !happened.is_directory => found.created.push(path),
+                    Some(false) if happened.renewed() || happened.changed() => found.changed.push(path),
+                    None if !happened.is_directory() => found.created.push(path),
                     _ => {}
                 }
                 return false;
             }
         };
-        let stayed = was == Some(true) && is_directory == Some(true) && !happened.renewed;
+        let stayed = was == Some(true) && is_directory == Some(true) && !happened.renewed();
         let is_compared = (was == Some(true) || is_directory == Some(true)) && !stayed;
         if is_compared {
             self.compare(path, found);
         }
-        let is_other = happened.renewed || happened.changed || time.is_some_and(|time| time >= self.start);
+        let is_other =
+            happened.renewed() || happened.changed() || time.is_some_and(|time| time >= self.start);
         match (was, is_directory) {
             (Some(false), Some(false)) if is_other => found.changed.push(path),
             (Some(false), Some(false)) => {}

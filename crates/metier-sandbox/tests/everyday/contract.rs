@@ -1,5 +1,7 @@
 //! What a script is given, and what comes back: arguments, environment, input, results, how it ended.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
