@@ -4,7 +4,7 @@
 //! a command: git has many settings that are one, and gets new ones.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -300,10 +300,9 @@ fn exists(work: &OwnedFd, path: &Path) -> bool {
 }
 
 /// Where a link leads, if there is one.
-fn link_at(work: &OwnedFd, path: &Path) -> Option<OsString> {
+fn link_at(work: &OwnedFd, path: &Path) -> Option<CString> {
     let parent = open(work, path.parent()?, OFlags::PATH).ok()?;
-    let target = rustix::fs::readlinkat(parent, path.file_name()?, Vec::new()).ok()?;
-    Some(OsString::from_vec(target.into_bytes()))
+    rustix::fs::readlinkat(parent, path.file_name()?, Vec::new()).ok()
 }
 
 fn mode(work: &OwnedFd, path: &Path) -> Option<Mode> {

@@ -119,7 +119,7 @@ pub(super) fn survey(at: At<'_>, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap
     let Lists { listed, named, of_each } = lists;
     // Looked at once: whoever exchanges things meanwhile must not have it taken for two of them.
     let top = entries(work, Path::new("")).unwrap_or_default();
-    let is_bare = is_bare(&top.iter().map(|(name, _)| name.as_bytes()).collect());
+    let is_bare = is_bare(&top);
     let of_bare = git::OF_BARE.iter().filter(|_| is_bare).map(PathBuf::from).collect();
     let is_repository = top.iter().any(|(name, is_directory)| name == ".git" && *is_directory);
     for (paths, kind) in [(listed, Kind::Listed), (named, Kind::Named), (&of_bare, Kind::OfBare)] {
@@ -198,19 +198,25 @@ impl<'a> Walk<'a> {
         let mut left = vec![Left { path: PathBuf::new(), known: Some(top), repository: None }];
         while let Some(Left { path, known, repository }) = left.pop() {
             let Ok(entries) = known.map_or_else(|| entries(self.at.work, &path), Ok) else {
-                self.closed(&path);
+                // A repository that cannot be looked into counts as having commands.
+                if repository.as_ref() != Some(&path) {
+                    self.closed(&path);
+                }
                 continue;
             };
-            let names: BTreeSet<&[u8]> = entries.iter().map(|(name, _)| name.as_bytes()).collect();
-            if is_bare(&names) && !self.is_part_of_repository(&path, repository.as_deref()) {
+            if is_bare(&entries) && !self.is_part_of_repository(&path, repository.as_deref()) {
                 let kept = path.as_os_str().is_empty() && (self.is_kept)(&path, Kind::Repository);
                 self.repository(&path, kept);
             }
-            let is_work_tree = names.contains(&b".git"[..]) && !path.as_os_str().is_empty();
+            let is_work_tree = has(&entries, ".git") && !path.as_os_str().is_empty();
             if is_work_tree {
                 self.named_for_each(&path);
             }
             for (name, is_directory) in &entries {
+                // Git has many files, and none of them matters by its name alone.
+                if repository.is_some() && !is_directory && name != ".git" {
+                    continue;
+                }
                 let entry = path.join(name);
                 let mut repository = repository.clone();
                 if name == ".git" {
@@ -335,10 +341,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a directory with these names is taken for a repository by git, were it entered.
-fn is_bare(names: &BTreeSet<&[u8]>) -> bool {
-    let has = |name: &str| names.contains(name.as_bytes());
+/// Whether a directory with these entries is taken for a repository by git, were it entered.
+fn is_bare(entries: &[(OsString, bool)]) -> bool {
+    let has = |name| has(entries, name);
     has("HEAD") && ((has("objects") && has("refs")) || has("commondir"))
+}
+
+fn has(entries: &[(OsString, bool)], name: &str) -> bool {
+    entries.iter().any(|(other, _)| other == name)
 }
 
 /// What is at a path.
