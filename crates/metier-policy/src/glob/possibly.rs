@@ -29,7 +29,8 @@ impl Segment {
         if globs && part == "**" {
             return Self::Deep;
         }
-        if !is_open && !(globs && part.contains(['*', '?', '['])) {
+        let has_signs = globs && part.contains(['*', '?', '[']);
+        if !is_open && !has_signs {
             return Self::Name(part.to_lowercase());
         }
         let narrow = tokens(part, globs, &[]);
@@ -162,7 +163,8 @@ fn reaches(wanted: &[Wanted<'_>], path: &[Segment], says: Option<usize>) -> bool
             let is_last = index + 1 == wanted.len();
             let names_file = !after.is_empty()
                 && after.iter().all(|next| matches!(next, Segment::Name(name) if !name.is_empty()));
-            let skips = !names_file && !(is_last && after.is_empty());
+            let is_end = is_last && after.is_empty();
+            let skips = !names_file && !is_end;
             next[at] |= is_deep && want.lies_deep(is_last, skips);
             used[at + 1] |= is_deep || want.is_deep();
             // A rule that ends with a pattern is about files: nothing is below what only may be one.
