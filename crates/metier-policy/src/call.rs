@@ -332,11 +332,11 @@ fn collect_directories<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
 
 /// Whether an argument names a directory to run in.
 fn is_directory(name: &str) -> bool {
-    let is_same = |known: &&str| {
+    let is_same = |known: &str| {
         let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
         letters.map(|byte| byte.to_ascii_lowercase()).eq(known.bytes())
     };
-    DIRECTORIES.iter().any(|known| is_same(&known))
+    DIRECTORIES.iter().any(|known| is_same(known))
 }
 
 /// The texts of some fields of an object. `None` where one is something else.

@@ -49,13 +49,17 @@ fn ends_in_number(host: &str) -> bool {
     is_decimal || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Whether packets to an address may go to an IPv4 address that stands in it: NAT64, 6to4, and the old compatible form.
+/// Whether packets to an address may go to an IPv4 address that stands in it: NAT64, 6to4, Teredo, ISATAP, the form for
+/// stateless translation, and the old compatible form.
 fn is_translated(address: Ipv6Addr) -> bool {
     let parts = address.segments();
     let is_nat64 = parts[..2] == [0x64, 0xff9b];
     let is_6to4 = parts[0] == 0x2002;
+    let is_teredo = parts[..2] == [0x2001, 0];
+    let is_isatap = parts[5] == 0x5efe && matches!(parts[4], 0 | 0x200);
+    let is_stateless = parts[..6] == [0, 0, 0, 0, 0xffff, 0];
     let is_compatible = parts[..6] == [0; 6] && address > Ipv6Addr::LOCALHOST;
-    is_nat64 || is_6to4 || is_compatible
+    is_nat64 || is_6to4 || is_teredo || is_isatap || is_stateless || is_compatible
 }
 
 #[cfg(test)]
@@ -87,6 +91,9 @@ mod tests {
             ("[64:ff9b::169.254.169.254]", None),
             ("[2002:a9fe:a9fe::]", None),
             ("[::169.254.169.254]", None),
+            ("[::ffff:0:169.254.169.254]", None),
+            ("[fe80::5efe:169.254.169.254]", None),
+            ("[2001:0:a9fe:a9fe::1]", None),
             ("[fe80::1%eth0]", None),
             ("[::1", None),
             ("a..b", None),

@@ -153,6 +153,13 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
         return all();
     }
     let mut marks = vec![false; words.len()];
+    // A module is not the file that a rule with a `*` in this place is about.
+    if interpreter(name).is_some_and(|interpreter| interpreter.name == "python")
+        && let Some(at) =
+            words.iter().skip(1).position(|word| word.text.first() != Some(&b'-') || word.text == b"-m")
+    {
+        marks[at + 1] = words[at + 1].text == b"-m";
+    }
     // With nothing to do, or asked how to, a program does no more than say so.
     let asks = matches!(arguments.first().and_then(Word::bare), Some("--help" | "--version"));
     let has_options = arguments.iter().skip(1).any(|word| word.may_begin_with(b'-'));
@@ -287,7 +294,9 @@ fn mark_subcommand(program: &str, words: &[Word], at: usize, marks: &mut [bool])
     // An option before it may have taken it as its value.
     let unsure = place > at && words[at..].iter().filter_map(Word::literal).any(|word| names.contains(&word));
     let key = format!("{program} {name}");
-    if names.contains(&name) || unsure || names.iter().any(|long| is_beginning(&long)) {
+    // `git submodule--helper` and its like are for git's own use, and do what the others do.
+    let is_internal = program == "git" && name.contains("--");
+    if names.contains(&name) || unsure || is_internal || names.iter().any(|long| is_beginning(&long)) {
         let only_reads = known(&key).reads;
         let next = words.get(place + 1).and_then(Word::bare);
         if unsure || !next.is_some_and(|next| only_reads.contains(&next)) {

@@ -108,6 +108,12 @@ impl<'a> Mentions<'a> {
         let moves = start.len() > 1 || commands().any(may_go);
         let bases = Bases::new(start, commands(), places);
         let mut mentions = Self { texts: Vec::new(), partial: Vec::new(), bases, moves };
+        // Where patterns mean more than usual, what they mean is not known.
+        if commands().any(sets_patterns)
+            && commands().flat_map(|command| &command.words).any(|word| word.globs)
+        {
+            mentions.partial.push((Partial::Nothing, Use::Either));
+        }
         let is_fed = commands().any(runs_input);
         let mut outer = Directories::default();
         for (depth, commands) in sets().enumerate() {
@@ -183,6 +189,9 @@ impl<'a> Mentions<'a> {
         for word in given.chain(command.words.iter().skip(1)).chain(&command.mentions).chain(values) {
             self.add_word(word, purpose);
         }
+        if command.words.iter().any(|word| word.text == b"git") {
+            command.words.iter().for_each(|word| self.add_pathspec(word, purpose));
+        }
         // What another command is fed with is code as well as what it is given.
         let code = if is_fed { command.words.as_slice() } else { code(&command.words) };
         let fed = command.mentions.iter().filter(|_| is_fed);
@@ -207,6 +216,9 @@ impl<'a> Mentions<'a> {
             let text = format!("{start}{rest}");
             pieces(&text).for_each(|piece| self.add_path(piece.to_owned().into(), word.globs, purpose));
         }
+        if let Some(path) = in_address(&text) {
+            self.add_path(path.to_owned().into(), word.globs, purpose);
+        }
         match text {
             Cow::Borrowed(text) => {
                 pieces(text).for_each(|piece| self.add_path(piece.into(), word.globs, purpose));
@@ -217,8 +229,40 @@ impl<'a> Mentions<'a> {
         }
     }
 
+    /// The paths that a word of `git` may be that is a pattern to it, or names a file from the top.
+    fn add_pathspec(&mut self, word: &'a Word, purpose: Use) {
+        let Some(text) =
+            word.literal().filter(|text| text.starts_with(':') || text.contains(['*', '?', '[']))
+        else {
+            return;
+        };
+        let (magic, path) = match text.strip_prefix(":(").and_then(|rest| rest.split_once(')')) {
+            Some((magic, path)) => (magic, path),
+            None => text.strip_prefix(":/").map_or(("", text), |path| ("top", path)),
+        };
+        if magic.contains("exclude") {
+            return;
+        }
+        if !magic.is_empty() {
+            self.partial.push((Partial::Tail(segments(path, true)), purpose));
+        }
+        // To git a `*` goes on over slashes.
+        let mut parts = Vec::new();
+        for part in path.split('/') {
+            parts.extend(part.starts_with('*').then_some("**").into_iter().chain([part]));
+            parts.extend(part.contains('*').then_some("**"));
+        }
+        if parts.last() == Some(&"**") && !path.ends_with("**") {
+            parts.pop();
+        }
+        self.add_path(parts.join("/").into(), true, purpose);
+    }
+
     /// A path of which perhaps not everything is known.
     fn add_path(&mut self, path: Cow<'a, str>, globs: bool, purpose: Use) {
+        if let Some(decoded) = decoded(&path) {
+            self.add_path(decoded.into(), globs, purpose);
+        }
         let mut end = |end: &str| {
             let parts = segments(end, globs);
             if !parts.is_empty() {
@@ -317,6 +361,12 @@ pub(crate) fn runs_input(command: &Command) -> bool {
     command.is_fed && (0..command.words.len()).any(is_such)
 }
 
+/// Whether a command may change what patterns match: hidden files too, or more than one part.
+fn sets_patterns(command: &Command) -> bool {
+    let is_setting = |word: &Word| matches!(word.literal(), Some("shopt" | "setopt"));
+    command.words.iter().any(is_setting) || command.assignments.iter().any(|one| one.name == "GLOBIGNORE")
+}
+
 /// The program that a word may be, in small letters.
 fn program_name(word: &Word) -> Option<Cow<'_, str>> {
     let name = base_name(word.literal().filter(|text| !text.starts_with('-'))?);
@@ -324,11 +374,41 @@ fn program_name(word: &Word) -> Option<Cow<'_, str>> {
     Some(if is_small { name.into() } else { name.to_ascii_lowercase().into() })
 }
 
-/// What of a word may be a path: `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `file:///repo/.env`.
+/// The path in the address of a file: `file:///x`, `file://localhost/x`, `file:/x`.
+fn in_address(text: &str) -> Option<&str> {
+    let is_file =
+        |at: usize| text.get(at.checked_sub(4)?..at).filter(|name| name.eq_ignore_ascii_case("file"));
+    let (at, _) = text.match_indices(':').find(|(at, _)| is_file(*at).is_some())?;
+    let rest = &text[at + 1..];
+    match rest.strip_prefix("//") {
+        Some(rest) => rest.find('/').map(|at| &rest[at..]),
+        None => Some(rest),
+    }
+}
+
+/// A text with `%2e` and the like replaced, if it has any.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    let mut is_changed = false;
+    text.contains('%').then_some(())?;
+    while let Some((byte, after)) = rest.split_first() {
+        let digits =
+            after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|code| *code != 0);
+        bytes.push(code.unwrap_or(*byte));
+        rest = if code.is_some() { &after[2..] } else { after };
+        is_changed |= code.is_some();
+    }
+    // What is encoded twice is decoded twice; each time it gets shorter.
+    is_changed.then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What of a word may be a path: `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `f=<.env`.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let is_option = text.starts_with('-');
     let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));
-    let separators = ['=', '@', ':', ','];
+    let separators = ['=', '@', ':', ',', '<', ';'];
     let parts =
         text.split(separators).filter(move |piece| !piece.starts_with('-') && piece.len() < text.len());
     let whole = Some(text).filter(|_| !is_option);

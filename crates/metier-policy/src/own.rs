@@ -34,7 +34,8 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("tour", Effect::Acts),
     command("list", Effect::Reads),
     command("search", Effect::Reads),
-    command("show", Effect::Reads),
+    // The body of a skill that only people may call is theirs.
+    command("show", Effect::ReadsUnless(&["--body"])),
     command("prompt", Effect::Reads),
     // Both hand out skills that only people may call.
     command("activate", Effect::Acts),

@@ -107,6 +107,10 @@ impl Places {
                 _ => all.push(Segment::new(part, globs)),
             }
         }
+        // A pattern that ends with a `/` is about directories, and what is in them.
+        if globs && path.ends_with('/') {
+            all.push(Segment::Name(String::new()));
+        }
         all
     }
 }

@@ -125,7 +125,7 @@ pub(crate) const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
             "filter-repo", "merge-index", "fast-import", "credential-store", "credential-cache", "config",
             "filter-branch", "difftool", "mergetool", "send-email", "instaweb", "hook", "credential",
             "daemon", "shell", "upload-pack", "receive-pack", "http-backend", "web--browse", "remote-ext",
-            "cvsserver",
+            "cvsserver", "for-each-repo", "remote-fd",
         ],
     ),
     ("git submodule", &["foreach", "add"]),

@@ -125,7 +125,7 @@ const SHELL: &[Group] = &[
             "python3 -c 'x' a.py", "python3 -Ic x a.py", "python3 - a.py", "python3", "python3 -m timeit x.py",
             "python3 -m pdb x.py", "python3 <<EOF\nx\nEOF", "python3 -c x --flag y", "node -e x a.js b",
             "node --eval=x a.js b", "node -p x a.js b", "node -r ./x y.js b", "node --import x y.js b", "node",
-            "perl -e x", "perl -ne x x.pl", "perl -Mx -e y", "ruby -ne x", "ruby", "cd sub && python3 x.py",
+            "python3 -m x.py", "python3 -I -m x.py", "perl -e x", "perl -ne x x.pl", "perl -Mx -e y", "ruby -ne x", "ruby", "cd sub && python3 x.py",
         ],
     },
     Group {
@@ -158,6 +158,7 @@ const SHELL: &[Group] = &[
             "metier lock -o x", "metier lock -qo x", "metier doctor --clean", "metier doctor $x", "metier $x", "metier nosuch",
             "metier audit", "metier --unknown list", "metier --color always sign x", "xargs metier list",
             "metier validate \"$x\"", "/usr/bin/metier sign x",
+            "metier show x --body", "metier -q show --body x",
         ],
     },
     Group {
@@ -239,6 +240,7 @@ const SHELL: &[Group] = &[
             "npm edit x --editor=y", "npm pkg set scripts.test=x", "zip -T -TTx a.zip f", "awk -W exec x",
             "awk 'BEGIN{print a/b|c;x=1/2}'", "awk 'BEGIN{print /\"/; system(\"touch x\"); print /\"/}'", "awk '{print > \"f\"}'", "jobs -x touch x", "printf 'x%n' PATH", "go build --toolexec=./x",
             "go env -w CC=./x", "gh ext exec x", "gh cs ssh", "gh repo clone a/b -- --upload-pack=x",
+            "git submodule--helper foreach x", "git --no-pager submodule--helper foreach x", "git for-each-repo --config=a x",
             "for x in '--upload-pack=touch x;'; do git fetch . \"$x\" add; done", "make CC='touch x;' foo", "make CC=./x", "printf 'x%1n' PATH", "printf \"%$x\" PATH", "printf -- '%ln' PATH", "printf -v PATH x", "cd a && ./run.sh",
             "for f in ../s; do git log --output=$f; done", "awk '{print >> \"f\"}'",
             "command cd /etc && echo y > x", "builtin cd /e && git status", "time cd /e && git status",

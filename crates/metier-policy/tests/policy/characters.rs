@@ -28,6 +28,7 @@ fn a_question_shows_every_character_of_a_script_or_something_in_its_place() {
 #[test]
 fn no_word_outside_quotes_has_what_nobody_sees() {
     let list = Allowlist::new(&AllowedTools::split("Bash(echo *)"), &Places::new("/repo", "/me"));
+    assert!(is_invisible('\u{2800}'), "a Braille pattern without dots is a blank to the eye");
     for c in characters().filter(|c| !c.is_ascii()) {
         let is_allowed = list.find(&Call::new("Bash", format!("echo a{c}b"))).is_ok();
         assert_eq!(is_allowed, !is_invisible(c) && !c.is_whitespace(), "{c:?}");

@@ -127,6 +127,9 @@ fn hosts_are_one_host_however_they_are_written() {
         "http://[::ffff:a9fe:a9fe]:80/",
         "http://[64:ff9b::a9fe:a9fe]/",
         "http://[2002:a9fe:a9fe::]/",
+        "http://[::ffff:0:169.254.169.254]/",
+        "http://[2001:db8::5efe:169.254.169.254]/",
+        "http://[2001:0:a9fe:a9fe::1]/",
         "http://169.254.169.254./",
     ] {
         assert!(denies("WebFetch(domain:169.254.169.254)", &fetch(metadata)), "{metadata}");
