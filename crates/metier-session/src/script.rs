@@ -232,6 +232,7 @@ impl Session {
         request.destructive = call.is_destructive;
         let work = call.work.as_ref().filter(|work| !work.is_temporary());
         (request.arguments, request.work) = (Some(call.arguments.as_slice()), work.map(WorkDirectory::path));
+        (request.input, request.variables) = (Some(call.input.as_slice()), Some(&call.variables));
         let is_asked = !self.options.policy.decide(&request).is_allowed();
         let content = is_asked.then(|| shown(source, file)).flatten();
         request.content = content.as_deref();

@@ -311,7 +311,7 @@ fn what_is_approved_is_remembered_until_the_skill_changes() {
 }
 
 /// What a person at a terminal sees and gets who types an answer.
-fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
+pub(crate) fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use std::io::{Read as _, Write as _};
     let mut terminal = fs::File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
@@ -348,7 +348,9 @@ fn a_person_at_a_terminal_is_asked() {
         "arguments  any",
         "directory  any",
         "network    none",
-        "[y]es, with any arguments and in any directory, until the skill changes",
+        "variables  any",
+        "input      any",
+        "[y]es, with any arguments, variables and input, in any directory, until the skill changes",
         "[n]o",
         "[v]iew",
     ] {
