@@ -116,22 +116,52 @@ impl ApprovalStore {
 
     /// Keeps an answer, whole or not at all; the name that it is kept under.
     pub fn keep(&self, approval: &Approval) -> Result<String, SessionError> {
-        let write = || {
+        let _held = self.hold()?;
+        self.write(approval)?;
+        // One from before digests were in names is replaced as well.
+        match fs::remove_file(self.directory.join(format!("{}.json", approval.id()))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(self.error("cannot write to", &error));
+            }
+            _ => Ok(approval.id()),
+        }
+    }
+
+    /// Keeps an answer again that was used up for nothing, unless the same question was answered since then.
+    pub(crate) fn give_back(&self, approval: &Approval) -> Result<(), SessionError> {
+        let _held = self.hold()?;
+        if self.same_question(approval)?.is_empty() { self.write(approval) } else { Ok(()) }
+    }
+
+    /// Makes the directory if need be, and keeps others from adding answers while the file is held.
+    fn hold(&self) -> Result<File, SessionError> {
+        let hold = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+            let directory = File::open(&self.directory)?;
+            rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
+            Ok(directory)
+        };
+        hold().map_err(|error: io::Error| self.error("cannot write to", &error))
+    }
+
+    fn write(&self, approval: &Approval) -> Result<(), SessionError> {
+        let write = || {
             let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
             serde_json::to_writer_pretty(&mut file, approval)?;
             writeln!(file)?;
             file.as_file().sync_all()?;
             file.persist(self.directory.join(file_name(approval))).map_err(|error| error.error)?;
-            // One from before digests were in names is replaced as well.
-            match fs::remove_file(self.directory.join(format!("{}.json", approval.id()))) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
             self.sync()
         };
-        write().map_err(|error| self.error("cannot write to", &error))?;
-        Ok(approval.id())
+        write().map_err(|error: io::Error| self.error("cannot write to", &error))
+    }
+
+    /// The answers to the same question for the same time.
+    fn same_question(&self, approval: &Approval) -> Result<Vec<Approval>, SessionError> {
+        let prefix = format!("{}-", &approval.digest.hex()[..DIGITS]);
+        let (kept, _) = self.look(|name| name.starts_with(&prefix))?;
+        let all = kept.into_iter().map(|kept| kept.approval);
+        Ok(all.filter(|other| other.is_same_question(approval)).collect())
     }
 
     /// Forgets an answer. Of several who do, one succeeds.

@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metier_journal::{Event, Trigger};
 use metier_policy::{Access, Action, Approval, Lifetime, Question, Request};
+use metier_sandbox::{Executor, Job, Outcome, SandboxError, Sink};
 use metier_session::{ApprovalStore, Session, SessionOptions};
 use metier_skill::{Digest, Tier};
 
@@ -83,6 +85,70 @@ fn an_answer_for_once_is_kept_if_dependencies_are_missing() {
     let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
     assert_eq!(error.code(), "sandbox_dependencies", "{error}");
     assert_eq!(answers.files().len(), 1, "it was not used");
+}
+
+/// Fails as it is told to, after something else happened.
+struct Fails(fn() -> SandboxError, Box<dyn Fn() + Send + Sync>);
+
+impl Executor for Fails {
+    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+        (self.1)();
+        Err((self.0)())
+    }
+}
+
+fn gone() -> SandboxError {
+    SandboxError::LauncherGone { status: "exit status: 1".to_owned() }
+}
+
+/// A script that could not be started has used nothing up, wherever that failed.
+#[test]
+fn an_answer_for_once_is_kept_if_the_script_never_starts() {
+    let mut answers = Answers::new();
+    answers.ground.write("skills/pdf/scripts/odd.sh", "#!/nonexistent/interpreter\n");
+    answers.options.catalog = answers.ground.catalog(Tier::User);
+    answers.tree = answers.session(None).activate("pdf", Trigger::User).unwrap().tree_digest;
+    answers.store().keep(&answers.answer("scripts/odd.sh", true, Lifetime::Once)).unwrap();
+    for _ in 0..2 {
+        let call = answers.ground.call("pdf", "scripts/odd.sh");
+        let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
+        assert_eq!(error.code(), "sandbox_program", "{error}");
+        assert_eq!(answers.files().len(), 1, "it was not used");
+    }
+    answers.options.executor = Arc::new(Fails(gone, Box::new(|| {})));
+    answers.store().keep(&answers.answer(SCRIPT, true, Lifetime::Once)).unwrap();
+    assert!(!answers.runs(&mut answers.session(None)));
+    assert_eq!(answers.files().len(), 2, "nor was this");
+    // Where it may have started, it is used up.
+    let lost = || SandboxError::Launch {
+        step: "talking to the launcher".to_owned(),
+        source: std::io::Error::other("x"),
+    };
+    answers.options.executor = Arc::new(Fails(lost, Box::new(|| {})));
+    assert!(!answers.runs(&mut answers.session(None)));
+    assert_eq!(answers.files().len(), 1);
+}
+
+/// An answer is not usable while its script is on the way, and what is answered meanwhile counts.
+#[test]
+fn an_answer_that_is_given_back_replaces_no_newer_one() {
+    let mut answers = Answers::new();
+    let (yes, no) =
+        (answers.answer(SCRIPT, true, Lifetime::Once), answers.answer(SCRIPT, false, Lifetime::Once));
+    let (store, seen) = (answers.store().clone(), Arc::new(AtomicUsize::new(9)));
+    store.keep(&yes).unwrap();
+    let meanwhile = {
+        let (store, seen) = (store.clone(), Arc::clone(&seen));
+        move || {
+            seen.store(store.list().unwrap().0.len(), Ordering::Relaxed);
+            store.keep(&no).unwrap();
+        }
+    };
+    answers.options.executor = Arc::new(Fails(gone, Box::new(meanwhile)));
+    assert!(!answers.runs(&mut answers.session(None)));
+    assert_eq!(seen.load(Ordering::Relaxed), 0, "it is used up while the script is on its way");
+    let kept = store.list().unwrap().0;
+    assert!(kept.len() == 1 && !kept[0].approval.granted, "{kept:?}");
 }
 
 #[test]
