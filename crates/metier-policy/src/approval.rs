@@ -68,16 +68,12 @@ impl Approval {
         }
     }
 
-    /// The name that it is stored and revoked by: the same question for the same time has one answer.
+    /// The name that it is stored and revoked by. It covers the answer as well as the question, all but the day: a stored answer that was
+    /// changed has another name.
     pub fn id(&self) -> String {
-        let Self { digest, script, access, lifetime, by, .. } = self;
-        let reach = self.reach().filter(|reach| !reach.is_whole());
-        let key = match (reach, by) {
-            // So that an answer from before there was a choice keeps its name.
-            (None, None) => serde_json::json!([digest, script, access, lifetime]),
-            (Some(reach), None) => serde_json::json!([digest, script, access, lifetime, reach]),
-            (reach, Some(by)) => serde_json::json!([digest, script, access, lifetime, reach, by]),
-        };
+        let Self { skill, digest, script, access, granted, lifetime, by, how, .. } = self;
+        let key =
+            serde_json::json!([skill, digest, script, access, self.reach(), granted, lifetime, by, how]);
         Digest::of(key.to_string().as_bytes()).hex()[..12].to_owned()
     }
 

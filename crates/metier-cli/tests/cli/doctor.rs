@@ -241,6 +241,23 @@ fn a_forged_approval_is_named_and_so_is_a_refusal() {
     }
 }
 
+/// Users who may write to the directory can approve.
+#[test]
+fn approvals_that_others_could_write_are_named() {
+    let place = place();
+    let approve = ["approve", "pdf", "--script", "scripts/fill.sh", "--yes"];
+    assert!(place.at_home(&approve).output().unwrap().status.success());
+    let directory = place.path().join("me/.local/state/metier/approvals");
+    for mode in [0o770, 0o702] {
+        fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+        let (message, fix) = doctor(&place, "approvals");
+        assert!(message.contains("others may write"), "{message}");
+        assert!(fix.contains("chmod go-w"), "{fix}");
+    }
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(place.at_home(&["doctor"]).output().unwrap().status.code(), Some(0));
+}
+
 #[test]
 fn a_journal_that_was_cut_off_is_named() {
     let place = place();

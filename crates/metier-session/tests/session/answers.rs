@@ -151,6 +151,40 @@ fn an_answer_that_is_given_back_replaces_no_newer_one() {
     assert!(kept.len() == 1 && !kept[0].approval.granted, "{kept:?}");
 }
 
+/// The name of a file covers the answer too.
+#[test]
+fn a_no_that_was_edited_into_a_yes_does_not_count() {
+    let answers = Answers::new();
+    answers.store().keep(&answers.answer(SCRIPT, false, Lifetime::Digest)).unwrap();
+    let [file] = answers.files().try_into().unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    for (old, new) in
+        [("\"granted\": false", "\"granted\": true"), ("\"skill\": \"pdf\"", "\"skill\": \"other\"")]
+    {
+        assert!(text.contains(old), "{text}");
+        fs::write(&file, text.replace(old, new)).unwrap();
+        let error = answers.session(None).run_script(answers.ground.call("pdf", SCRIPT), &mut ());
+        let said = error.map(drop).unwrap_err().to_string();
+        assert!(said.contains("its name is not the one of its content"), "{said}");
+    }
+}
+
+/// There is one answer to a question, the last.
+#[test]
+fn a_second_answer_takes_the_place_of_the_first() {
+    let answers = Answers::new();
+    for granted in [true, false, true, true, false] {
+        answers.store().keep(&answers.answer(SCRIPT, granted, Lifetime::Digest)).unwrap();
+        let kept = answers.store().list().unwrap();
+        assert!(kept.0.len() == 1 && kept.0[0].approval.granted == granted && kept.1.is_empty(), "{kept:?}");
+        assert_eq!(answers.runs(&mut answers.session(None)), granted);
+    }
+    // Those about something else stay.
+    answers.store().keep(&answers.answer(NEEDS, true, Lifetime::Digest)).unwrap();
+    answers.store().keep(&answers.answer(SCRIPT, true, Lifetime::Once)).unwrap();
+    assert_eq!(answers.files().len(), 3);
+}
+
 #[test]
 fn an_answer_of_a_token_holder_is_theirs_alone() {
     let answers = Answers::new();
@@ -239,13 +273,7 @@ fn a_file_that_is_no_answer_stops_only_what_it_could_be_about() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
     };
     assert!(place(&kept, &open).contains("others may write"));
-    // One from before digests were in names counts as it did.
-    let old = answers
-        .ground
-        .path("approvals")
-        .join(format!("{}.json", answers.answer(SCRIPT, true, Lifetime::Digest).id()));
-    fs::write(&old, &text).unwrap();
-    assert!(answers.runs(&mut answers.session(None)));
+    // A name without a digest could be about anything.
     assert!(
         place(&answers.ground.path("approvals/fedcba987654.json"), &|path| fs::write(path, "{").unwrap())
             .contains("not an approval")

@@ -388,6 +388,7 @@ pub(super) fn approvals(store: Option<&ApprovalStore>) -> Vec<Check> {
         }
     };
     let mut checks: Vec<Check> = unread.iter().map(unreadable).collect();
+    checks.extend(open_to_others(store.directory()));
     let refused: Vec<&KeptApproval> = kept.iter().filter(|kept| !kept.approval.granted).collect();
     if checks.is_empty() {
         let yes = kept.len() - refused.len();
@@ -399,6 +400,14 @@ pub(super) fn approvals(store: Option<&ApprovalStore>) -> Vec<Check> {
         Check::notice("approvals", message, format!("to undo it: `metier approvals --revoke {id}`"))
     }));
     checks
+}
+
+/// A directory of answers that others may write to, and so approve.
+fn open_to_others(directory: &Path) -> Option<Check> {
+    let mode = directory.metadata().ok()?.mode();
+    let message = format!("others may write to {}, and so could approve scripts", directory.display());
+    let fix = format!("`chmod go-w {}`, then look at `metier approvals`", quoted(directory));
+    (mode & 0o022 != 0).then(|| Check::failed("approvals", message, fix).at(directory))
 }
 
 fn unreadable(ApprovalProblem { path, reason, .. }: &ApprovalProblem) -> Check {
