@@ -164,31 +164,57 @@ pub(crate) enum Excerpt<'a> {
 impl<'a> Excerpt<'a> {
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
         if bytes.len() <= SHOWN {
-            return Self::Whole(String::from_utf8_lossy(bytes));
+            let whole = String::from_utf8_lossy(bytes);
+            if whole.len() <= SHOWN {
+                return Self::Whole(whole);
+            }
         }
-        // A character that the cut goes through is left out with the middle.
-        let head = &bytes[..boundary(bytes, SHOWN / 2)];
-        let mut from = bytes.len() - SHOWN / 2;
-        while from < bytes.len() && is_inside(bytes[from]) && from < bytes.len() - SHOWN / 2 + 3 {
-            from += 1;
+        let head = fitting(pieces(bytes), SHOWN / 2);
+        let mut from = head.max(bytes.len().saturating_sub(SHOWN / 2));
+        if from > head {
+            // A character that the cut goes through is left out with the middle.
+            from += bytes[from..].iter().take(3).take_while(|byte| is_inside(**byte)).count();
         }
-        let tail = &bytes[from..];
+        let last: Vec<(usize, usize)> = pieces(&bytes[from..]).collect();
+        from = bytes.len() - fitting(last.into_iter().rev(), SHOWN / 2);
         Self::Ends {
-            head: String::from_utf8_lossy(head),
-            tail: String::from_utf8_lossy(tail),
-            left_out: from - head.len(),
+            head: String::from_utf8_lossy(&bytes[..head]),
+            tail: String::from_utf8_lossy(&bytes[from..]),
+            left_out: from - head,
         }
     }
+}
+
+/// As much of the beginning of some bytes as is shown within so many bytes of text.
+pub(crate) fn beginning(bytes: &[u8], most: usize) -> &[u8] {
+    &bytes[..fitting(pieces(bytes), most)]
+}
+
+/// What bytes become as text: for each character how long it is when it is shown, and how long it was. What is not text is shown as U+FFFD,
+/// which is longer.
+fn pieces(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    bytes.utf8_chunks().flat_map(|chunk| {
+        let valid = chunk.valid().chars().map(|c| (c.len_utf8(), c.len_utf8()));
+        let invalid = chunk.invalid().len();
+        valid.chain((invalid > 0).then_some((char::REPLACEMENT_CHARACTER.len_utf8(), invalid)))
+    })
+}
+
+/// How many bytes the first pieces were that are shown within so many.
+fn fitting(pieces: impl Iterator<Item = (usize, usize)>, most: usize) -> usize {
+    let (mut shown, mut taken) = (0, 0);
+    for (length, bytes) in pieces {
+        if shown + length > most {
+            break;
+        }
+        (shown, taken) = (shown + length, taken + bytes);
+    }
+    taken
 }
 
 /// Whether a byte continues a character.
 const fn is_inside(byte: u8) -> bool {
     byte & 0xc0 == 0x80
-}
-
-/// The end of the last whole character up to here.
-fn boundary(bytes: &[u8], at: usize) -> usize {
-    (at.saturating_sub(3)..=at).rev().find(|end| !is_inside(bytes[*end])).unwrap_or(at)
 }
 
 #[cfg(test)]
@@ -243,8 +269,19 @@ mod tests {
             assert!(text.starts_with(&*head) && text.ends_with(&*tail), "{shift}");
             assert!(head.len() + tail.len() <= SHOWN && head.len() + tail.len() > SHOWN - 8);
         }
-        // What is not text at all is cut somewhere.
-        let bytes = vec![0x80; SHOWN * 2];
-        assert!(matches!(Excerpt::of(&bytes), Excerpt::Ends { .. }));
+    }
+
+    /// A byte that is not text is shown as a character of three bytes.
+    #[test]
+    fn what_is_shown_of_bytes_that_are_not_text_is_bounded_too() {
+        for count in [SHOWN / 3 + 1, SHOWN, SHOWN * 2] {
+            let bytes = vec![0x80; count];
+            let Excerpt::Ends { head, tail, left_out } = Excerpt::of(&bytes) else { panic!("{count}") };
+            assert!(head.len() + tail.len() <= SHOWN && head.len() + tail.len() > SHOWN - 8, "{count}");
+            let shown = head.chars().count() + tail.chars().count();
+            assert_eq!(shown + left_out, count, "each byte is one character");
+        }
+        let whole = vec![0x80; SHOWN / 3];
+        assert!(matches!(Excerpt::of(&whole), Excerpt::Whole(_)));
     }
 }
