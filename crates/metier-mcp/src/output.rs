@@ -23,11 +23,22 @@ struct Budget {
     total: u64,
 }
 
+/// Who reads output: the one whose script printed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// The holder of a token, from one session or call to the next.
+    Token(usize),
+    /// One session without a token.
+    Session(u64),
+    /// Clients that have neither: nothing but the address tells them apart.
+    Unknown,
+}
+
 /// Whose output it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner {
-    /// Nobody else reads it. A client without sessions is the same from one call to the next.
-    pub(crate) client: usize,
+    /// The only client that reads it.
+    pub(crate) client: Client,
     /// What shares a budget.
     pub(crate) session: usize,
 }
@@ -96,7 +107,7 @@ impl Outputs {
     /// Reads a part of what a client's script printed; `None` where nothing is kept at the address.
     pub(crate) fn read(
         &self,
-        client: usize,
+        client: Client,
         address: &str,
         offset: u64,
         length: u64,
@@ -226,25 +237,31 @@ mod tests {
     }
 
     const fn owner(client: usize) -> Owner {
-        Owner { client, session: client }
+        Owner { client: Client::Token(client), session: client }
     }
 
     #[test]
     fn only_the_client_whose_script_printed_it_reads_it() {
         let outputs = outputs(100, 100);
         let address = outputs.keep(owner(1), "stdout", b"0123456789").unwrap();
-        let piece = outputs.read(1, &address, 4, 3).unwrap().unwrap();
+        let read =
+            |client, address: &str, offset| outputs.read(Client::Token(client), address, offset, 9).unwrap();
+        let piece = outputs.read(Client::Token(1), &address, 4, 3).unwrap().unwrap();
         assert_eq!((piece.bytes.as_slice(), piece.offset, piece.total), (&b"456"[..], 4, 10));
-        assert!(outputs.read(2, &address, 0, 9).unwrap().is_none());
-        assert!(outputs.read(1, "metier-output://x/stdout", 0, 9).unwrap().is_none());
-        assert!(outputs.read(1, &address, 99, 9).unwrap().unwrap().bytes.is_empty());
+        assert!(read(2, &address, 0).is_none());
+        assert!(read(1, "metier-output://x/stdout", 0).is_none());
+        assert!(read(1, &address, 99).unwrap().bytes.is_empty());
+        for other in [Client::Session(1), Client::Unknown] {
+            assert!(outputs.read(other, &address, 0, 9).unwrap().is_none());
+        }
     }
 
     #[test]
     fn the_oldest_makes_room_within_the_budgets() {
         let outputs = outputs(10, 15);
         let keep = |client| outputs.keep(owner(client), "stdout", &[b'x'; 5]).unwrap();
-        let is_kept = |client, address: &str| outputs.read(client, address, 0, 1).unwrap().is_some();
+        let is_kept =
+            |client, address: &str| outputs.read(Client::Token(client), address, 0, 1).unwrap().is_some();
         let first = [keep(1), keep(1)];
         let other = keep(2);
         let third = keep(1);

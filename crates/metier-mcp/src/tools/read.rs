@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Schema, arguments};
 use crate::answer::{Answer, Refusal};
-use crate::output::{self, Outputs, SHOWN};
+use crate::output::{self, Client, Outputs, SHOWN};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub(crate) fn read_output(
     tool: &'static str,
     given: Option<JsonObject>,
     outputs: &Outputs,
-    client: usize,
+    client: Client,
 ) -> Result<Answer, Refusal> {
     let given: Arguments = arguments(tool, given)?;
     let wrong = |reason: &str| Refusal::Arguments { tool, reason: reason.to_owned() };
