@@ -114,6 +114,22 @@ fn a_full_disk_is_named() {
     failed(&run(&["doctor"]), &run(&["doctor", "--json"]), "space");
 }
 
+/// The same where there is a journal already.
+#[test]
+fn a_disk_that_became_full_is_named() {
+    let Some(small) = in_small_file_system("doctor::a_disk_that_became_full_is_named", 6) else { return };
+    let place = place();
+    let run = |args: &[&str]| place.at_home(args).env("HOME", &small).output().unwrap();
+    assert!(run(&["activate", "using-metier"]).status.success());
+    let mut size = 4 << 20;
+    while size > 0 {
+        let written = fs::write(small.join(format!("fill-{size}")), vec![0; size]);
+        size = if written.is_ok() { 4096 * usize::from(size > 4096) } else { size / 2 };
+    }
+    let (message, fix) = failed(&run(&["doctor"]), &run(&["doctor", "--json"]), "journal");
+    assert!(message.contains("no room to record") && fix.contains("free some space"), "{message}: {fix}");
+}
+
 /// Commands refuse to make a directory that a setting names; doctor says so too.
 #[test]
 fn a_journal_in_a_directory_that_does_not_exist_is_named() {
