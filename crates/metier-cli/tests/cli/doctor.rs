@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
@@ -272,6 +273,21 @@ fn approvals_that_others_could_write_are_named() {
     }
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(place.at_home(&["doctor"]).output().unwrap().status.code(), Some(0));
+}
+
+/// What is printed as a fix works as it stands, whatever a file is called.
+#[test]
+fn the_fix_for_an_odd_name_can_be_pasted() {
+    let place = place();
+    let directory = place.path().join("me/.local/state/metier/approvals");
+    let name = std::ffi::OsStr::from_bytes(b"a\n'b\\\x1b\xff\xe2\x80\xae c.json");
+    place.write("me/.local/state/metier/approvals/x.txt", "");
+    fs::write(directory.join(name), "{").unwrap();
+    let report = place.at_home(&["doctor"]).output().unwrap();
+    let text = String::from_utf8(report.stdout).unwrap();
+    let fix = text.lines().find_map(|line| line.split_once("`rm ")?.1.split_once('`')).unwrap().0;
+    let removed = Command::new("bash").args(["-c", &format!("rm {fix}")]).output().unwrap();
+    assert!(removed.status.success() && !directory.join(name).exists(), "{fix}: {removed:?}");
 }
 
 #[test]
