@@ -129,6 +129,7 @@ mod tests {
         let action = Action::Run { script: "scripts/col\u{200b}lect.sh" };
         let mut request = Request::new(Tier::User, "notes", Digest::of(b""), action);
         request.arguments = Some(&arguments);
+        request.input = Some(b"a\nb");
         request.work = Some(std::path::Path::new("/repo"));
         request.content = Some("#!/bin/sh\necho \u{1b}[2Jhi\n");
         let question = Question::new(&request, Access::Scripts, "tier `user` asks");
@@ -150,6 +151,8 @@ mod tests {
         let choices = "[y]es, this once  [n]o  [v]iew the script: ";
         let asked = "May `notes`, a skill of yours, run `scripts/col\u{fffd}lect.sh`?\n\
             \x20 arguments  --since 'v1\u{fffd} x'\n\
+            \x20 variables  any\n\
+            \x20 input      3 bytes: 'a\\nb'\n\
             \x20 directory  /repo\n\
             \x20 network    none\n\
             \x20 why        tier `user` asks\n\
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn a_yes_for_a_session_says_that_it_covers_other_arguments() {
         let (_, text) = ask("n\n", Some("s1"));
-        let choices = "[y]es, this once  [s]ession: yes, with any arguments and in any directory, until this session ends  [n]o";
+        let choices = "[y]es, this once  [s]ession: yes, with any arguments, variables and input, in any directory, until this session ends  [n]o";
         assert!(text.contains(choices), "{text}");
     }
 

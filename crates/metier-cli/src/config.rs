@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use metier_catalog::{Bounds, Entry, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
@@ -532,12 +533,35 @@ fn switch(name: &'static str, environment: &Environment) -> Result<Option<bool>,
     }
 }
 
-/// Reads a settings file. A larger one than this is something else.
+/// A larger file of settings is something else.
+const MOST: u64 = 1 << 20;
+
+/// Reads a settings file.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<String> {
-    const MOST: u64 = 1 << 20;
+    read_regular(path, MOST)
+}
+
+/// Reads a file of at most so many bytes that metier finds by itself. A pipe in its place is an error: it may never end. Devices such as
+/// `/dev/null` are read.
+pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<String> {
+    let at_once = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs::File::options().read(true).custom_flags(at_once).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() || kind.is_char_device() {
+        return read_to(most, file);
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
+/// Reads a small file that the person names, which may be a pipe.
+pub(crate) fn read_named(path: &Path) -> io::Result<String> {
+    read_to(MOST, fs::File::open(path)?)
+}
+
+fn read_to(most: u64, file: fs::File) -> io::Result<String> {
     let mut text = String::new();
-    fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MOST { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
 }
 
 /// A root of the command line or a variable.

@@ -1,7 +1,6 @@
 //! What the commands of the store have in common: how skills are installed, what became of them, and what takes a while.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,7 +15,7 @@ use metier_store::{
 };
 use serde_json::json;
 
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, read_bounded};
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError, of_skill};
 use crate::output::Output;
@@ -126,7 +125,7 @@ pub(crate) fn trusted_keys(environment: &Environment) -> anyhow::Result<TrustFil
     let directories = [Some(Environment::system_directory().to_owned()), own];
     let mut trust = TrustFile::default();
     for path in directories.into_iter().flatten().map(|directory| directory.join(KEYS)) {
-        match fs::read_to_string(&path) {
+        match read_bounded(&path) {
             Ok(more) => {
                 let more =
                     TrustFile::parse(&more).with_context(|| format!("{} cannot be used", path.display()))?;

@@ -21,13 +21,15 @@ mod skills;
 mod table;
 mod work;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use metier_skill::{is_invisible, visible_name};
 
 use crate::exit::Exit;
-use crate::output::{ColorChoice, Output};
+use crate::output::{ColorChoice, Output, is_mark};
 
 /// The runtime for Agent Skills: folders with a SKILL.md that teach an AI agent a craft.
 #[derive(Debug, Parser)]
@@ -86,13 +88,32 @@ fn parse() -> Result<Cli, clap::Error> {
     Cli::try_parse()
 }
 
+/// Prints what is wrong with the command line. It repeats words of it, which may come from elsewhere: what a terminal would obey, and what
+/// would begin a line of its own, is replaced before.
+fn explain(error: &clap::Error) -> io::Result<()> {
+    let is_hidden = |c: char| is_invisible(c) || matches!(c, '\n' | '\t');
+    let given: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if !given.iter().any(|word| word.contains(is_hidden)) {
+        return error.print();
+    }
+    match Cli::try_parse_from(given.iter().map(|word| visible_name(word).into_owned())) {
+        Err(same) if same.kind() == error.kind() => same.print(),
+        // Wrong only as it was written.
+        _ => {
+            let text = error.render().to_string().replace(is_mark, "\u{fffd}");
+            Output::new(false, ColorChoice::Auto).complaint(text.trim_end());
+            Ok(())
+        }
+    }
+}
+
 fn main() -> ExitCode {
     metier_sandbox::launch_if_asked();
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             let wants_text = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            let printed = error.print();
+            let printed = if wants_text { error.print() } else { explain(&error) };
             let is_lost = printed.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe);
             return match (wants_text, is_lost) {
                 (true, true) => Exit::Environment,

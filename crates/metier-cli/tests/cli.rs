@@ -18,6 +18,8 @@ mod kill;
 mod new;
 #[path = "cli/policy.rs"]
 mod policy;
+#[path = "cli/policy_files.rs"]
+mod policy_files;
 #[path = "cli/printing.rs"]
 mod printing;
 #[path = "cli/prompt.rs"]

@@ -136,9 +136,11 @@ impl Sqlite {
         });
         // Where nothing can be written, not even the index of a write-ahead log that is not there.
         let connection = match connection {
-            Err(error @ (JournalError::File { .. } | JournalError::ReadOnly { .. }))
-                if !beside(path, "-wal").exists() =>
-            {
+            Err(
+                error @ (JournalError::File { .. }
+                | JournalError::Full { .. }
+                | JournalError::ReadOnly { .. }),
+            ) if !has_log(path) => {
                 let place = format!("file:{}?immutable=1", encoded(path));
                 let immutable = connect(Path::new(&place), flags | OpenFlags::SQLITE_OPEN_URI);
                 // Whatever was wrong first is what matters.
@@ -421,12 +423,24 @@ fn failed(path: &Path, doing: &'static str, error: &rusqlite::Error) -> JournalE
     let (path, reason) = (path.to_owned(), error.to_string());
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => JournalError::Full { path },
+        // SQLite needs room even to open a journal, and says only that something failed.
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if is_full(&path) => {
+            JournalError::Full { path }
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => JournalError::ReadOnly { path, reason },
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             JournalError::NotAJournal { path, reason }
         }
         _ => JournalError::File { path, doing, reason },
     }
+}
+
+/// Whether there is no room beside a file: for what SQLite makes there, or for any file at all.
+fn is_full(path: &Path) -> bool {
+    const NEEDED: u64 = 64 << 10;
+    let Some(Ok(found)) = path.parent().map(rustix::fs::statvfs) else { return false };
+    let is_out_of_files = found.f_files > 0 && found.f_favail == 0;
+    found.f_bavail.saturating_mul(found.f_frsize) < NEEDED || is_out_of_files
 }
 
 /// Something else than a file might never end, or not even open.

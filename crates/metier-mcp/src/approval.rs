@@ -145,8 +145,11 @@ fn key_of(question: &Question<'_>) -> String {
         _ => None,
     };
     let reach = request.network.map(ToString::to_string);
-    let all =
-        json!([request.skill, request.digest, script, question.access.as_str(), reach, request.destructive]);
+    // What a person is shown of a call is part of the question as well.
+    let work = request.work.map(std::path::Path::to_string_lossy);
+    let given = json!([request.arguments, request.variables, request.input.map(Digest::of), work]);
+    let asked = json!([question.access.as_str(), reach, request.destructive]);
+    let all = json!([request.skill, request.digest, script, asked, given]);
     Digest::of(all.to_string().as_bytes()).to_string()
 }
 
@@ -226,4 +229,34 @@ pub(crate) fn send_along(
     let sealed = sealed.map_err(|error| Refusal::Broken(error.to_string()))?;
     let question = InputRequest::Elicitation(ElicitRequest::new(form));
     Ok(InputRequiredResult::new(Some(BTreeMap::from([(KEY.to_owned(), question)])), Some(sealed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use metier_policy::{Access, Request};
+    use metier_skill::Tier;
+
+    use super::*;
+
+    /// An answer about one call is not one about another.
+    #[test]
+    fn what_a_person_is_shown_is_part_of_the_question() {
+        let variables = BTreeMap::from([("A".to_owned(), "b".to_owned())]);
+        let arguments = ["x".to_owned()];
+        let plain = Request::new(Tier::User, "tally", Digest::of(b""), Action::Run { script: "run.sh" });
+        let mut all = [plain; 8];
+        all[1].input = Some(b"");
+        all[2].input = Some(b"echo");
+        all[3].arguments = Some(&[]);
+        all[4].arguments = Some(&arguments);
+        all[5].variables = Some(&variables);
+        all[6].work = Some(Path::new("/repo"));
+        all[7].destructive = true;
+        let key = |request: &Request<'_>| key_of(&Question::new(request, Access::Scripts, ""));
+        let keys: BTreeSet<String> = all.iter().map(key).collect();
+        assert_eq!(keys.len(), all.len());
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use metier_catalog::Entry;
 use metier_session::Session;
@@ -40,10 +40,15 @@ const COMPLETIONS: usize = 100;
 /// So much of a client's name is kept.
 const NAME: usize = 64;
 
+/// How many connections there have been.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
 /// One client's connection to a library.
 pub struct Connection {
     pub(crate) library: Arc<Library>,
     pub(crate) conversation: Arc<Conversation>,
+    /// Tells it from every other connection, also from those that are gone.
+    number: u64,
     /// How many calls it may still have under way.
     open: Semaphore,
     is_told: AtomicBool,
@@ -64,7 +69,8 @@ impl Connection {
         let (open, is_told, changes) = (Semaphore::new(CALLS), AtomicBool::new(false), library.changes());
         let root = Mutex::default();
         let ending = closed.clone().drop_guard();
-        Self { library, conversation, open, is_told, root, changes, closed, _ending: ending }
+        let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+        Self { library, conversation, number, open, is_told, root, changes, closed, _ending: ending }
     }
 
     async fn call(
@@ -96,7 +102,7 @@ impl Connection {
                 self.in_session(context, brought, load).await
             }
             Kind::Read if tools::output_address(arguments.as_ref()).is_some() => {
-                let (library, client) = (Arc::clone(&self.library), principal(context));
+                let (library, client) = (Arc::clone(&self.library), self.reader(context));
                 let read = move || tools::read_output(tool, arguments, &library.outputs, client);
                 let read = self.library.blocking(read).await;
                 read.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string()))).map(Governed::Done)
@@ -106,6 +112,16 @@ impl Connection {
                 self.in_session(context, brought, read).await
             }
             Kind::Run => self.run(tool, arguments, brought, context).await,
+        }
+    }
+
+    /// As whom it reads what scripts printed. Over HTTP a client of the stateless revision has a connection for each call.
+    pub(crate) fn reader(&self, context: &RequestContext<RoleServer>) -> output::Client {
+        let is_http = context.extensions.get::<axum::http::request::Parts>().is_some();
+        match principal(context) {
+            number @ 1.. => output::Client::Token(number),
+            0 if is_http && is_modern(context) => output::Client::Unknown,
+            0 => output::Client::Session(self.number),
         }
     }
 
@@ -245,7 +261,7 @@ impl ServerHandler for Connection {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
         if output::is_address(&uri) {
-            let (library, client, at) = (Arc::clone(&self.library), principal(&context), uri.clone());
+            let (library, client, at) = (Arc::clone(&self.library), self.reader(&context), uri.clone());
             let read = move || resources::read_output(&library.outputs, client, &at);
             let read = self.library.blocking(read).await;
             return read.map_err(|error| ErrorData::internal_error(error.to_string(), None))?.map(Into::into);

@@ -1,13 +1,16 @@
 //! Messages over a pair of streams, one JSON text per line, as MCP has it at standard input and output.
 //!
-//! `rmcp` has such a transport, which is silent about what is not JSON. Here it is answered, and whoever serves learns whether anything that
-//! came was MCP at all.
+//! `rmcp` has such a transport, which is silent about what is not JSON and answers only one of two requests of the same id. Here both are
+//! answered, and whoever serves learns whether anything that came was MCP at all.
 
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::service::RoleServer;
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -50,6 +53,62 @@ impl Heard {
     }
 }
 
+/// So many ids of requests that were cancelled are remembered.
+const CANCELLED: usize = 1_000;
+
+/// The ids of requests that have no answer yet.
+#[derive(Debug, Default)]
+struct UnderWay(std::sync::Mutex<Ids>);
+
+#[derive(Debug, Default)]
+struct Ids {
+    open: HashSet<RequestId>,
+    /// Those that may never be answered, the oldest first. What is done for them may go on for a while, and its answer must not be taken
+    /// for that to another request.
+    cancelled: VecDeque<RequestId>,
+}
+
+impl UnderWay {
+    fn ids(&self) -> std::sync::MutexGuard<'_, Ids> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The id of a message, if it is a request and one of the same id is under way.
+    fn repeated(&self, message: &ClientJsonRpcMessage) -> Option<RequestId> {
+        let mut ids = self.ids();
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                (!ids.open.insert(request.id.clone())).then(|| request.id.clone())
+            }
+            ClientJsonRpcMessage::Notification(told) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &told.notification
+                    && let Some(id) = cancelled.params.request_id.clone().filter(|id| ids.open.contains(id))
+                {
+                    ids.cancelled.push_back(id);
+                    if ids.cancelled.len() > CANCELLED
+                        && let Some(oldest) = ids.cancelled.pop_front()
+                    {
+                        ids.open.remove(&oldest);
+                    }
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn answered(&self, message: &ServerJsonRpcMessage) {
+        let id = match message {
+            ServerJsonRpcMessage::Response(response) => Some(&response.id),
+            ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if let Some(id) = id {
+            self.ids().open.remove(id);
+        }
+    }
+}
+
 /// The transport.
 pub(crate) struct Lines<R, W> {
     input: BufReader<R>,
@@ -59,6 +118,7 @@ pub(crate) struct Lines<R, W> {
     is_skipping: bool,
     output: Arc<Mutex<Option<W>>>,
     heard: Arc<Heard>,
+    under_way: UnderWay,
 }
 
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
@@ -70,6 +130,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             is_skipping: false,
             output,
             heard: Arc::default(),
+            under_way: UnderWay::default(),
         }
     }
 
@@ -159,6 +220,8 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = Arc::clone(&self.output);
+        // Before the client can see the answer, and use the id again.
+        self.under_way.answered(&message);
         async move { write(&output, &message).await }
     }
 
@@ -176,20 +239,23 @@ where
                 Err(_) => return None,
             }
             let line = std::mem::take(&mut self.line);
-            match parse(&line) {
+            let (error, id) = match parse(&line) {
                 Line::Message(message) => {
                     self.heard.is_mcp.store(true, Ordering::Relaxed);
-                    return Some(*message);
+                    let Some(id) = self.under_way.repeated(&message) else { return Some(*message) };
+                    let words = format!("invalid request: a request with the id {id} is already under way");
+                    (ErrorData::invalid_request(words, None), Some(id))
                 }
-                Line::Ignored => {}
+                Line::Ignored => continue,
                 Line::Wrong(error, id) => {
                     self.heard.take(&line);
-                    let answer = ServerJsonRpcMessage::error(error, id);
-                    let output = Arc::clone(&self.output);
-                    // On its own, since whoever waits here may be interrupted, and half an answer is worse than none.
-                    tokio::spawn(async move { write(&output, &answer).await }).await.ok()?.ok()?;
+                    (error, id)
                 }
-            }
+            };
+            let answer = ServerJsonRpcMessage::error(error, id);
+            let output = Arc::clone(&self.output);
+            // On its own, since whoever waits here may be interrupted, and half an answer is worse than none.
+            tokio::spawn(async move { write(&output, &answer).await }).await.ok()?.ok()?;
         }
     }
 

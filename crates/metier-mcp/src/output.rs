@@ -23,11 +23,22 @@ struct Budget {
     total: u64,
 }
 
+/// Who reads output: the one whose script printed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// The holder of a token, from one session or call to the next.
+    Token(usize),
+    /// One session without a token.
+    Session(u64),
+    /// Clients that have neither: nothing but the address tells them apart.
+    Unknown,
+}
+
 /// Whose output it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner {
-    /// Nobody else reads it. A client without sessions is the same from one call to the next.
-    pub(crate) client: usize,
+    /// The only client that reads it.
+    pub(crate) client: Client,
     /// What shares a budget.
     pub(crate) session: usize,
 }
@@ -96,7 +107,7 @@ impl Outputs {
     /// Reads a part of what a client's script printed; `None` where nothing is kept at the address.
     pub(crate) fn read(
         &self,
-        client: usize,
+        client: Client,
         address: &str,
         offset: u64,
         length: u64,
@@ -164,31 +175,57 @@ pub(crate) enum Excerpt<'a> {
 impl<'a> Excerpt<'a> {
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
         if bytes.len() <= SHOWN {
-            return Self::Whole(String::from_utf8_lossy(bytes));
+            let whole = String::from_utf8_lossy(bytes);
+            if whole.len() <= SHOWN {
+                return Self::Whole(whole);
+            }
         }
-        // A character that the cut goes through is left out with the middle.
-        let head = &bytes[..boundary(bytes, SHOWN / 2)];
-        let mut from = bytes.len() - SHOWN / 2;
-        while from < bytes.len() && is_inside(bytes[from]) && from < bytes.len() - SHOWN / 2 + 3 {
-            from += 1;
+        let head = fitting(pieces(bytes), SHOWN / 2);
+        let mut from = head.max(bytes.len().saturating_sub(SHOWN / 2));
+        if from > head {
+            // A character that the cut goes through is left out with the middle.
+            from += bytes[from..].iter().take(3).take_while(|byte| is_inside(**byte)).count();
         }
-        let tail = &bytes[from..];
+        let last: Vec<(usize, usize)> = pieces(&bytes[from..]).collect();
+        from = bytes.len() - fitting(last.into_iter().rev(), SHOWN / 2);
         Self::Ends {
-            head: String::from_utf8_lossy(head),
-            tail: String::from_utf8_lossy(tail),
-            left_out: from - head.len(),
+            head: String::from_utf8_lossy(&bytes[..head]),
+            tail: String::from_utf8_lossy(&bytes[from..]),
+            left_out: from - head,
         }
     }
+}
+
+/// As much of the beginning of some bytes as is shown within so many bytes of text.
+pub(crate) fn beginning(bytes: &[u8], most: usize) -> &[u8] {
+    &bytes[..fitting(pieces(bytes), most)]
+}
+
+/// What bytes become as text: for each character how long it is when it is shown, and how long it was. What is not text is shown as U+FFFD,
+/// which is longer.
+fn pieces(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    bytes.utf8_chunks().flat_map(|chunk| {
+        let valid = chunk.valid().chars().map(|c| (c.len_utf8(), c.len_utf8()));
+        let invalid = chunk.invalid().len();
+        valid.chain((invalid > 0).then_some((char::REPLACEMENT_CHARACTER.len_utf8(), invalid)))
+    })
+}
+
+/// How many bytes the first pieces were that are shown within so many.
+fn fitting(pieces: impl Iterator<Item = (usize, usize)>, most: usize) -> usize {
+    let (mut shown, mut taken) = (0, 0);
+    for (length, bytes) in pieces {
+        if shown + length > most {
+            break;
+        }
+        (shown, taken) = (shown + length, taken + bytes);
+    }
+    taken
 }
 
 /// Whether a byte continues a character.
 const fn is_inside(byte: u8) -> bool {
     byte & 0xc0 == 0x80
-}
-
-/// The end of the last whole character up to here.
-fn boundary(bytes: &[u8], at: usize) -> usize {
-    (at.saturating_sub(3)..=at).rev().find(|end| !is_inside(bytes[*end])).unwrap_or(at)
 }
 
 #[cfg(test)]
@@ -200,25 +237,31 @@ mod tests {
     }
 
     const fn owner(client: usize) -> Owner {
-        Owner { client, session: client }
+        Owner { client: Client::Token(client), session: client }
     }
 
     #[test]
     fn only_the_client_whose_script_printed_it_reads_it() {
         let outputs = outputs(100, 100);
         let address = outputs.keep(owner(1), "stdout", b"0123456789").unwrap();
-        let piece = outputs.read(1, &address, 4, 3).unwrap().unwrap();
+        let read =
+            |client, address: &str, offset| outputs.read(Client::Token(client), address, offset, 9).unwrap();
+        let piece = outputs.read(Client::Token(1), &address, 4, 3).unwrap().unwrap();
         assert_eq!((piece.bytes.as_slice(), piece.offset, piece.total), (&b"456"[..], 4, 10));
-        assert!(outputs.read(2, &address, 0, 9).unwrap().is_none());
-        assert!(outputs.read(1, "metier-output://x/stdout", 0, 9).unwrap().is_none());
-        assert!(outputs.read(1, &address, 99, 9).unwrap().unwrap().bytes.is_empty());
+        assert!(read(2, &address, 0).is_none());
+        assert!(read(1, "metier-output://x/stdout", 0).is_none());
+        assert!(read(1, &address, 99).unwrap().bytes.is_empty());
+        for other in [Client::Session(1), Client::Unknown] {
+            assert!(outputs.read(other, &address, 0, 9).unwrap().is_none());
+        }
     }
 
     #[test]
     fn the_oldest_makes_room_within_the_budgets() {
         let outputs = outputs(10, 15);
         let keep = |client| outputs.keep(owner(client), "stdout", &[b'x'; 5]).unwrap();
-        let is_kept = |client, address: &str| outputs.read(client, address, 0, 1).unwrap().is_some();
+        let is_kept =
+            |client, address: &str| outputs.read(Client::Token(client), address, 0, 1).unwrap().is_some();
         let first = [keep(1), keep(1)];
         let other = keep(2);
         let third = keep(1);
@@ -243,8 +286,19 @@ mod tests {
             assert!(text.starts_with(&*head) && text.ends_with(&*tail), "{shift}");
             assert!(head.len() + tail.len() <= SHOWN && head.len() + tail.len() > SHOWN - 8);
         }
-        // What is not text at all is cut somewhere.
-        let bytes = vec![0x80; SHOWN * 2];
-        assert!(matches!(Excerpt::of(&bytes), Excerpt::Ends { .. }));
+    }
+
+    /// A byte that is not text is shown as a character of three bytes.
+    #[test]
+    fn what_is_shown_of_bytes_that_are_not_text_is_bounded_too() {
+        for count in [SHOWN / 3 + 1, SHOWN, SHOWN * 2] {
+            let bytes = vec![0x80; count];
+            let Excerpt::Ends { head, tail, left_out } = Excerpt::of(&bytes) else { panic!("{count}") };
+            assert!(head.len() + tail.len() <= SHOWN && head.len() + tail.len() > SHOWN - 8, "{count}");
+            let shown = head.chars().count() + tail.chars().count();
+            assert_eq!(shown + left_out, count, "each byte is one character");
+        }
+        let whole = vec![0x80; SHOWN / 3];
+        assert!(matches!(Excerpt::of(&whole), Excerpt::Whole(_)));
     }
 }

@@ -14,7 +14,7 @@ use rmcp::model::{
 use serde_json::json;
 
 use crate::answer::Refusal;
-use crate::output::Outputs;
+use crate::output::{Client, Outputs};
 use crate::uri;
 use crate::view::View;
 
@@ -72,7 +72,7 @@ pub(crate) fn not_found(uri: &str) -> ErrorData {
 /// All that a script printed to a stream, as long as it is kept.
 pub(crate) fn read_output(
     outputs: &Outputs,
-    client: usize,
+    client: Client,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
     let broken = |error: std::io::Error| ErrorData::internal_error(error.to_string(), None);

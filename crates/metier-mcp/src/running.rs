@@ -47,7 +47,7 @@ impl Connection {
         // That it has run is recorded, whether the client still waits or not.
         let nobody_stops_it = CancellationToken::new();
         let (library, read) = (Arc::clone(&self.library), self.library.options.tool_names.read());
-        let owner = Owner { client: principal(context), session: Arc::as_ptr(&self.conversation).addr() };
+        let owner = Owner { client: self.reader(context), session: Arc::as_ptr(&self.conversation).addr() };
         let finish = move |session: &mut Session| {
             let report = session.finish_script(finished)?;
             let around = Around { work: work.as_ref(), outputs: &library.outputs, owner, read };

@@ -1,6 +1,6 @@
 //! What a person said yes or no to: bound to the digest of the skill, the script and the kind of access.
 
-use metier_skill::{Digest, Tier, visible_name};
+use metier_skill::{Digest, Tier, is_secret_name, visible_name};
 use serde::{Deserialize, Serialize};
 
 use crate::reach::Reach;
@@ -68,16 +68,12 @@ impl Approval {
         }
     }
 
-    /// The name that it is stored and revoked by: the same question for the same time has one answer.
+    /// The name that it is stored and revoked by. It covers the answer as well as the question, all but the day: a stored answer that was
+    /// changed has another name.
     pub fn id(&self) -> String {
-        let Self { digest, script, access, lifetime, by, .. } = self;
-        let reach = self.reach().filter(|reach| !reach.is_whole());
-        let key = match (reach, by) {
-            // So that an answer from before there was a choice keeps its name.
-            (None, None) => serde_json::json!([digest, script, access, lifetime]),
-            (Some(reach), None) => serde_json::json!([digest, script, access, lifetime, reach]),
-            (reach, Some(by)) => serde_json::json!([digest, script, access, lifetime, reach, by]),
-        };
+        let Self { skill, digest, script, access, granted, lifetime, by, how, .. } = self;
+        let key =
+            serde_json::json!([skill, digest, script, access, self.reach(), granted, lifetime, by, how]);
         Digest::of(key.to_string().as_bytes()).hex()[..12].to_owned()
     }
 
@@ -226,33 +222,37 @@ impl<'a> Question<'a> {
 
     /// What an answer is about beside the skill and the script, each on one line and not too long to be read.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
-        let Request { arguments, work, network, digest, .. } = self.request;
+        let Request { arguments, input, variables, work, network, digest, .. } = self.request;
         let mut facts = Vec::new();
+        let any = || "any".to_owned();
         if self.request.script().is_some() {
-            let words = arguments.map(|arguments| match arguments {
-                [] => "none".to_owned(),
-                some => bounded(&some.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
-            });
-            facts.push(("arguments", words.unwrap_or_else(|| "any".to_owned())));
-            let work = work.map(|work| bounded(&visible_name(&work.to_string_lossy())));
+            let words = arguments.map(|words| listed(words.iter().map(|word| quoted(&bounded(word, WORD)))));
+            facts.push(("arguments", words.unwrap_or_else(any)));
+            let variables = variables.map(|all| listed(all.iter().map(|(name, value)| set(name, value))));
+            facts.push(("variables", variables.unwrap_or_else(any)));
+            facts.push(("input", input.map_or_else(any, shown_input)));
+            let work = work.map(|work| bounded(&visible_name(&work.to_string_lossy()), WORD));
             let other = if arguments.is_some() { "an empty one, removed afterwards" } else { "any" };
             facts.push(("directory", work.unwrap_or_else(|| other.to_owned())));
             facts.push(("network", network.map_or_else(|| "none".to_owned(), Reach::verb)));
         }
-        facts.push(("why", bounded(&visible_name(self.reason))));
+        facts.push(("why", bounded(&visible_name(self.reason), WORD)));
         facts.push(("digest", format!("sha256:{}…", &digest.hex()[..12])));
         facts
     }
 
-    /// What a yes covers that holds longer than once, and how long it does. The arguments and the directory of a question are not part of
-    /// such an answer, which the choices must say.
+    /// What a yes covers that holds longer than once, and how long it does. The arguments, the variables, the input and the directory of
+    /// a question are not part of such an answer, which the choices must say.
     pub fn covers(&self, lifetime: &Lifetime) -> String {
         let until = match lifetime {
             Lifetime::Once => return "this once".to_owned(),
             Lifetime::Session(_) => "until this session ends",
             Lifetime::Digest => "until the skill changes",
         };
-        let any = self.request.script().map_or("", |_| "with any arguments and in any directory, ");
+        let any = self
+            .request
+            .script()
+            .map_or("", |_| "with any arguments, variables and input, in any directory, ");
         format!("{any}{until}")
     }
 
@@ -289,13 +289,43 @@ fn quoted(word: &str) -> String {
     format!("'{}'", visible_name(word).replace('\'', "'\\''"))
 }
 
-/// As much of a text as a person reads in a question.
-fn bounded(text: &str) -> String {
-    const MOST: usize = 500;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}… ({} characters more)", &text[..end], text[end..].chars().count()),
-        None => text.to_owned(),
+/// So many characters of one word are shown in a question, and of all of them together.
+const WORD: usize = 500;
+const LIST: usize = 2_000;
+
+/// Words of a list on one line.
+fn listed(words: impl Iterator<Item = String>) -> String {
+    let all = words.collect::<Vec<_>>().join(" ");
+    if all.is_empty() { "none".to_owned() } else { bounded(&all, LIST) }
+}
+
+/// A variable that is set; its value is withheld where its name looks like that of a secret.
+fn set(name: &str, value: &str) -> String {
+    let shown = if is_secret_name(name) { "(withheld)".to_owned() } else { quoted(&bounded(value, WORD)) };
+    format!("{}={shown}", quoted(&bounded(name, WORD)))
+}
+
+/// Standard input on one line: its size, its beginning and its end.
+fn shown_input(input: &[u8]) -> String {
+    if input.is_empty() {
+        return "none".to_owned();
     }
+    let text = bounded(&String::from_utf8_lossy(input), WORD);
+    let escaped = text.replace('\\', r"\\").replace('\n', r"\n").replace('\t', r"\t").replace('\'', r"\'");
+    let unit = if input.len() == 1 { "byte" } else { "bytes" };
+    format!("{} {unit}: '{}'", input.len(), visible_name(&escaped))
+}
+
+/// As much of a text as a person reads in a question: its beginning and its end. What counts may stand at either.
+fn bounded(text: &str, most: usize) -> String {
+    let half = most / 2;
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
+    let (head, tail) = (&text[..at(half)], &text[at(count - half)..]);
+    format!("{head}… ({} characters left out) …{tail}", count - 2 * half)
 }
 
 /// What a person answers.
@@ -330,5 +360,69 @@ pub struct Nobody;
 impl Approver for Nobody {
     fn ask(&mut self, _: &Question<'_>) -> Answer {
         Answer::Nobody
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::request::Action;
+
+    fn fact(name: &str, change: impl FnOnce(&mut Request<'_>)) -> String {
+        let mut request =
+            Request::new(Tier::User, "notes", Digest::of(b""), Action::Run { script: "run.sh" });
+        change(&mut request);
+        let facts = Question::new(&request, Access::Scripts, "").facts();
+        facts.into_iter().find(|(other, _)| *other == name).unwrap().1
+    }
+
+    fn input(bytes: &[u8]) -> String {
+        fact("input", |request| request.input = Some(Box::leak(bytes.to_vec().into_boxed_slice())))
+    }
+
+    #[test]
+    fn standard_input_is_shown_with_its_size_and_both_ends() {
+        assert_eq!(fact("input", |_| {}), "any");
+        assert_eq!(input(b""), "none");
+        assert_eq!(input(b"x"), "1 byte: 'x'");
+        assert_eq!(input("a\tb\n\\n'\u{202e}\u{1b}".as_bytes()), r"11 bytes: 'a\tb\n\\n\'��'");
+        assert_eq!(input(b"\xff\xfe"), "2 bytes: '��'");
+        let long = format!("begin {} end", "é".repeat(1 << 20));
+        let shown = input(long.as_bytes());
+        assert!(shown.starts_with("2097162 bytes: 'begin é") && shown.ends_with("é end'"), "{shown}");
+        assert!(
+            shown.contains("é… (1048086 characters left out) …é") && shown.chars().count() < 600,
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn every_word_shows_its_ends_and_so_does_the_list() {
+        let shown = |words: Vec<String>| fact("arguments", |request| request.arguments = Some(words.leak()));
+        let long = "a".repeat(600);
+        assert!(shown(vec![format!("{long} --evil")]).ends_with("aaa --evil'"));
+        let hidden_between = shown(vec![long.clone(), "--evil".to_owned(), long]);
+        assert!(hidden_between.contains("' --evil 'aaa"), "{hidden_between}");
+        let many = shown((0..2_000).map(|number| format!("--word-{number}")).collect());
+        assert!(many.starts_with("--word-0 --word-1 ") && many.ends_with(" --word-1999"), "{many}");
+        assert!(many.contains(" characters left out) …") && many.chars().count() < 2_100, "{many}");
+        assert_eq!(shown(vec![String::new()]), "''");
+    }
+
+    #[test]
+    fn variables_are_shown_without_secrets() {
+        let set = |pairs: &[(&str, &str)]| {
+            let all: BTreeMap<String, String> =
+                pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            fact("variables", |request| request.variables = Some(Box::leak(Box::new(all))))
+        };
+        assert_eq!(set(&[]), "none");
+        assert_eq!(
+            set(&[("FOO", "a b"), ("GH_TOKEN", "ghp_1"), ("E", "")]),
+            "E='' FOO='a b' GH_TOKEN=(withheld)"
+        );
+        assert_eq!(set(&[("A=\nB", "c\nd")]), "'A=�B'='c�d'");
     }
 }

@@ -1,5 +1,6 @@
 //! What is asked of a policy: a skill, and what is to be done with it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -101,6 +102,10 @@ pub struct Request<'a> {
     pub principal: Option<&'a str>,
     /// The arguments of the script, where they are known.
     pub arguments: Option<&'a [String]>,
+    /// Its standard input, where it is known.
+    pub input: Option<&'a [u8]>,
+    /// The variables that it gets, where they are known.
+    pub variables: Option<&'a BTreeMap<String, String>>,
     /// The directory that the script works in, where it is known.
     pub work: Option<&'a Path>,
     /// The script itself, to be shown to a person.
@@ -119,6 +124,8 @@ impl<'a> Request<'a> {
             destructive: false,
             principal: None,
             arguments: None,
+            input: None,
+            variables: None,
             work: None,
             content: None,
         }

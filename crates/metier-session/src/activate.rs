@@ -242,10 +242,11 @@ impl Session {
         request: &Request<'_>,
         permission: Permission,
     ) -> Result<Permission, SessionError> {
-        for used in &permission.once {
+        for (index, used) in permission.once.iter().enumerate() {
             // Whoever takes it away has used it; of two who try, the other begins anew, without it.
             let store = self.options.approvals.as_ref();
             if !store.map_or(Ok(true), |store| store.use_up(used))? {
+                self.give_back(&permission.once[..index])?;
                 let permission = self.permit(request)?;
                 return self.use_up(request, permission);
             }
@@ -256,7 +257,7 @@ impl Session {
     /// Keeps answers again that were used up for something that did not begin.
     pub(crate) fn give_back(&self, used: &[Approval]) -> Result<(), SessionError> {
         let Some(store) = &self.options.approvals else { return Ok(()) };
-        used.iter().try_for_each(|approval| store.keep(approval).map(drop))
+        used.iter().try_for_each(|approval| store.give_back(approval))
     }
 
     /// What this machine lacks of what a skill says that it needs.

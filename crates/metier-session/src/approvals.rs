@@ -65,7 +65,7 @@ impl ApprovalStore {
     /// so that is an error; files about other skills are not opened.
     pub fn about(&self, digest: &Digest) -> Result<Approvals, SessionError> {
         let prefix = &digest.hex()[..DIGITS];
-        // Files from before digests were in names are opened as well.
+        // A file whose name has no digest could be about anything.
         let concerns = |name: &str| name.split_once('-').is_none_or(|(digest, _)| digest == prefix);
         let (kept, problems) = self.look(concerns)?;
         if let Some(ApprovalProblem { path, reason }) = problems.into_iter().next() {
@@ -114,24 +114,54 @@ impl ApprovalStore {
         Ok((kept, problems))
     }
 
-    /// Keeps an answer, whole or not at all; the name that it is kept under.
+    /// Keeps an answer, whole or not at all, in the place of an earlier one to the same question; the name that it is kept under.
     pub fn keep(&self, approval: &Approval) -> Result<String, SessionError> {
-        let write = || {
+        let _held = self.hold()?;
+        self.write(approval)?;
+        // Only then: a process that is killed in between leaves both, and of a yes and a no the no counts.
+        for other in self.same_question(approval)? {
+            if other.id() != approval.id() {
+                self.use_up(&other)?;
+            }
+        }
+        Ok(approval.id())
+    }
+
+    /// Keeps an answer again that was used up for nothing, unless the same question was answered since then.
+    pub(crate) fn give_back(&self, approval: &Approval) -> Result<(), SessionError> {
+        let _held = self.hold()?;
+        if self.same_question(approval)?.is_empty() { self.write(approval) } else { Ok(()) }
+    }
+
+    /// Makes the directory if need be, and keeps others from adding answers while the file is held.
+    fn hold(&self) -> Result<File, SessionError> {
+        let hold = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+            let directory = File::open(&self.directory)?;
+            rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
+            Ok(directory)
+        };
+        hold().map_err(|error: io::Error| self.error("cannot write to", &error))
+    }
+
+    fn write(&self, approval: &Approval) -> Result<(), SessionError> {
+        let write = || {
             let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
             serde_json::to_writer_pretty(&mut file, approval)?;
             writeln!(file)?;
             file.as_file().sync_all()?;
             file.persist(self.directory.join(file_name(approval))).map_err(|error| error.error)?;
-            // One from before digests were in names is replaced as well.
-            match fs::remove_file(self.directory.join(format!("{}.json", approval.id()))) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
             self.sync()
         };
-        write().map_err(|error| self.error("cannot write to", &error))?;
-        Ok(approval.id())
+        write().map_err(|error: io::Error| self.error("cannot write to", &error))
+    }
+
+    /// The answers to the same question for the same time.
+    fn same_question(&self, approval: &Approval) -> Result<Vec<Approval>, SessionError> {
+        let prefix = format!("{}-", &approval.digest.hex()[..DIGITS]);
+        let (kept, _) = self.look(|name| name.starts_with(&prefix))?;
+        let all = kept.into_iter().map(|kept| kept.approval);
+        Ok(all.filter(|other| other.is_same_question(approval)).collect())
     }
 
     /// Forgets an answer. Of several who do, one succeeds.
@@ -145,19 +175,13 @@ impl ApprovalStore {
 
     /// Uses up an answer that held once; whether nobody else was faster. After a power loss it is still used up.
     pub(crate) fn use_up(&self, approval: &Approval) -> Result<bool, SessionError> {
-        let names = [file_name(approval), format!("{}.json", approval.id())];
-        let mut removed = false;
-        for name in names {
-            match fs::remove_file(self.directory.join(name)) {
-                Ok(()) => removed = true,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(self.error("cannot remove from", &error)),
-            }
+        match fs::remove_file(self.directory.join(file_name(approval))) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(self.error("cannot remove from", &error)),
         }
-        if removed {
-            self.sync().map_err(|error| self.error("cannot write to", &error))?;
-        }
-        Ok(removed)
+        self.sync().map_err(|error| self.error("cannot write to", &error))?;
+        Ok(true)
     }
 
     /// What was renamed or removed is so on the disk.
@@ -194,8 +218,8 @@ fn read(path: &Path, stem: &str) -> Result<Approval, String> {
     file.take(MOST).read_to_string(&mut text).map_err(said)?;
     let approval: Approval =
         serde_json::from_str(&text).map_err(|error| format!("it is not an approval ({error})"))?;
-    // What is not under its own name was put there by somebody else.
-    let is_named = file_name(&approval).strip_suffix(".json") == Some(stem) || approval.id() == stem;
+    // What is not under its own name was changed, was put there by another program, or is of another version of metier.
+    let is_named = file_name(&approval).strip_suffix(".json") == Some(stem);
     if is_named { Ok(approval) } else { Err("its name is not the one of its content".to_owned()) }
 }
 

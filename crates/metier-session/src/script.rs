@@ -147,8 +147,12 @@ impl PreparedScript {
         let Self { job, script, executor, record, skill_id, start, used, copy } = self;
         let checked = script.check_dependencies(&*executor, &job.profile, &job.cancel);
         let check = script.has_dependencies().then(|| of_dependencies(&record, checked.as_ref().err()));
-        let unused = if checked.is_err() { used } else { Vec::new() };
+        let is_tried = checked.is_ok();
         let outcome = checked.and_then(|()| executor.run(&job, sink));
+        let unused = match &outcome {
+            Err(error) if !is_tried || never_started(error) => used,
+            _ => Vec::new(),
+        };
         let outcome = outcome.map(|outcome| Box::new(RunReport::new(&job.profile, outcome)));
         let made = Made { _copy: copy, _work: job.profile.writable };
         FinishedScript { outcome, check, record, skill_id, start, unused, made }
@@ -218,7 +222,8 @@ impl Session {
         let checked = check.map_or(Ok(()), |check| self.record(&check));
         let recorded = self.record_end(record).and(checked);
         drop(made);
-        self.give_back(&unused)?;
+        // Why it did not start is what matters. An answer that cannot be given back stays used up.
+        let _ = self.give_back(&unused);
         let run = *outcome?;
         recorded.map_err(|error| match error {
             SessionError::Journal(source) => SessionError::Unrecorded { source },
@@ -243,6 +248,7 @@ impl Session {
         request.destructive = call.is_destructive;
         let work = call.work.as_ref().filter(|work| !work.is_temporary());
         (request.arguments, request.work) = (Some(call.arguments.as_slice()), work.map(WorkDirectory::path));
+        (request.input, request.variables) = (Some(call.input.as_slice()), Some(&call.variables));
         let is_asked = !self.options.policy.decide(&request).is_allowed();
         let content = is_asked.then(|| shown(source, file)).flatten();
         request.content = content.as_deref();
@@ -255,9 +261,12 @@ impl Session {
         let found = Script::find(&place, &file.path)?;
         let arguments = call.arguments.iter().map(OsString::from).collect();
         let mut job = found.job(profile, arguments);
-        // Last of all: an answer that holds once is used up by a script that starts.
+        // Last of all, and before the script starts: if metier is killed in between, it is used up; of two processes one gets it.
         let permission = self.use_up(&request, permission)?;
-        self.announce(&call, held, &script, &permission.decision)?;
+        if let Err(error) = self.announce(&call, held, &script, &permission.decision) {
+            let _ = self.give_back(&permission.once);
+            return Err(error);
+        }
         (job.input, job.cancel) = (call.input, call.cancel);
         Ok((job, found, copy, permission.once))
     }
@@ -407,6 +416,28 @@ fn shown(source: &Source, file: &ManifestFile) -> Option<String> {
     const MOST: u64 = 256 << 10;
     let bytes = source.read(&file.path, MOST).ok()?;
     (metier_skill::Digest::of(&bytes) == file.digest).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether an executor's error says for certain that the script has not started. [`SandboxError::Launch`] does not: the launcher can be lost
+/// afterwards as well.
+const fn never_started(error: &SandboxError) -> bool {
+    matches!(
+        error,
+        SandboxError::Missing { .. }
+            | SandboxError::Path { .. }
+            | SandboxError::Swapped { .. }
+            | SandboxError::TooWide { .. }
+            | SandboxError::Reserved { .. }
+            | SandboxError::Private { .. }
+            | SandboxError::Note { .. }
+            | SandboxError::Link { .. }
+            | SandboxError::ProtectedLink { .. }
+            | SandboxError::NotWritable { .. }
+            | SandboxError::LauncherGone { .. }
+            | SandboxError::Program { .. }
+            | SandboxError::NotAScript { .. }
+            | SandboxError::Unsupported
+    )
 }
 
 /// What of the network is reached, where that is more than a script's own loopback.

@@ -1,11 +1,11 @@
 //! `metier install`: skills from directories, archives and git repositories, all that is asked for or nothing.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use metier_store::{Fetching, LOCK_FILE, Lock, Request, Wanted, parse_source};
 
+use crate::config::read_regular;
 use crate::exit::{Exit, UsageError};
 use crate::installing::{Installing, Place, Progress, checked, finish};
 use crate::output::Output;
@@ -47,6 +47,9 @@ pub(crate) struct Args {
     installing: Installing,
 }
 
+/// A larger lock is something else.
+const LOCK_MOST: u64 = 64 << 20;
+
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let place = Place::find()?;
     let mut options = place.options(&args.installing)?;
@@ -65,7 +68,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         if let Some(path) = &args.locked {
             let path = lock_file(place.environment.absolute(path));
             let text =
-                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+                read_regular(&path, LOCK_MOST).with_context(|| format!("cannot read {}", path.display()))?;
             options.replace = true;
             // Where it says where something is, it means from where it is itself.
             let here = path.parent().unwrap_or(&working);

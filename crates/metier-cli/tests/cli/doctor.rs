@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
@@ -112,6 +113,22 @@ fn a_full_disk_is_named() {
     assert!(message.contains("no room to record") && message.contains("journal.db"), "{message}");
     assert!(fix.contains("free some space"), "{fix}");
     failed(&run(&["doctor"]), &run(&["doctor", "--json"]), "space");
+}
+
+/// The same where there is a journal already.
+#[test]
+fn a_disk_that_became_full_is_named() {
+    let Some(small) = in_small_file_system("doctor::a_disk_that_became_full_is_named", 6) else { return };
+    let place = place();
+    let run = |args: &[&str]| place.at_home(args).env("HOME", &small).output().unwrap();
+    assert!(run(&["activate", "using-metier"]).status.success());
+    let mut size = 4 << 20;
+    while size > 0 {
+        let written = fs::write(small.join(format!("fill-{size}")), vec![0; size]);
+        size = if written.is_ok() { 4096 * usize::from(size > 4096) } else { size / 2 };
+    }
+    let (message, fix) = failed(&run(&["doctor"]), &run(&["doctor", "--json"]), "journal");
+    assert!(message.contains("no room to record") && fix.contains("free some space"), "{message}: {fix}");
 }
 
 /// Commands refuse to make a directory that a setting names; doctor says so too.
@@ -239,6 +256,38 @@ fn a_forged_approval_is_named_and_so_is_a_refusal() {
         assert!(message.contains(file.file_name().unwrap().to_str().unwrap()), "{message}");
         assert!(fix.contains("rm "), "{fix}");
     }
+}
+
+/// Users who may write to the directory can approve.
+#[test]
+fn approvals_that_others_could_write_are_named() {
+    let place = place();
+    let approve = ["approve", "pdf", "--script", "scripts/fill.sh", "--yes"];
+    assert!(place.at_home(&approve).output().unwrap().status.success());
+    let directory = place.path().join("me/.local/state/metier/approvals");
+    for mode in [0o770, 0o702] {
+        fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+        let (message, fix) = doctor(&place, "approvals");
+        assert!(message.contains("others may write"), "{message}");
+        assert!(fix.contains("chmod go-w"), "{fix}");
+    }
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(place.at_home(&["doctor"]).output().unwrap().status.code(), Some(0));
+}
+
+/// What is printed as a fix works as it stands, whatever a file is called.
+#[test]
+fn the_fix_for_an_odd_name_can_be_pasted() {
+    let place = place();
+    let directory = place.path().join("me/.local/state/metier/approvals");
+    let name = std::ffi::OsStr::from_bytes(b"a\n'b\\\x1b\xff\xe2\x80\xae c.json");
+    place.write("me/.local/state/metier/approvals/x.txt", "");
+    fs::write(directory.join(name), "{").unwrap();
+    let report = place.at_home(&["doctor"]).output().unwrap();
+    let text = String::from_utf8(report.stdout).unwrap();
+    let fix = text.lines().find_map(|line| line.split_once("`rm ")?.1.split_once('`')).unwrap().0;
+    let removed = Command::new("bash").args(["-c", &format!("rm {fix}")]).output().unwrap();
+    assert!(removed.status.success() && !directory.join(name).exists(), "{fix}: {removed:?}");
 }
 
 #[test]

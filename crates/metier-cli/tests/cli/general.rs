@@ -99,3 +99,27 @@ fn wrong_use_ends_with_2_and_says_what_is_right() {
         assert!(String::from_utf8(output.stderr).unwrap().contains("Usage: metier"), "{args:?}");
     }
 }
+
+/// What others wrote is harmless in the words of a usage error as well.
+#[test]
+fn a_usage_error_repeats_nothing_that_a_terminal_obeys() {
+    let place = Place::new();
+    let odd = "e\nFORGED\u{1b}[31m\u{202e}";
+    for args in [
+        &["list", odd][..],
+        &[odd],
+        &["list", &format!("--{odd}")],
+        &["list", "--color", odd],
+        &["doctor", "--clean", odd, "--json"],
+        &["search", "x", "--limit", odd],
+        // What is wrong only as it was written.
+        &["list", "--color", "never\u{200b}"],
+    ] {
+        let output = place.run(args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(!said.contains(metier_skill::is_invisible), "{args:?}: {said:?}");
+        assert!(!said.lines().any(|line| line.starts_with("FORGED")), "{args:?}: {said}");
+        assert!(said.contains('\u{fffd}') && said.contains("error"), "{args:?}: {said}");
+    }
+}

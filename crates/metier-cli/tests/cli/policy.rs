@@ -216,24 +216,28 @@ fn an_approval_of_the_network_is_for_what_was_named() {
     assert_eq!(approve(&["--allow-host", "a.org"]).status.code(), Some(2));
 }
 
-/// An answer from before there was a choice: about the whole network, under the name that it had.
+/// The names of answers did not cover the answer once. Such a file could be a no that was edited into a yes.
 #[test]
-fn an_old_approval_of_the_network_still_counts() {
+fn an_approval_under_an_old_name_does_not_count() {
     let place = with_skill();
-    let args = ["approve", "pdf", "--script", "scripts/fill.sh", "--network", "--yes"];
+    let args = ["approve", "pdf", "--script", "scripts/fill.sh", "--yes"];
     assert!(place.at_home(&args).output().unwrap().status.success());
     let directory = place.path().join("me/.local/state/metier/approvals");
     let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
-    let mut old: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    assert_eq!(old.as_object_mut().unwrap().shift_remove("network"), Some(json!("host")));
-    let key = json!([old["digest"], old["script"], old["access"], old["lifetime"]]).to_string();
+    let kept: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let key = json!([kept["digest"], kept["script"], kept["access"], kept["lifetime"]]).to_string();
     let name = metier_skill::Digest::of(key.as_bytes()).hex()[..12].to_owned();
-    assert!(file.file_stem().unwrap().to_str().unwrap().ends_with(&format!("-{name}")));
-    fs::remove_file(&file).unwrap();
-    fs::write(directory.join(format!("{name}.json")), old.to_string()).unwrap();
-    assert!(place.at_home(&args[..4]).arg("--yes").output().unwrap().status.success());
-    let decided = check(&place, &["--skill", "pdf", "--script", "scripts/fill.sh", "--network"]);
-    assert_eq!(verdict(&decided), ("allow", "approved"));
+    let (digest, _) = file.file_name().unwrap().to_str().unwrap().split_once('-').unwrap();
+    for old in [format!("{digest}-{name}.json"), format!("{name}.json")] {
+        let old = directory.join(old);
+        fs::rename(&file, &old).unwrap();
+        let check = ["policy", "check", "--skill", "pdf", "--script", "scripts/fill.sh"];
+        let output = place.at_home(&check).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("its name is not the one of its content"), "{said}");
+        assert_eq!(output.status.code(), Some(5));
+        fs::rename(&old, &file).unwrap();
+    }
 }
 
 /// What the policy takes for a host the sandbox does too, and the other way round.
@@ -311,7 +315,7 @@ fn what_is_approved_is_remembered_until_the_skill_changes() {
 }
 
 /// What a person at a terminal sees and gets who types an answer.
-fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
+pub(crate) fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use std::io::{Read as _, Write as _};
     let mut terminal = fs::File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
@@ -348,7 +352,9 @@ fn a_person_at_a_terminal_is_asked() {
         "arguments  any",
         "directory  any",
         "network    none",
-        "[y]es, with any arguments and in any directory, until the skill changes",
+        "variables  any",
+        "input      any",
+        "[y]es, with any arguments, variables and input, in any directory, until the skill changes",
         "[n]o",
         "[v]iew",
     ] {

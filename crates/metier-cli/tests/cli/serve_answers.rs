@@ -71,3 +71,55 @@ fn without_a_token_no_answer_lasts() {
     assert_eq!(again["resultType"], "input_required", "{again}");
     server.end();
 }
+
+/// Without tokens, too, output belongs to the session whose script printed it.
+#[test]
+fn without_a_token_output_is_read_by_its_session_alone() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    let script = "#!/bin/sh\nyes | head -c 100000\n";
+    place.write("skills/tally/scripts/much.sh", script);
+    let approve = ["approve", "--root", "skills:user", "tally", "--script", "scripts/much.sh", "--yes"];
+    assert!(place.at_home(&approve).output().unwrap().status.success());
+    let server = Server::start(&place, &[]);
+    let [first, second] = [server.session(&[]), server.session(&[])];
+    let in_session =
+        |id: &str, tool: &str, arguments: &Value| server.call(&[("Mcp-Session-Id", id)], tool, arguments);
+    let much = json!({ "skill_name": "tally", "script_name": "scripts/much.sh" });
+    let ran = in_session(&first, "run_skill_script", &much);
+    let address = ran["_meta"]["io.metier/result"]["stdout_uri"].clone();
+    assert!(address.is_string(), "{ran}");
+    let read = json!({ "skill_name": "tally", "resource_name": address });
+    let own = in_session(&first, "read_skill_resource", &read);
+    assert_eq!(own["isError"], false, "{own}");
+    let other = in_session(&second, "read_skill_resource", &read);
+    assert_eq!(other["isError"], true, "{other}");
+    let resource =
+        json!({ "jsonrpc": "2.0", "id": 6, "method": "resources/read", "params": { "uri": address } });
+    for (id, is_read) in [(&first, true), (&second, false)] {
+        let answer = server.post(&[("Mcp-Session-Id", id)], &resource).message();
+        assert_eq!(answer.get("result").is_some(), is_read, "{answer}");
+    }
+    let stateless = call_without_session(&server, "read_skill_resource", &read);
+    assert_eq!(stateless["isError"], true, "{stateless}");
+    // A client without sessions is known by nothing but the address.
+    let ran = call_without_session(&server, "run_skill_script", &much);
+    let address = ran["_meta"]["io.metier/result"]["stdout_uri"].clone();
+    let read = json!({ "skill_name": "tally", "resource_name": address });
+    let own = call_without_session(&server, "read_skill_resource", &read);
+    assert_eq!(own["isError"], false, "{own}");
+    server.end();
+}
+
+fn call_without_session(server: &Server, tool: &str, arguments: &Value) -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let headers = [("Mcp-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params });
+    server.post(&headers, &body).message()["result"].clone()
+}

@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// Begins a session; its id.
-    fn session(&self, headers: &[(&str, &str)]) -> String {
+    pub(crate) fn session(&self, headers: &[(&str, &str)]) -> String {
         let response = self.post(headers, &initialize());
         assert_eq!(response.status, 200, "{}", response.body);
         let id = response.header("mcp-session-id").unwrap().to_owned();
@@ -107,7 +107,7 @@ impl Server {
         stream
     }
 
-    fn call(&self, headers: &[(&str, &str)], tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&self, headers: &[(&str, &str)], tool: &str, arguments: &Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         self.post(headers, &json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }))
             .message()["result"]

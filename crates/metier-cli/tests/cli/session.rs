@@ -265,3 +265,17 @@ fn the_tour() {
     let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["me"], "nothing is left behind");
 }
+
+/// What a script is given is part of what a person decides; secrets are not shown over a shoulder.
+#[test]
+fn a_question_at_a_terminal_shows_variables() {
+    let place = Place::new();
+    place.skill("me/.claude/skills/pdf", "Fills in forms.");
+    place.write("me/.claude/skills/pdf/scripts/fill.sh", "#!/bin/sh\ntrue\n");
+    let set = ["--env", "FOO=EVIL VALUE", "--env", "API_TOKEN=hunter2hunter2"];
+    let args = [&["exec", "pdf", "scripts/fill.sh"][..], &set].concat();
+    let (seen, output) = crate::policy::at_terminal(&place, &args, "n\n");
+    assert_eq!(output.status.code(), Some(3), "{seen}");
+    assert!(seen.contains("variables  API_TOKEN=(withheld) FOO='EVIL VALUE'\n"), "{seen}");
+    assert!(seen.contains("input      none\n") && !seen.contains("hunter2"), "{seen}");
+}

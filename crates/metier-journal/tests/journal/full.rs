@@ -144,3 +144,19 @@ fn a_disk_that_becomes_full_for_many_at_once() {
     let found = verify(&place(&small), &[]).unwrap();
     assert_eq!((found.damage, found.records), (None, 2 + recorded as u64));
 }
+
+/// SQLite needs room even to open a journal, and says nothing of it.
+#[test]
+fn a_journal_on_a_full_disk_is_not_to_blame() {
+    let Some(small) = in_small_file_system("full::a_journal_on_a_full_disk_is_not_to_blame", 8) else {
+        return;
+    };
+    let first = journal(&small).unwrap();
+    first.append(entry(&*Counting::new(1), "s", 0)).unwrap();
+    first.close().unwrap();
+    fill(&small.join("ballast"));
+    let error = journal(&small).unwrap_err();
+    assert_eq!(error.code(), "journal-full", "{error}");
+    // What was recorded can still be read.
+    assert_eq!(size(&small), 2);
+}

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Schema, arguments};
 use crate::answer::{Answer, Refusal};
-use crate::output::{self, Outputs, SHOWN};
+use crate::output::{self, Client, Outputs, SHOWN};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub(crate) fn read_output(
     tool: &'static str,
     given: Option<JsonObject>,
     outputs: &Outputs,
-    client: usize,
+    client: Client,
 ) -> Result<Answer, Refusal> {
     let given: Arguments = arguments(tool, given)?;
     let wrong = |reason: &str| Refusal::Arguments { tool, reason: reason.to_owned() };
@@ -81,8 +81,9 @@ pub(crate) fn read_output(
     let piece = outputs.read(client, &given.resource_name, offset, length);
     let piece = piece.map_err(|error| Refusal::Broken(format!("the output cannot be read: {error}")))?;
     let piece = piece.ok_or_else(|| wrong("this output is no longer kept; run the script again"))?;
-    let next = piece.offset + piece.bytes.len() as u64;
-    let mut text = String::from_utf8_lossy(&piece.bytes).into_owned();
+    let bytes = output::beginning(&piece.bytes, SHOWN);
+    let next = piece.offset + bytes.len() as u64;
+    let mut text = String::from_utf8_lossy(bytes).into_owned();
     more(&mut text, next, piece.total);
     Ok(Answer { text, facts: json!({ "offset": piece.offset, "total_bytes": piece.total }) })
 }

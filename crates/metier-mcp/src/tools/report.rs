@@ -146,6 +146,7 @@ mod tests {
     use metier_skill::Tier;
 
     use super::*;
+    use crate::output::Client;
 
     fn planted(path: &str, changed: bool, moved_to: Option<&str>, stays: bool) -> PlantedFile {
         PlantedFile {
@@ -172,7 +173,7 @@ mod tests {
         run.facts.planted_left_out = 2;
         run.facts.missing_protections = vec!["landlock".to_owned(), "seccomp".to_owned()];
         let outputs = Outputs::default();
-        let owner = Owner { client: 0, session: 0 };
+        let owner = Owner { client: Client::Unknown, session: 0 };
         let (text, _) = text_of(&run, &Around { work: None, outputs: &outputs, owner, read: "read" });
         let expected = "done\n\
             [created .git/hooks/pre\u{fffd}[x], which git obeys; it was moved to aside/pre-commit]\n\

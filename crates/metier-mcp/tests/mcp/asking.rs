@@ -94,9 +94,32 @@ async fn each_choice_says_what_it_covers() {
     let titles: Vec<_> = choices.as_array().unwrap().iter().map(|choice| choice["title"].as_str()).collect();
     let expected = [
         "Yes, this once",
-        "Yes, with any arguments and in any directory, until this session ends",
-        "Yes, with any arguments and in any directory, until the skill changes",
+        "Yes, with any arguments, variables and input, in any directory, until this session ends",
+        "Yes, with any arguments, variables and input, in any directory, until the skill changes",
         "No",
     ];
     assert_eq!(titles, expected.map(Some));
+}
+
+/// What a script reads and where its arguments end are part of what a person decides.
+#[tokio::test]
+async fn a_question_shows_the_input_and_both_ends_of_long_arguments() {
+    let ground = Ground::new();
+    let library = ground.library(LibraryOptions::default());
+    let (mut client, _) = Client::greeted(library, json!({ "elicitation": {} })).await;
+    let mut arguments = run();
+    let long = format!("{} --evil", "a".repeat(600));
+    arguments["args"] = json!([long, "--last"]);
+    arguments["stdin"] = json!("echo STDIN-CODE-RAN\nrm \u{202e}x");
+    client.request("tools/call", json!({ "name": "run_skill_script", "arguments": arguments })).await;
+    let question = asked(&mut client).await;
+    let message = question["params"]["message"].as_str().unwrap();
+    for fact in [
+        "input      27 bytes: 'echo STDIN-CODE-RAN\\nrm \u{fffd}x'",
+        "… (107 characters left out) …",
+        " --evil' --last\n",
+        "variables  none",
+    ] {
+        assert!(message.contains(fact), "{fact}: {message}");
+    }
 }

@@ -165,3 +165,42 @@ async fn other_skills_are_announced_and_served() {
     let listed = client.call("list_skills", json!({})).await;
     assert!(said(&listed).contains("more: Comes later."), "{listed}");
 }
+
+/// A client that uses an id twice gets an answer to both; the second says what is wrong.
+#[tokio::test]
+async fn a_second_request_of_the_same_id_is_refused() {
+    let ground = Ground::new();
+    let (mut client, _) =
+        Client::greeted(ground.library(LibraryOptions::default()), json!({ "elicitation": {} })).await;
+    let params = json!({ "name": "run_skill_script", "arguments": run() });
+    let call = json!({ "jsonrpc": "2.0", "id": "dup", "method": "tools/call", "params": params });
+    let asked = |question: &Value| {
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } })
+    };
+    let refused = |answer: &Value| {
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("dup"), &json!(-32600)), "{answer}");
+        let words = answer["error"]["message"].as_str().unwrap();
+        assert!(words.contains("a request with the id dup is already under way"), "{words}");
+    };
+    // An id is free again when its request was answered.
+    for is_cancelled in [false, true] {
+        client.send(&call).await;
+        let answer = asked(&client.receive().await);
+        client.send(&call).await;
+        refused(&client.receive().await);
+        if is_cancelled {
+            let params = json!({ "requestId": "dup" });
+            let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            client.send(&cancel).await;
+            // What is done for it may still go on.
+            client.send(&call).await;
+            refused(&client.receive().await);
+        } else {
+            client.send(&answer).await;
+            let done = client.receive().await;
+            assert_eq!((&done["id"], &done["result"]["isError"]), (&json!("dup"), &json!(true)), "{done}");
+        }
+    }
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+}

@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metier_journal::{Event, Trigger};
 use metier_policy::{Access, Action, Approval, Lifetime, Question, Request};
+use metier_sandbox::{Executor, Job, Outcome, SandboxError, Sink};
 use metier_session::{ApprovalStore, Session, SessionOptions};
 use metier_skill::{Digest, Tier};
 
@@ -83,6 +85,104 @@ fn an_answer_for_once_is_kept_if_dependencies_are_missing() {
     let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
     assert_eq!(error.code(), "sandbox_dependencies", "{error}");
     assert_eq!(answers.files().len(), 1, "it was not used");
+}
+
+/// Fails as it is told to, after something else happened.
+struct Fails(fn() -> SandboxError, Box<dyn Fn() + Send + Sync>);
+
+impl Executor for Fails {
+    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+        (self.1)();
+        Err((self.0)())
+    }
+}
+
+fn gone() -> SandboxError {
+    SandboxError::LauncherGone { status: "exit status: 1".to_owned() }
+}
+
+/// A script that could not be started has used nothing up, wherever that failed.
+#[test]
+fn an_answer_for_once_is_kept_if_the_script_never_starts() {
+    let mut answers = Answers::new();
+    answers.ground.write("skills/pdf/scripts/odd.sh", "#!/nonexistent/interpreter\n");
+    answers.options.catalog = answers.ground.catalog(Tier::User);
+    answers.tree = answers.session(None).activate("pdf", Trigger::User).unwrap().tree_digest;
+    answers.store().keep(&answers.answer("scripts/odd.sh", true, Lifetime::Once)).unwrap();
+    for _ in 0..2 {
+        let call = answers.ground.call("pdf", "scripts/odd.sh");
+        let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
+        assert_eq!(error.code(), "sandbox_program", "{error}");
+        assert_eq!(answers.files().len(), 1, "it was not used");
+    }
+    answers.options.executor = Arc::new(Fails(gone, Box::new(|| {})));
+    answers.store().keep(&answers.answer(SCRIPT, true, Lifetime::Once)).unwrap();
+    assert!(!answers.runs(&mut answers.session(None)));
+    assert_eq!(answers.files().len(), 2, "nor was this");
+    // Where it may have started, it is used up.
+    let lost = || SandboxError::Launch {
+        step: "talking to the launcher".to_owned(),
+        source: std::io::Error::other("x"),
+    };
+    answers.options.executor = Arc::new(Fails(lost, Box::new(|| {})));
+    assert!(!answers.runs(&mut answers.session(None)));
+    assert_eq!(answers.files().len(), 1);
+}
+
+/// An answer is not usable while its script is on the way, and what is answered meanwhile counts.
+#[test]
+fn an_answer_that_is_given_back_replaces_no_newer_one() {
+    let mut answers = Answers::new();
+    let (yes, no) =
+        (answers.answer(SCRIPT, true, Lifetime::Once), answers.answer(SCRIPT, false, Lifetime::Once));
+    let (store, seen) = (answers.store().clone(), Arc::new(AtomicUsize::new(9)));
+    store.keep(&yes).unwrap();
+    let meanwhile = {
+        let (store, seen) = (store.clone(), Arc::clone(&seen));
+        move || {
+            seen.store(store.list().unwrap().0.len(), Ordering::Relaxed);
+            store.keep(&no).unwrap();
+        }
+    };
+    answers.options.executor = Arc::new(Fails(gone, Box::new(meanwhile)));
+    assert!(!answers.runs(&mut answers.session(None)));
+    assert_eq!(seen.load(Ordering::Relaxed), 0, "it is used up while the script is on its way");
+    let kept = store.list().unwrap().0;
+    assert!(kept.len() == 1 && !kept[0].approval.granted, "{kept:?}");
+}
+
+/// The name of a file covers the answer too.
+#[test]
+fn a_no_that_was_edited_into_a_yes_does_not_count() {
+    let answers = Answers::new();
+    answers.store().keep(&answers.answer(SCRIPT, false, Lifetime::Digest)).unwrap();
+    let [file] = answers.files().try_into().unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    for (old, new) in
+        [("\"granted\": false", "\"granted\": true"), ("\"skill\": \"pdf\"", "\"skill\": \"other\"")]
+    {
+        assert!(text.contains(old), "{text}");
+        fs::write(&file, text.replace(old, new)).unwrap();
+        let error = answers.session(None).run_script(answers.ground.call("pdf", SCRIPT), &mut ());
+        let said = error.map(drop).unwrap_err().to_string();
+        assert!(said.contains("its name is not the one of its content"), "{said}");
+    }
+}
+
+/// There is one answer to a question, the last.
+#[test]
+fn a_second_answer_takes_the_place_of_the_first() {
+    let answers = Answers::new();
+    for granted in [true, false, true, true, false] {
+        answers.store().keep(&answers.answer(SCRIPT, granted, Lifetime::Digest)).unwrap();
+        let kept = answers.store().list().unwrap();
+        assert!(kept.0.len() == 1 && kept.0[0].approval.granted == granted && kept.1.is_empty(), "{kept:?}");
+        assert_eq!(answers.runs(&mut answers.session(None)), granted);
+    }
+    // Those about something else stay.
+    answers.store().keep(&answers.answer(NEEDS, true, Lifetime::Digest)).unwrap();
+    answers.store().keep(&answers.answer(SCRIPT, true, Lifetime::Once)).unwrap();
+    assert_eq!(answers.files().len(), 3);
 }
 
 #[test]
@@ -173,13 +273,7 @@ fn a_file_that_is_no_answer_stops_only_what_it_could_be_about() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
     };
     assert!(place(&kept, &open).contains("others may write"));
-    // One from before digests were in names counts as it did.
-    let old = answers
-        .ground
-        .path("approvals")
-        .join(format!("{}.json", answers.answer(SCRIPT, true, Lifetime::Digest).id()));
-    fs::write(&old, &text).unwrap();
-    assert!(answers.runs(&mut answers.session(None)));
+    // A name without a digest could be about anything.
     assert!(
         place(&answers.ground.path("approvals/fedcba987654.json"), &|path| fs::write(path, "{").unwrap())
             .contains("not an approval")

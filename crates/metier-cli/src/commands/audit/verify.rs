@@ -9,7 +9,7 @@ use metier_journal::{Checkpoint, Consistency, Inclusion, Verification, verify, v
 use serde_json::json;
 
 use super::JournalArgs;
-use crate::config::read_bounded;
+use crate::config::read_named;
 use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
@@ -123,7 +123,7 @@ fn check_proof(
     as_json: bool,
     output: &mut Output,
 ) -> anyhow::Result<Exit> {
-    let text = read_bounded(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read_named(path).with_context(|| format!("cannot read {}", path.display()))?;
     let inclusion = serde_json::from_str::<Inclusion>(&text).ok();
     let consistency = serde_json::from_str::<Consistency>(&text).ok();
     let (holds, about, what) = match (inclusion, consistency) {

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use metier_journal::{Journal, JournalError, Options, Place, Reader};
 use metier_sandbox::{Finding, Protections, SandboxError, Strictness, Unsettled};
 use metier_session::{ApprovalProblem, ApprovalStore, KeptApproval};
+use metier_skill::is_invisible;
 use metier_store::Store;
 use serde::Serialize;
 
@@ -247,7 +249,7 @@ pub(super) fn space(environment: &Environment) -> Vec<Check> {
             Err(error) => {
                 let message = format!("nothing can be written for {what}: {error}");
                 let fix = if error.kind() == io::ErrorKind::StorageFull {
-                    format!("free some space: `df {}`", existing(&path).display())
+                    format!("free some space: `df {}`", quoted(existing(&path)))
                 } else {
                     format!("make it writable: {}", existing(&path).display())
                 };
@@ -388,6 +390,7 @@ pub(super) fn approvals(store: Option<&ApprovalStore>) -> Vec<Check> {
         }
     };
     let mut checks: Vec<Check> = unread.iter().map(unreadable).collect();
+    checks.extend(open_to_others(store.directory()));
     let refused: Vec<&KeptApproval> = kept.iter().filter(|kept| !kept.approval.granted).collect();
     if checks.is_empty() {
         let yes = kept.len() - refused.len();
@@ -401,15 +404,40 @@ pub(super) fn approvals(store: Option<&ApprovalStore>) -> Vec<Check> {
     checks
 }
 
+/// A directory of answers that others may write to, and so approve.
+fn open_to_others(directory: &Path) -> Option<Check> {
+    let mode = directory.metadata().ok()?.mode();
+    let message = format!("others may write to {}, and so could approve scripts", directory.display());
+    let fix = format!("`chmod go-w {}`, then look at `metier approvals`", quoted(directory));
+    (mode & 0o022 != 0).then(|| Check::failed("approvals", message, fix).at(directory))
+}
+
 fn unreadable(ApprovalProblem { path, reason, .. }: &ApprovalProblem) -> Check {
     let message = format!("{} is not an answer that metier kept: {reason}", path.display());
     let fix = format!("look at it, then `rm {}`; what it could be about is refused until then", quoted(path));
     Check::failed("approvals", message, fix).at(path)
 }
 
-/// A path as a shell takes it.
+/// A path as a shell takes it, on one line and with nothing in it unseen.
 fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-~+:@".contains(c);
-    if text.chars().all(is_plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    match path.to_str() {
+        Some(text) if text.chars().all(is_plain) => text.to_owned(),
+        Some(text) if !text.contains(|c: char| is_invisible(c) || matches!(c, '\n' | '\t')) => {
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
+        _ => escaped(path),
+    }
+}
+
+/// The same for any bytes, as `$'…'`.
+fn escaped(path: &Path) -> String {
+    let byte = |byte: u8| match byte {
+        b'\n' => r"\n".to_owned(),
+        b'\'' | b'\\' => format!("\\{}", char::from(byte)),
+        b' '..=b'~' => char::from(byte).to_string(),
+        other => format!("\\x{other:02x}"),
+    };
+    let bytes: String = path.as_os_str().as_bytes().iter().map(|one| byte(*one)).collect();
+    format!("$'{bytes}'")
 }
