@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -299,11 +299,62 @@ fn only_new_clients_are_told_how_to_come_back() {
         server.post(&[session], &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         let listed = server.post(&[session], &json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
         assert_eq!(listed.body.contains("retry:"), is_primed, "{version}: {}", listed.body);
-        let mut stream = BufReader::new(server.stream(&[session])).lines().map_while(Result::ok);
-        let chunks = stream.by_ref().skip_while(|line| !line.is_empty()).skip(1);
+        let stream = server.stream(&[session]);
         if is_primed {
+            let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+            let chunks = lines.by_ref().skip_while(|line| !line.is_empty()).skip(1);
             assert!(chunks.take(5).any(|line| line.starts_with("retry:")), "{version}");
+        } else {
+            // The server has nothing to send, so reading ends with the timeout.
+            stream.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+            let mut seen = Vec::new();
+            let _ = (&stream).read_to_end(&mut seen);
+            let seen = String::from_utf8_lossy(&seen);
+            assert!(seen.starts_with("HTTP/1.1 200 ") && !seen.contains("retry:"), "{version}: {seen}");
         }
+    }
+}
+
+/// What a server prints that listens on a machine with these accounts.
+fn printed_among(place: &Place, accounts: &str, more: &[&str]) -> String {
+    let accounts = place.write("accounts", accounts);
+    let set_up = "mount -t tmpfs tmpfs /etc && cp \"$1\" /etc/passwd && shift && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", set_up, "sh"]).arg(accounts);
+    command.arg(env!("CARGO_BIN_EXE_metier")).args(["serve", "--root", "skills", "--http", "127.0.0.1:0"]);
+    command.args(more).current_dir(place.path()).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("HOME", fs::canonicalize(place.path()).unwrap().join("me"));
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut printed = String::new();
+    errors.read_line(&mut printed).unwrap();
+    let address = printed.trim().strip_prefix("listening on http://").unwrap().strip_suffix("/mcp").unwrap();
+    // The server answers only after it has printed everything.
+    let server = Server { address: address.to_owned(), child };
+    server.request("GET", "/mcp", &[], "");
+    server.end();
+    errors.read_to_string(&mut printed).unwrap();
+    printed
+}
+
+/// Without a token every account of the machine can use the server.
+#[test]
+fn a_server_without_tokens_warns_where_others_have_an_account() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    place.write("tokens", "the-only-one-of-the-tokens\n");
+    let system = "root:x:0:0:root:/root:/bin/sh\n";
+    let others = format!("{system}you:x:1001:1001::/home/you:/bin/sh\n");
+    let warning = "warning: every user of this machine can use this server";
+    for (accounts, more, is_warned) in [
+        (others.as_str(), &[][..], true),
+        (&others, &["--token-file", "tokens"], false),
+        (system, &[], false),
+    ] {
+        let printed = printed_among(&place, accounts, more);
+        assert_eq!(printed.contains(warning), is_warned, "{accounts} {more:?}: {printed}");
     }
 }
 
