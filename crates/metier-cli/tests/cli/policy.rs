@@ -311,7 +311,7 @@ fn what_is_approved_is_remembered_until_the_skill_changes() {
 }
 
 /// What a person at a terminal sees and gets who types an answer.
-fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
+pub(crate) fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, Output) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use std::io::{Read as _, Write as _};
     let mut terminal = fs::File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
