@@ -23,6 +23,11 @@ impl Server {
         let mut command = place.at_home(&args);
         fs::create_dir_all(place.path().join("tmp")).unwrap();
         command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.path().join("tmp"));
+        Self::listening(command)
+    }
+
+    /// Starts a server by a command that prints its address.
+    fn listening(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -313,6 +318,25 @@ fn only_new_clients_are_told_how_to_come_back() {
             assert!(seen.starts_with("HTTP/1.1 200 ") && !seen.contains("retry:"), "{version}: {seen}");
         }
     }
+}
+
+/// Connections never take the descriptors that the journal, skills and scripts need.
+#[test]
+fn fewer_connections_are_open_than_there_are_descriptors() {
+    let place = place();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 200 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_metier"), "serve"]);
+    command.args(["--root", "skills", "--http", "127.0.0.1:0"]).current_dir(place.path()).env_clear();
+    command.env("PATH", "/usr/bin:/bin").env("HOME", fs::canonicalize(place.path()).unwrap().join("me"));
+    let server = Server::listening(command);
+    // More than may be open, and not more than the system lets wait.
+    let held: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    let open = || fs::read_dir(format!("/proc/{}/fd", server.child.id())).unwrap().count();
+    assert!(soon(|| open() > 50), "{}", open());
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(open() < 100, "{}", open());
+    drop(held);
+    assert!(!server.session(&[]).is_empty());
 }
 
 /// What a server prints that listens on a machine with these accounts.
