@@ -46,6 +46,8 @@ mod serve_answers;
 mod serve_changes;
 #[path = "cli/serve_http.rs"]
 mod serve_http;
+#[path = "cli/serve_machine.rs"]
+mod serve_machine;
 #[path = "cli/serve_start.rs"]
 mod serve_start;
 #[path = "cli/session.rs"]

@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_oldest_makes_room_within_the_budgets() {
-        let outputs = outputs(10, 15);
+        let outputs = outputs(10, 20);
         let keep = |client| outputs.keep(owner(client), "stdout", &[b'x'; 5]).unwrap();
         let is_kept =
             |client, address: &str| outputs.read(Client::Token(client), address, 0, 1).unwrap().is_some();
@@ -267,9 +267,11 @@ mod tests {
         let third = keep(1);
         assert!(!is_kept(1, &first[0]) && is_kept(1, &first[1]), "a session has 10");
         let last = keep(3);
-        assert!(!is_kept(1, &first[1]) && is_kept(2, &other) && is_kept(1, &third), "all have 15");
+        assert!(is_kept(1, &first[1]) && is_kept(3, &last));
+        keep(3);
+        assert!(!is_kept(1, &first[1]) && is_kept(2, &other) && is_kept(1, &third), "all have 20");
         let directory = outputs.state.lock().unwrap().directory.as_ref().unwrap().path().to_owned();
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 3);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 4);
         assert!(outputs.keep(owner(4), "stdout", &[b'x'; 20]).is_ok() && !is_kept(3, &last));
         outputs.clear();
         assert!(!directory.exists());

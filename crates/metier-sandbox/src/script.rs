@@ -284,7 +284,10 @@ struct Header {
 
 #[cfg(test)]
 mod tests {
+    use metier_skill::Tier;
+
     use super::*;
+    use crate::WorkDirectory;
 
     fn words(text: &str) -> Option<String> {
         let found = shebang(text.as_bytes())?;
@@ -311,6 +314,26 @@ mod tests {
         assert_eq!(header(b"print()"), Ok((Vec::new(), None)));
         assert!(header(b"# /// script\n# dependencies = [\n").is_err());
         assert!(header(b"# /// script\n# dependencies = 3\n# ///\n").unwrap_err().contains("header"));
+    }
+
+    /// Every restriction is checked, although each of them alone already keeps the work directory out.
+    #[test]
+    fn the_check_of_dependencies_is_isolated_and_has_no_network() {
+        let mut profile = Profile::new(Tier::User, WorkDirectory::temporary().unwrap());
+        profile.network = Network::Host;
+        profile.limits.wall = Duration::from_mins(10);
+        let script = Script {
+            path: "scripts/a.py".into(),
+            interpreter: vec!["./x".into()],
+            dependencies: vec!["requests".to_owned()],
+            requires_python: None,
+        };
+        let Job { profile, program, arguments, .. } = script.dependency_job(&profile, &Cancel::never());
+        assert_eq!(program, "python3");
+        assert_eq!(arguments[..2], ["-I", "-c"]);
+        assert_eq!(profile.network, Network::None);
+        assert!(profile.writable.is_empty());
+        assert_eq!((profile.directory.to_str(), profile.limits.wall), (Some("/"), CHECK_TIME));
     }
 
     #[test]

@@ -291,6 +291,27 @@ fn the_fix_for_an_odd_name_can_be_pasted() {
 }
 
 #[test]
+fn protections_that_are_missing_are_named() {
+    if skips_namespaces() {
+        return;
+    }
+    let place = place();
+    // No user namespace can be made below this one, and root's powers are gone.
+    let set_up = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", set_up, "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_metier")).args(["doctor", "--json"]).current_dir(place.path());
+    command.env_clear().env("PATH", "/usr/bin:/bin");
+    let output = command.env("HOME", fs::canonicalize(place.path()).unwrap().join("me")).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = report["checks"].as_array().unwrap().iter().find(|row| row["check"] == "scripts").unwrap();
+    assert_eq!((&row["status"], output.status.code()), (&"failed".into(), Some(1)), "{row}");
+    let text = |key: &str| row[key].as_str().unwrap().to_owned();
+    assert!(text("message").contains("no script can be run"), "{row}");
+    assert!(text("message").contains("user_namespace") && text("fix").contains("user namespaces"), "{row}");
+}
+
+#[test]
 fn a_journal_that_was_cut_off_is_named() {
     let place = place();
     for _ in 0..3 {

@@ -288,4 +288,8 @@ fn a_person_is_told_what_it_is() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("error: the input is not MCP: it begins with `hello`"), "{said}");
     assert!(said.contains("metier serve --print-config claude") && !output.status.success(), "{said}");
+    // At a terminal, before anything is typed; Ctrl-D ends it.
+    let (seen, output) = crate::policy::at_terminal(&place, &["serve", "--root", "skills"], "\u{4}");
+    assert!(seen.contains("MCP") && seen.contains("metier serve --print-config claude"), "{seen}");
+    assert!(output.status.success(), "{output:?}");
 }

@@ -373,6 +373,22 @@ mod tests {
         assert_eq!(kept(&answers), [1]);
     }
 
+    #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "any moment will do")]
+    async fn an_answer_that_ends_makes_the_oldest_go_where_there_is_too_much() {
+        let now = Instant::now();
+        for (count, bytes, left) in [(2, BYTES / 2, 2), (2, BYTES, 1), (ANSWERS + 1, 0, ANSWERS)] {
+            let last = answer(u64::MAX, None, bytes);
+            let mut answers: Vec<_> = (1..count).map(|id| answer(id as u64, Some(now), bytes)).collect();
+            answers.push(Arc::clone(&last));
+            let answers = Arc::new(Mutex::new(answers));
+            listen(last, stream::empty(), Arc::clone(&answers)).await;
+            let answers = answers.lock().unwrap();
+            assert_eq!(answers.len(), left, "{count} of {bytes} bytes");
+            assert_eq!(answers.last().unwrap().id, u64::MAX);
+        }
+    }
+
     #[test]
     fn an_answer_that_grew_after_it_was_counted_is_taken_off() {
         let mut kept = Kept { count: 0, bytes: 10 };

@@ -141,7 +141,7 @@ fn notes(text: &mut String, run: &RunReport) {
 
 #[cfg(test)]
 mod tests {
-    use metier_journal::PlantedFile;
+    use metier_journal::{Connection, PlantedFile};
     use metier_sandbox::{Outcome, Profile, Reserved};
     use metier_skill::Tier;
 
@@ -171,6 +171,13 @@ mod tests {
             planted(".envrc", false, None, false),
         ];
         run.facts.planted_left_out = 2;
+        let connection = |to: &str, refused: Option<&str>| Connection {
+            to: to.to_owned(),
+            refused: refused.map(str::to_owned),
+            times: 1,
+        };
+        run.facts.connections =
+            vec![connection("a.example:443", None), connection("b.example:80\n[x]", Some("not allowed"))];
         run.facts.missing_protections = vec!["landlock".to_owned(), "seccomp".to_owned()];
         let outputs = Outputs::default();
         let owner = Owner { client: Client::Unknown, session: 0 };
@@ -180,6 +187,7 @@ mod tests {
             [changed Makefile, which git obeys; review it before you use it, and tell the person]\n\
             [created .envrc, which git obeys; it could NOT be moved away; tell the person to remove it]\n\
             [2 more such files were created or changed; tell the person]\n\
+            [connection to b.example:80\u{fffd}[x] refused: not allowed]\n\
             [ran without these protections: landlock, seccomp]\n\
             [ran in ";
         assert!(text.starts_with(expected), "{text}");

@@ -158,6 +158,27 @@ async fn half_a_request_is_dropped_after_a_while() {
     server.end().await;
 }
 
+/// While all places are taken, a further connection waits; it is served as soon as one of the others closes.
+#[tokio::test]
+async fn no_more_connections_are_served_than_there_are_places() {
+    let server = Server::start(|options| options.connections = 2).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(b"POST /mcp HTTP/1.1\r\n").await.unwrap();
+        held.push(stream);
+    }
+    {
+        let mut third = std::pin::pin!(server.session(&[]));
+        let served = timeout(Duration::from_millis(500), third.as_mut()).await;
+        assert!(served.is_err(), "a third connection was served");
+        held.pop();
+        timeout(Duration::from_secs(30), third).await.unwrap();
+    }
+    drop(held);
+    server.end().await;
+}
+
 /// The id of an event is good for its own session and stream, and for nothing else.
 #[tokio::test]
 async fn an_answer_is_fetched_again_by_its_event() {

@@ -206,6 +206,23 @@ fn the_next_run_deals_with_what_a_killed_one_left() {
     assert_eq!(settle_notes(&notes).unwrap(), []);
 }
 
+/// A run that cannot start has no outcome to report anything in, so the next run reports what it found.
+#[test]
+fn what_a_run_that_does_not_start_finds_is_reported_by_the_next() {
+    let (work, notes) = (common::work(), common::work());
+    let (base, notes) = (work.path().canonicalize().unwrap(), notes.path().join("notes"));
+    killed(&base, &notes);
+    let local = common::local().with_notes(&notes);
+    let run = |program: &str| local.run(&Job::new(common::profile(&base), program, Vec::new()), &mut ());
+    run("/nonexistent/program").unwrap_err();
+    assert_eq!(obeyed(&base), Vec::<&str>::new());
+    let reported = moved(&[run("true").unwrap()], &base);
+    for name in NAMES {
+        assert!(reported.contains(Path::new(name)), "{name} is not in {reported:?}");
+    }
+    assert_eq!(run("true").unwrap().planted, [], "it is reported once");
+}
+
 #[test]
 fn what_a_killed_run_left_can_be_settled_without_another() {
     let (work, notes) = (common::work(), common::work());
