@@ -238,24 +238,14 @@ impl<'a> Mentions<'a> {
         };
         let (magic, path) = match text.strip_prefix(":(").and_then(|rest| rest.split_once(')')) {
             Some((magic, path)) => (magic, path),
-            None => text.strip_prefix(":/").map_or(("", text), |path| ("top", path)),
+            None => ("", text.strip_prefix(":/").unwrap_or(text)),
         };
         if magic.contains("exclude") {
             return;
         }
-        if !magic.is_empty() {
-            self.partial.push((Partial::Tail(segments(path, true)), purpose));
-        }
-        // To git a `*` goes on over slashes.
-        let mut parts = Vec::new();
-        for part in path.split('/') {
-            parts.extend(part.starts_with('*').then_some("**").into_iter().chain([part]));
-            parts.extend(part.contains('*').then_some("**"));
-        }
-        if parts.last() == Some(&"**") && !path.ends_with("**") {
-            parts.pop();
-        }
-        self.add_path(parts.join("/").into(), true, purpose);
+        // To git a `*` goes on over slashes, so that only how it ends is known.
+        self.partial.push((Partial::Tail(segments(path, true)), purpose));
+        self.add_path(path.into(), true, purpose);
     }
 
     /// A path of which perhaps not everything is known.

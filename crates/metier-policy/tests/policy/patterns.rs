@@ -155,6 +155,6 @@ fn files_in_addresses_forms_and_pathspecs_are_seen() {
     for line in
         ["git diff -- '*.ts'", "git add ':(exclude)x' src", "curl https://x.org/a%20b", "echo 100% done"]
     {
-        assert!(!denies("Read(.env) Read(.env.*) Read(~/.ssh/**)", line), "{line}");
+        assert!(!denies("Read(.env) Read(.env.*) Read(~/.ssh/**) Read(secrets/**)", line), "{line}");
     }
 }
