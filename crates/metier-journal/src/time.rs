@@ -95,6 +95,6 @@ impl Serialize for Time {
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no time")))
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("invalid time `{text}`")))
     }
 }

@@ -137,8 +137,12 @@ impl Local {
         if mode == Mode::Core {
             check_core(profile)?;
         }
+        // Looks at the work directory while other things are prepared.
+        let touches = self.touches(profile);
         let watch = Watch::begin(profile, mode, &self.notes)?;
-        let finished = self.run_watched(job, mode, &watch, sink);
+        // What an earlier run left was moved just now; that is not this run's doing.
+        let touches = if watch.has_moved() { self.touches(profile) } else { touches };
+        let finished = self.run_watched(job, mode, &watch, touches, sink);
         // Also when something went wrong on the way: it may have begun.
         let is_gone = finished.as_ref().map_or(true, |finished| finished.is_gone);
         let planted = if is_gone { watch.end() } else { watch.abandon() };
@@ -151,11 +155,18 @@ impl Local {
         }
     }
 
+    /// Begins to observe the work directory, where that is wanted.
+    fn touches(&self, profile: &Profile) -> Option<Touches> {
+        let observed = profile.writable.first().filter(|_| self.touched)?;
+        Touches::start(observed.place()).ok()
+    }
+
     fn run_watched(
         &self,
         job: &Job,
         mode: Mode,
         watch: &Watch,
+        touches: Option<Touches>,
         sink: &mut dyn Sink,
     ) -> Result<Finished, Failed> {
         let profile = &job.profile;
@@ -168,9 +179,6 @@ impl Local {
                 .map_err(|error| launch("opening a socket", error))?;
         rustix::net::sockopt::set_socket_passcred(&control, true)
             .map_err(|error| launch("opening a socket", error))?;
-        // Looks at the work directory while the launcher is busy.
-        let observed = profile.writable.first().filter(|_| self.touched);
-        let touches = observed.and_then(|work| Touches::start(work.place()).ok());
         let child = Command::new(&self.launcher)
             .arg0(NAME)
             .env_clear()

@@ -84,6 +84,11 @@ impl Watch {
         Ok(())
     }
 
+    /// Whether something that an earlier run left was found, and may have been moved.
+    pub(super) const fn has_moved(&self) -> bool {
+        !self.found.is_empty()
+    }
+
     /// What says to others that this run has not ended, for as long as it is open anywhere.
     pub(super) const fn held(&self) -> Option<&File> {
         self.running.file.as_ref()
