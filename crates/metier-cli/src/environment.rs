@@ -252,7 +252,7 @@ impl Environment {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock;
 
-impl metier_journal::Source for Clock {
+impl metier_journal::Clock for Clock {
     fn now(&self) -> Time {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))

@@ -99,7 +99,7 @@ const fn of_journal(error: &JournalError) -> Exit {
     match error {
         JournalError::NotFound { .. } => Exit::NotFound,
         JournalError::Damaged { .. } | JournalError::Record { .. } => Exit::Findings,
-        JournalError::Place { .. } | JournalError::Checkpoint { .. } => Exit::Usage,
+        JournalError::Address { .. } | JournalError::Checkpoint { .. } => Exit::Usage,
         _ => Exit::Environment,
     }
 }

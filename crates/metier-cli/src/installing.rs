@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use metier_journal::{Checked, Context, Event};
+use metier_journal::{CheckReport, Event, RecordContext};
 use metier_skill::{Digest, Profile, Tier};
 use metier_store::{
     Change, InstallOptions, Kind, LockedSkill, Outcome, SignatureError, Store, StoreError, TrustFile,
@@ -162,13 +162,13 @@ pub(crate) fn notes(outcome: &Outcome, output: &mut Output) -> anyhow::Result<()
 }
 
 /// Records checks that failed. What they found is told in any case.
-pub(crate) fn record_failed(place: &Place, findings: Vec<Checked>, output: &mut Output) {
+pub(crate) fn record_failed(place: &Place, findings: Vec<CheckReport>, output: &mut Output) {
     if findings.is_empty() {
         return;
     }
     let recorded = place.config.recording.open(&place.environment).and_then(|recorder| {
         for finding in findings {
-            recorder.record(&Context::default(), &Event::CheckFailed(Box::new(finding)))?;
+            recorder.record(&RecordContext::default(), &Event::CheckFailed(Box::new(finding)))?;
         }
         recorder.close(output)
     });
@@ -193,7 +193,7 @@ pub(crate) fn checked(
         _ => return Ok(result?),
     };
     if let (Err(error), false) = (&result, is_dry) {
-        let finding = Checked {
+        let finding = CheckReport {
             name: name.chars().take(200).collect(),
             check: check.to_owned(),
             tree_digest: None,
@@ -235,7 +235,9 @@ pub(crate) fn record(
         events.push(Event::SkillsChanged { added: Vec::new(), changed: Vec::new(), removed });
     }
     for event in events {
-        recorder.record(&Context::default(), &event).context("it was done, and could not be recorded")?;
+        recorder
+            .record(&RecordContext::default(), &event)
+            .context("it was done, and could not be recorded")?;
     }
     recorder.close(output)
 }

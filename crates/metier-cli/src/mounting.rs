@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use metier_catalog::{Catalog, Entry, State};
 use metier_home::{Agent, MountOptions, MountedSkill, Rename};
-use metier_journal::{Context, Event};
+use metier_journal::{Event, RecordContext};
 use metier_prompt::SkillMount;
 
 use crate::config::{Flags, Rule};
@@ -273,7 +273,7 @@ pub(crate) fn record(
     let digests: BTreeMap<_, _> =
         mounted.iter().map(|skill| (skill.name.clone(), skill.tree_digest)).collect();
     let event = Event::SkillsMounted { skills: digests, place: place.to_owned() };
-    recorder.record(&Context::default(), &event)?;
+    recorder.record(&RecordContext::default(), &event)?;
     recorder.close(output)
 }
 

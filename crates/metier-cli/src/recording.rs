@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use metier_journal::{
-    Checkpoint, Context, Durability, Entry, Event, Journal, Options, Place, Source as _, Telemetry,
-    TelemetrySettings,
+    Checkpoint, Clock as _, Durability, Event, Journal, JournalAddress, JournalOptions, PendingRecord,
+    RecordContext, Telemetry, TelemetrySettings,
 };
 use metier_skill::Digest;
 use metier_store::Store;
@@ -23,7 +23,7 @@ use crate::output::Output;
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
     /// None without a home to keep it in.
-    pub(crate) journal: Setting<Option<Place>>,
+    pub(crate) journal: Setting<Option<JournalAddress>>,
     pub(crate) durability: Setting<Durability>,
     /// Whether texts are recorded, or their digests only.
     pub(crate) texts: Setting<bool>,
@@ -64,7 +64,7 @@ impl RecordingTable {
 impl Recording {
     /// In a file in the state directory, to nobody else.
     pub(crate) fn usual(environment: &Environment) -> Self {
-        let file = environment.state_directory().map(|state| Place::file(state.join("journal.db")));
+        let file = environment.state_directory().map(|state| JournalAddress::file(state.join("journal.db")));
         Self {
             journal: Setting::default(file),
             durability: Setting::default(Durability::default()),
@@ -148,7 +148,7 @@ impl Recording {
     }
 
     /// The journal; an error where there is no home for one.
-    pub(crate) fn place(&self) -> Result<&Place, UsageError> {
+    pub(crate) fn place(&self) -> Result<&JournalAddress, UsageError> {
         let message =
             "there is no home directory to keep a journal in; set HOME, XDG_STATE_HOME or METIER_JOURNAL";
         self.journal.value.as_ref().ok_or_else(|| UsageError(message.to_owned()))
@@ -178,7 +178,7 @@ impl Recording {
     pub(crate) fn open(&self, environment: &Environment) -> anyhow::Result<Recorder> {
         let clock = Arc::new(Clock);
         let telemetry = self.telemetry.value.as_ref().map(collector).transpose()?.map(Arc::new);
-        let mut options = Options::new(Arc::clone(&clock) as _);
+        let mut options = JournalOptions::new(Arc::clone(&clock) as _);
         options.durability = self.durability.value;
         options.remember = remembered(environment, self.place()?);
         options.observer = telemetry.clone().map(|telemetry| telemetry as _);
@@ -207,10 +207,16 @@ fn set<T>(
 }
 
 /// A place as it was written: a file begins where the settings are.
-pub(crate) fn place(text: &str, base: &Path, environment: &Environment) -> Result<Place, UsageError> {
-    let place: Place = text.parse().map_err(|error| UsageError(format!("{error}")))?;
+pub(crate) fn place(
+    text: &str,
+    base: &Path,
+    environment: &Environment,
+) -> Result<JournalAddress, UsageError> {
+    let place: JournalAddress = text.parse().map_err(|error| UsageError(format!("{error}")))?;
     Ok(match place.as_file() {
-        Some(path) => Place::file(base.join(environment.at_home(path)).components().collect::<PathBuf>()),
+        Some(path) => {
+            JournalAddress::file(base.join(environment.at_home(path)).components().collect::<PathBuf>())
+        }
         None => place,
     })
 }
@@ -225,7 +231,7 @@ fn collector(table: &TelemetryTable) -> anyhow::Result<Telemetry> {
 }
 
 /// Where the last checkpoint of a journal is remembered.
-pub(crate) fn remembered(environment: &Environment, place: &Place) -> Option<PathBuf> {
+pub(crate) fn remembered(environment: &Environment, place: &JournalAddress) -> Option<PathBuf> {
     // By whatever path one comes to it.
     let real = place.as_file().and_then(|path| {
         path.canonicalize().ok().or_else(|| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)))
@@ -238,7 +244,7 @@ pub(crate) fn remembered(environment: &Environment, place: &Place) -> Option<Pat
 /// The remembered checkpoint, if there is one.
 pub(crate) fn last_checkpoint(
     environment: &Environment,
-    place: &Place,
+    place: &JournalAddress,
 ) -> anyhow::Result<Option<Checkpoint>> {
     match remembered(environment, place) {
         Some(path) if path.symlink_metadata().is_ok() => Ok(Some(Checkpoint::read(&path)?)),
@@ -254,10 +260,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn record(&self, context: &Context, event: &Event) -> anyhow::Result<()> {
+    pub(crate) fn record(&self, context: &RecordContext, event: &Event) -> anyhow::Result<()> {
         let identity = context.identity.clone().or_else(|| Some(Environment::identity()));
-        let context = Context { identity, ..context.clone() };
-        self.journal.append(Entry::new(&*self.clock, &context, event)?)?;
+        let context = RecordContext { identity, ..context.clone() };
+        self.journal.append(PendingRecord::new(&*self.clock, &context, event)?)?;
         // What follows counts only with its record.
         Ok(self.journal.flush()?)
     }

@@ -21,14 +21,15 @@ use std::sync::{Arc, Barrier};
 use behaviours::{Ground, assert_whole, exported, fill, open};
 use common::{Counting, entry, filled};
 use metier_journal::{
-    Context, Entry, Event, Journal, JournalError, Options, Place, Query, Reader, Receipt, verify,
+    Event, Journal, JournalAddress, JournalError, JournalOptions, JournalReader, PendingRecord, Receipt,
+    RecordContext, RecordQuery, verify,
 };
 use proxy::{Cut, Proxy};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use server::{ENCODED, PASSWORD, Server, own};
 
 impl Ground for Server {
-    fn place(&self, name: &str) -> Place {
+    fn place(&self, name: &str) -> JournalAddress {
         Server::place(self, name)
     }
 
@@ -69,7 +70,7 @@ fn who_comes_first_makes_the_tables() {
     let Some(server) = Server::start() else { return };
     for round in 0..8 {
         server.sql(&format!("CREATE DATABASE round{round}"));
-        let place: Place = server.url("admin", &format!("round{round}"), "").parse().unwrap();
+        let place: JournalAddress = server.url("admin", &format!("round{round}"), "").parse().unwrap();
         let together = Barrier::new(16);
         std::thread::scope(|scope| {
             for number in 0..16 {
@@ -87,20 +88,20 @@ fn who_comes_first_makes_the_tables() {
 }
 
 /// A place that is reached through the proxy.
-fn through(proxy: &Proxy, role: &str, stream: &str) -> Place {
+fn through(proxy: &Proxy, role: &str, stream: &str) -> JournalAddress {
     format!("postgres://{role}:{ENCODED}@127.0.0.1:{}/postgres?stream={stream}", proxy.port())
         .parse()
         .unwrap()
 }
 
 /// Records something that nothing else is like, and finds it once.
-fn append_once(journal: &Journal, place: &Place, name: &str) {
+fn append_once(journal: &Journal, place: &JournalAddress, name: &str) {
     let event = Event::SkillDeactivated { name: name.to_owned() };
-    let source = Counting::new(name.bytes().fold(0, |hash: u64, byte| hash * 31 + u64::from(byte)));
-    let entry = Entry::new(&*source, &Context::session("cut"), &event).unwrap();
+    let clock = Counting::new(name.bytes().fold(0, |hash: u64, byte| hash * 31 + u64::from(byte)));
+    let entry = PendingRecord::new(&*clock, &RecordContext::session("cut"), &event).unwrap();
     let receipt = journal.append(entry).unwrap();
-    let query = Query { skill: Some(name.to_owned()), ..Query::default() };
-    let found = Reader::open(place).unwrap().query(&query).unwrap();
+    let query = RecordQuery { skill: Some(name.to_owned()), ..RecordQuery::default() };
+    let found = JournalReader::open(place).unwrap().query(&query).unwrap();
     assert_eq!(found.len(), 1, "{name}");
     let Receipt::Recorded { sequence, hash } = receipt else { panic!("{receipt:?}") };
     assert_eq!((found[0].sequence, found[0].hash), (sequence, hash), "{name}");
@@ -168,11 +169,11 @@ fn assert_hidden(error: &JournalError) {
 
 /// What opening this says; never the password.
 fn refused(url: &str) -> JournalError {
-    let place: Place = url.parse().unwrap();
+    let place: JournalAddress = url.parse().unwrap();
     for text in [place.to_string(), format!("{place:?}"), place.key()] {
         assert!(!text.contains("w'rd") && !text.contains(PASSWORD), "{text}");
     }
-    let error = Journal::open(&place, Options::new(Counting::new(0))).unwrap_err();
+    let error = Journal::open(&place, JournalOptions::new(Counting::new(0))).unwrap_err();
     assert_hidden(&error);
     error
 }
@@ -209,7 +210,7 @@ fn what_a_server_refuses_is_said_without_the_password() {
 /// What roles need, and no more.
 fn grants(server: &Server) {
     let place = server.place("default");
-    assert!(matches!(Reader::open(&place), Err(JournalError::NotFound { .. })));
+    assert!(matches!(JournalReader::open(&place), Err(JournalError::NotFound { .. })));
     fill(&place, 10);
     let role = |role: &str| server.url(role, "postgres", "");
     assert!(refused(&role("nobody")).to_string().contains("permission denied for schema metier"));
@@ -217,8 +218,8 @@ fn grants(server: &Server) {
     server.sql("GRANT SELECT ON metier.record, metier.format TO reader, writer, lazy");
     server.sql("GRANT INSERT ON metier.record TO writer, lazy");
     assert_whole(&role("reader").parse().unwrap(), 11);
-    let absent: Place = server.url("reader", "postgres", "stream=absent").parse().unwrap();
-    assert!(matches!(Reader::open(&absent), Err(JournalError::NotFound { .. })));
+    let absent: JournalAddress = server.url("reader", "postgres", "stream=absent").parse().unwrap();
+    assert!(matches!(JournalReader::open(&absent), Err(JournalError::NotFound { .. })));
     assert!(refused(&role("reader")).to_string().contains("may not add"));
     let journal = open(&role("writer").parse().unwrap(), 5);
     journal.append(entry(&*Counting::new(6), "writer", 0)).unwrap();
@@ -227,7 +228,7 @@ fn grants(server: &Server) {
 }
 
 fn read_only(server: &Server) {
-    let place: Place = server.url("lazy", "postgres", "").parse().unwrap();
+    let place: JournalAddress = server.url("lazy", "postgres", "").parse().unwrap();
     let journal = open(&place, 8);
     server.sql("ALTER ROLE lazy SET default_transaction_read_only = on");
     let error = refused(&server.url("lazy", "postgres", ""));
@@ -256,7 +257,7 @@ fn newer(server: &Server) {
     server.sql("UPDATE metier.format SET version = 2");
     let error = refused(&server.url("admin", "postgres", ""));
     assert!(matches!(error, JournalError::Format { found: 2, known: 1, .. }), "{error}");
-    assert!(matches!(Reader::open(&server.place("default")), Err(JournalError::Format { .. })));
+    assert!(matches!(JournalReader::open(&server.place("default")), Err(JournalError::Format { .. })));
     let error = refused(&server.url("writer", "postgres", ""));
     assert!(matches!(error, JournalError::Format { .. }), "{error}");
 }
@@ -343,7 +344,7 @@ fn durability_does_not_depend_on_the_servers_habit() {
 
 #[test]
 fn urls_are_read_or_refused() {
-    let key = |url: &str| url.parse::<Place>().unwrap().key();
+    let key = |url: &str| url.parse::<JournalAddress>().unwrap().key();
     assert_eq!(key("postgres://a:b@Db.example/audit"), "db.example:5432/audit/default");
     assert_eq!(key("postgresql://x@db.example:5432/audit?stream=default"), "db.example:5432/audit/default");
     assert_eq!(key("postgres://a@one,two:5433/audit?stream=s-1.x"), "one:5432,two:5433/audit/s-1.x");
@@ -361,7 +362,7 @@ fn urls_are_read_or_refused() {
         ("postgres://a:secret@host/db?sslmode=allow", "sslmode"),
         ("mysql://a:secret@host/db", "only files"),
     ] {
-        let error = url.parse::<Place>().unwrap_err();
+        let error = url.parse::<JournalAddress>().unwrap_err();
         let text = format!("{error} {error:?}");
         assert!(text.contains(what) && !text.contains("cret"), "{url}: {text}");
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry, Machine};
-use metier_journal::{Context, Event, Identity, Journal, Privacy, SkillStats, Source as Clock, Trigger};
+use metier_journal::{Clock, Event, Identity, Journal, Privacy, RecordContext, SkillStats, Trigger};
 use metier_policy::{Approvals, Approver, Guard, Nobody, Places, Policy};
 use metier_prompt::SessionState;
 use metier_sandbox::{Executor, Local, Reserved};
@@ -127,7 +127,7 @@ impl SessionOptions {
 pub struct Session {
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) catalog: Catalog,
-    pub(crate) context: Context,
+    pub(crate) context: RecordContext,
     /// What was used so far, by id.
     pub(crate) held: BTreeMap<String, Held>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
@@ -161,7 +161,7 @@ impl Session {
 
     pub(crate) fn new(options: SessionOptions, id: String) -> Self {
         let (actor, identity) = (options.actor.clone(), options.identity.clone());
-        let context = Context { session: Some(id), task: None, actor, identity };
+        let context = RecordContext { session: Some(id), task: None, actor, identity };
         Self {
             catalog: options.catalog.clone(),
             options: Arc::new(options),
@@ -314,7 +314,7 @@ impl Session {
         let clock = &*self.options.clock;
         let (id, time) = match &self.options.recording {
             Recording::Journal(journal) => {
-                let entry = metier_journal::Entry::new(clock, &self.context, event)?;
+                let entry = metier_journal::PendingRecord::new(clock, &self.context, event)?;
                 let known = (entry.id(), entry.time());
                 journal.append(entry)?;
                 known

@@ -103,7 +103,7 @@ impl Session {
         let mut fork = Self {
             options: Arc::clone(&self.options),
             catalog: self.catalog.clone(),
-            context: metier_journal::Context { session: Some(id), ..self.context.clone() },
+            context: metier_journal::RecordContext { session: Some(id), ..self.context.clone() },
             held: self.held.clone(),
             stats: self.stats.clone(),
             spent: self.spent.clone(),

@@ -1,6 +1,6 @@
 //! `metier approvals`: what a person has approved and refused.
 
-use metier_journal::{Answer, Context};
+use metier_journal::{RecordContext, RecordedAnswer};
 use metier_session::{KeptApproval, approval_event};
 use serde_json::json;
 
@@ -45,7 +45,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let config = Config::read(&environment, &Flags::default())?;
         let recorder = config.recording.open(&environment)?;
         for revoked in kept.extract_if(.., |kept| revoked.contains(&kept.id)) {
-            recorder.record(&Context::default(), &approval_event(&revoked.approval, Answer::Revoked))?;
+            recorder.record(
+                &RecordContext::default(),
+                &approval_event(&revoked.approval, RecordedAnswer::Revoked),
+            )?;
             store.forget(&revoked.approval)?;
             output.note(format_args!("forgot {}", revoked.id))?;
         }

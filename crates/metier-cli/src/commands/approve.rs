@@ -1,7 +1,7 @@
 //! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
 
 use clap::builder::NonEmptyStringValueParser;
-use metier_journal::{Context, Source as _};
+use metier_journal::{Clock as _, RecordContext};
 use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
 use metier_session::approval_event;
 use serde_json::json;
@@ -105,11 +105,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     approval.on = Some(Clock.now().to_string().chars().take(10).collect());
     // First the record: an answer that nobody could look up later does not count.
     let recorder = skills.config.recording.open(&skills.environment)?;
-    let answer =
-        if approval.granted { metier_journal::Answer::Granted } else { metier_journal::Answer::Refused };
+    let answer = if approval.granted {
+        metier_journal::RecordedAnswer::Granted
+    } else {
+        metier_journal::RecordedAnswer::Refused
+    };
     let context = match &approval.lifetime {
-        Lifetime::Session(id) => Context::session(id),
-        _ => Context::default(),
+        Lifetime::Session(id) => RecordContext::session(id),
+        _ => RecordContext::default(),
     };
     recorder.record(&context, &approval_event(&approval, answer))?;
     let id = store.keep(&approval)?;

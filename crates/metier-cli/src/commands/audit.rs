@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use clap::Subcommand;
-use metier_journal::{Place, Query, Reader, Time};
+use metier_journal::{JournalAddress, JournalReader, RecordQuery, Time};
 
 use crate::config::{Config, Flags};
 use crate::environment::Environment;
@@ -57,7 +57,7 @@ struct JournalArgs {
 }
 
 impl JournalArgs {
-    fn place(&self, environment: &Environment, output: &mut Output) -> anyhow::Result<Place> {
+    fn place(&self, environment: &Environment, output: &mut Output) -> anyhow::Result<JournalAddress> {
         if let Some(text) = &self.journal {
             let base = environment.working.clone().unwrap_or_default();
             return Ok(recording::place(text, &base, environment)?);
@@ -96,7 +96,12 @@ struct QueryArgs {
 
 impl QueryArgs {
     /// The query. Values that no record has are told; an id that means several sessions is an error.
-    fn query(&self, reader: &mut Reader, limit: Option<usize>, output: &mut Output) -> anyhow::Result<Query> {
+    fn query(
+        &self,
+        reader: &mut JournalReader,
+        limit: Option<usize>,
+        output: &mut Output,
+    ) -> anyhow::Result<RecordQuery> {
         let now = recording::now();
         let time = |text: &String| {
             Time::parse_near(text, now).ok_or_else(|| {
@@ -106,7 +111,7 @@ impl QueryArgs {
             })
         };
         let Self { skill, session, kind, since, until } = self;
-        let mut query = Query {
+        let mut query = RecordQuery {
             skill: skill.clone(),
             session: session.clone(),
             kind: kind.clone(),
@@ -120,9 +125,14 @@ impl QueryArgs {
         Ok(query)
     }
 
-    fn check(&self, reader: &mut Reader, query: &mut Query, output: &mut Output) -> anyhow::Result<()> {
+    fn check(
+        &self,
+        reader: &mut JournalReader,
+        query: &mut RecordQuery,
+        output: &mut Output,
+    ) -> anyhow::Result<()> {
         let (mut sessions, mut kinds, mut has_skill) = (BTreeSet::new(), BTreeSet::new(), false);
-        reader.each_matching(&Query::default(), |record| {
+        reader.each_matching(&RecordQuery::default(), |record| {
             let matches = |id: &&String| {
                 self.session.as_ref().is_some_and(|wanted| id.starts_with(wanted) || id.ends_with(wanted))
             };

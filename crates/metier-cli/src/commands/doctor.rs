@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use metier_catalog::RootReport;
-use metier_journal::{JournalError, Reader};
+use metier_journal::{JournalError, JournalReader};
 use metier_sandbox::{Finding, Local, Protections, SandboxError, Strictness};
 use serde_json::{Value, json};
 
@@ -189,7 +189,7 @@ type Journal = (String, Result<u64, JournalError>);
 /// The journal of the settings; without records, if there is nothing yet.
 fn look(recording: &Recording) -> Option<Journal> {
     let place = recording.journal.value.as_ref()?;
-    let size = match Reader::open(place).and_then(|mut reader| reader.size()) {
+    let size = match JournalReader::open(place).and_then(|mut reader| reader.size()) {
         Err(JournalError::NotFound { .. }) => Ok(0),
         other => other,
     };

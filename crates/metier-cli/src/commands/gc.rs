@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use metier_journal::{JournalError, Reader};
+use metier_journal::{JournalError, JournalReader};
 use metier_skill::Digest;
 use serde_json::json;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 /// Every digest that stands anywhere in the journal: more than needed, and nothing that is.
 fn referred(place: &Place) -> anyhow::Result<HashSet<Digest>> {
     let mut digests = HashSet::new();
-    let mut reader = match Reader::open(place.config.recording.place()?) {
+    let mut reader = match JournalReader::open(place.config.recording.place()?) {
         Ok(reader) => reader,
         Err(JournalError::NotFound { .. }) => return Ok(digests),
         Err(error) => return Err(error.into()),

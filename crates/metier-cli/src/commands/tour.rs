@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metier_catalog::{Catalog, CatalogOptions, Scanner};
-use metier_journal::{Journal, Options, Place, Query, Reader, Trigger, verify, verify_export};
+use metier_journal::{
+    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, Trigger, verify, verify_export,
+};
 use metier_policy::Places;
 use metier_prompt::{Catalogue, Listed};
 use metier_sandbox::Protection;
@@ -75,7 +77,10 @@ impl Tour {
         let mut options = CatalogOptions::new(Vec::new());
         options.builtin = true;
         let catalog = Scanner::new(options).scan(Environment::read().now);
-        let journal = Journal::open(&Place::file(place.join("journal.db")), Options::new(Arc::new(Clock)))?;
+        let journal = Journal::open(
+            &JournalAddress::file(place.join("journal.db")),
+            JournalOptions::new(Arc::new(Clock)),
+        )?;
         let (journal, store, work) = (Arc::new(journal), Store::new(place.join("store")), place.join("work"));
         std::fs::create_dir(&work)?;
         let recording = Recording::Journal(Arc::clone(&journal));
@@ -220,8 +225,8 @@ impl Tour {
         let Self { session, journal, store, .. } = self;
         session.end()?;
         drop(journal);
-        let recorded = Place::file(place.join("journal.db"));
-        let records = Reader::open(&recorded)?.query(&Query::default())?;
+        let recorded = JournalAddress::file(place.join("journal.db"));
+        let records = JournalReader::open(&recorded)?.query(&RecordQuery::default())?;
         let of_skills = records
             .iter()
             .filter(|record| record.event["kind"].as_str().is_some_and(|kind| kind.starts_with("skill.")));
@@ -237,7 +242,7 @@ impl Tour {
             ))?;
         }
         let verified = verify(&recorded, &[])?;
-        let replayed = replay(&mut Reader::open(&recorded)?, &store, &Query::default())?;
+        let replayed = replay(&mut JournalReader::open(&recorded)?, &store, &RecordQuery::default())?;
         let is_whole = verified.damage.is_none() && replayed.divergence.is_none();
         let whole = output.colored(if is_whole { "whole" } else { "NOT whole" }, is_whole);
         output.line(format_args!(
@@ -251,9 +256,9 @@ impl Tour {
     }
 
     /// What happens when somebody makes a no into a yes afterwards.
-    fn forge(recorded: &Place, output: &mut Output) -> anyhow::Result<()> {
+    fn forge(recorded: &JournalAddress, output: &mut Output) -> anyhow::Result<()> {
         let mut lines = Vec::new();
-        Reader::open(recorded)?.export(&mut lines)??;
+        JournalReader::open(recorded)?.export(&mut lines)??;
         let text =
             String::from_utf8_lossy(&lines).replacen("\"decision\":\"deny\"", "\"decision\":\"allow\"", 1);
         let damage = verify_export(&mut BufReader::new(text.as_bytes()), &[])?.damage;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metier_journal::{Context, Event};
+use metier_journal::{Event, RecordContext};
 use serde_json::json;
 
 use crate::config::{Config, Flags};
@@ -110,6 +110,6 @@ fn record(
 ) -> anyhow::Result<()> {
     let recorder = Config::read(environment, &Flags::default())?.recording.open(environment)?;
     let folder = folder.to_string_lossy().into_owned();
-    recorder.record(&Context::default(), &Event::TrustChanged { folder, trusted })?;
+    recorder.record(&RecordContext::default(), &Event::TrustChanged { folder, trusted })?;
     recorder.close(output)
 }

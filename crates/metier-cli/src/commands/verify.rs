@@ -1,6 +1,6 @@
 //! `metier verify`: whether installed skills still are what was installed.
 
-use metier_journal::Checked;
+use metier_journal::CheckReport;
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let place = Place::find()?;
     let verified = place.store.verify_installed(&args.names)?;
     let changed = verified.iter().filter(|skill| !skill.differences.is_empty()).count();
-    let findings = verified.iter().filter(|skill| !skill.differences.is_empty()).map(|skill| Checked {
+    let findings = verified.iter().filter(|skill| !skill.differences.is_empty()).map(|skill| CheckReport {
         name: skill.name.clone(),
         check: "verify".to_owned(),
         tree_digest: skill.digest,

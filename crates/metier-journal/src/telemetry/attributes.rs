@@ -4,7 +4,7 @@ use metier_skill::Digest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 
-use crate::privacy::Content;
+use crate::privacy::RecordedContent;
 
 /// The longest text, in bytes. A record may have 256 KiB; a queue full of such would be no bounded queue.
 const MAX_TEXT: usize = 512;
@@ -33,7 +33,7 @@ impl Attributes {
     }
 
     /// The digest of a content and never its text.
-    pub(super) fn content(self, key: &str, content: Option<&Content>) -> Self {
+    pub(super) fn content(self, key: &str, content: Option<&RecordedContent>) -> Self {
         match content {
             Some(content) => self.digest(key, &content.digest),
             None => self,

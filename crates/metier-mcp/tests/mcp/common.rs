@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
-use metier_journal::{Source, Time};
+use metier_journal::{Clock, Time};
 use metier_mcp::{Library, LibraryOptions, Stock, serve};
 use metier_policy::Places;
 use metier_sandbox::{Executor, Reserved, WorkDirectory};
@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 struct Ticking(AtomicU64);
 
-impl Source for Ticking {
+impl Clock for Ticking {
     fn now(&self) -> Time {
         let ticks = self.0.fetch_add(1, Ordering::Relaxed);
         Time::from_micros(1_800_000_000_000_000 + i64::try_from(ticks).unwrap())

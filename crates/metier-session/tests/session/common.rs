@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, StateRules};
-use metier_journal::{Event, Journal, Options, Place, Query, Reader, Record, Source, Time};
+use metier_journal::{
+    Clock, Event, Journal, JournalAddress, JournalOptions, JournalReader, Record, RecordQuery, Time,
+};
 use metier_policy::{Answer, Approver, Lifetime, Places, Question};
 use metier_sandbox::{Local, Reserved, WorkDirectory};
 use metier_session::{Recording, ScriptCall, Session, SessionOptions};
@@ -22,7 +24,7 @@ use uuid::Uuid;
 #[derive(Debug, Default)]
 pub(crate) struct Ticking(AtomicU64);
 
-impl Source for Ticking {
+impl Clock for Ticking {
     fn now(&self) -> Time {
         let ticks = self.0.fetch_add(1, Ordering::Relaxed);
         Time::from_micros(1_800_000_000_000_000 + i64::try_from(ticks).unwrap())
@@ -99,15 +101,16 @@ impl Ground {
         Scanner::new(options).scan(SystemTime::UNIX_EPOCH)
     }
 
-    pub(crate) fn journal_place(&self) -> Place {
-        Place::file(self.own("journal.db"))
+    pub(crate) fn journal_place(&self) -> JournalAddress {
+        JournalAddress::file(self.own("journal.db"))
     }
 
     pub(crate) fn journal(&self) -> Arc<Journal> {
         let mut journal = self.journal.lock().unwrap();
         let open = || {
             Arc::new(
-                Journal::open(&self.journal_place(), Options::new(Arc::clone(&self.clock) as _)).unwrap(),
+                Journal::open(&self.journal_place(), JournalOptions::new(Arc::clone(&self.clock) as _))
+                    .unwrap(),
             )
         };
         Arc::clone(journal.get_or_insert_with(open))
@@ -140,12 +143,12 @@ impl Ground {
         ScriptCall::new(skill, script, self.work("work"))
     }
 
-    pub(crate) fn reader(&self) -> Reader {
-        Reader::open(&self.journal_place()).unwrap()
+    pub(crate) fn reader(&self) -> JournalReader {
+        JournalReader::open(&self.journal_place()).unwrap()
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {
-        self.reader().query(&Query::default()).unwrap()
+        self.reader().query(&RecordQuery::default()).unwrap()
     }
 
     /// What was recorded, but for what the journal says of itself.

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use metier_journal::{Query, Trigger};
+use metier_journal::{RecordQuery, Trigger};
 use metier_session::PathProblem::{Link, NotAFile};
 use metier_session::{Session, replay};
 use metier_skill::{Digest, Tier};
@@ -239,7 +239,7 @@ fn names_that_are_no_text_are_not_taken_for_others() {
     assert_eq!(read.encoded(), "echo twin\\xef\\xbf\\xbd.sh\n");
     let run = session.run_script(ground.call("pdf", "twin\u{fffd}.sh"), &mut ()).unwrap();
     assert_eq!(run.script_digest, read.digest);
-    let replayed = replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap();
+    let replayed = replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap();
     assert_eq!((replayed.divergence, replayed.reads, replayed.scripts), (None, 1, 1));
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use metier_journal::{Checkpoint, Reader};
+use metier_journal::{Checkpoint, JournalReader};
 
 use super::JournalArgs;
 use crate::environment::Environment;
@@ -36,7 +36,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let place = args.journal.place(&Environment::read(), output)?;
-    let mut reader = Reader::open(&place)?;
+    let mut reader = JournalReader::open(&place)?;
     if let Some(sequence) = args.record {
         let message = || NotFoundError(format!("there is no record {sequence} in {place}"));
         let proof = reader.prove_inclusion(sequence, now())?.ok_or_else(message)?;

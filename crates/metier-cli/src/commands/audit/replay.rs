@@ -1,6 +1,6 @@
 //! `metier audit replay`: could it have happened as recorded?
 
-use metier_journal::{Reader, verify};
+use metier_journal::{JournalReader, verify};
 use metier_session::replay;
 
 use super::{JournalArgs, QueryArgs};
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         ));
         return Ok(Exit::Findings);
     }
-    let mut reader = Reader::open(&place)?;
+    let mut reader = JournalReader::open(&place)?;
     let query = args.query.query(&mut reader, None, output)?;
     let found = replay(&mut reader, &store, &query)?;
     let exit = if found.divergence.is_some() { Exit::Findings } else { Exit::Done };

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use metier_journal::{Journal, JournalError, Options, Place, Reader};
+use metier_journal::{Journal, JournalAddress, JournalError, JournalOptions, JournalReader};
 use metier_sandbox::{Finding, Protections, SandboxError, Strictness, Unsettled};
 use metier_session::{ApprovalProblem, ApprovalStore, KeptApproval};
 use metier_skill::is_invisible;
@@ -147,7 +147,7 @@ pub(super) fn journal(recording: &Recording, environment: &Environment) -> Check
         .at(place.to_string());
     }
     let lock = |path: &Path| path.with_file_name(file_name(path) + "-lock");
-    let tried = match (Reader::open(place).and_then(|mut reader| reader.size()), place.as_file()) {
+    let tried = match (JournalReader::open(place).and_then(|mut reader| reader.size()), place.as_file()) {
         // One that is remembered and is gone: every command refuses to begin another in its place.
         (Err(JournalError::NotFound { .. }), Some(path))
             if !path.exists()
@@ -210,7 +210,8 @@ fn begin_beside(path: &Path) -> anyhow::Result<()> {
     let directory =
         tempfile::Builder::new().prefix(".metier-doctor-").tempdir_in(above).map_err(|error| at(&error))?;
     let scratch = directory.path().join("journal.db");
-    let opened = Journal::open(&Place::file(&scratch), Options::new(std::sync::Arc::new(Clock)));
+    let opened =
+        Journal::open(&JournalAddress::file(&scratch), JournalOptions::new(std::sync::Arc::new(Clock)));
     let ready = opened.and_then(|journal| journal.ready());
     // What is wrong there is wrong where the journal would be.
     Ok(ready.map_err(|error| match error {

@@ -16,18 +16,18 @@ use crate::store::Store;
 /// Where a journal is: in a file, or in a stream on a PostgreSQL server.
 ///
 /// ```
-/// use metier_journal::Place;
+/// use metier_journal::JournalAddress;
 ///
-/// let file: Place = "/var/lib/metier/journal.db".parse()?;
+/// let file: JournalAddress = "/var/lib/metier/journal.db".parse()?;
 /// # #[cfg(feature = "postgres")]
 /// # {
-/// let server: Place = "postgres://metier:secret@db.example/audit?stream=build&sslmode=verify-full".parse()?;
+/// let server: JournalAddress = "postgres://metier:secret@db.example/audit?stream=build&sslmode=verify-full".parse()?;
 /// assert_eq!(server.to_string(), "postgres://metier@db.example:5432/audit?stream=build");
 /// # }
 /// # Ok::<(), metier_journal::JournalError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Place(Kind);
+pub struct JournalAddress(Kind);
 
 #[derive(Clone, PartialEq, Eq)]
 enum Kind {
@@ -36,7 +36,7 @@ enum Kind {
     Postgres(Box<Address>),
 }
 
-impl Place {
+impl JournalAddress {
     /// In this file.
     pub fn file<P: Into<PathBuf>>(path: P) -> Self {
         Self(Kind::File(path.into()))
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for JournalAddress {
     type Err = JournalError;
 
     fn from_str(text: &str) -> Result<Self, JournalError> {
@@ -96,7 +96,7 @@ impl FromStr for Place {
     }
 }
 
-impl Place {
+impl JournalAddress {
     #[cfg(feature = "postgres")]
     fn server(url: &str) -> Result<Self, JournalError> {
         let address = Address::parse(url).map_err(|reason| refused("postgres://…", &reason))?;
@@ -110,10 +110,10 @@ impl Place {
 }
 
 fn refused(value: &str, reason: &str) -> JournalError {
-    JournalError::Place { value: value.to_owned(), reason: reason.to_owned() }
+    JournalError::Address { value: value.to_owned(), reason: reason.to_owned() }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for JournalAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::File(path) => write!(f, "{}", path.display()),
@@ -123,8 +123,8 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for JournalAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({self})")
+        write!(f, "JournalAddress({self})")
     }
 }
