@@ -5,6 +5,8 @@
 
 #[path = "support/behaviours.rs"]
 mod behaviours;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
 #[path = "support/common.rs"]
 mod common;
 #[path = "journal/damage.rs"]

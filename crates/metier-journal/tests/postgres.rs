@@ -6,6 +6,8 @@
 
 #[path = "support/behaviours.rs"]
 mod behaviours;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
 #[path = "support/common.rs"]
 mod common;
 #[path = "support/proxy.rs"]
@@ -19,7 +21,8 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use behaviours::{Ground, assert_whole, exported, fill, open};
-use common::{Counting, entry, filled};
+use clock::TestClock;
+use common::{entry, filled};
 use metier_journal::{
     Event, Journal, JournalAddress, JournalError, JournalOptions, JournalReader, PendingRecord, Receipt,
     RecordContext, RecordQuery, verify,
@@ -78,7 +81,7 @@ fn who_comes_first_makes_the_tables() {
                 scope.spawn(move || {
                     together.wait();
                     let journal = open(place, number);
-                    journal.append(entry(&*Counting::new(number), "first", number)).unwrap();
+                    journal.append(entry(&*TestClock::new(number), "first", number)).unwrap();
                 });
             }
         });
@@ -97,7 +100,7 @@ fn through(proxy: &Proxy, role: &str, stream: &str) -> JournalAddress {
 /// Records something that nothing else is like, and finds it once.
 fn append_once(journal: &Journal, place: &JournalAddress, name: &str) {
     let event = Event::SkillDeactivated { name: name.to_owned() };
-    let clock = Counting::new(name.bytes().fold(0, |hash: u64, byte| hash * 31 + u64::from(byte)));
+    let clock = TestClock::new(name.bytes().fold(0, |hash: u64, byte| hash * 31 + u64::from(byte)));
     let entry = PendingRecord::new(&*clock, &RecordContext::session("cut"), &event).unwrap();
     let receipt = journal.append(entry).unwrap();
     let query = RecordQuery { skill: Some(name.to_owned()), ..RecordQuery::default() };
@@ -148,7 +151,7 @@ fn what_is_not_known_is_said() {
     proxy.when_cut(move || {
         its.sql("ALTER ROLE clerk NOLOGIN");
     });
-    let error = journal.append(entry(&*Counting::new(1), "doubt", 0)).unwrap_err();
+    let error = journal.append(entry(&*TestClock::new(1), "doubt", 0)).unwrap_err();
     assert_eq!(proxy.left(), 0);
     // The proxy goes on for longer than the server.
     proxy.when_cut(|| {});
@@ -173,7 +176,7 @@ fn refused(url: &str) -> JournalError {
     for text in [place.to_string(), format!("{place:?}"), place.key()] {
         assert!(!text.contains("w'rd") && !text.contains(PASSWORD), "{text}");
     }
-    let error = Journal::open(&place, JournalOptions::new(Counting::new(0))).unwrap_err();
+    let error = Journal::open(&place, JournalOptions::new(TestClock::new(0))).unwrap_err();
     assert_hidden(&error);
     error
 }
@@ -222,7 +225,7 @@ fn grants(server: &Server) {
     assert!(matches!(JournalReader::open(&absent), Err(JournalError::NotFound { .. })));
     assert!(refused(&role("reader")).to_string().contains("may not add"));
     let journal = open(&role("writer").parse().unwrap(), 5);
-    journal.append(entry(&*Counting::new(6), "writer", 0)).unwrap();
+    journal.append(entry(&*TestClock::new(6), "writer", 0)).unwrap();
     journal.close().unwrap();
     assert_whole(&place, 12);
 }
@@ -235,7 +238,7 @@ fn read_only(server: &Server) {
     assert!(matches!(error, JournalError::ReadOnly { .. }), "{error}");
     // Who was there before is told when it happens.
     server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'lazy'");
-    let error = journal.append(entry(&*Counting::new(9), "lazy", 0)).unwrap_err();
+    let error = journal.append(entry(&*TestClock::new(9), "lazy", 0)).unwrap_err();
     assert!(matches!(error, JournalError::ReadOnly { .. }), "{error}");
     assert!(matches!(journal.ready(), Err(JournalError::ReadOnly { .. })));
 }
@@ -247,10 +250,10 @@ fn full(server: &Server) {
          $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$; \
          CREATE TRIGGER full_disk BEFORE INSERT ON metier.record EXECUTE FUNCTION full_disk()",
     );
-    let error = journal.append(entry(&*Counting::new(11), "full", 0)).unwrap_err();
+    let error = journal.append(entry(&*TestClock::new(11), "full", 0)).unwrap_err();
     assert!(matches!(error, JournalError::Full { .. }), "{error}");
     server.sql("DROP TRIGGER full_disk ON metier.record");
-    journal.append(entry(&*Counting::new(11), "full", 0)).unwrap();
+    journal.append(entry(&*TestClock::new(11), "full", 0)).unwrap();
 }
 
 fn newer(server: &Server) {
@@ -269,7 +272,7 @@ fn a_server_is_used_from_inside_of_a_runtime() {
     runtime.block_on(async {
         fill(&server.place("inside"), 10);
         let journal = open(&server.place("inside"), 2);
-        journal.append(entry(&*Counting::new(3), "inside", 0)).unwrap();
+        journal.append(entry(&*TestClock::new(3), "inside", 0)).unwrap();
         journal.ready().unwrap();
         drop(journal);
         assert_whole(&server.place("inside"), 12);
@@ -317,7 +320,7 @@ fn only_a_server_that_shows_who_it_is_is_talked_to_in_secret() {
     for mode in ["require", "verify-full", "prefer"] {
         let place = server.url("admin", "postgres", &format!("stream={mode}&sslmode={mode}&{trusted}"));
         let journal = open(&place.parse().unwrap(), 0);
-        journal.append(entry(&*Counting::new(1), "secret", 0)).unwrap();
+        journal.append(entry(&*TestClock::new(1), "secret", 0)).unwrap();
         let secret = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'metier'";
         assert_eq!(server.sql(secret), "t");
     }
@@ -336,7 +339,7 @@ fn durability_does_not_depend_on_the_servers_habit() {
     for (setting, number) in [("off", 0), ("local", 1), ("remote_apply", 2)] {
         server.sql(&format!("ALTER ROLE admin SET synchronous_commit = {setting}"));
         let journal = open(&server.place("default"), number);
-        journal.append(entry(&*Counting::new(number), "habit", number)).unwrap();
+        journal.append(entry(&*TestClock::new(number), "habit", number)).unwrap();
     }
     assert_eq!(server.sql("SELECT string_agg(setting, ' ') FROM seen"), "on on remote_apply");
     drop(journal);

@@ -6,6 +6,8 @@
 mod answers;
 #[path = "session/between.rs"]
 mod between;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
 #[path = "session/common.rs"]
 mod common;
 #[path = "session/operations.rs"]

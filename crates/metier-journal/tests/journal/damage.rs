@@ -6,7 +6,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Counting, asked, entry, event, filled, open, place};
+use crate::clock::TestClock;
+use crate::common::{asked, entry, event, filled, open, place};
 use metier_journal::{
     Checkpoint, DamageKind, Event, JournalAddress, JournalReader, PendingRecord, RecordContext, Time, verify,
     verify_export,
@@ -23,7 +24,7 @@ fn scratch() -> tempfile::TempDir {
 
 /// A journal of mostly short records, some long ones among them, that share pages and overflow them.
 fn mixed(directory: &Path, count: u64) -> JournalAddress {
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     let journal = open(directory);
     let context = RecordContext::session("s");
     for number in 0..count - 1 {
@@ -241,7 +242,7 @@ fn what_is_rewritten_is_found_against_a_checkpoint() {
     let checkpoint = checkpoint(&filled(directory.path(), 40));
     let forged = tempfile::tempdir().unwrap();
     let journal = open(forged.path());
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..60 {
         // All but one as they were.
         let event = if number == 17 { event(18) } else { event(number) };
@@ -262,7 +263,7 @@ fn what_is_rewritten_is_found_against_a_checkpoint() {
 fn bits_of_the_log() {
     let directory = scratch();
     let journal = open(directory.path());
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..30 {
         journal.append(entry(&*clock, "s", number)).unwrap();
     }

@@ -14,14 +14,15 @@ use metier_journal::{
     Checkpoint, Clock, Journal, JournalAddress, JournalOptions, JournalReader, Receipt, verify,
 };
 
-use crate::common::{Counting, asked, entry, filled, place};
+use crate::clock::TestClock;
+use crate::common::{asked, entry, filled, place};
 
 /// So many that the ones that are added have a checkpoint among them.
 const BEFORE: u64 = 1018;
 const ADDED: u64 = 8;
 
-fn open(directory: &Path, number: u64) -> (Arc<Counting>, Result<Journal, metier_journal::JournalError>) {
-    let clock = Counting::new(number);
+fn open(directory: &Path, number: u64) -> (Arc<TestClock>, Result<Journal, metier_journal::JournalError>) {
+    let clock = TestClock::new(number);
     let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     options.remember = Some(directory.join("checkpoint.json"));
     (clock, Journal::open(&place(directory), options))

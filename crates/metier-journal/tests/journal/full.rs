@@ -9,11 +9,12 @@ use std::process::Command;
 
 use metier_journal::{Journal, JournalError, JournalOptions, JournalReader, RecordQuery, verify};
 
-use crate::common::{Counting, entry, place};
+use crate::clock::TestClock;
+use crate::common::{entry, place};
 use crate::small_disk::in_small_file_system;
 
 fn journal(directory: &Path) -> Result<Journal, JournalError> {
-    Journal::open(&place(directory), JournalOptions::new(Counting::new(1)))
+    Journal::open(&place(directory), JournalOptions::new(TestClock::new(1)))
 }
 
 /// Takes all the room there is.
@@ -31,7 +32,7 @@ fn size(directory: &Path) -> u64 {
 #[test]
 fn a_full_disk() {
     let Some(small) = in_small_file_system("full::a_full_disk", 8) else { return };
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     let journal = journal(&small).unwrap();
     journal.append(entry(&*clock, "s", 0)).unwrap();
     let ballast = small.join("ballast");
@@ -72,13 +73,13 @@ fn no_room_to_begin() {
     fill(&small.join("ballast"));
     assert_eq!(journal(&small).unwrap_err().code(), "journal-full");
     fs::remove_file(small.join("ballast")).unwrap();
-    journal(&small).unwrap().append(entry(&*Counting::new(1), "s", 0)).unwrap();
+    journal(&small).unwrap().append(entry(&*TestClock::new(1), "s", 0)).unwrap();
 }
 
 #[test]
 fn a_file_system_that_becomes_read_only() {
     let Some(small) = in_small_file_system("full::a_file_system_that_becomes_read_only", 8) else { return };
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     let first = journal(&small).unwrap();
     first.append(entry(&*clock, "s", 0)).unwrap();
     first.close().unwrap();
@@ -122,7 +123,7 @@ fn a_disk_that_becomes_full_for_many_at_once() {
         return;
     };
     let journal = journal(&small).unwrap();
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     journal.append(entry(&*clock, "s", 0)).unwrap();
     journal.ready().unwrap();
     fill(&small.join("ballast"));
@@ -155,7 +156,7 @@ fn a_journal_on_a_full_disk_is_not_to_blame() {
         return;
     };
     let first = journal(&small).unwrap();
-    first.append(entry(&*Counting::new(1), "s", 0)).unwrap();
+    first.append(entry(&*TestClock::new(1), "s", 0)).unwrap();
     first.close().unwrap();
     fill(&small.join("ballast"));
     let error = journal(&small).unwrap_err();

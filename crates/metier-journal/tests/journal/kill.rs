@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Counting, asked, entry, place};
+use crate::clock::TestClock;
+use crate::common::{asked, entry, place};
 use metier_journal::{
     Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, Receipt, RecordQuery, verify,
 };
@@ -23,7 +24,7 @@ fn writer() {
     let Some(what) = asked("METIER_WRITER") else { return };
     let [place, notes, number, durability] = what.split('\n').collect::<Vec<_>>()[..] else { return };
     let mut notes = File::options().append(true).create(true).open(notes).unwrap();
-    let clock = Counting::new(number.parse().unwrap());
+    let clock = TestClock::new(number.parse().unwrap());
     let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     if durability == "batched" {
         options.durability = Durability::Batched;
@@ -214,7 +215,7 @@ fn assert_first_records_in_order(place: &JournalAddress, notes: &Path, session: 
 #[test]
 fn whoever_holds_the_lock_is_named() {
     let directory = tempfile::tempdir().unwrap();
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     options.patience = Duration::from_millis(50);
     let journal = Journal::open(&place(directory.path()), options).unwrap();

@@ -88,7 +88,7 @@ fn that_a_journal_goes_on() {
     let old = filled(directory.path(), 12);
     let old = checkpoint(&old);
     let journal = crate::common::open(directory.path());
-    let clock = crate::common::Counting::new(2);
+    let clock = crate::clock::TestClock::new(2);
     for number in 0..9 {
         journal.append(crate::common::entry(&*clock, "s", number)).unwrap();
         let mut reader = JournalReader::open(&crate::common::place(directory.path())).unwrap();

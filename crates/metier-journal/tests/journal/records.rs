@@ -9,7 +9,8 @@ use metier_journal::{
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::common::{Counting, entry, filled, place};
+use crate::clock::TestClock;
+use crate::common::{entry, filled, place};
 
 #[test]
 fn what_is_appended_is_there_and_verifies() {
@@ -55,7 +56,7 @@ fn a_clock_and_an_observer_that_panic() {
     let mut options = JournalOptions::new(Arc::new(Panicking(AtomicUsize::new(0))));
     options.observer = Some(Arc::clone(&observer) as Arc<dyn Observer>);
     let journal = Journal::open(&place(directory.path()), options).unwrap();
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     let failed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -89,7 +90,7 @@ fn what_is_no_journal() {
             let error = result.unwrap_err();
             assert_eq!(error.code(), "journal-unreadable", "{name}: {error}");
         };
-        refused(Journal::open(&place, JournalOptions::new(Counting::new(0))).map(drop));
+        refused(Journal::open(&place, JournalOptions::new(TestClock::new(0))).map(drop));
         refused(JournalReader::open(&place).map(drop));
         assert!(verify(&place, &[]).unwrap().damage.is_some(), "{name}");
     }
@@ -115,7 +116,7 @@ fn what_is_added_to_the_database() {
         connection.execute_batch(statement).unwrap();
         drop(connection);
         assert!(verify(&place, &[]).unwrap().damage.is_some(), "{statement}");
-        let error = Journal::open(&place, JournalOptions::new(Counting::new(0))).unwrap_err();
+        let error = Journal::open(&place, JournalOptions::new(TestClock::new(0))).unwrap_err();
         assert_eq!(error.code(), "journal-unreadable", "{statement}: {error}");
     }
 }
@@ -142,7 +143,7 @@ fn a_clock_that_panics_when_a_checkpoint_is_remembered() {
         options.remember = Some(directory.path().join("checkpoint.json"));
         let place = JournalAddress::file(directory.path().join(format!("{durability:?}.db")));
         let journal = Journal::open(&place, options).unwrap();
-        let clock = Counting::new(1);
+        let clock = TestClock::new(1);
         for number in 0..1100 {
             // One of them brings the checkpoint; the answer is an error, and there is one.
             let _ = journal.append(entry(&*clock, "s", number));
@@ -159,14 +160,14 @@ fn a_clock_that_panics_when_a_checkpoint_is_remembered() {
 fn a_journal_that_is_removed_while_it_is_written_to() {
     let directory = tempfile::tempdir().unwrap();
     let journal = crate::common::open(directory.path());
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     journal.append(entry(&*clock, "s", 0)).unwrap();
     std::fs::remove_file(directory.path().join("journal.db")).unwrap();
     let error = journal.append(entry(&*clock, "s", 1)).unwrap_err();
     assert!(error.to_string().contains("removed or replaced"), "{error}");
     drop(journal);
     // Nor is a new one begun in its place without a word.
-    let error = Journal::open(&place(directory.path()), JournalOptions::new(Counting::new(0))).unwrap_err();
+    let error = Journal::open(&place(directory.path()), JournalOptions::new(TestClock::new(0))).unwrap_err();
     assert!(error.code() == "journal-damaged" && error.to_string().contains("-lock"), "{error}");
 }
 
@@ -177,14 +178,14 @@ fn files_of_others() {
     let path = |name: &str| directory.path().join(name);
     rusqlite::Connection::open(path("other.db")).unwrap().execute_batch("CREATE TABLE x(y)").unwrap();
     let before = std::fs::read(path("other.db")).unwrap();
-    Journal::open(&JournalAddress::file(path("other.db")), JournalOptions::new(Counting::new(0)))
+    Journal::open(&JournalAddress::file(path("other.db")), JournalOptions::new(TestClock::new(0)))
         .unwrap_err();
     assert!(before == std::fs::read(path("other.db")).unwrap());
     assert!(!path("other.db-reserve").exists());
     for ending in ["-lock", "-reserve"] {
         std::fs::write(path("victim"), "mine").unwrap();
         std::os::unix::fs::symlink(path("victim"), path(&format!("k.db{ending}"))).unwrap();
-        Journal::open(&JournalAddress::file(path("k.db")), JournalOptions::new(Counting::new(0)))
+        Journal::open(&JournalAddress::file(path("k.db")), JournalOptions::new(TestClock::new(0)))
             .unwrap_err();
         assert_eq!(std::fs::read_to_string(path("victim")).unwrap(), "mine", "{ending}");
         std::fs::remove_file(path(&format!("k.db{ending}"))).unwrap();
@@ -195,7 +196,7 @@ fn files_of_others() {
         JournalReader::open(&JournalAddress::file(path("empty.db"))).unwrap_err().code(),
         "journal-not-found"
     );
-    Journal::open(&JournalAddress::file(path("empty.db")), JournalOptions::new(Counting::new(0))).unwrap();
+    Journal::open(&JournalAddress::file(path("empty.db")), JournalOptions::new(TestClock::new(0))).unwrap();
 }
 
 #[test]
@@ -204,7 +205,7 @@ fn what_nobody_could_read_back_is_refused() {
     let nested = |depth: usize| (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
     let entry = |data: serde_json::Value| {
         PendingRecord::of_value(
-            &*Counting::new(1),
+            &*TestClock::new(1),
             &RecordContext::default(),
             serde_json::json!({ "kind": "x", "data": data }),
         )

@@ -5,7 +5,8 @@ use metier_journal::{
     PendingRecord, Receipt, RecordContext, RecordQuery, verify, verify_export,
 };
 
-use crate::common::{Counting, entry};
+use crate::clock::TestClock;
+use crate::common::entry;
 
 /// A store under test.
 pub(crate) trait Ground: Sync {
@@ -43,14 +44,15 @@ pub(crate) fn all(ground: &dyn Ground) {
 }
 
 pub(crate) fn open(place: &JournalAddress, number: u64) -> Journal {
-    Journal::open(place, JournalOptions::new(Counting::new(number))).unwrap()
+    Journal::open(place, JournalOptions::new(TestClock::new(number))).unwrap()
 }
 
 /// Records so many events, several in one step; always the same ones.
 pub(crate) fn fill(place: &JournalAddress, count: u64) {
-    let options = JournalOptions { durability: Durability::Batched, ..JournalOptions::new(Counting::new(0)) };
+    let options =
+        JournalOptions { durability: Durability::Batched, ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(place, options).unwrap();
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..count {
         journal.append(entry(&*clock, &format!("session-{}", number % 3), number)).unwrap();
     }
@@ -122,7 +124,7 @@ fn many_journals_are_open_at_once(ground: &dyn Ground, name: &str) {
 }
 
 fn append_each(journal: &Journal, thread: u64, count: u64) {
-    let clock = Counting::new(1 + thread);
+    let clock = TestClock::new(1 + thread);
     let mut last = None;
     for number in 0..count {
         let receipt = journal.append(entry(&*clock, &format!("thread-{thread}"), number)).unwrap();
@@ -168,9 +170,10 @@ fn one_who_is_behind_catches_up(ground: &dyn Ground, name: &str) {
 
 fn what_is_queued_is_written(ground: &dyn Ground, name: &str) {
     let place = ground.place(name);
-    let options = JournalOptions { durability: Durability::Batched, ..JournalOptions::new(Counting::new(0)) };
+    let options =
+        JournalOptions { durability: Durability::Batched, ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(&place, options).unwrap();
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..20 {
         let receipt = journal.append(entry(&*clock, "queued", number)).unwrap();
         assert_eq!(receipt, Receipt::Queued);
@@ -184,9 +187,10 @@ fn what_is_queued_is_written(ground: &dyn Ground, name: &str) {
 
 fn a_step_may_be_large(ground: &dyn Ground, name: &str) {
     let place = ground.place(name);
-    let options = JournalOptions { durability: Durability::Batched, ..JournalOptions::new(Counting::new(0)) };
+    let options =
+        JournalOptions { durability: Durability::Batched, ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(&place, options).unwrap();
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     let text = "x".repeat(250 << 10);
     for number in 0..140 {
         let event = serde_json::json!({"kind": "host.large", "number": number, "text": text});
@@ -203,7 +207,7 @@ fn what_was_cut_off_is_refused(ground: &dyn Ground, name: &str) {
     let directory = tempfile::tempdir().unwrap();
     let remember = directory.path().join("checkpoint");
     let options =
-        || JournalOptions { remember: Some(remember.clone()), ..JournalOptions::new(Counting::new(0)) };
+        || JournalOptions { remember: Some(remember.clone()), ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(&place, options()).unwrap();
     append_each(&journal, 0, 20);
     journal.close().unwrap();
@@ -291,7 +295,7 @@ fn nothing_is_added_to_what_was_changed(ground: &dyn Ground, name: &str) {
         let journal = open(&place, 0);
         append_each(&journal, 0, 10);
         ground.alter(&name, change);
-        let added = journal.append(entry(&*Counting::new(7), "after", 0));
+        let added = journal.append(entry(&*TestClock::new(7), "after", 0));
         assert!(matches!(added, Err(JournalError::Damaged { .. })), "{change}: {added:?}");
     }
 }

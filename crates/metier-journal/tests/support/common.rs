@@ -1,44 +1,21 @@
-//! What the suites of the journal share: a clock and ids that repeat, and events of many kinds.
+//! What the suites of the journal share: events of many kinds, and journals with them.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_journal::{
     Clock, Event, Journal, JournalAddress, JournalOptions, PendingRecord, Privacy, RecordContext,
-    RecordedContent, RunFacts, ScriptExecuted, ScriptOutcome, Time, Trigger,
+    RecordedContent, RunFacts, ScriptExecuted, ScriptOutcome, Trigger,
 };
 use metier_skill::{Digest, Tier};
-use uuid::Uuid;
 
-/// A clock that goes on by a millisecond whenever somebody looks at it, and ids in a row.
-#[derive(Debug, Default)]
-pub(crate) struct Counting(AtomicU64, u64);
-
-impl Counting {
-    /// With ids that no other number gives.
-    pub(crate) fn new(number: u64) -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(0), number))
-    }
-}
-
-impl Clock for Counting {
-    fn now(&self) -> Time {
-        let count = self.0.fetch_add(1, Ordering::Relaxed);
-        Time::from_micros(1_790_000_000_000_000 + i64::try_from(count).unwrap() * 1000)
-    }
-
-    fn id(&self) -> Uuid {
-        Uuid::from_u64_pair(self.1, self.0.fetch_add(1, Ordering::Relaxed))
-    }
-}
+use crate::clock::TestClock;
 
 pub(crate) fn place(directory: &Path) -> JournalAddress {
     JournalAddress::file(directory.join("journal.db"))
 }
 
 pub(crate) fn open(directory: &Path) -> Journal {
-    Journal::open(&place(directory), JournalOptions::new(Counting::new(0))).unwrap()
+    Journal::open(&place(directory), JournalOptions::new(TestClock::new(0))).unwrap()
 }
 
 fn content(text: &str) -> RecordedContent {
@@ -101,7 +78,7 @@ pub(crate) fn entry(clock: &dyn Clock, session: &str, number: u64) -> PendingRec
 
 /// A journal with so many records besides its own.
 pub(crate) fn filled(directory: &Path, count: u64) -> JournalAddress {
-    let clock = Counting::new(1);
+    let clock = TestClock::new(1);
     let journal = open(directory);
     for number in 0..count {
         journal.append(entry(&*clock, &format!("session-{}", number % 3), number)).unwrap();

@@ -12,7 +12,8 @@ use metier_journal::{
 use rustix::process::Signal;
 
 use crate::behaviours::open;
-use crate::common::{Counting, asked};
+use crate::clock::TestClock;
+use crate::common::asked;
 use crate::server::{Server, wait_for};
 
 const WRITERS: usize = 16;
@@ -38,7 +39,7 @@ pub(crate) fn write() {
     let Some(what) = asked("METIER_WRITER") else { return };
     let [place, number, path] = what.split('\n').collect::<Vec<_>>().try_into().unwrap();
     let place: JournalAddress = place.parse().unwrap();
-    let clock = Counting::new(u64::from(std::process::id()));
+    let clock = TestClock::new(u64::from(std::process::id()));
     let journal = open(&place, u64::from(std::process::id()) << 32);
     let mut acknowledged = File::create(path).unwrap();
     // Who is to be killed writes until then, however fast it is.

@@ -4,42 +4,25 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, StateRules};
-use metier_journal::{
-    Clock, Event, Journal, JournalAddress, JournalOptions, JournalReader, Record, RecordQuery, Time,
-};
+use metier_journal::{Event, Journal, JournalAddress, JournalOptions, JournalReader, Record, RecordQuery};
 use metier_policy::{Answer, Approver, Lifetime, Places, Question};
 use metier_sandbox::{Local, Reserved, WorkDirectory};
 use metier_session::{Recording, ScriptCall, Session, SessionOptions};
 use metier_skill::Tier;
 use metier_store::Store;
 use tempfile::TempDir;
-use uuid::Uuid;
 
-/// Each look at it is a microsecond later; ids are counted.
-#[derive(Debug, Default)]
-pub(crate) struct Ticking(AtomicU64);
-
-impl Clock for Ticking {
-    fn now(&self) -> Time {
-        let ticks = self.0.fetch_add(1, Ordering::Relaxed);
-        Time::from_micros(1_800_000_000_000_000 + i64::try_from(ticks).unwrap())
-    }
-
-    fn id(&self) -> Uuid {
-        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::Relaxed)) | 7 << 76 | 2 << 62)
-    }
-}
+use crate::clock::TestClock;
 
 /// A directory with skills and a directory to work in; and, elsewhere, a journal, a store and a home.
 pub(crate) struct Ground {
     pub(crate) place: TempDir,
     own: TempDir,
-    pub(crate) clock: Arc<Ticking>,
+    pub(crate) clock: Arc<TestClock>,
     journal: Mutex<Option<Arc<Journal>>>,
 }
 
@@ -51,7 +34,7 @@ impl Ground {
             fs::create_dir(place.path().join(directory)).unwrap();
         }
         let own = tempfile::Builder::new().prefix("metier-test-own-").tempdir().unwrap();
-        Self { place, own, clock: Arc::default(), journal: Mutex::default() }
+        Self { place, own, clock: TestClock::new(0), journal: Mutex::default() }
     }
 
     /// With one skill, `pdf`, that has a file of each kind.
