@@ -5,6 +5,7 @@
 //! because a collector is not there.
 
 mod attributes;
+mod messages;
 mod names;
 mod queue;
 mod seen;
