@@ -10,7 +10,7 @@ use metier_sandbox::SandboxError;
 use metier_skill::SkillError;
 use metier_store::StoreError;
 
-use crate::budget::{Breach, BudgetError};
+use crate::budget::{BudgetBreach, BudgetError};
 
 /// Why something was not done. Nothing was handed out or run.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +106,7 @@ pub enum SessionError {
     },
     /// The budget is used up.
     #[error("{0}")]
-    Budget(#[from] Breach),
+    Budget(#[from] BudgetBreach),
     /// The budget is none.
     #[error("{0}")]
     NoBudget(#[from] BudgetError),
