@@ -6,6 +6,7 @@ mod sarif;
 mod scanned;
 mod text;
 
+use metier_skill::Coded as _;
 use std::path::{Path, PathBuf};
 
 use metier_policy::{Allowlist, Anchors, Denylist, RuleNote};

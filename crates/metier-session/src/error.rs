@@ -1,5 +1,6 @@
 //! What keeps a session from doing what it was asked.
 
+use metier_skill::Coded as _;
 use std::io;
 use std::path::PathBuf;
 

@@ -22,6 +22,7 @@
 mod body;
 mod client_fields;
 mod code;
+mod coded;
 mod diagnostic;
 mod digest;
 pub mod disk;
@@ -50,6 +51,7 @@ mod yaml;
 
 pub use body::Body;
 pub use code::Code;
+pub use coded::Coded;
 pub use diagnostic::{Diagnostic, Edit, Fix, Severity, Span, line_and_column};
 pub use digest::{Digest, tree_digest};
 pub use error::SkillError;
