@@ -9,7 +9,7 @@ use metier_journal::{
     Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord, RecordContext,
     Time,
 };
-use metier_store::{Format, pack};
+use metier_store::{ArchiveFormat, pack};
 use serde_json::Value;
 
 /// One reader of foreign bytes.
@@ -89,7 +89,7 @@ fn archives() -> Vec<Vec<u8>> {
         }
         let folder = metier_skill::Folder::open(place.path()).ok()?;
         let rules = metier_skill::Rules::standard();
-        let formats = [Format::Zip, Format::Tar, Format::TarGz];
+        let formats = [ArchiveFormat::Zip, ArchiveFormat::Tar, ArchiveFormat::TarGz];
         Some(formats.iter().filter_map(|format| Some(pack(&folder, &rules, *format).ok()?.bytes)).collect())
     };
     (0..40).filter_map(packed).flatten().collect()

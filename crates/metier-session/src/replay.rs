@@ -15,7 +15,7 @@ use serde::Serialize;
 /// What a replay found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Replayed {
+pub struct ReplayReport {
     /// Records that were looked at.
     pub records: u64,
     /// Activations that could have happened as recorded.
@@ -65,13 +65,13 @@ pub fn replay(
     journal: &mut JournalReader,
     store: &Store,
     query: &RecordQuery,
-) -> Result<Replayed, JournalError> {
+) -> Result<ReplayReport, JournalError> {
     let mut replay = Replay {
         store,
         trees: BTreeMap::new(),
         names: BTreeSet::new(),
         proven: BTreeSet::new(),
-        found: Replayed::default(),
+        found: ReplayReport::default(),
     };
     journal.each_row_matching(query, |row| {
         replay.found.records += 1;
@@ -103,7 +103,7 @@ struct Replay<'a> {
     names: BTreeSet<String>,
     /// Files that were looked at already.
     proven: BTreeSet<Digest>,
-    found: Replayed,
+    found: ReplayReport,
 }
 
 /// What is wrong with a record.
