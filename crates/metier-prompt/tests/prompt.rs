@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod catalogue;
 #[path = "prompt/common.rs"]
 mod common;
 #[path = "prompt/disclosure_vectors.rs"]
