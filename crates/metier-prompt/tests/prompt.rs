@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod catalogue;
 #[path = "prompt/common.rs"]
 mod common;
 #[path = "prompt/disclosure_vectors.rs"]
@@ -15,6 +14,7 @@ mod messages;
 mod override_vectors;
 #[path = "prompt/properties.rs"]
 mod properties;
+mod skill_list;
 #[path = "prompt/skills.rs"]
 mod skills;
 #[path = "prompt/snapshots.rs"]

@@ -10,7 +10,7 @@ use metier_skill::{Limits, Location, SkillError, SkipReason, SymlinkPolicy, Tree
 
 use super::{Report, Subject, SubjectEntry, scan};
 use crate::StoreError;
-use crate::archive::{ArchiveFile, ArchiveLimits, Layout, unpack};
+use crate::archive::{ArchiveFile, ArchiveLayout, ArchiveLimits, unpack};
 
 /// Bytes that an archive may unpack to: they are all in memory.
 const PACKED_MAX: u64 = 512 << 20;
@@ -63,7 +63,7 @@ impl Files {
         };
         let limits = ArchiveLimits { total_bytes: PACKED_MAX, ..ArchiveLimits::default() };
         let unpacked = unpack(archive, &limits, &take)?;
-        let layout = Layout::of(unpacked.files.iter().map(String::as_str))?;
+        let layout = ArchiveLayout::of(unpacked.files.iter().map(String::as_str))?;
         let mut files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
         let skill = |folder: &String| {
             let below = format!("{folder}/");
