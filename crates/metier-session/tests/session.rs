@@ -24,6 +24,8 @@ mod races;
 mod recorded;
 #[path = "session/replays.rs"]
 mod replays;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "session/tools.rs"]
 mod tools;
 #[path = "session/vectors.rs"]
