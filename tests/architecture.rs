@@ -12,6 +12,7 @@ use serde_json::Value;
 const LIFE: &[&str] = &[
     "metier-skill",
     "metier-catalog",
+    "metier-search",
     "metier-prompt",
     "metier-policy",
     "metier-sandbox",

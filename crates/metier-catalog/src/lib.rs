@@ -1,4 +1,4 @@
-//! Many Agent Skills: found below roots, ranked by trust, kept in an index, watched and searched.
+//! Many Agent Skills: found below roots, ranked by trust, kept in an index and watched.
 //!
 //! A [`Scanner`] turns [`Root`]s into a [`Catalog`], an immutable snapshot of every skill there is: what each
 //! says, where it is, whether it is on, and which of two with one name wins. What cannot be used is a
@@ -22,8 +22,6 @@ mod requires;
 mod root;
 mod scan;
 mod scanner;
-#[cfg(feature = "search")]
-mod search;
 mod stamp;
 mod state;
 mod tier;
@@ -48,8 +46,6 @@ pub use requires::{
 pub use root::{AGENT_DIRECTORIES, Root, RootLocations};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
-#[cfg(feature = "search")]
-pub use search::{Hit, Hitting, Search};
 pub use state::{State, StateRule, StateRules};
 pub use tier::{Precedence, Scope};
 pub use trust::TrustStore;

@@ -4,8 +4,9 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use metier_catalog::{Catalog, CatalogOptions, Entry, Problem, Scanner, Search};
+use metier_catalog::{Catalog, CatalogOptions, Entry, Problem, Scanner};
 use metier_policy::{Allowlist, Anchors, Denylist, GuardedSkill};
+use metier_search::Search;
 use metier_session::SessionError;
 use metier_skill::{
     Digest, Location, Reading, Rules, SKILL_FILES, Skill, SkillError, SymlinkPolicy, Tier, Tree,

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use metier_catalog::{Catalog, CatalogError, Entry, Search};
+use metier_catalog::{Catalog, Entry};
 use metier_prompt::{ActivationHint, ListedSkill, SkillList};
+use metier_search::{Search, SearchError};
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ impl View {
     }
 
     /// The catalog made ready to be asked; for many skills that are new it takes a while.
-    pub(crate) fn search(&self) -> Result<&Search, CatalogError> {
+    pub(crate) fn search(&self) -> Result<&Search, SearchError> {
         if let Some(search) = self.search.get() {
             return Ok(search);
         }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use metier_catalog::{Entry, Hit};
+use metier_catalog::Entry;
 use metier_prompt::{ActivationHint, ListFormat, ListedSkill, LocationStyle, SkillList};
+use metier_search::SearchHit;
 
 use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
@@ -299,7 +300,7 @@ fn relevant<'a>(
     if let Some(task) = task {
         let search = skills.search(output)?;
         let hits = search.query(task, entries.len());
-        let places = hits.iter().map(Hit::name).zip(0..).collect::<HashMap<&str, usize>>();
+        let places = hits.iter().map(SearchHit::name).zip(0..).collect::<HashMap<&str, usize>>();
         entries.sort_by_key(|entry| places.get(entry.name()).copied().unwrap_or(usize::MAX));
     }
     Ok(entries)

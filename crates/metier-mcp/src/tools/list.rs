@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use metier_catalog::{Entry, Hitting};
+use metier_catalog::Entry;
+use metier_search::SearchMatch;
 use metier_skill::Tier;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
@@ -79,8 +80,8 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
             let search = view.search().map_err(|error| Refusal::Broken(error.to_string()))?;
             let hits = search.query(query, view.skills.len().max(MOST));
             let entries = hits.into_iter().filter_map(|hit| match hit.skill {
-                Hitting::Entry(entry) => Some(entry),
-                Hitting::Unusable(_) => None,
+                SearchMatch::Entry(entry) => Some(entry),
+                SearchMatch::Unusable(_) => None,
             });
             entries.filter(is_meant).collect()
         }

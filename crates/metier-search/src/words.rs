@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::RandomState;
 use frostem::{Algorithm, Stemmer};
 
-use crate::search::meaning::Model;
+use crate::meaning::Model;
 
 /// Words that say nothing about what a skill is for.
-static STOP_WORDS: &str = include_str!("../../data/stop-words.txt");
+static STOP_WORDS: &str = include_str!("../data/stop-words.txt");
 
 /// Longer words are noise: hashes, encoded data.
 const WORD_MAX: usize = 40;
@@ -21,15 +21,18 @@ const KNOWN_MAX: usize = 50_000;
 /// Stems words, and remembers: the same few thousand come again and again.
 pub(crate) struct Words {
     stemmer: Stemmer,
-    places: HashMap<Box<str>, usize, RandomState>,
+    places: HashMap<Arc<str>, u32, RandomState>,
     known: Vec<Known>,
+    stem_places: HashMap<Arc<str>, u32, RandomState>,
+    stems: Vec<Arc<str>>,
 }
 
 /// What there is to know of a word.
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// What it has in common with its other forms.
-    pub(crate) stem: Box<str>,
+    word: Arc<str>,
+    /// What it has in common with its other forms, as a number that [`Words::stem_at`] knows.
+    pub(crate) stem: u32,
     /// Where the model has it.
     pub(crate) row: Option<u32>,
     /// Whether it says nothing about what a skill is for.
@@ -38,34 +41,58 @@ pub(crate) struct Known {
 
 impl Words {
     pub(crate) fn new() -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), places: HashMap::default(), known: Vec::new() }
+        Self {
+            stemmer: Stemmer::new(Algorithm::English),
+            places: HashMap::default(),
+            known: Vec::new(),
+            stem_places: HashMap::default(),
+            stems: Vec::new(),
+        }
     }
 
     /// What there is to know of a word, and the number that it has until [`Words::forget`].
-    pub(crate) fn know(&mut self, word: &str) -> (usize, &Known) {
+    pub(crate) fn know(&mut self, word: &str) -> (u32, &Known) {
         let place = match self.places.get(word) {
             Some(place) => *place,
-            None => {
-                let stem: Box<str> = self.stemmer.stem(word).into();
-                let row = Model::get().row(&stem);
-                self.known.push(Known { stem, row, is_stop_word: is_stop_word(word) });
-                self.places.insert(word.into(), self.known.len() - 1);
-                self.known.len() - 1
-            }
+            None => self.learn(word),
         };
-        (place, &self.known[place])
+        (place, &self.known[place as usize])
+    }
+
+    fn learn(&mut self, word: &str) -> u32 {
+        let stem = self.stemmer.stem(word);
+        let row = Model::get().row(&stem);
+        let stem = match self.stem_places.get(&*stem) {
+            Some(place) => *place,
+            None => add(&mut self.stem_places, &mut self.stems, &stem, |stem| stem),
+        };
+        let is_stop_word = is_stop_word(word);
+        add(&mut self.places, &mut self.known, word, |word| Known { word, stem, row, is_stop_word })
+    }
+
+    /// The word of a number.
+    pub(crate) fn word_at(&self, place: u32) -> &str {
+        &self.known[place as usize].word
+    }
+
+    /// The stem of a number.
+    pub(crate) fn stem_at(&self, place: u32) -> &str {
+        &self.stems[place as usize]
     }
 
     /// What a word has in common with its other forms.
     pub(crate) fn stem(&mut self, word: &str) -> &str {
-        &self.know(word).1.stem
+        let stem = self.know(word).1.stem;
+        self.stem_at(stem)
     }
 
-    /// Makes room, now and then.
+    /// Makes room, now and then. Numbers of words and stems from before mean nothing then.
     pub(crate) fn forget(&mut self) {
         if self.known.len() > KNOWN_MAX {
             self.places.clear();
             self.known.clear();
+            self.stem_places.clear();
+            self.stems.clear();
         }
     }
 
@@ -131,6 +158,20 @@ impl Words {
             flush(&mut word);
         }
     }
+}
+
+/// Gives a text the next number.
+fn add<T>(
+    places: &mut HashMap<Arc<str>, u32, RandomState>,
+    all: &mut Vec<T>,
+    text: &str,
+    make: impl FnOnce(Arc<str>) -> T,
+) -> u32 {
+    let text: Arc<str> = text.into();
+    let place = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    all.push(make(Arc::clone(&text)));
+    places.insert(text, place);
+    place
 }
 
 /// What words are wanted for.

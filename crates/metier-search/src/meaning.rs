@@ -3,11 +3,7 @@
 //! The model is a table of stems and their vectors, made once from a sentence encoder (`docs/search.md`). A text's
 //! vector is the sum of its words'; nothing is computed that a table and some additions cannot do.
 
-use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::hash::Hasher as _;
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
@@ -15,7 +11,7 @@ use twox_hash::XxHash3_64;
 
 /// The table: a head, the stems in a line each, a scale for each stem, then the rows of four bits a number, then the
 /// nearest other stems of each: which, and how near.
-static TABLE: &[u8] = include_bytes!("../../data/meanings.bin");
+static TABLE: &[u8] = include_bytes!("../data/meanings.bin");
 
 const MAGIC: &[u8; 4] = b"SKE1";
 
@@ -88,7 +84,7 @@ impl Model {
             near,
             nearest,
             nearness,
-            checksum: hash(table),
+            checksum: XxHash3_64::oneshot(table),
         })
     }
 
@@ -158,14 +154,15 @@ impl Vector {
     /// The vector in bytes, for lengths up to [`LENGTH_MAX`].
     #[expect(clippy::cast_possible_truncation, reason = "a number beyond the range becomes the end of it")]
     pub(crate) fn quantised(&self) -> Row {
-        self.0.map(|number| (number / LENGTH_MAX * 127.0).round() as i8)
+        self.0.map(|number| ((number / LENGTH_MAX * 127.0).round() as i8).cast_unsigned())
     }
 }
 
 /// No vector of a skill is longer than this.
 pub(crate) const LENGTH_MAX: f32 = 1.7;
 
-pub(crate) type Row = [i8; DIMENSIONS];
+/// A vector in bytes, each a number from -128 to 127.
+pub(crate) type Row = [u8; DIMENSIONS];
 
 /// The greatest of some numbers, the greatest first, with their places.
 fn best(mut all: Vec<(i32, usize)>, limit: usize) -> Vec<(i32, usize)> {
@@ -179,8 +176,8 @@ fn best(mut all: Vec<(i32, usize)>, limit: usize) -> Vec<(i32, usize)> {
 }
 
 /// How well two quantised vectors agree.
-fn product<const N: usize>(a: &[i8; N], b: &[i8; N]) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+fn product<const N: usize>(a: &[u8; N], b: &[u8; N]) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(a.cast_signed()) * i32::from(b.cast_signed())).sum()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "products of bytes are small")]
@@ -189,97 +186,58 @@ fn closeness(product: i32) -> f32 {
 }
 
 /// The first numbers of a vector say most; these are compared first.
-const COARSE: usize = 64;
+pub(crate) const COARSE: usize = 64;
+/// The others.
+pub(crate) const FINE: usize = DIMENSIONS - COARSE;
 /// How many times as many as wanted are compared whole.
 const REFINED: usize = 10;
 
-/// The vectors of all skills.
-#[derive(Debug, Default)]
-pub(crate) struct Meanings {
-    keys: Vec<u64>,
-    rows: Vec<Row>,
-    /// The beginnings of the rows, close together, because reading them is what takes the time.
-    coarse: Vec<[i8; COARSE]>,
+/// The vectors of all skills, as they are in the index. The beginnings are close together, because reading them is what
+/// takes the time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meanings<'a> {
+    pub(crate) coarse: &'a [[u8; COARSE]],
+    pub(crate) fine: &'a [[u8; FINE]],
 }
 
-impl Meanings {
-    pub(crate) fn keys(&self) -> HashSet<u64> {
-        self.keys.iter().copied().collect()
+impl Meanings<'_> {
+    /// How many there are, if both halves have as many.
+    pub(crate) fn len(self) -> Option<usize> {
+        (self.coarse.len() == self.fine.len()).then_some(self.coarse.len())
     }
 
-    pub(crate) fn add(&mut self, key: u64, row: Row) {
-        self.keys.push(key);
-        self.rows.push(row);
-        self.coarse.extend(row.first_chunk());
-    }
-
-    pub(crate) fn retain(&mut self, wanted: &HashSet<u64>) {
-        let old = std::mem::take(self);
-        for (key, row) in old.keys.into_iter().zip(old.rows).filter(|(key, _)| wanted.contains(key)) {
-            self.add(key, row);
-        }
+    pub(crate) fn rows(self) -> impl Iterator<Item = Row> {
+        self.coarse.iter().zip(self.fine).map(|(coarse, fine)| {
+            let mut row = [0; DIMENSIONS];
+            for (number, own) in row.iter_mut().zip(coarse.iter().chain(fine)) {
+                *number = *own;
+            }
+            row
+        })
     }
 
     /// The closest to a vector, the best first: place and closeness.
-    pub(crate) fn closest(&self, asked: &Vector, limit: usize) -> Vec<(usize, f32)> {
+    pub(crate) fn closest(self, asked: &Vector, limit: usize) -> Vec<(usize, f32)> {
         if *asked == Vector::ZERO {
             return Vec::new();
         }
         let asked = asked.quantised();
-        let beginning: &[i8; COARSE] = asked.first_chunk().unwrap_or(&[0; COARSE]);
+        let Some((beginning, _)) = asked.split_first_chunk() else { return Vec::new() };
         let rough = self.coarse.iter().map(|row| product(row, beginning)).zip(0..).collect();
         let likely = best(rough, limit * REFINED);
-        let exact = likely.into_iter().filter_map(|(_, at)| Some((product(self.rows.get(at)?, &asked), at)));
+        let exact = likely.into_iter().map(|(_, at)| (self.product(&asked, at), at));
         best(exact.collect(), limit).into_iter().map(|(product, at)| (at, closeness(product))).collect()
     }
 
     /// How close one is to a vector.
-    pub(crate) fn closeness(&self, asked: &Vector, at: usize) -> f32 {
-        self.rows.get(at).map_or(0.0, |row| closeness(product(row, &asked.quantised())))
+    pub(crate) fn closeness(self, asked: &Vector, at: usize) -> f32 {
+        closeness(self.product(&asked.quantised(), at))
     }
 
-    /// The key of each place.
-    pub(crate) fn places(&self) -> &[u64] {
-        &self.keys
+    fn product(self, asked: &Row, at: usize) -> i32 {
+        let coarse =
+            self.coarse.get(at).zip(asked.first_chunk()).map_or(0, |(row, asked)| product(row, asked));
+        let fine = self.fine.get(at).zip(asked.last_chunk()).map_or(0, |(row, asked)| product(row, asked));
+        coarse + fine
     }
-
-    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(self.keys.len() * (8 + DIMENSIONS) + 8);
-        for (key, row) in self.keys.iter().zip(&self.rows) {
-            bytes.extend(key.to_le_bytes());
-            bytes.extend(row.map(i8::cast_unsigned));
-        }
-        bytes.extend(hash(&bytes).to_le_bytes());
-        // The file may be a link to that of the state before.
-        let directory = path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(&bytes)?;
-        file.persist(path).map(drop).map_err(|error| error.error)
-    }
-
-    /// What is in a file, if it is whole.
-    pub(crate) fn load(path: &Path) -> Option<Self> {
-        let bytes = fs::read(path).ok()?;
-        let (bytes, checksum) = bytes.split_last_chunk::<8>()?;
-        if hash(bytes) != u64::from_le_bytes(*checksum) {
-            return None;
-        }
-        let mut meanings = Self::default();
-        let chunks = bytes.chunks_exact(8 + DIMENSIONS);
-        if !chunks.remainder().is_empty() {
-            return None;
-        }
-        for chunk in chunks {
-            let (key, row) = chunk.split_first_chunk::<8>()?;
-            let row: &[u8; DIMENSIONS] = row.try_into().ok()?;
-            meanings.add(u64::from_le_bytes(*key), row.map(u8::cast_signed));
-        }
-        Some(meanings)
-    }
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hash = XxHash3_64::with_seed(0);
-    hash.write(bytes);
-    hash.finish()
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::search::words::{Words, is_stop_word};
+use crate::words::{Words, is_stop_word};
 
 /// `a = b = c`: each stands for the others. `a, b > c, d`: those before stand for those after.
-static TABLE: &str = include_str!("../../data/synonyms.txt");
+static TABLE: &str = include_str!("../data/synonyms.txt");
 
 /// Words of the longest phrase that has synonyms.
 pub(crate) const PHRASE_MAX: usize = 4;

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::search::lexical::{Found, Reader, Result};
-use crate::search::meaning::{Model, Vector};
-use crate::search::synonyms::{PHRASE_MAX, synonyms};
-use crate::search::words::{Words, is_stop_word, is_unparted};
+use crate::lexical::{Found, Lexical};
+use crate::meaning::{Model, Vector};
+use crate::synonyms::{PHRASE_MAX, synonyms};
+use crate::words::{Words, is_stop_word, is_unparted};
 
 /// Words of a question that are looked up.
 const WORDS_MAX: usize = 32;
@@ -44,14 +44,13 @@ pub(crate) struct Alternative {
 
 impl Concept {
     /// Adds a way to say it that some skill uses. Of two weights the first counts.
-    fn add(&mut self, stem: &str, weight: f32, reader: &Reader) -> Result<()> {
+    fn add(&mut self, stem: &str, weight: f32, index: &Lexical) {
         if !self.alternatives.iter().any(|other| other.stem == stem) {
-            let found = reader.find(stem)?;
+            let found = index.find(stem);
             if found.count > 0 {
                 self.alternatives.push(Alternative { stem: stem.to_owned(), weight, found });
             }
         }
-        Ok(())
     }
 }
 
@@ -62,27 +61,27 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    pub(crate) fn new(text: &str, reader: &Reader) -> Result<Self> {
+    pub(crate) fn new(text: &str, index: &Lexical) -> Self {
         let mut stems = Words::new();
         let words = words(text);
         let mut concepts: Vec<Concept> = Vec::with_capacity(words.len());
         for (at, word) in words.iter().enumerate() {
-            concepts.push(concept(word, at + 1 == words.len(), &mut stems, reader)?);
+            concepts.push(concept(word, at + 1 == words.len(), &mut stems, index));
         }
         for (concept, pair) in concepts.iter_mut().zip(words.windows(2)) {
             let joined = stems.stem(&pair.concat()).to_owned();
             if joined.len() >= 5 {
-                concept.add(&joined, JOINED, reader)?;
+                concept.add(&joined, JOINED, index);
             }
         }
         let mut question = Self { concepts, meaning: Vector::ZERO };
-        question.add_synonyms(reader)?;
-        question.add_neighbours(reader)?;
+        question.add_synonyms(index);
+        question.add_neighbours(index);
         question.meaning = question.meaning.unit();
         let mut seen = HashSet::new();
         question.concepts.retain(|concept| seen.insert(concept.main.clone()));
         question.bound();
-        Ok(question)
+        question
     }
 
     /// Leaves out the commonest words where all together would take too long: they tell the least.
@@ -103,7 +102,7 @@ impl Question {
     }
 
     /// Other words for what is asked for, by the table; and the direction of all of it.
-    fn add_synonyms(&mut self, reader: &Reader) -> Result<()> {
+    fn add_synonyms(&mut self, index: &Lexical) {
         let model = Model::get();
         let mains: Vec<String> = self.concepts.iter().map(|concept| concept.main.clone()).collect();
         for main in &mains {
@@ -114,18 +113,17 @@ impl Question {
             for end in at + 1..=mains.len().min(at + PHRASE_MAX) {
                 for synonym in synonyms(&mains[at..end].join(" ")).iter().filter(|stem| !mains.contains(stem))
                 {
-                    concept.add(synonym, SYNONYM, reader)?;
+                    concept.add(synonym, SYNONYM, index);
                     if seen.insert(synonym) {
                         model.add(&mut self.meaning, synonym, SYNONYM_MEANING);
                     }
                 }
             }
         }
-        Ok(())
     }
 
     /// Words that mean nearly the same as what is asked for, by the model.
-    fn add_neighbours(&mut self, reader: &Reader) -> Result<()> {
+    fn add_neighbours(&mut self, index: &Lexical) {
         let mains: HashSet<String> = self.concepts.iter().map(|concept| concept.main.clone()).collect();
         for concept in &mut self.concepts {
             let near: Vec<(&str, f32)> = Model::get().neighbours(&concept.main).collect();
@@ -133,7 +131,7 @@ impl Question {
                 if nearness < NEIGHBOUR_MIN || mains.contains(stem) {
                     continue;
                 }
-                concept.add(stem, 0.0, reader)?;
+                concept.add(stem, 0.0, index);
                 let rarity = concept.rarity;
                 if let Some(known) = concept.alternatives.iter_mut().find(|other| other.stem == stem) {
                     // A rare word that is only near must not outweigh the common one that was asked for.
@@ -142,7 +140,6 @@ impl Question {
                 }
             }
         }
-        Ok(())
     }
 }
 
@@ -158,18 +155,18 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// What a word asks for. One that no skill has may be mistyped, or not yet typed to its end.
-fn concept(word: &str, is_last: bool, stems: &mut Words, reader: &Reader) -> Result<Concept> {
+fn concept(word: &str, is_last: bool, stems: &mut Words, index: &Lexical) -> Concept {
     let stem = stems.stem(word).to_owned();
-    let found = reader.find(&stem)?;
+    let found = index.find(&stem);
     let (count, rarity) = (found.count, found.rarity);
     let is_doubtful = count == 0 || (count <= 2 && Model::get().row(&stem).is_none());
     let length = word.chars().count();
     let mut concept = Concept { main: stem.clone(), rarity, alternatives: Vec::new() };
-    concept.add(&stem, 1.0, reader)?;
+    concept.add(&stem, 1.0, index);
     let known = concept.alternatives.len();
     if length >= 4 && is_doubtful {
-        for near in reader.near(word)? {
-            concept.add(stems.stem(&near), TYPING_ERROR, reader)?;
+        for near in index.near(word) {
+            concept.add(stems.stem(&near), TYPING_ERROR, index);
         }
     }
     let is_unfinished = (is_doubtful && length >= 4 && (is_last || concept.alternatives.len() == known))
@@ -177,8 +174,8 @@ fn concept(word: &str, is_last: bool, stems: &mut Words, reader: &Reader) -> Res
         // One character of a script that does not part words begins the pairs that it is in.
         || (length == 1 && word.chars().all(is_unparted));
     if is_unfinished {
-        for longer in reader.beginning_with(word)? {
-            concept.add(stems.stem(&longer), BEGINNING, reader)?;
+        for longer in index.beginning_with(word) {
+            concept.add(stems.stem(&longer), BEGINNING, index);
         }
     }
     if count == 0
@@ -186,5 +183,5 @@ fn concept(word: &str, is_last: bool, stems: &mut Words, reader: &Reader) -> Res
     {
         (concept.main, concept.rarity) = (meant.stem.clone(), meant.found.rarity);
     }
-    Ok(concept)
+    concept
 }

@@ -1,8 +1,15 @@
 //! Search: what it finds, in which order, and that what is kept on disk never changes the answer.
 
-use std::fs;
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use metier_catalog::{Catalog, CatalogOptions, Hitting, Scanner, Search, Tier};
+#[path = "search/support.rs"]
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use metier_catalog::{Catalog, CatalogOptions, Scanner, Tier};
+use metier_search::{Search, SearchMatch};
 use proptest::prelude::*;
 
 use crate::support::{Place, later, scan};
@@ -86,8 +93,56 @@ fn only_what_can_be_used_or_mended_is_found() {
     let hits = search.query("notes", 5);
     assert_eq!(hits.iter().filter(|hit| hit.name() == "notes").count(), 1, "the shadowed one is not there");
     let hits = search.query("diary", 5);
-    let Hitting::Unusable(unusable) = hits[0].skill else { unreachable!("{hits:?}") };
+    let SearchMatch::Unusable(unusable) = hits[0].skill else { unreachable!("{hits:?}") };
     assert_eq!(unusable.problem.code.as_str(), "name-mismatch");
+}
+
+/// The names and scores that a search answers with, to the last bit.
+fn answer(search: &Search, question: &str) -> Vec<(String, u32)> {
+    let hits = search.query(question, 200);
+    hits.iter().map(|hit| (hit.name().to_owned(), hit.score.to_bits())).collect()
+}
+
+/// Questions of every kind: single words, pairs, beginnings, typing errors, and some that find nothing.
+fn questions() -> Vec<String> {
+    let words = [
+        "socks",
+        "scarves",
+        "winter",
+        "form",
+        "release",
+        "notes",
+        "pods",
+        "pdf",
+        "review",
+        "defects",
+        "cluster",
+        "zzyzx",
+        "filler",
+        "changes",
+        "chinese",
+        "documents",
+        "hungry",
+        "猫",
+        "翻译",
+        "文",
+        "k8s",
+        "deploy",
+        "fix",
+    ];
+    let pairs = words.windows(2).map(|pair| pair.join(" "));
+    let beginnings = words.iter().map(|word| word.chars().take(3).collect());
+    let mistyped = words.iter().map(|word| word.chars().chain(['x']).collect());
+    let swapped = words.iter().map(|word| {
+        let mut letters: Vec<char> = word.chars().collect();
+        if letters.len() > 2 {
+            letters.swap(1, 2);
+        }
+        letters.into_iter().collect()
+    });
+    let others = ["", "!?", "qqqqqq", "what went wrong last night"].map(str::to_owned);
+    let single = words.iter().map(|word| (*word).to_owned());
+    single.chain(pairs).chain(beginnings).chain(mistyped).chain(swapped).chain(others).collect()
 }
 
 #[test]
@@ -100,12 +155,15 @@ fn what_is_kept_on_disk_answers_like_what_is_made_anew() {
     }
     let mut scanner = Scanner::new(CatalogOptions::new(vec![place.root("root", Tier::User)]));
     let kept = place.path("search");
-    for round in 0..6 {
+    for round in 0..7 {
         match round {
-            1 => drop(place.skill("root/knitting", "Knits socks. Use in winter.")),
-            2 => drop(place.skill("root/knitting", "Knits scarves. Use in winter.")),
+            1 => place.skill("root/knitting", "Knits socks. Use in winter."),
+            2 => place.skill("root/knitting", "Knits scarves. Use in winter."),
             3 => fs::remove_dir_all(place.path("root/pdf-forms")).unwrap(),
-            4 => drop(place.skill("root/pdf-forms", "Fills in forms again. Use when there is one.")),
+            4 => place.skill("root/pdf-forms", "Fills in forms again. Use when there is one."),
+            // Found before all others and after them, so that every skill has another number.
+            5 => place.skill("root/a-first", "Use for pods in winter."),
+            6 => (0..30).for_each(|number| place.skill(&format!("root/filler-{number}"), "Use for pods.")),
             _ => {}
         }
         let catalog = scanner.scan(later());
@@ -113,33 +171,102 @@ fn what_is_kept_on_disk_answers_like_what_is_made_anew() {
         // Twice: once made from the one before, once found as it is.
         for _ in 0..2 {
             let disk = Search::open(&catalog, Some(&kept)).unwrap();
-            for question in ["socks", "scarves", "form", "release notes", "pods"] {
-                let answer = |search: &Search| -> Vec<(String, f32)> {
-                    search.query(question, 5).iter().map(|hit| (hit.name().to_owned(), hit.score)).collect()
-                };
-                let (disk, fresh) = (answer(&disk), answer(&fresh));
-                let names = |hits: &[(String, f32)]| -> Vec<String> {
-                    hits.iter().map(|(name, _)| name.clone()).collect()
-                };
-                assert_eq!(names(&disk), names(&fresh), "{question} in round {round}");
-                // What was removed still counts a little until everything is prepared anew, so scores are only nearly the same.
-                for ((name, kept), (_, made)) in disk.iter().zip(&fresh) {
-                    let differs = (kept - made).abs();
-                    assert!(differs <= 0.2 * made, "{name} for {question} in round {round}: {kept}, {made}");
-                }
+            assert!(disk.not_kept().is_none());
+            for question in questions() {
+                assert_eq!(
+                    answer(&disk, &question),
+                    answer(&fresh, &question),
+                    "{question} in round {round}"
+                );
             }
         }
-        assert_eq!(fs::read_dir(&kept).unwrap().count(), 1, "old states go");
+        let files: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "old states go");
+        // What was made from the one before is what would have been made from nothing.
+        let made_from_last = fs::read(&files[0]).unwrap();
+        fs::remove_dir_all(&kept).unwrap();
+        Search::open(&catalog, Some(&kept)).unwrap();
+        assert!(fs::read(&files[0]).unwrap() == made_from_last, "round {round}");
     }
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_no_matter() {
+fn every_flipped_bit_and_every_cut_of_the_index_is_noticed() {
     let place = Place::new();
-    let catalog = library(&place);
+    for number in 0..33 {
+        place.skill(&format!("root/s{number}"), "Zzyzx.");
+    }
+    let catalog = scan(vec![place.root("root", Tier::User)]);
+    let kept = place.path("search");
+    let fresh = Search::open(&catalog, Some(&kept)).unwrap();
+    let index = fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
+    let bytes = fs::read(&index).unwrap();
+    let check = |changed: &[u8], what: &str| {
+        fs::write(&index, changed).unwrap();
+        let search = Search::open(&catalog, Some(&kept)).unwrap();
+        assert_eq!(answer(&search, "zzyzx"), answer(&fresh, "zzyzx"), "{what}");
+        assert!(fs::read(&index).unwrap() == bytes, "{what} was believed");
+    };
+    // All of what comes before the first section, and samples of the rest, which one checksum covers.
+    for at in (0..bytes.len()).filter(|at| *at < 200 || at % 37 == 0) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        check(&changed, &format!("bit {} of byte {at}", at % 8));
+        check(&bytes[..at], &format!("cut at {at}"));
+    }
+    check(&[&bytes[..], b"x"].concat(), "one byte more");
+}
+
+#[test]
+fn an_index_for_other_skills_is_not_believed() {
+    let place = Place::new();
+    for number in 0..33 {
+        place.skill(&format!("mine/m{number}"), "Use for mine.");
+        place.skill(&format!("theirs/t{number}"), "Use for theirs.");
+    }
+    let kept = place.path("search");
+    let index = || fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
+    let [mine, theirs] = ["mine", "theirs"].map(|root| scan(vec![place.root(root, Tier::User)]));
+    Search::open(&theirs, Some(&kept)).unwrap();
+    let others = fs::read(index()).unwrap();
+    let search = Search::open(&mine, Some(&kept)).unwrap();
+    let wanted = answer(&search, "mine");
+    fs::write(index(), others).unwrap();
+    assert_eq!(answer(&Search::open(&mine, Some(&kept)).unwrap(), "mine"), wanted);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_said_and_does_not_matter() {
+    let place = Place::new();
+    library(&place);
+    for number in 0..40 {
+        place.skill(&format!("root/filler-{number}"), "Zzyzx.");
+    }
+    let catalog = scan(vec![place.root("root", Tier::User)]);
     let file = place.write("file", "x");
     let search = Search::open(&catalog, Some(&file.join("below"))).unwrap();
     assert_eq!(names(&search, "pdf").first().map(String::as_str), Some("pdf-forms"));
+    let error = search.not_kept().unwrap();
+    assert_eq!(error.code(), "search-write");
+    assert!(error.hint().is_some());
+}
+
+#[test]
+fn what_older_versions_and_killed_processes_left_goes() {
+    let place = Place::new();
+    for number in 0..40 {
+        place.skill(&format!("root/s{number}"), "Zzyzx.");
+    }
+    place.write("search/0123456789abcdef/meanings", "a directory, as it was once");
+    place.write("search/fedcba9876543210.index", "of other skills");
+    let left = place.write("search/new-left", "half");
+    let old = later() - Duration::from_hours(3);
+    fs::File::options().write(true).open(&left).unwrap().set_modified(old).unwrap();
+    let young = place.write("search/new-young", "another process is writing");
+    let kept = place.path("search");
+    Search::open(&scan(vec![place.root("root", Tier::User)]), Some(&kept)).unwrap();
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 2);
+    assert!(young.exists());
 }
 
 proptest! {
