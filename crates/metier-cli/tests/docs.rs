@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use metier_policy::{DecisionCode, NoteCode};
+use metier_policy::DecisionCode;
 use metier_skill::{Code, Profile, Severity};
 
 fn top() -> PathBuf {
@@ -174,12 +174,9 @@ fn run(command: &str, base: &Path, home: Option<&Path>) -> String {
 fn the_tables_of_codes_are_the_code_s() {
     let [findings, policy, scan] =
         ["docs/diagnostics.md", "docs/policy.md", "docs/scan.md"].map(|path| top().join(path));
-    for (path, name, table) in [
-        (&findings, "codes", table()),
-        (&findings, "rules", rules()),
-        (&policy, "decisions", decisions()),
-        (&scan, "scan", scanned()),
-    ] {
+    for (path, name, table) in
+        [(&findings, "codes", table()), (&policy, "decisions", decisions()), (&scan, "scan", scanned())]
+    {
         let document = fs::read_to_string(path).unwrap();
         let (begin, end) = (format!("<!-- {name} -->\n"), "<!-- end -->\n");
         let (before, rest) = document.split_once(&begin).unwrap();
@@ -191,14 +188,6 @@ fn the_tables_of_codes_are_the_code_s() {
         let found = fs::read_to_string(path).unwrap();
         assert_eq!(found, wanted, "run with UPDATE_DOCS=1 to update {}", path.display());
     }
-}
-
-fn rules() -> String {
-    let mut table = String::from("| code | means |\n|---|---|\n");
-    for code in NoteCode::ALL {
-        writeln!(table, "| `{code}` | {} |", code.summary()).unwrap();
-    }
-    table
 }
 
 fn scanned() -> String {

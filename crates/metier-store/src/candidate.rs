@@ -165,7 +165,7 @@ fn candidate(
     options: &InstallOptions,
 ) -> Result<Candidate, StoreError> {
     let location = Location::find(&staged.directory)?;
-    let skill = valid(&location, folder, &profile.rules())?;
+    let (skill, about_rules) = valid(&location, folder, &profile.rules())?;
     let digest = staged.manifest.digest();
     let signer = signature.as_deref().map(|text| verify(text, &digest, &options.trust)).transpose();
     let (signer, key, mut notes) = match signer {
@@ -188,6 +188,7 @@ fn candidate(
     let is_own =
         |note: &&String| fetched.folder.is_some() || note.starts_with(&format!("left out {folder}/"));
     notes.extend(fetched.notes.iter().filter(is_own).cloned());
+    notes.extend(about_rules.into_iter().map(|message| format!("`{}`: {message}", skill.name)));
     let path = match (&fetched.base, &fetched.folder) {
         (base, Some(_)) => base.clone(),
         (Some(base), None) => Some(format!("{base}/{folder}")),
@@ -233,13 +234,16 @@ fn candidate(
     Ok(Candidate { locked, provenance, staged, report, key, notes })
 }
 
-/// The skill, if it is one by these rules.
-fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<Skill, StoreError> {
-    let reading = location.validate(rules)?;
+/// The skill, if it is one by these rules, and what its rules for tools come to.
+fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<(Skill, Vec<String>), StoreError> {
+    let reading = location.validate_with(rules, metier_policy::lint)?;
     let error = reading.diagnostics.iter().find(|found| found.is_error());
     let reason = error.map(|found| format!("{}:{}: {}", found.file, found.line, found.message));
     match (reading.skill, reason) {
-        (Some(skill), None) => Ok(skill),
+        (Some(skill), None) => {
+            let found = reading.diagnostics.into_iter().filter(|found| found.code.is_about_tool_rule());
+            Ok((skill, found.map(|found| found.message).collect()))
+        }
         (_, reason) => Err(StoreError::Invalid {
             name: folder.to_owned(),
             reason: reason.unwrap_or_else(|| "there is nothing to read".to_owned()),

@@ -14,7 +14,6 @@ use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
 use crate::output::Output;
 use crate::refusals::{self, Refused};
-use crate::render::rule_findings;
 use crate::skills::{Skills, digest_of};
 use crate::table::one_line;
 
@@ -139,7 +138,7 @@ fn set_by(entry: &Entry, skills: &Skills) -> Option<String> {
 fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<Shown> {
     let rules = Rules::lenient();
     let location = Location::find(path)?;
-    let reading = location.validate(&rules)?;
+    let reading = location.validate_with(&rules, metier_policy::lint)?;
     let Some(skill) = reading.skill.clone() else {
         output.note(format_args!("see `metier validate {shown_path}`"))?;
         let diagnostics = reading.diagnostics;
@@ -171,8 +170,7 @@ impl Shown {
     }
 
     fn count(&self, severity: Severity) -> usize {
-        let rules = if severity == Severity::Warning { rule_findings(&self.reading) } else { 0 };
-        self.reading.diagnostics.iter().filter(|found| found.severity == severity).count() + rules
+        self.reading.diagnostics.iter().filter(|found| found.severity == severity).count()
     }
 
     fn table(&self, output: &mut Output) -> anyhow::Result<()> {
@@ -231,7 +229,7 @@ impl Shown {
         }
         output.row("SKILL.md digest", &self.skill_md_digest.to_string())?;
         output.row("tree digest", &self.tree_digest.to_string())?;
-        let count = self.reading.diagnostics.len() + rule_findings(&self.reading);
+        let count = self.reading.diagnostics.len();
         if count > 0 {
             let noun = if count == 1 { "finding" } else { "findings" };
             output.note(format_args!("{count} {noun}: see `metier validate {}`", self.path))?;

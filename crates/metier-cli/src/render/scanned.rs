@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use metier_skill::Span;
+use metier_skill::{Severity as Level, Span};
 use metier_store::scan::{self, Report, Severity, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Finding, SourceLine, Weight, failure, github, sarif, shown, text};
+use super::{Failure, FindingView, SourceLine, github, sarif, shown, text};
 use crate::output::Output;
 
 /// A skill that was looked at, and what there is to print of it.
@@ -19,7 +19,10 @@ pub(crate) struct Scanned {
     name: Option<String>,
     /// `None` where it could not be read at all.
     report: Option<Report>,
-    findings: Vec<Finding>,
+    /// Where each of its findings is, with the line, as far as it is in a text.
+    places: Vec<(Option<Span>, Option<SourceLine>)>,
+    root: PathBuf,
+    failure: Option<Failure>,
 }
 
 /// How findings are printed.
@@ -72,14 +75,16 @@ impl Scanned {
         report: Report,
         bytes: impl Fn(&str) -> Option<&'a [u8]>,
     ) -> Self {
-        let findings = report.findings.iter().map(|found| finding(found, root, bytes(&found.file))).collect();
-        Self { path: shown(path), name: name.map(ToOwned::to_owned), report: Some(report), findings }
+        let places = report.findings.iter().map(|found| place(found, bytes(&found.file))).collect();
+        let (path, name, root) = (shown(path), name.map(ToOwned::to_owned), root.to_owned());
+        Self { path, name, report: Some(report), places, root, failure: None }
     }
 
     /// A skill that could not be read.
     pub(crate) fn failed<E: std::error::Error>(path: &Path, error: &E, code: &'static str) -> Self {
         let path = shown(path);
-        Self { findings: vec![failure(error, code, &path)], path, name: None, report: None }
+        let failure = Some(Failure::new(error, code, &path));
+        Self { path, name: None, report: None, places: Vec::new(), root: PathBuf::new(), failure }
     }
 
     /// What the findings come to; what could not be looked at is not to be used.
@@ -89,7 +94,7 @@ impl Scanned {
 
     /// Prints all.
     pub(crate) fn print(all: &[Self], shape: Shape, output: &mut Output) -> io::Result<()> {
-        let findings = || all.iter().flat_map(|skill| &skill.findings);
+        let findings = || all.iter().flat_map(Self::findings);
         match shape {
             Shape::Text => people(all, output),
             Shape::Json => {
@@ -111,12 +116,14 @@ impl Scanned {
             score: self.report.as_ref().map_or(0, rows),
             because: self.report.as_ref().map(Report::because).unwrap_or_default(),
             findings: findings.map(FindingRow::new).collect(),
-            error: self
-                .findings
-                .first()
-                .filter(|_| self.report.is_none())
-                .map(|failure| failure.message.as_str()),
+            error: self.failure.as_ref().map(|failure| failure.message.as_str()),
         }
+    }
+
+    fn findings(&self) -> impl Iterator<Item = FindingView<'_>> {
+        let found = self.report.iter().flat_map(|report| &report.findings).zip(&self.places);
+        let found = found.map(|(found, place)| finding(found, place, &self.root));
+        found.chain(self.failure.iter().map(Failure::view))
     }
 }
 
@@ -138,7 +145,7 @@ impl<'a> FindingRow<'a> {
 }
 
 fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
-    let findings: Vec<&Finding> = all.iter().flat_map(|skill| &skill.findings).collect();
+    let findings: Vec<_> = all.iter().flat_map(Scanned::findings).collect();
     text::underlined(&findings, output)?;
     for skill in all.iter().filter(|skill| skill.verdict() == Verdict::Block) {
         let reasons = skill.report.as_ref().map(Report::because).unwrap_or_default();
@@ -166,23 +173,31 @@ fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
     ))
 }
 
-fn finding(found: &scan::Finding, root: &Path, bytes: Option<&[u8]>) -> Finding {
-    // Only where bytes and text are the same does a place in one mean the same in the other.
+/// Only where bytes and text are the same does a place in one mean the same in the other.
+fn place(found: &scan::Finding, bytes: Option<&[u8]>) -> (Option<Span>, Option<SourceLine>) {
     let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
     let span = found.span.filter(|span| text.is_some_and(|text| text.get(span.range()).is_some()));
-    Finding {
+    (span, span.zip(text).and_then(|(span, text)| SourceLine::around(text, span)))
+}
+
+fn finding<'a>(
+    found: &'a scan::Finding,
+    (span, source): &'a (Option<Span>, Option<SourceLine>),
+    root: &Path,
+) -> FindingView<'a> {
+    FindingView {
         code: found.rule,
         severity: match found.severity {
-            Severity::High => Weight::Error,
-            Severity::Medium => Weight::Warning,
-            _ => Weight::Note,
+            Severity::High => Level::Error,
+            Severity::Medium => Level::Warning,
+            _ => Level::Note,
         },
-        message: found.message.clone(),
-        file: shown(&root.join(&found.file)),
+        message: &found.message,
+        file: shown(&root.join(&found.file)).display().to_string(),
         line: found.line,
         column: found.column,
-        span,
-        source: span.zip(text).and_then(|(span, text)| SourceLine::around(text, span)),
+        span: *span,
+        source: source.as_ref(),
         fix: None,
         help: Some(found.help),
     }
