@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use metier_scan::{ScanVerdict, SubjectFiles};
 use metier_skill::{Digest, Limits, Location, is_skill_directory};
-use metier_store::scan::{Files, Verdict};
 use serde_json::Value;
 
 /// What became of some skills.
@@ -24,10 +24,10 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, verdict: Verdict) {
+    fn add(&mut self, verdict: ScanVerdict) {
         self.all += 1;
-        self.blocked += usize::from(verdict == Verdict::Block);
-        self.looked += usize::from(verdict != Verdict::Clean);
+        self.blocked += usize::from(verdict == ScanVerdict::Block);
+        self.looked += usize::from(verdict != ScanVerdict::Clean);
     }
 
     fn row(self, title: &str) {
@@ -99,8 +99,8 @@ pub(crate) fn corpus(directory: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// What one skill comes to, and how long that took once it was read.
-fn look(path: &Path) -> Option<(Verdict, Duration)> {
-    let files = Files::read(&Location::directory(path).ok()?, &Limits::default()).ok()?;
+fn look(path: &Path) -> Option<(ScanVerdict, Duration)> {
+    let files = SubjectFiles::read(&Location::directory(path).ok()?, &Limits::default()).ok()?;
     let start = Instant::now();
     let report = files.scan();
     Some((report.verdict(), start.elapsed()))
