@@ -107,10 +107,29 @@ pub(super) struct Pattern {
     pub(super) excuse: Excuse,
     /// Examples that must be found.
     #[cfg_attr(not(test), expect(dead_code, reason = "examples are for tests"))]
-    pub(super) hits: &'static [&'static str],
+    pub(super) hits: Examples,
     /// Examples that must not be found, or be excused.
     #[cfg_attr(not(test), expect(dead_code, reason = "examples are for tests"))]
-    pub(super) misses: &'static [&'static str],
+    pub(super) misses: Examples,
+}
+
+/// Texts beside a rule that only tests read. Elsewhere the type is empty, so that programs do not carry the texts.
+#[derive(Debug)]
+pub(super) struct Examples {
+    #[cfg(test)]
+    pub(super) texts: &'static [&'static str],
+}
+
+impl Examples {
+    #[cfg(test)]
+    pub(super) const fn new(texts: &'static [&'static str]) -> Self {
+        Self { texts }
+    }
+
+    #[cfg(not(test))]
+    pub(super) const fn new(_: &'static [&'static str]) -> Self {
+        Self {}
+    }
 }
 
 /// What excuses a match: it then is one step less severe, and adds next to nothing to the score. Prohibitions do not count in
@@ -134,7 +153,7 @@ impl Pattern {
         unless: &[],
         holds: None,
         excuse: Excuse::Negation,
-        hits: &[],
-        misses: &[],
+        hits: Examples::new(&[]),
+        misses: Examples::new(&[]),
     };
 }

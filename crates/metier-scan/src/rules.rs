@@ -47,7 +47,7 @@ pub fn all() -> impl Iterator<Item = &'static ScanRule> {
 }
 
 /// What patterns call by a name in percent signs.
-const FRAGMENTS: [(&str, &str); 13] = [
+const FRAGMENTS: [(&str, &str); 14] = [
     // Some words of one sentence.
     ("%gap%", r"[^.!?]{0,60}"),
     ("%far%", r"[^.!?]{0,140}"),
@@ -71,6 +71,11 @@ const FRAGMENTS: [(&str, &str); 13] = [
     (
         "%tells%",
         r"\b(?:send|sends|sending|upload|uploads|uploading|post|posts|transmit|transmits|transmitting|forward|forwards|forwarding|exfiltrate|exfiltrates|submit|submits|deliver|leak|beacon|pass)\b",
+    ),
+    // Programs, calls and words that read.
+    (
+        "%reads%",
+        r"(?:\b(?:cat|less|head|tail|type|get-content|read|reads|reading|open|opens|load|loads|access|collect|copy|cp|tar|zip|base64|steal|contents? of|readfilesync|readfile|slurp|grab|harvest|exfiltrate|retrieve|extract|parse)\b|file://|media:)",
     ),
     // Files that hold keys.
     (

@@ -36,13 +36,13 @@ fn every_pattern_finds_its_examples_and_nothing_else() {
         for text in pattern.all.iter().chain(pattern.except).chain(pattern.unless) {
             regex(text, rule.scope).unwrap_or_else(|error| panic!("{}: {error}", rule.id));
         }
-        if pattern.hits.is_empty() || pattern.misses.is_empty() || pattern.literals.is_empty() {
+        if pattern.hits.texts.is_empty() || pattern.misses.texts.is_empty() || pattern.literals.is_empty() {
             wrong.push(format!("{} has no example or no literal", rule.id));
         }
-        for text in pattern.hits.iter().filter(|text| found(rule, text) != Some(false)) {
+        for text in pattern.hits.texts.iter().filter(|text| found(rule, text) != Some(false)) {
             wrong.push(format!("{} does not find {text:?}", rule.id));
         }
-        for text in pattern.misses.iter().filter(|text| found(rule, text) == Some(false)) {
+        for text in pattern.misses.texts.iter().filter(|text| found(rule, text) == Some(false)) {
             wrong.push(format!("{} finds {text:?}", rule.id));
         }
     }

