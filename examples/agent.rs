@@ -13,8 +13,8 @@ use std::time::SystemTime;
 
 use metier::catalog::{CatalogOptions, Root, Scanner};
 use metier::journal::{Journal, Options, Place, Source, Time, Trigger};
-use metier::policy::Places;
-use metier::prompt::{Catalogue, Listed};
+use metier::policy::Anchors;
+use metier::prompt::{ListedSkill, SkillList};
 use metier::session::{Recording, ScriptCall, Session, SessionOptions};
 use metier::store::Store;
 use serde_json::Value;
@@ -60,14 +60,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut options = CatalogOptions::new(vec![Root::parse(&skills)?]);
     options.builtin = true;
     let catalog = Scanner::new(options).scan(SystemTime::now());
-    let shown: Vec<Listed<'_>> = catalog
+    let shown: Vec<ListedSkill<'_>> = catalog
         .for_models()
-        .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
+        .map(|skill| ListedSkill { name: skill.entry.name(), description: skill.description, location: None })
         .collect();
-    println!("system: {}", Catalogue::new(&shown).render().text);
+    println!("system: {}", SkillList::new(&shown).render().text);
 
     let journal = Journal::open(&Place::file(format!("{state}/journal.db")), Options::new(Arc::new(Clock)))?;
-    let (recording, places) = (Recording::Journal(Arc::new(journal)), Places::new(&here, &home));
+    let (recording, places) = (Recording::Journal(Arc::new(journal)), Anchors::new(&here, &home));
     let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
     options.store = Some(Store::new(format!("{state}/store")));
     let mut session = Session::start(options, None)?;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use metier_bench::{Random, generate, skill_md};
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
 use metier_journal::{Durability, Journal, Options, Place, Source, Time, Trigger};
-use metier_policy::Places;
+use metier_policy::Anchors;
 use metier_session::{Recording, Session, SessionOptions};
 use metier_skill::{Digest, Tier};
 use metier_store::Store;
@@ -128,7 +128,7 @@ fn read_and_digest(ground: &Ground) -> anyhow::Result<()> {
 fn session(ground: &Ground, journal: &Arc<Journal>, store: Option<&Store>) -> anyhow::Result<Session> {
     let recording = Recording::Journal(Arc::clone(journal));
     let mut options =
-        SessionOptions::new(ground.catalog.clone(), Places::new("/", "/"), recording, Arc::new(Clock));
+        SessionOptions::new(ground.catalog.clone(), Anchors::new("/", "/"), recording, Arc::new(Clock));
     options.store = store.cloned();
     Ok(Session::start(options, None)?)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_fuzz::{check_archive, check_export, check_manifest, check_policy, check_read, check_scan};
 use metier_journal::{Context, Durability, Entry, Journal, Options, Place, Reader, Source, Time};
-use metier_store::{Format, pack};
+use metier_store::{ArchiveFormat, pack};
 use serde_json::Value;
 
 /// One reader of foreign bytes.
@@ -86,7 +86,7 @@ fn archives() -> Vec<Vec<u8>> {
         }
         let folder = metier_skill::Folder::open(place.path()).ok()?;
         let rules = metier_skill::Rules::standard();
-        let formats = [Format::Zip, Format::Tar, Format::TarGz];
+        let formats = [ArchiveFormat::Zip, ArchiveFormat::Tar, ArchiveFormat::TarGz];
         Some(formats.iter().filter_map(|format| Some(pack(&folder, &rules, *format).ok()?.bytes)).collect())
     };
     (0..40).filter_map(packed).flatten().collect()

@@ -69,7 +69,7 @@ impl Scope {
 
 /// Where conventional roots are looked for.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct RootLocations {
     /// The working directory.
     pub working: Option<PathBuf>,
     /// The person's home.
@@ -81,7 +81,7 @@ pub struct Places {
 /// Where agents keep skills below a project and below a home.
 pub const AGENT_DIRECTORIES: [&str; 2] = [".agents/skills", ".claude/skills"];
 
-impl Places {
+impl RootLocations {
     /// The conventional roots: those of the project from the working directory up to the top of its
     /// repository, then the person's, then the organisation's. They need not be there.
     pub fn roots(&self, trust: &TrustStore) -> Vec<Root> {

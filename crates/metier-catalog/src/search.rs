@@ -17,10 +17,10 @@ use metier_skill::SKILL_FILES;
 use rayon::prelude::*;
 use twox_hash::XxHash3_64;
 
-use crate::catalog::Unusable;
+use crate::catalog::UnusableSkill;
 use crate::entry::Entry;
 use crate::open::read_named;
-use crate::record::Facts;
+use crate::record::SkillFacts;
 use crate::search::lexical::Reader;
 use crate::search::meaning::{Meanings, Model, Vector};
 use crate::search::question::Question;
@@ -75,7 +75,7 @@ pub enum Hitting<'a> {
     /// A skill that can be used, or that is switched off: its state says which.
     Entry(&'a Entry),
     /// One that cannot, for a reason that it carries.
-    Unusable(&'a Unusable),
+    Unusable(&'a UnusableSkill),
 }
 
 impl Hit<'_> {
@@ -85,7 +85,7 @@ impl Hit<'_> {
     }
 
     /// What the skill says.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &SkillFacts {
         match self.skill {
             Hitting::Entry(entry) => &entry.facts,
             Hitting::Unusable(unusable) => &unusable.facts,
@@ -191,7 +191,7 @@ impl Search {
             return entry.shadowed_by.is_none().then_some(Hitting::Entry(entry));
         }
         let unusable = self.catalog.unusable().get(target - entries.len())?;
-        self.catalog.find(&unusable.facts.name).is_none().then_some(Hitting::Unusable(unusable))
+        self.catalog.by_name(&unusable.facts.name).is_none().then_some(Hitting::Unusable(unusable))
     }
 }
 
@@ -209,7 +209,7 @@ struct Targets<'a> {
 
 struct Target<'a> {
     key: u64,
-    facts: &'a Facts,
+    facts: &'a SkillFacts,
     source: Source<'a>,
 }
 
@@ -276,7 +276,7 @@ impl Target<'_> {
 /// Changes with what is made of a text, so that what was prepared otherwise is prepared anew.
 const TEXTS_VERSION: u64 = 1;
 
-fn key(path: &Path, facts: &Facts) -> u64 {
+fn key(path: &Path, facts: &SkillFacts) -> u64 {
     let mut hash = XxHash3_64::with_seed(TEXTS_VERSION);
     hash.write(path.as_os_str().as_bytes());
     hash.write(facts.skill_md_digest.as_bytes());

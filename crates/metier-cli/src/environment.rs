@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use metier_catalog::{Places, Root, Scope, TrustStore};
-use metier_home::Host;
+use metier_catalog::{Root, RootLocations, Scope, TrustStore};
+use metier_home::HostVariables;
 use metier_journal::{Identity, Time};
 use metier_sandbox::Local;
 use metier_skill::Tier;
@@ -127,10 +127,10 @@ impl Environment {
     }
 
     /// What an agent's home is made from: every variable of the process.
-    pub(crate) fn host() -> Host {
+    pub(crate) fn host() -> HostVariables {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        let mut host = Host::new(env::vars_os().filter_map(text).collect());
+        let mut host = HostVariables::new(env::vars_os().filter_map(text).collect());
         host.is_root = rustix::process::geteuid().is_root();
         host
     }
@@ -214,8 +214,8 @@ impl Environment {
         Path::new(SYSTEM)
     }
 
-    pub(crate) fn places(&self) -> Places {
-        Places {
+    pub(crate) fn places(&self) -> RootLocations {
+        RootLocations {
             working: self.working.clone(),
             home: self.home.clone(),
             system: Some(Self::system_directory().to_owned()),

@@ -11,7 +11,8 @@ use anyhow::Context as _;
 use metier_journal::{Checked, Context, Event};
 use metier_skill::{Digest, Profile, Tier};
 use metier_store::{
-    Change, InstallOptions, Kind, LockedSkill, Outcome, SignatureError, Store, StoreError, TrustFile,
+    ChangeKind, InstallOptions, Installation, LockedSkill, PlannedChange, SignatureError, Store, StoreError,
+    TrustFile,
 };
 use serde_json::json;
 
@@ -140,7 +141,7 @@ pub(crate) fn trusted_keys(environment: &Environment) -> anyhow::Result<TrustFil
 
 /// Records what was done, and says it.
 pub(crate) fn finish(
-    outcome: &Outcome,
+    outcome: &Installation,
     recorder: Option<Recorder>,
     flags: &Installing,
     output: &mut Output,
@@ -157,7 +158,7 @@ pub(crate) fn finish(
 }
 
 /// Says what a person should know.
-pub(crate) fn notes(outcome: &Outcome, output: &mut Output) -> anyhow::Result<()> {
+pub(crate) fn notes(outcome: &Installation, output: &mut Output) -> anyhow::Result<()> {
     Ok(outcome.notes.iter().try_for_each(|note| output.note(format_args!("note: {note}")))?)
 }
 
@@ -179,11 +180,11 @@ pub(crate) fn record_failed(place: &Place, findings: Vec<Checked>, output: &mut 
 
 /// Hands a result on. Where a skill was not installed because of what it is, that is recorded first.
 pub(crate) fn checked(
-    result: Result<Outcome, StoreError>,
+    result: Result<Installation, StoreError>,
     place: &Place,
     is_dry: bool,
     output: &mut Output,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Installation> {
     let (name, check) = match &result {
         Err(StoreError::NotAsLocked { name, .. }) => (name, "lock"),
         Err(StoreError::SignatureOf { name, .. }) => (name, "signature"),
@@ -207,13 +208,15 @@ pub(crate) fn checked(
 
 /// Records what was done.
 pub(crate) fn record(
-    changes: &[Change],
+    changes: &[PlannedChange],
     recorder: Option<Recorder>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(recorder) = recorder else { return Ok(()) };
     let mut by_source: BTreeMap<String, (BTreeMap<String, Digest>, BTreeSet<String>)> = BTreeMap::new();
-    let is_new = |change: &&Change| matches!(change.kind, Kind::Installed | Kind::Changed | Kind::Repaired);
+    let is_new = |change: &&PlannedChange| {
+        matches!(change.kind, ChangeKind::Installed | ChangeKind::Changed | ChangeKind::Repaired)
+    };
     for change in changes.iter().filter(is_new) {
         let Some(skill) = &change.after else { continue };
         let (skills, accepted) = by_source.entry(skill.origin()).or_default();
@@ -222,7 +225,7 @@ pub(crate) fn record(
             accepted.insert(skill.name.clone());
         }
     }
-    let removed = changes.iter().filter(|change| change.kind == Kind::Removed);
+    let removed = changes.iter().filter(|change| change.kind == ChangeKind::Removed);
     let removed: Vec<String> = removed.map(|change| change.name.clone()).collect();
     let mut events: Vec<Event> = by_source
         .into_iter()
@@ -241,9 +244,9 @@ pub(crate) fn record(
 }
 
 /// What became of each skill, a line each, and what is different in it.
-pub(crate) fn print(changes: &[Change], output: &mut Output) -> anyhow::Result<()> {
+pub(crate) fn print(changes: &[PlannedChange], output: &mut Output) -> anyhow::Result<()> {
     // Of many, only those are shown that something happens to; the rest are counted.
-    let is_shown = |change: &&Change| changes.len() == 1 || change.kind != Kind::Unchanged;
+    let is_shown = |change: &&PlannedChange| changes.len() == 1 || change.kind != ChangeKind::Unchanged;
     let columns = changes.iter().filter(is_shown).map(|change| width_of(&change.name)).max().unwrap_or(0);
     let skills = || {
         changes.iter().filter(is_shown).filter_map(|change| change.after.as_ref().or(change.before.as_ref()))
@@ -251,26 +254,28 @@ pub(crate) fn print(changes: &[Change], output: &mut Output) -> anyhow::Result<(
     let versions = skills().filter_map(|skill| skill.version.as_deref()).map(width_of).max().unwrap_or(0);
     for change in changes.iter().filter(is_shown) {
         let word = match change.kind {
-            Kind::Installed => "new",
-            Kind::Changed => "changed",
-            Kind::Removed => "removed",
-            Kind::Repaired => "repaired",
+            ChangeKind::Installed => "new",
+            ChangeKind::Changed => "changed",
+            ChangeKind::Removed => "removed",
+            ChangeKind::Repaired => "repaired",
             _ => "same",
         };
         // What is the same stays as it was installed, wherever it was offered from now.
-        let kept = change.before.as_ref().filter(|_| change.kind == Kind::Unchanged);
+        let kept = change.before.as_ref().filter(|_| change.kind == ChangeKind::Unchanged);
         let skill = kept.or(change.after.as_ref()).or(change.before.as_ref());
         let text = skill.map(|skill| described(skill, versions)).unwrap_or_default();
         let line = format!("{}  {}  {text}", pad(word, 8), pad(&change.name, columns));
         output.whole(line.trim_end())?;
-        for file in change.files.iter().filter(|_| change.kind == Kind::Changed) {
+        for file in change.files.iter().filter(|_| change.kind == ChangeKind::Changed) {
             output.line(format_args!("          {}", one_line(file)))?;
         }
         if let (Some(before), Some(after)) = (&change.before, &change.after) {
             tell(before, after, output)?;
         }
-        if let Some(scan) =
-            change.scan.as_ref().filter(|scan| scan.verdict != "clean" && change.kind != Kind::Unchanged)
+        if let Some(scan) = change
+            .scan
+            .as_ref()
+            .filter(|scan| scan.verdict != "clean" && change.kind != ChangeKind::Unchanged)
         {
             let accepted = if scan.is_accepted { ", and was accepted" } else { "" };
             output.line(format_args!(
@@ -315,14 +320,14 @@ fn tell(before: &LockedSkill, after: &LockedSkill, output: &mut Output) -> anyho
     Ok(())
 }
 
-pub(crate) fn sum(changes: &[Change], dry_run: bool) -> String {
-    let count = |kind: Kind| changes.iter().filter(|change| change.kind == kind).count();
+pub(crate) fn sum(changes: &[PlannedChange], dry_run: bool) -> String {
+    let count = |kind: ChangeKind| changes.iter().filter(|change| change.kind == kind).count();
     let parts = [
-        (Kind::Installed, "installed"),
-        (Kind::Changed, "changed"),
-        (Kind::Removed, "removed"),
-        (Kind::Repaired, "repaired"),
-        (Kind::Unchanged, "as before"),
+        (ChangeKind::Installed, "installed"),
+        (ChangeKind::Changed, "changed"),
+        (ChangeKind::Removed, "removed"),
+        (ChangeKind::Repaired, "repaired"),
+        (ChangeKind::Unchanged, "as before"),
     ];
     let parts: Vec<String> = parts
         .iter()

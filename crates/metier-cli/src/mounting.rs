@@ -246,7 +246,7 @@ fn named(text: &str, skills: &Skills) -> anyhow::Result<Candidate> {
 }
 
 fn find<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a Entry> {
-    catalog.find(name).or_else(|| catalog.get(name))
+    catalog.by_name(name).or_else(|| catalog.by_id(name))
 }
 
 fn mount_of(entry: &Entry, skills: &Skills) -> anyhow::Result<SkillMount> {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use metier_policy::{Places, Policy, PolicySettings, Reach};
+use metier_policy::{Anchors, Policy, PolicySettings, Reach};
 
 use crate::config::{Config, read_bounded};
 use crate::environment::Environment;
@@ -79,7 +79,7 @@ pub(crate) fn places(
     environment: &Environment,
     cwd: Option<&Path>,
     home: Option<&Path>,
-) -> anyhow::Result<Places> {
+) -> anyhow::Result<Anchors> {
     let missing = |what: &str| UsageError(format!("no {what} directory is known; name one with --{what}"));
     let cwd = match cwd {
         Some(cwd) => environment.absolute(cwd),
@@ -87,7 +87,7 @@ pub(crate) fn places(
     };
     let given = home.map(|home| environment.absolute(home)).or_else(|| environment.home.clone());
     let home = given.or_else(|| environment.account_home.clone()).ok_or_else(|| missing("home"))?;
-    let mut places = Places::new(real(cwd), real(home));
+    let mut places = Anchors::new(real(cwd), real(home));
     places.account = environment.account_home.clone().map(real).filter(|home| *home != places.home);
     Ok(places)
 }

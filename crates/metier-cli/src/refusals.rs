@@ -1,7 +1,7 @@
 //! What a person has refused, for commands that show skills.
 
 use metier_policy::Access;
-use metier_session::KeptApproval;
+use metier_session::StoredApproval;
 use metier_skill::Digest;
 use serde::Serialize;
 
@@ -24,8 +24,8 @@ pub(crate) struct Refused {
 
 /// The refusals that hold for one content of a skill.
 pub(crate) fn about(environment: &Environment, name: &str, digest: &Digest) -> Vec<Refused> {
-    let holds = |kept: &KeptApproval| kept.approval.skill == name && kept.approval.digest == *digest;
-    let refused = |kept: KeptApproval| {
+    let holds = |kept: &StoredApproval| kept.approval.skill == name && kept.approval.digest == *digest;
+    let refused = |kept: StoredApproval| {
         let (id, message) = (kept.approval.id(), kept.approval.refusal()?);
         let metier_policy::Approval { skill, access, script, on, .. } = kept.approval;
         Some(Refused { id, skill, access, script, on, message })
@@ -56,7 +56,7 @@ pub(crate) fn among(skills: &Skills) -> Vec<Refused> {
 }
 
 /// All that are stored. Where they cannot be read, whatever depends on them says so.
-fn stored(environment: &Environment) -> Vec<KeptApproval> {
+fn stored(environment: &Environment) -> Vec<StoredApproval> {
     let mut kept =
         sessions::approvals(environment).and_then(|store| store.refusals().ok()).unwrap_or_default();
     // Those of token holders are about their sessions alone.

@@ -6,11 +6,12 @@ mod sarif;
 mod scanned;
 mod text;
 
+use metier_skill::Coded as _;
 use std::path::{Path, PathBuf};
 
-use metier_policy::{Allowlist, Denylist, Places, RuleNote};
+use metier_policy::{Allowlist, Anchors, Denylist, RuleNote};
 use metier_skill::{
-    AllowedTools, Code, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span, line_and_column,
+    Code, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span, ToolRules, line_and_column,
 };
 
 pub(crate) use github::github;
@@ -132,9 +133,9 @@ pub(crate) fn rule_findings(reading: &Reading) -> usize {
 fn about_rules(reading: &Reading, root: &Path) -> Vec<Finding> {
     let Some(skill) = &reading.skill else { return Vec::new() };
     // Which places they are does not matter to whether a rule can match, only that there are some.
-    let places = Places::new("/", "/").with_skill("/skill").with_plugin("/plugin");
-    let allowed = |tools: &AllowedTools| Allowlist::new(tools, &places).notes().to_vec();
-    let denied = |tools: &AllowedTools| Denylist::new(tools, &places).notes().to_vec();
+    let places = Anchors::new("/", "/").with_skill("/skill").with_plugin("/plugin");
+    let allowed = |tools: &ToolRules| Allowlist::new(tools, &places).notes().to_vec();
+    let denied = |tools: &ToolRules| Denylist::new(tools, &places).notes().to_vec();
     let fields = [
         ("allowed-tools", skill.allowed_tools.as_ref().map(allowed)),
         ("disallowed-tools", skill.disallowed_tools().as_ref().map(denied)),

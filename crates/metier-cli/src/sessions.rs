@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
 use metier_catalog::ThisMachine;
 use metier_journal::{Privacy, Trigger};
-use metier_policy::Places;
+use metier_policy::Anchors;
 use metier_session::{ApprovalStore, Recording, Session, SessionOptions};
 use metier_skill::Digest;
 
@@ -99,7 +99,7 @@ impl Conversation {
 /// What sessions work with here.
 pub(crate) fn options(skills: &Skills, recorder: &Recorder) -> anyhow::Result<SessionOptions> {
     let (environment, config) = (&skills.environment, &skills.config);
-    let nowhere = || Places::new(environment.working.clone().unwrap_or_default(), "/nonexistent");
+    let nowhere = || Anchors::new(environment.working.clone().unwrap_or_default(), "/nonexistent");
     let places = policy::places(environment, None, None).unwrap_or_else(|_| nowhere());
     let recording = Recording::Journal(Arc::clone(&recorder.journal));
     let mut options = SessionOptions::new(skills.catalog.clone(), places, recording, Arc::new(Clock));

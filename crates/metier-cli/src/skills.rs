@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use metier_catalog::{Catalog, CatalogOptions, Entry, Problem, Scanner, Search};
-use metier_policy::{ActiveSkill, Allowlist, Denylist, Places};
+use metier_policy::{Allowlist, Anchors, Denylist, GuardedSkill};
 use metier_session::SessionError;
 use metier_skill::{
     Digest, Location, Reading, Rules, SKILL_FILES, Skill, SkillError, SymlinkPolicy, Tier, Tree,
@@ -130,7 +130,7 @@ impl Skills {
 
     /// The skill with a name or an id.
     pub(crate) fn by_name_or_id(&self, text: &str) -> Option<&Entry> {
-        self.catalog.find(text).or_else(|| self.catalog.get(text))
+        self.catalog.by_name(text).or_else(|| self.catalog.by_id(text))
     }
 
     /// What is wrong with the skill that somebody calls by this name, id or directory and that cannot be used.
@@ -270,10 +270,10 @@ pub(crate) fn digest_of(reading: &Reading, tree: &Tree) -> Result<Digest, SkillE
 
 impl Opened {
     /// The skill with what it says about tools.
-    pub(crate) fn active(&self, places: &Places) -> ActiveSkill {
+    pub(crate) fn active(&self, places: &Anchors) -> GuardedSkill {
         let mut places = places.clone();
         places.skill = Some(self.directory.clone());
-        let mut active = ActiveSkill::new(&self.skill.name, self.tier);
+        let mut active = GuardedSkill::new(&self.skill.name, self.tier);
         active.allowed = self.skill.allowed_tools.as_ref().map(|tools| Allowlist::new(tools, &places));
         active.denied = self.skill.disallowed_tools().map(|tools| Denylist::new(&tools, &places));
         active

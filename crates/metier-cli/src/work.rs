@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use metier_catalog::AGENT_DIRECTORIES;
-use metier_sandbox::{Reserved, SandboxError, WorkDirectory};
+use metier_sandbox::{ReservedPaths, SandboxError, WorkDirectory};
 
 use crate::config::{Config, OBEYED, project_roots};
 use crate::environment::Environment;
@@ -27,7 +27,7 @@ impl WorkArgs {
     pub(crate) fn named(
         &self,
         environment: &Environment,
-        reserved: &Reserved,
+        reserved: &ReservedPaths,
         output: &mut Output,
     ) -> anyhow::Result<Option<WorkDirectory>> {
         let open = |work: &PathBuf| self.open(work, environment, reserved, output);
@@ -39,7 +39,7 @@ impl WorkArgs {
         &self,
         path: &Path,
         environment: &Environment,
-        reserved: &Reserved,
+        reserved: &ReservedPaths,
         output: &mut Output,
     ) -> anyhow::Result<WorkDirectory> {
         open(path, self.follow_links, environment, reserved, output)
@@ -51,7 +51,7 @@ pub(crate) fn open(
     path: &Path,
     follows_links: bool,
     environment: &Environment,
-    reserved: &Reserved,
+    reserved: &ReservedPaths,
     output: &mut Output,
 ) -> anyhow::Result<WorkDirectory> {
     let said = environment.absolute(path);
@@ -83,13 +83,13 @@ fn advice(error: &SandboxError) -> String {
 }
 
 /// What no script changes here: the home, and everything of metier's, as the settings have it.
-pub(crate) fn reserved(environment: &Environment, config: &Config) -> Reserved {
-    let mut all = Reserved::default();
+pub(crate) fn reserved(environment: &Environment, config: &Config) -> ReservedPaths {
+    let mut all = ReservedPaths::default();
     let own = [&environment.home, &environment.account_home].into_iter().flatten().cloned();
     for home in own.chain(Environment::other_homes()) {
         all = all.home(home);
     }
-    all = environment.git_configs().into_iter().fold(all, Reserved::git_config);
+    all = environment.git_configs().into_iter().fold(all, ReservedPaths::git_config);
     let own = [
         ("metier's settings", environment.config_directory()),
         ("metier's state", environment.state_directory()),
@@ -124,7 +124,7 @@ pub(crate) fn reserved(environment: &Environment, config: &Config) -> Reserved {
             all = all.kept("a settings file", folder.join(name));
         }
     }
-    OBEYED.into_iter().fold(all, Reserved::name)
+    OBEYED.into_iter().fold(all, ReservedPaths::name)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ const NAME: usize = 64;
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// One client's connection to a library.
-pub struct Connection {
+pub struct McpConnection {
     pub(crate) library: Arc<Library>,
     pub(crate) conversation: Arc<Conversation>,
     /// Tells it from every other connection, also from those that are gone.
@@ -61,7 +61,7 @@ pub struct Connection {
     _ending: DropGuard,
 }
 
-impl Connection {
+impl McpConnection {
     /// A new client.
     pub fn new(library: Arc<Library>) -> Self {
         let closed = CancellationToken::new();
@@ -183,7 +183,7 @@ struct CustomParams {
     cursor: Option<String>,
 }
 
-impl ServerHandler for Connection {
+impl ServerHandler for McpConnection {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -433,7 +433,7 @@ impl ServerHandler for Connection {
     }
 }
 
-impl std::fmt::Debug for Connection {
+impl std::fmt::Debug for McpConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection").finish_non_exhaustive()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use metier_policy::Nobody;
+use metier_policy::NoApprover;
 use metier_session::{Session, SessionError};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -81,7 +81,7 @@ impl Conversation {
             };
             let done = work(session);
             // Whoever could be asked may be gone with the call.
-            session.set_approver(Box::new(Nobody));
+            session.set_approver(Box::new(NoApprover));
             done
         });
         done.await.unwrap_or_else(|error| Err(Refusal::Broken(format!("the call was broken off: {error}"))))

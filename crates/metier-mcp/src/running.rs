@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Refusal};
-use crate::connection::{Connection, principal};
+use crate::connection::{McpConnection, principal};
 use crate::governed::{Brought, Governed};
 use crate::output::Owner;
 use crate::place;
@@ -22,7 +22,7 @@ use crate::tools::{self, Around};
 /// How often a client that wants to know is told how far a script is.
 const PROGRESS: Duration = Duration::from_millis(500);
 
-impl Connection {
+impl McpConnection {
     /// Runs a script of a skill, and tells what came of it.
     pub(crate) async fn run(
         &self,

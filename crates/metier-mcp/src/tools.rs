@@ -95,7 +95,7 @@ struct Schema {
 }
 
 /// The tools as clients see them, in an order that does not change; none where there are no skills. `place` says where scripts work.
-pub(crate) fn all(skills: &[Entry], names: ToolNames, catalogue: Option<&str>, place: &str) -> Vec<Tool> {
+pub(crate) fn all(skills: &[Entry], names: ToolNames, skill_list: Option<&str>, place: &str) -> Vec<Tool> {
     if skills.is_empty() {
         return Vec::new();
     }
@@ -107,7 +107,7 @@ pub(crate) fn all(skills: &[Entry], names: ToolNames, catalogue: Option<&str>, p
             Kind::Read => read::schema(&skill),
             Kind::Run => run::schema(&skill, place),
         };
-        if let (Kind::Load, Some(list)) = (kind, catalogue) {
+        if let (Kind::Load, Some(list)) = (kind, skill_list) {
             description.extend(["\n\n", list]);
         }
         let runs = kind == Kind::Run;

@@ -4,23 +4,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use metier_catalog::{Catalog, CatalogError, Entry, Search};
-use metier_prompt::{Activation, Catalogue, Listed};
+use metier_prompt::{ActivationHint, ListedSkill, SkillList};
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 
-use crate::library::{CataloguePlace, LibraryOptions, Stock};
+use crate::library::{LibraryContents, LibraryOptions, SkillListPlacement};
 use crate::tools;
 
 /// What clients are told of the skills before they ask for anything.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Shown {
+pub struct Greeting {
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Vec<Tool>,
     /// The directories of the skills whose texts are in it.
     skills: Vec<PathBuf>,
 }
 
-impl Shown {
+impl Greeting {
     /// The directories of the skills whose names or texts stand in it.
     pub fn skills(&self) -> &[PathBuf] {
         &self.skills
@@ -29,29 +29,29 @@ impl Shown {
 
 pub(crate) struct View {
     pub(crate) catalog: Catalog,
-    pub(crate) stock: Arc<Stock>,
+    pub(crate) stock: Arc<LibraryContents>,
     /// Those that models may use, the most relevant first.
     pub(crate) skills: Vec<Entry>,
-    pub(crate) shown: Arc<Shown>,
+    pub(crate) shown: Arc<Greeting>,
     search: OnceLock<Search>,
 }
 
 impl View {
-    pub(crate) fn new(catalog: Catalog, stock: Arc<Stock>, options: &LibraryOptions) -> Self {
+    pub(crate) fn new(catalog: Catalog, stock: Arc<LibraryContents>, options: &LibraryOptions) -> Self {
         let skills: Vec<Entry> = catalog.for_models().map(|skill| skill.entry.clone()).collect();
-        let list = (!skills.is_empty()).then(|| catalogue(&skills, options));
+        let list = (!skills.is_empty()).then(|| skill_list(&skills, options));
         let (list, listed) = list.map_or((None, 0), |(list, listed)| (Some(list), listed));
         let place = options.work.said();
         let list = list.map(|list| format!("{list}\n{}", scripts(options, &place)));
-        let (instructions, described) = match options.catalogue {
-            CataloguePlace::Instructions => (list, None),
-            CataloguePlace::Description => (None, list),
-            CataloguePlace::Nowhere => (None, None),
+        let (instructions, described) = match options.skill_list {
+            SkillListPlacement::Instructions => (list, None),
+            SkillListPlacement::Description => (None, list),
+            SkillListPlacement::Nowhere => (None, None),
         };
         let tools = tools::all(&skills, options.tool_names, described.as_deref(), &place);
         let named = if skills.len() <= tools::NAMED { skills.len() } else { listed };
         let named = skills.iter().take(named).map(|entry| entry.path().to_owned()).collect();
-        let shown = Arc::new(Shown { instructions, tools, skills: named });
+        let shown = Arc::new(Greeting { instructions, tools, skills: named });
         Self { catalog, stock, skills, shown, search: OnceLock::new() }
     }
 
@@ -66,7 +66,7 @@ impl View {
 
     /// The skill of a name or an id that models may use.
     pub(crate) fn skill(&self, name: &str) -> Option<&Entry> {
-        let entry = self.catalog.find(name).or_else(|| self.catalog.get(name));
+        let entry = self.catalog.by_name(name).or_else(|| self.catalog.by_id(name));
         entry.filter(|entry| entry.listing().is_some())
     }
 }
@@ -80,18 +80,18 @@ fn scripts(options: &LibraryOptions, place: &str) -> String {
 }
 
 /// The list of skills, and how many of them are on it.
-fn catalogue(skills: &[Entry], options: &LibraryOptions) -> (String, usize) {
-    let listed: Vec<Listed<'_>> = skills
+fn skill_list(skills: &[Entry], options: &LibraryOptions) -> (String, usize) {
+    let listed: Vec<ListedSkill<'_>> = skills
         .iter()
         .filter_map(Entry::listing)
-        .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
+        .map(|skill| ListedSkill { name: skill.entry.name(), description: skill.description, location: None })
         .collect();
     let names = options.tool_names;
     let search = format!("the tool `{}`", names.list());
-    let rendered = Catalogue::new(&listed)
-        .activation(Some(Activation::Tool(names.load())))
+    let rendered = SkillList::new(&listed)
+        .activation(Some(ActivationHint::Tool(names.load())))
         .search(Some(&search))
-        .budget(Some(options.catalogue_tokens))
+        .budget(Some(options.skill_list_tokens))
         .render();
     (rendered.text, skills.len() - rendered.omitted)
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
-use metier_skill::AllowedTools;
+use metier_skill::ToolRules;
 use serde::Serialize;
 
 use crate::domain::DomainPattern;
 use crate::invocation::{BLANK, base_name};
 use crate::own;
-use crate::paths::{PathPattern, PatternProblem, Places, escape};
+use crate::paths::{Anchors, PathPattern, PatternProblem, escape};
 use crate::powershell;
 use crate::programs;
 use crate::tools::{self, Kind};
@@ -117,7 +117,12 @@ pub(crate) enum Spec {
 }
 
 /// Reads a rule. Without one it can never match, and a note says why.
-pub(crate) fn read(text: &str, purpose: Purpose, places: &Places, notes: &mut Vec<RuleNote>) -> Option<Rule> {
+pub(crate) fn read(
+    text: &str,
+    purpose: Purpose,
+    places: &Anchors,
+    notes: &mut Vec<RuleNote>,
+) -> Option<Rule> {
     let mut reader = Reader { text, purpose, places, notes };
     match reader.rule() {
         Ok(rule) => Some(rule),
@@ -129,11 +134,7 @@ pub(crate) fn read(text: &str, purpose: Purpose, places: &Places, notes: &mut Ve
 }
 
 /// Reads a list of rules.
-pub(crate) fn read_all(
-    tools: &AllowedTools,
-    purpose: Purpose,
-    places: &Places,
-) -> (Vec<Rule>, Vec<RuleNote>) {
+pub(crate) fn read_all(tools: &ToolRules, purpose: Purpose, places: &Anchors) -> (Vec<Rule>, Vec<RuleNote>) {
     let mut notes = Vec::new();
     let mut rules = Vec::new();
     for (index, text) in tools.rules().iter().enumerate() {
@@ -156,7 +157,7 @@ const MOST_STARS: usize = 16;
 struct Reader<'a> {
     text: &'a str,
     purpose: Purpose,
-    places: &'a Places,
+    places: &'a Anchors,
     notes: &'a mut Vec<RuleNote>,
 }
 

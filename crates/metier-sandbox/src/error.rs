@@ -1,4 +1,4 @@
-//! What keeps a script from being started. What happens to a script that runs is an [`Outcome`](crate::Outcome).
+//! What keeps a script from being started. What happens to a script that runs is an [`RunOutcome`](crate::RunOutcome).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub enum SandboxError {
     #[error("this machine cannot give the script the protection it needs: {}", name(missing))]
     Missing {
         /// Which, and why.
-        missing: Vec<Missing>,
+        missing: Vec<MissingProtection>,
     },
     /// A path of the profile cannot be used.
     #[error("`{}` cannot be put into the sandbox", path.display())]
@@ -200,14 +200,14 @@ impl SandboxError {
 /// A protection that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Missing {
+pub struct MissingProtection {
     /// Which.
     pub protection: Protection,
     /// What failed.
     pub reason: String,
 }
 
-impl Missing {
+impl MissingProtection {
     pub(crate) fn new(protection: Protection, reason: impl Into<String>) -> Self {
         Self { protection, reason: reason.into() }
     }
@@ -221,6 +221,6 @@ fn shown(target: Option<&Path>) -> String {
     target.map_or_else(|| "nothing".to_owned(), |target| format!("`{}`", target.display()))
 }
 
-fn name(missing: &[Missing]) -> String {
+fn name(missing: &[MissingProtection]) -> String {
     missing.iter().map(|one| format!("{} ({})", one.protection, one.reason)).collect::<Vec<_>>().join(", ")
 }

@@ -36,10 +36,10 @@ use std::path::Path;
 
 use crate::filter::{Lacking, Only};
 
-use metier_sandbox::{Ending, Executor as _, Job, OBEYED, Outcome, Place, Strictness};
+use metier_sandbox::{Ending, Executor as _, Job, OBEYED, PinnedPath, RunOutcome, Strictness};
 
 /// Lays a work directory out, runs a shell script in it, and looks at what it is afterwards.
-fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &Outcome)) {
+fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &RunOutcome)) {
     let work = common::work();
     lay_out(work.path());
     let outcome = common::sh(common::profile(work.path()), script);
@@ -47,9 +47,9 @@ fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &Ou
 }
 
 /// What is reported, in order: the path, whether it was moved, and whether it was left on purpose.
-fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool)> {
+fn planted(outcome: &RunOutcome, work: &Path) -> Vec<(String, bool, bool)> {
     let base = work.canonicalize().unwrap();
-    let of = |one: &metier_sandbox::Planted| {
+    let of = |one: &metier_sandbox::PlantedItem| {
         let path = one.path.strip_prefix(&base).unwrap().display().to_string();
         (path, one.moved_to.is_some(), one.stays)
     };
@@ -328,7 +328,7 @@ fn a_skill_in_the_work_directory_stays() {
         fs::create_dir_all(work.path().join("skills/pdf")).unwrap();
         fs::write(work.path().join("skills/pdf/a"), "good").unwrap();
         let mut profile = common::profile(work.path());
-        profile.add_skill(Place::pin(work.path().join("skills/pdf")).unwrap());
+        profile.add_skill(PinnedPath::pin(work.path().join("skills/pdf")).unwrap());
         common::sh(profile, script);
         assert_eq!(fs::read_to_string(work.path().join("skills/pdf/a")).unwrap(), "good", "{script}");
     }
@@ -338,7 +338,7 @@ fn a_skill_in_the_work_directory_stays() {
 fn what_is_kept_cannot_be_written_to_as_well() {
     let work = common::work();
     let mut profile = common::profile(work.path());
-    profile.add_skill(Place::pin(work.path()).unwrap());
+    profile.add_skill(PinnedPath::pin(work.path()).unwrap());
     let error = common::local().run(&Job::new(profile, "true", Vec::new()), &mut ()).unwrap_err();
     assert_eq!(error.code(), "sandbox_path_too_wide");
 }

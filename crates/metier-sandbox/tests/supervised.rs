@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use metier_sandbox::{Covered, Ended, Program};
+use metier_sandbox::{CoveredPath, Program, ProgramEnd};
 
 use common::{again_as_ordinary_user, local, work};
 
@@ -28,14 +28,14 @@ fn shell(directory: &Path, script: &str) -> Program {
     program
 }
 
-fn run(program: &Program) -> Ended {
+fn run(program: &Program) -> ProgramEnd {
     local().start(program).unwrap().wait().unwrap()
 }
 
 /// Runs a script that does not see these paths; what it wrote into `out`.
 fn covered(directory: &Path, paths: &[&str], script: &str) -> String {
     let mut program = shell(directory, &format!("{{ {script}\n}} > out 2>&1"));
-    let cover = |path: &&str| Covered { path: directory.join(path), text: "{}\n" };
+    let cover = |path: &&str| CoveredPath { path: directory.join(path), text: "{}\n" };
     program.covered = Some(paths.iter().map(cover).collect());
     run(&program);
     fs::read_to_string(directory.join("out")).unwrap()

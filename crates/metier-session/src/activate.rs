@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use metier_catalog::{Entry, Status, compatibility};
+use metier_catalog::{Entry, RequirementStatus, compatibility};
 use metier_journal::{Answer, Approved, Event, Trigger};
 use metier_policy::{
-    Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settled, Verdict,
+    Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settlement, Verdict,
 };
 use metier_skill::{Digest, Tier, tokens};
 use metier_store::Store;
 
+use crate::active_skill::{ActiveSkill, Fresh};
 use crate::error::SessionError;
-use crate::held::{Fresh, Held};
 use crate::session::{Session, shortened};
 use crate::source::{KeepError, Source};
 
@@ -73,7 +73,7 @@ impl Session {
 
     /// A skill's rules no longer apply, and its content need not survive.
     pub fn deactivate(&mut self, name: &str) -> Result<(), SessionError> {
-        let is_meant = |held: &&Held| held.is_active && (held.name == name || held.id == name);
+        let is_meant = |held: &&ActiveSkill| held.is_active && (held.name == name || held.id == name);
         let Some((id, name)) =
             self.held.values().find(is_meant).map(|held| (held.id.clone(), held.name.clone()))
         else {
@@ -86,7 +86,7 @@ impl Session {
     }
 
     /// What every active skill handed out, to be given again to a model that has lost it.
-    pub fn contents(&self) -> impl Iterator<Item = (&Held, String)> {
+    pub fn contents(&self) -> impl Iterator<Item = (&ActiveSkill, String)> {
         self.active().map(|held| (held, held.content(self.options.resources_listed)))
     }
 
@@ -170,11 +170,11 @@ impl Session {
                 KeepError::Store(error) => SessionError::Store(error),
             })?;
         }
-        Held::of(entry, captured, &self.options.rules, trigger)
+        ActiveSkill::of(entry, captured, &self.options.rules, trigger)
     }
 
     /// The skill that a session uses under a name; read now where it is the first use.
-    pub(crate) fn hold(&mut self, name: &str) -> Result<(Entry, Held), SessionError> {
+    pub(crate) fn hold(&mut self, name: &str) -> Result<(Entry, ActiveSkill), SessionError> {
         let entry = self.find(name)?;
         if let Some(held) = self.held.get(&entry.id.to_string()) {
             return Ok((entry, held.clone()));
@@ -269,7 +269,7 @@ impl Session {
         }
         let metadata = facts.metadata.iter().map(|(key, value)| (&**key, &**value));
         let found = compatibility(facts.compatibility.as_deref(), metadata, &**machine);
-        let unmet = found.requirements.iter().filter(|one| one.status == Status::Unmet);
+        let unmet = found.requirements.iter().filter(|one| one.status == RequirementStatus::Unmet);
         let unmet: Vec<String> = unmet.map(|one| format!("{}: {}", one.text, one.reason)).collect();
         if !unmet.is_empty() && self.options.require_compatible {
             let (name, reason) = (entry.name().to_owned(), unmet.join("; "));
@@ -293,7 +293,7 @@ fn by_policy() -> Approved {
 }
 
 /// Who allowed what was allowed: somebody just now, an earlier answer, or the policy.
-fn approved_by(settled: &Settled, request: &Request<'_>, session: &str, known: &Approvals) -> Approved {
+fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known: &Approvals) -> Approved {
     if let Some(answer) = settled.answered.last() {
         let id = (answer.lifetime == Lifetime::Digest).then(|| answer.id());
         return Approved { how: answer.how.clone().unwrap_or_default(), id };
@@ -310,7 +310,7 @@ fn approved_by(settled: &Settled, request: &Request<'_>, session: &str, known: &
 }
 
 /// What there is to say of a skill that the model has.
-fn already(held: &Held, changed_since_scan: bool, notes: Vec<String>) -> Activation {
+fn already(held: &ActiveSkill, changed_since_scan: bool, notes: Vec<String>) -> Activation {
     let content = format!(
         "The skill `{}` is active already, and has not changed. Go on with what you have.\n",
         held.name
@@ -331,7 +331,7 @@ fn already(held: &Held, changed_since_scan: bool, notes: Vec<String>) -> Activat
 }
 
 /// What is the matter with the skill's rules about tools.
-fn rule_notes(held: &Held, session: &Session) -> Vec<String> {
+fn rule_notes(held: &ActiveSkill, session: &Session) -> Vec<String> {
     let active = held.as_active(&session.options.places);
     let allowed = active.allowed.iter().flat_map(metier_policy::Allowlist::notes);
     let denied = active.denied.iter().flat_map(metier_policy::Denylist::notes);

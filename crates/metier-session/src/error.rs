@@ -1,5 +1,6 @@
 //! What keeps a session from doing what it was asked.
 
+use metier_skill::Coded as _;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use metier_sandbox::SandboxError;
 use metier_skill::SkillError;
 use metier_store::StoreError;
 
-use crate::budget::{Breach, BudgetError};
+use crate::budget::{BudgetBreach, BudgetError};
 
 /// Why something was not done. Nothing was handed out or run.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +107,7 @@ pub enum SessionError {
     },
     /// The budget is used up.
     #[error("{0}")]
-    Budget(#[from] Breach),
+    Budget(#[from] BudgetBreach),
     /// The budget is none.
     #[error("{0}")]
     NoBudget(#[from] BudgetError),

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// What a replay found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Replayed {
+pub struct ReplayReport {
     /// Records that were looked at.
     pub records: u64,
     /// Activations that could have happened as recorded.
@@ -60,13 +60,13 @@ const PROVEN: [&str; 3] = ["skill.activated", "skill.resource_read", "skill.scri
 
 /// Walks a journal, and proves of each activation, read and script that it could have happened as recorded: the skill of that
 /// digest is in the store, and its bytes are those that were handed out or run. Stops at the first that could not.
-pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<Replayed, JournalError> {
+pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<ReplayReport, JournalError> {
     let mut replay = Replay {
         store,
         trees: BTreeMap::new(),
         names: BTreeSet::new(),
         proven: BTreeSet::new(),
-        found: Replayed::default(),
+        found: ReplayReport::default(),
     };
     journal.each_row_matching(query, |row| {
         replay.found.records += 1;
@@ -98,7 +98,7 @@ struct Replay<'a> {
     names: BTreeSet<String>,
     /// Files that were looked at already.
     proven: BTreeSet<Digest>,
-    found: Replayed,
+    found: ReplayReport,
 }
 
 /// What is wrong with a record.

@@ -11,8 +11,8 @@ use metier_skill::{Digest, ManifestFile, SKILL_FILES, SkillError, VCS_DIRECTORIE
 use rustix::io::Errno;
 use serde_json::json;
 
+use crate::active_skill::ActiveSkill;
 use crate::error::{PathProblem, SessionError};
-use crate::held::Held;
 use crate::session::Session;
 use crate::source::Source;
 
@@ -25,7 +25,7 @@ const LONGEST_PATH: usize = 4_096;
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum ResourcePart {
     /// Lines, counted from 1, the last one included.
     Lines {
         /// The first.
@@ -90,7 +90,7 @@ impl Session {
         &mut self,
         name: &str,
         path: &str,
-        part: Option<Part>,
+        part: Option<ResourcePart>,
     ) -> Result<Resource, SessionError> {
         let read = self.try_read_resource(name, path, part);
         self.note_failed_check(name, read)
@@ -100,7 +100,7 @@ impl Session {
         &mut self,
         name: &str,
         path: &str,
-        part: Option<Part>,
+        part: Option<ResourcePart>,
     ) -> Result<Resource, SessionError> {
         self.check_budget()?;
         let start = self.options.clock.now();
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// Whether a file may be handed out. A no is recorded.
-    fn may_read(&mut self, held: &Held, path: &str) -> Result<(), SessionError> {
+    fn may_read(&mut self, held: &ActiveSkill, path: &str) -> Result<(), SessionError> {
         let request = |action| Request::new(held.tier, &held.name, held.tree_digest, action);
         // Its instructions are what activating it would hand out, and are asked for like that.
         let is_activation = !held.is_active && SKILL_FILES.contains(&path);
@@ -141,7 +141,7 @@ impl Session {
     /// The file of a skill that a path means, or why it means none.
     pub(crate) fn file_of(
         &self,
-        held: &Held,
+        held: &ActiveSkill,
         source: &Source,
         path: &str,
     ) -> Result<ManifestFile, SessionError> {
@@ -218,7 +218,7 @@ fn is_link(error: &io::Error, source: &Source, path: &Path) -> bool {
 
 /// The bytes of a file, if they are those that the session knows the skill by.
 pub(crate) fn read_as_held(
-    held: &Held,
+    held: &ActiveSkill,
     source: &Source,
     file: &ManifestFile,
     most: u64,
@@ -239,20 +239,20 @@ pub(crate) fn read_as_held(
 
 /// The part of a file that was asked for, as much of it as may be handed out.
 fn cut(
-    held: &Held,
+    held: &ActiveSkill,
     path: String,
     mut bytes: Vec<u8>,
-    part: Option<Part>,
+    part: Option<ResourcePart>,
     most: u64,
 ) -> Result<Resource, SessionError> {
     let total = bytes.len() as u64;
     let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
     let (mut start, mut end) = match part {
         None => (0, total),
-        Some(Part::Bytes { offset, length }) => {
+        Some(ResourcePart::Bytes { offset, length }) => {
             (offset, length.map_or(total, |length| offset.saturating_add(length).min(total)))
         }
-        Some(Part::Lines { first, last }) => lines(&bytes, first, last)?,
+        Some(ResourcePart::Lines { first, last }) => lines(&bytes, first, last)?,
     };
     if start > total {
         let reason = format!("`{path}` has {total} bytes, and none from {start} on");
@@ -315,7 +315,7 @@ fn between_characters(bytes: &[u8], start: u64, end: u64) -> (u64, u64) {
 }
 
 /// The path of the skill that somebody probably meant.
-fn nearest(held: &Held, path: &Path) -> Option<String> {
+fn nearest(held: &ActiveSkill, path: &Path) -> Option<String> {
     let wanted = path.to_string_lossy().to_lowercase();
     let last = path.file_name()?.to_string_lossy().to_lowercase();
     let distance = |file: &&ManifestFile| {

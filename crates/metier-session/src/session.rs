@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry, Machine};
 use metier_journal::{Context, Event, Identity, Journal, Privacy, SkillStats, Source as Clock, Trigger};
-use metier_policy::{Approvals, Approver, Guard, Nobody, Places, Policy};
+use metier_policy::{Anchors, Approvals, Approver, Guard, NoApprover, Policy};
 use metier_prompt::SessionState;
-use metier_sandbox::{Executor, Local, Reserved};
+use metier_sandbox::{Executor, Local, ReservedPaths};
 use metier_skill::Rules;
 use metier_store::Store;
 
+use crate::active_skill::ActiveSkill;
 use crate::approvals::ApprovalStore;
-use crate::budget::{Breach, Budget, Spent, Usage};
-use crate::bus::{Bus, Emitted, Handled, HandlerFailure};
+use crate::budget::{Budget, BudgetBreach, ModelUsage, Spent};
+use crate::bus::{Bus, EmittedEvent, HandlerFailure, HandlerResult};
 use crate::disclose::Calls;
 use crate::error::SessionError;
-use crate::held::Held;
 use crate::mutation::MutationGateway;
 
 /// Where what happens is recorded.
@@ -41,7 +41,7 @@ pub struct SessionOptions {
     /// Who may do what.
     pub policy: Policy,
     /// What rules about tools are relative to.
-    pub places: Places,
+    pub places: Anchors,
     /// Where what happens is recorded.
     pub recording: Recording,
     /// What of other people's data is recorded.
@@ -60,7 +60,7 @@ pub struct SessionOptions {
     pub gateway: Option<Arc<dyn MutationGateway>>,
     /// What scripts are never given to change: the person's home and metier's own places, as the host's settings have
     /// them. The home in `places`, skill roots, stores, approvals and a journal in a file are added by the session.
-    pub reserved: Reserved,
+    pub reserved: ReservedPaths,
     /// Documents that scripts cannot change, wherever they may write.
     pub protected: Vec<PathBuf>,
     /// What this machine has, to tell whether it is enough for a skill.
@@ -90,7 +90,7 @@ pub struct SessionOptions {
 
 impl SessionOptions {
     /// The usual: tiers decide, nobody is asked, scripts run in the local sandbox, nothing is kept but records.
-    pub fn new(catalog: Catalog, places: Places, recording: Recording, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(catalog: Catalog, places: Anchors, recording: Recording, clock: Arc<dyn Clock>) -> Self {
         Self {
             catalog,
             rules: Rules::standard(),
@@ -104,7 +104,7 @@ impl SessionOptions {
             approvals: None,
             executor: Arc::new(Local::new()),
             gateway: None,
-            reserved: Reserved::default(),
+            reserved: ReservedPaths::default(),
             protected: Vec::new(),
             machine: None,
             require_compatible: false,
@@ -129,7 +129,7 @@ pub struct Session {
     pub(crate) catalog: Catalog,
     pub(crate) context: Context,
     /// What was used so far, by id.
-    pub(crate) held: BTreeMap<String, Held>,
+    pub(crate) held: BTreeMap<String, ActiveSkill>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
     pub(crate) spent: Spent,
     /// What prompts depend on, and tools may change.
@@ -173,7 +173,7 @@ impl Session {
             calls: Calls::default(),
             warned: BTreeSet::new(),
             answers: Approvals::default(),
-            approver: Box::new(Nobody),
+            approver: Box::new(NoApprover),
             bus: Bus::default(),
             guard: None,
         }
@@ -204,7 +204,11 @@ impl Session {
     }
 
     /// Tells a handler of everything that happens from now on, after those that came before it.
-    pub fn subscribe(&mut self, name: &str, handler: impl FnMut(&Emitted<'_>) -> Handled + Send + 'static) {
+    pub fn subscribe(
+        &mut self,
+        name: &str,
+        handler: impl FnMut(&EmittedEvent<'_>) -> HandlerResult + Send + 'static,
+    ) {
         self.bus.subscribe(name, Box::new(handler));
     }
 
@@ -251,19 +255,19 @@ impl Session {
     }
 
     /// What an evaluation of a model has used so far. An error says that the session is over its budget.
-    pub fn record_usage(&mut self, evaluation: &str, so_far: Usage) -> Result<(), Breach> {
+    pub fn record_usage(&mut self, evaluation: &str, so_far: ModelUsage) -> Result<(), BudgetBreach> {
         self.spent.record(evaluation, so_far);
         self.check_budget()
     }
 
     /// Whether the session is within its budget.
-    pub fn check_budget(&self) -> Result<(), Breach> {
+    pub fn check_budget(&self) -> Result<(), BudgetBreach> {
         let Some(budget) = &self.options.budget else { return Ok(()) };
         budget.check(self.spent.total(), self.options.clock.now())
     }
 
     /// What was used so far, of all evaluations together.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> ModelUsage {
         self.spent.total()
     }
 
@@ -273,7 +277,7 @@ impl Session {
     }
 
     /// The skills that are active, in the order of their ids.
-    pub fn active(&self) -> impl Iterator<Item = &Held> {
+    pub fn active(&self) -> impl Iterator<Item = &ActiveSkill> {
         self.held.values().filter(|held| held.is_active)
     }
 
@@ -281,8 +285,8 @@ impl Session {
     pub(crate) fn find(&self, name: &str) -> Result<Entry, SessionError> {
         // A name means the active skill of that name, whichever tier wins by now.
         let held = self.active().filter(|held| held.name == name).min_by_key(|held| (held.tier, &held.id));
-        let held = held.and_then(|held| self.catalog.get(&held.id));
-        let found = held.or_else(|| self.catalog.find(name)).or_else(|| self.catalog.get(name));
+        let held = held.and_then(|held| self.catalog.by_id(&held.id));
+        let found = held.or_else(|| self.catalog.by_name(name)).or_else(|| self.catalog.by_id(name));
         let Some(entry) = found else { return Err(self.not_found(name)) };
         if entry.is_enabled() {
             Ok(entry.clone())
@@ -328,7 +332,7 @@ impl Session {
                 None => self.stats.entry(name.to_owned()).or_default().add(event),
             }
         }
-        self.bus.emit(&Emitted { id, time, context: &self.context, event });
+        self.bus.emit(&EmittedEvent { id, time, context: &self.context, event });
         Ok(())
     }
 

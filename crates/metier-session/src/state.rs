@@ -7,16 +7,16 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use metier_journal::{Event, SkillStats};
-use metier_policy::{Approval, Approvals, Nobody};
+use metier_policy::{Approval, Approvals, NoApprover};
 use metier_prompt::SessionState;
 use metier_skill::{Digest, Manifest, Rules, SKILL_FILES, Tier};
 use serde::{Deserialize, Serialize};
 
+use crate::active_skill::{self, ActiveSkill};
 use crate::budget::Spent;
 use crate::bus::Bus;
 use crate::disclose::Calls;
 use crate::error::SessionError;
-use crate::held::{self, Held};
 use crate::session::{Session, SessionOptions};
 
 /// The format of what is saved.
@@ -111,7 +111,7 @@ impl Session {
             state: self.state.clone(),
             calls: Calls::default(),
             warned: self.warned.clone(),
-            approver: Box::new(Nobody),
+            approver: Box::new(NoApprover),
             bus: Bus::default(),
             guard: None,
         };
@@ -122,7 +122,7 @@ impl Session {
 }
 
 impl SavedSkill {
-    fn of(held: &Held) -> Self {
+    fn of(held: &ActiveSkill) -> Self {
         Self {
             id: held.id.clone(),
             name: held.name.clone(),
@@ -138,7 +138,7 @@ impl SavedSkill {
     }
 
     /// The skill, if its bytes have the digests that it is known by, and its id says what it is.
-    fn into_held(self, rules: &Rules) -> Option<Held> {
+    fn into_held(self, rules: &Rules) -> Option<ActiveSkill> {
         let (skill_md, manifest) =
             (STANDARD.decode(&self.skill_md).ok()?, STANDARD.decode(&self.manifest).ok()?);
         let is_tree = Digest::of(&manifest) == self.tree_digest;
@@ -151,8 +151,8 @@ impl SavedSkill {
         if !is_file || !is_id {
             return None;
         }
-        let (allowed, disallowed) = held::tool_rules(&skill_md, rules)?;
-        Some(Held {
+        let (allowed, disallowed) = active_skill::tool_rules(&skill_md, rules)?;
+        Some(ActiveSkill {
             id: self.id,
             name: self.name,
             tier: self.tier,

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::diagnostic::Findings;
-use crate::tree::{Exceeded, SkipReason, Tree};
+use crate::tree::{ExceededLimit, SkipReason, Tree};
 use crate::{Code, Diagnostic, Reading, Rules, Skill, Span};
 
 mod references;
@@ -112,18 +112,18 @@ pub(crate) fn group(path: &Path, file: &str, rules: &Rules) -> Vec<Diagnostic> {
 fn limits(tree: &Tree, rules: &Rules, findings: &mut Findings<'_>) {
     for exceeded in &tree.exceeded {
         let (code, message) = match exceeded {
-            Exceeded::Bytes => {
+            ExceededLimit::Bytes => {
                 let most = rules.limits.skill_bytes;
                 (Code::SkillTooLarge, format!("the skill's files exceed {most} bytes together; remove some"))
             }
-            Exceeded::Entries => {
+            ExceededLimit::Entries => {
                 let most = rules.limits.entries;
                 (
                     Code::TooManyEntries,
                     format!("the skill has more than {most} files and directories; remove some"),
                 )
             }
-            Exceeded::Depth => {
+            ExceededLimit::Depth => {
                 let most = rules.limits.depth;
                 (Code::TooDeep, format!("directories are nested more than {most} deep; flatten them"))
             }

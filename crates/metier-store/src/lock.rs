@@ -24,7 +24,7 @@ const HEADER: &str = "# Written by metier: every skill that is installed, and th
 /// Every installed skill, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lock {
+pub struct Lockfile {
     version: u32,
     #[serde(default, rename = "skill")]
     skills: Vec<LockedSkill>,
@@ -108,13 +108,13 @@ impl LockedSkill {
     }
 }
 
-impl Default for Lock {
+impl Default for Lockfile {
     fn default() -> Self {
         Self { version: VERSION, skills: Vec::new() }
     }
 }
 
-impl Lock {
+impl Lockfile {
     /// These skills, of which no two have one name.
     pub fn new(mut skills: Vec<LockedSkill>) -> Self {
         skills.sort_by(|a, b| a.name.cmp(&b.name));

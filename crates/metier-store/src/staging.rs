@@ -21,7 +21,7 @@ use rustix::path::Arg;
 
 use crate::StoreError;
 use crate::archive::collisions::Names;
-use crate::archive::{ArchiveError, ArchiveFile, Layout};
+use crate::archive::{ArchiveError, ArchiveFile, ArchiveLayout};
 use crate::error::io_error;
 use crate::signature::read_signature;
 use crate::store::{Store, open_plain};
@@ -254,13 +254,13 @@ impl Basket<'_> {
     }
 
     /// Which skills are in it. No two of its files may be one on any system.
-    pub(crate) fn layout(&self) -> Result<Layout, StoreError> {
+    pub(crate) fn layout(&self) -> Result<ArchiveLayout, StoreError> {
         let files = self.files();
         let mut names = Names::default();
         for path in files.by_path.keys() {
             names.add(path, false).map_err(|problem| ArchiveError::name(path.as_bytes(), problem))?;
         }
-        Ok(Layout::of(files.by_path.keys().map(|path| &**path))?)
+        Ok(ArchiveLayout::of(files.by_path.keys().map(|path| &**path))?)
     }
 
     /// Has the disk write what is in it while somebody else works, where that is much. Whether it is all there is asked when it matters.

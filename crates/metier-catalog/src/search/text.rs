@@ -1,7 +1,7 @@
 //! What of a skill is searched: its name, description, metadata, headings and first lines, each word as often as it
 //! weighs, and the direction that they point to together.
 
-use crate::record::Facts;
+use crate::record::SkillFacts;
 use crate::search::meaning::{Model, Row, Vector};
 use crate::search::words::{Known, Words};
 
@@ -42,7 +42,7 @@ impl Texts {
         Self { words: Words::new(), seen: [Vec::new(), Vec::new()], round: 0 }
     }
 
-    pub(crate) fn of(&mut self, facts: &Facts, body: &str) -> SkillText {
+    pub(crate) fn of(&mut self, facts: &SkillFacts, body: &str) -> SkillText {
         self.words.forget();
         let [mut name, mut description, mut rest, mut exact] = [const { String::new() }; 4];
         let (mut said, mut done) = (Vector::ZERO, Vector::ZERO);

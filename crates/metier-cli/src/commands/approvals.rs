@@ -1,7 +1,7 @@
 //! `metier approvals`: what a person has approved and refused.
 
 use metier_journal::{Answer, Context};
-use metier_session::{KeptApproval, approval_event};
+use metier_session::{StoredApproval, approval_event};
 use serde_json::json;
 
 use crate::commands::approve::until;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         recorder.close(output)?;
     }
     if args.json {
-        let row = |kept: &KeptApproval| {
+        let row = |kept: &StoredApproval| {
             let mut row = json!(kept.approval);
             row["id"] = json!(kept.id);
             row
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// The id that begins with this text, if one does: nothing is revoked by half.
-fn meant(text: &str, kept: &[KeptApproval]) -> Result<String, NotFoundError> {
+fn meant(text: &str, kept: &[StoredApproval]) -> Result<String, NotFoundError> {
     let ids: Vec<&String> = kept.iter().map(|kept| &kept.id).filter(|id| id.starts_with(text)).collect();
     match ids.as_slice() {
         [id] if !text.is_empty() => Ok((*id).clone()),
@@ -87,7 +87,7 @@ fn meant(text: &str, kept: &[KeptApproval]) -> Result<String, NotFoundError> {
 }
 
 /// `ID  yes  NAME may run a script (PATH), until the skill changes  [digest]`
-fn row(KeptApproval { id, approval, .. }: &KeptApproval) -> String {
+fn row(StoredApproval { id, approval, .. }: &StoredApproval) -> String {
     let answer = if approval.granted { "yes" } else { "no" };
     let script =
         approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();

@@ -10,7 +10,7 @@ use std::fs;
 
 use metier_catalog::RootReport;
 use metier_journal::{JournalError, Reader};
-use metier_sandbox::{Finding, Local, Protections, SandboxError, Strictness};
+use metier_sandbox::{Local, MeasuredProtection, Protections, SandboxError, Strictness};
 use serde_json::{Value, json};
 
 use crate::config::{Config, Flags};
@@ -206,7 +206,7 @@ fn journal_json(journal: Option<Journal>) -> Value {
     }
 }
 
-fn protection_json(found: &Finding) -> Value {
+fn protection_json(found: &MeasuredProtection) -> Value {
     json!({
         "protection": found.protection,
         "active": found.active,
@@ -230,7 +230,7 @@ fn sandbox(protections: &Result<Protections, SandboxError>, output: &mut Output)
         let text = format!("{:<19} {state:<3} {} ({})", one.protection, one.protection.purpose(), one.detail);
         output.row(key, &text)?;
     }
-    let missing: Vec<&Finding> = found.missing().collect();
+    let missing: Vec<&MeasuredProtection> = found.missing().collect();
     if missing.is_empty() {
         output.row("", "scripts of every tier can be run")?;
         return Ok(());

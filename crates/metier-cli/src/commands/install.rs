@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use metier_store::{Fetching, LOCK_FILE, Lock, Request, Wanted, parse_source};
+use metier_store::{FetchContext, InstallRequest, LOCK_FILE, Lockfile, SkillSelection, parse_source};
 
 use crate::config::read_regular;
 use crate::exit::{Exit, UsageError};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let installed = {
         let progress = Progress::begin(output);
         let say = |text: &str| progress.say(text);
-        let fetching = Fetching::new(place.git()).telling(&say);
+        let fetching = FetchContext::new(place.git()).telling(&say);
         if let Some(path) = &args.locked {
             let path = lock_file(place.environment.absolute(path));
             let text =
@@ -72,15 +72,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             options.replace = true;
             // Where it says where something is, it means from where it is itself.
             let here = path.parent().unwrap_or(&working);
-            place.store.install_locked(&Lock::parse(&text, &path)?, here, &options, &fetching)
+            place.store.install_locked(&Lockfile::parse(&text, &path)?, here, &options, &fetching)
         } else {
-            let request = |text: &String| -> anyhow::Result<Request> {
+            let request = |text: &String| -> anyhow::Result<InstallRequest> {
                 let wanted = match (args.all, args.skill.is_empty()) {
-                    (true, _) => Wanted::All,
-                    (_, true) => Wanted::Only,
-                    _ => Wanted::Named(args.skill.clone()),
+                    (true, _) => SkillSelection::All,
+                    (_, true) => SkillSelection::Only,
+                    _ => SkillSelection::Named(args.skill.clone()),
                 };
-                Ok(Request { source: parse_source(text, &working, &place.config.git_host.value)?, wanted })
+                Ok(InstallRequest {
+                    source: parse_source(text, &working, &place.config.git_host.value)?,
+                    wanted,
+                })
             };
             let requests = args.sources.iter().map(request).collect::<anyhow::Result<Vec<_>>>()?;
             place.store.install(&requests, &options, &fetching)

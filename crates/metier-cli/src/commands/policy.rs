@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser;
 use metier_policy::{
-    Action, ActiveSkill, Allowlist, Approvals, Call, Decision, Denylist, Mode, Places, PolicySettings,
-    Request, Verdict,
+    Action, Allowlist, Anchors, Approvals, Decision, Denylist, GuardMode, GuardedSkill, PolicySettings,
+    Request, ToolCall, Verdict,
 };
 use metier_session::follow_links;
-use metier_skill::{AllowedTools, Tier};
+use metier_skill::{Tier, ToolRules};
 use serde_json::Value;
 
 use crate::config::{Config, Flags};
@@ -99,7 +99,7 @@ pub(crate) struct CheckArgs {
 
     /// What `allowed-tools` means: allowlist, `pre_approve` or advisory, if the policy lets you choose
     #[arg(long, value_parser = mode)]
-    mode: Option<Mode>,
+    mode: Option<GuardMode>,
 
     /// Work in this directory
     #[arg(long, value_name = "DIR", help_heading = "Places")]
@@ -125,8 +125,8 @@ pub(crate) struct CheckArgs {
     json: bool,
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
-    let found = Mode::ALL.into_iter().find(|mode| mode.as_str() == text.replace('-', "_"));
+fn mode(text: &str) -> Result<GuardMode, String> {
+    let found = GuardMode::ALL.into_iter().find(|mode| mode.as_str() == text.replace('-', "_"));
     found.ok_or_else(|| "use allowlist, pre_approve or advisory".to_owned())
 }
 
@@ -175,7 +175,7 @@ fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Resu
         active.push(skills.opened(name)?.active(&places));
     }
     let policy = policy::read(&config, Some(&top(args)))?;
-    let call = follow_links(Call::new(tool, input(&args.input)), &places);
+    let call = follow_links(ToolCall::new(tool, input(&args.input)), &places);
     let mut guard = policy.guard(active, &places);
     for rules in &args.deny {
         guard = guard.denying("the command line", Denylist::new(&tools(rules)?, &places));
@@ -215,7 +215,7 @@ fn top(args: &CheckArgs) -> PolicySettings {
     top
 }
 
-fn places(args: &CheckArgs, environment: &Environment) -> anyhow::Result<Places> {
+fn places(args: &CheckArgs, environment: &Environment) -> anyhow::Result<Anchors> {
     let mut places = policy::places(environment, args.cwd.as_deref(), args.home.as_deref())?;
     places.skill = args.skill_dir.as_deref().map(|path| policy::real(environment.absolute(path)));
     places.plugin = args.plugin_root.as_deref().map(|path| policy::real(environment.absolute(path)));
@@ -223,23 +223,23 @@ fn places(args: &CheckArgs, environment: &Environment) -> anyhow::Result<Places>
 }
 
 /// The skills whose rules stand on the command line.
-fn given(args: &CheckArgs, places: &Places) -> anyhow::Result<Vec<ActiveSkill>> {
+fn given(args: &CheckArgs, places: &Anchors) -> anyhow::Result<Vec<GuardedSkill>> {
     let count = args.allowed_tools.len();
     let each = args.allowed_tools.iter().enumerate().map(|(index, rules)| {
         let name = if count == 1 { "the list".to_owned() } else { format!("list {}", index + 1) };
-        Ok(ActiveSkill::new(name, args.tier).allowing(Allowlist::new(&tools(rules)?, places)))
+        Ok(GuardedSkill::new(name, args.tier).allowing(Allowlist::new(&tools(rules)?, places)))
     });
     each.collect()
 }
 
 /// Rules as in the frontmatter, or a JSON list.
-fn tools(text: &str) -> anyhow::Result<AllowedTools> {
+fn tools(text: &str) -> anyhow::Result<ToolRules> {
     if text.trim_start().starts_with('[') {
         let rules: Vec<String> = serde_json::from_str(text)
             .map_err(|error| UsageError(format!("`{text}` is no JSON list of rules: {error}")))?;
-        return Ok(AllowedTools::from_rules(rules));
+        return Ok(ToolRules::from_rules(rules));
     }
-    Ok(AllowedTools::split(text))
+    Ok(ToolRules::split(text))
 }
 
 /// An object, or the text that it is.

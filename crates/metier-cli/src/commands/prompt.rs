@@ -1,4 +1,4 @@
-//! `metier prompt`: the catalogue that a model chooses skills from.
+//! `metier prompt`: the skill list that a model chooses skills from.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use metier_catalog::{Entry, Hit};
-use metier_prompt::{Activation, Catalogue, Format, Listed, LocationStyle};
+use metier_prompt::{ActivationHint, ListFormat, ListedSkill, LocationStyle, SkillList};
 
 use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
@@ -72,7 +72,7 @@ enum FormatArg {
     Json,
 }
 
-impl From<FormatArg> for Format {
+impl From<FormatArg> for ListFormat {
     fn from(format: FormatArg) -> Self {
         match format {
             FormatArg::Xml => Self::Xml,
@@ -137,14 +137,14 @@ fn tool(text: &str) -> Option<String> {
 
 impl Args {
     /// The format of the list; `--json` is one only where the list itself is printed.
-    fn format(&self) -> Result<Format, UsageError> {
+    fn format(&self) -> Result<ListFormat, UsageError> {
         match self.format {
             Some(_) if self.json && !self.explain => {
                 Err(UsageError("`--json` is the same as `--format json`: leave one of them out".to_owned()))
             }
             Some(format) => Ok(format.into()),
-            None if self.json && !self.explain => Ok(Format::Json),
-            None => Ok(Format::Xml),
+            None if self.json && !self.explain => Ok(ListFormat::Json),
+            None => Ok(ListFormat::Xml),
         }
     }
 
@@ -162,13 +162,13 @@ impl Args {
         }
     }
 
-    fn activation(&self, style: LocationStyle<'_>) -> Result<Activation<'_>, UsageError> {
+    fn activation(&self, style: LocationStyle<'_>) -> Result<ActivationHint<'_>, UsageError> {
         match &self.activation {
             Some(ActivationArg::Read) if style == LocationStyle::Omit => Err(UsageError(
                 "`--activation read` needs something to read: leave out `--location none`".to_owned(),
             )),
-            Some(ActivationArg::Tool(name)) => Ok(Activation::Tool(name)),
-            Some(ActivationArg::Name) => Ok(Activation::ByName),
+            Some(ActivationArg::Tool(name)) => Ok(ActivationHint::Tool(name)),
+            Some(ActivationArg::Name) => Ok(ActivationHint::ByName),
             Some(ActivationArg::Read) | None => Ok(style.activation()),
         }
     }
@@ -202,24 +202,24 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         shown.push(entry);
         locations.push(file.as_deref().and_then(|file| style.text(file)));
     }
-    let listed: Vec<Listed<'_>> = shown
+    let listed: Vec<ListedSkill<'_>> = shown
         .iter()
         .zip(&locations)
         .filter_map(|(entry, location)| {
             let description = entry.listing()?.description;
-            Some(Listed { name: entry.name(), description, location: location.as_deref() })
+            Some(ListedSkill { name: entry.name(), description, location: location.as_deref() })
         })
         .collect();
     let hint = args.search();
-    let catalogue = Catalogue::new(&listed)
+    let list = SkillList::new(&listed)
         .format(format)
         .budget(args.budget)
         .activation(Some(activation))
         .search(hint.as_deref());
     if args.explain {
-        let explanation = catalogue.explain();
+        let explanation = list.explain();
         let explained = explain::Explained::new(&explanation, &shown, &homeless, &skills);
-        if args.json || format == Format::Json {
+        if args.json || format == ListFormat::Json {
             output.json(&explained)?;
         } else {
             explained.print(output)?;
@@ -228,7 +228,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             note_nothing(args.budget, output)?;
         }
     } else {
-        print(&catalogue, listed.len(), homeless.len(), args.budget, output)?;
+        print(&list, listed.len(), homeless.len(), args.budget, output)?;
     }
     if !args.explain {
         note_missing(&skills, listed.len(), output)?;
@@ -254,13 +254,13 @@ fn note_missing(skills: &Skills, listed: usize, output: &mut Output) -> anyhow::
 }
 
 fn print(
-    catalogue: &Catalogue<'_>,
+    list: &SkillList<'_>,
     count: usize,
     homeless: usize,
     budget: Option<usize>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let rendered = catalogue.render();
+    let rendered = list.render();
     output.text(&rendered.text)?;
     for (count, what) in [
         (count - rendered.omitted, "listed"),

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use metier_session::{Part, Resource};
+use metier_session::{Resource, ResourcePart};
 use serde_json::json;
 
 use crate::config::Flags;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 impl Args {
-    fn part(&self) -> Result<Option<Part>, UsageError> {
+    fn part(&self) -> Result<Option<ResourcePart>, UsageError> {
         if let Some(lines) = &self.lines {
             let wrong =
                 || UsageError(format!("`{lines}` is no range of lines; write `10-20`, `10-` or `10`"));
@@ -84,10 +84,10 @@ impl Args {
                 Some((first, "")) => (number(first)?, None),
                 Some((first, last)) => (number(first)?, Some(number(last)?)),
             };
-            return Ok(Some(Part::Lines { first, last }));
+            return Ok(Some(ResourcePart::Lines { first, last }));
         }
         let is_part = self.offset.is_some() || self.length.is_some();
-        Ok(is_part.then(|| Part::Bytes { offset: self.offset.unwrap_or(0), length: self.length }))
+        Ok(is_part.then(|| ResourcePart::Bytes { offset: self.offset.unwrap_or(0), length: self.length }))
     }
 }
 

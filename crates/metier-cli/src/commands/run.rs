@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use metier_home::{
-    Agent, Closing, Home, HomeError, HomeOptions, HostMount, MountedSkill, WorkingDirectory, Workspace,
+    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, MountedSkill, WorkingDirectory, Workspace,
     leaks, project_files,
 };
-use metier_sandbox::{Covered, Ended, Local, Program, SandboxError, Supervised};
+use metier_sandbox::{CoveredPath, Local, Program, ProgramEnd, SandboxError, SupervisedProgram};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -111,7 +111,7 @@ impl Place {
 }
 
 impl Args {
-    fn home_options(&self, closing: Option<&Closing>, working: &Path, base: &Path) -> HomeOptions {
+    fn home_options(&self, closing: Option<&Enclosure>, working: &Path, base: &Path) -> HomeOptions {
         let mut options = HomeOptions::new(base);
         options.working_directory = Some(working.to_owned());
         options.isolation.include_host_env = self.host_env;
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     // From here on there is something to remove, whatever tells metier to end.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
     let working = args.place.working_directory(&skills.environment)?;
-    let closing = args.hermetic.then(|| Closing::of(agent, &program, working.path(), Path::new("/")));
+    let closing = args.hermetic.then(|| Enclosure::of(agent, &program, working.path(), Path::new("/")));
     let closing = closing.transpose()?;
     let options = args.home_options(closing.as_ref(), working.path(), &skills.environment.homes());
     let mut home = Home::new(agent, &Environment::host(), &options)?;
@@ -190,7 +190,7 @@ fn the_program(
     program: &Path,
     home: &Home,
     working: &Path,
-    closing: Option<&Closing>,
+    closing: Option<&Enclosure>,
     arguments: &[String],
 ) -> Program {
     let mut what = Program::new(program, working);
@@ -203,9 +203,9 @@ fn the_program(
 }
 
 /// A file of settings must still be one.
-fn cover(path: &Path) -> Covered {
+fn cover(path: &Path) -> CoveredPath {
     let is_json = path.extension().is_some_and(|end| end == "json" || end == "jsonc");
-    Covered { path: path.to_owned(), text: if is_json { "{}\n" } else { "" } }
+    CoveredPath { path: path.to_owned(), text: if is_json { "{}\n" } else { "" } }
 }
 
 /// Why an agent was not started, with what would help where the machine does not allow to cover files.
@@ -261,7 +261,7 @@ fn note_leaks(
 }
 
 /// Waits for the agent, and passes on the signals that metier gets, because it has a home to remove.
-fn wait(running: &mut Supervised, mut signals: Signals) -> anyhow::Result<Ended> {
+fn wait(running: &mut SupervisedProgram, mut signals: Signals) -> anyhow::Result<ProgramEnd> {
     let handle = signals.handle();
     let agent = running.signals()?;
     // What is typed at a terminal reaches the agent by itself.
@@ -287,7 +287,7 @@ fn is_in_foreground() -> bool {
     listens_to.is_some_and(|group| group == rustix::process::getpgrp())
 }
 
-fn exit_of(ended: Ended) -> Exit {
+fn exit_of(ended: ProgramEnd) -> Exit {
     let code = ended.code.or_else(|| ended.signal.map(|signal| 128 + signal));
     Exit::Program(u8::try_from(code.unwrap_or(1)).unwrap_or(1))
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use metier_sandbox::{Cancel, Executor as _, Job, Place, Profile, Strictness, WorkDirectory};
+use metier_sandbox::{Cancel, Executor as _, Job, PinnedPath, SandboxProfile, Strictness, WorkDirectory};
 use metier_session::RunReport;
 use metier_skill::Tier;
 
@@ -107,18 +107,18 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(exit(run.ending))
 }
 
-fn profile(args: &RunArgs, environment: &Environment, output: &mut Output) -> anyhow::Result<Profile> {
+fn profile(args: &RunArgs, environment: &Environment, output: &mut Output) -> anyhow::Result<SandboxProfile> {
     let reserved = reserved(environment, &Config::read(environment, &Flags::default())?);
     let work = match args.work.named(environment, &reserved, output)? {
         Some(work) => work,
         None => WorkDirectory::open(environment.working.as_deref().unwrap_or(Path::new(".")), &reserved)?,
     };
-    let mut profile = Profile::new(args.profile, work);
+    let mut profile = SandboxProfile::new(args.profile, work);
     if let Some(skill) = &args.skill {
-        profile.add_skill(Place::pin(skill)?);
+        profile.add_skill(PinnedPath::pin(skill)?);
     }
     for path in &args.read {
-        profile.readable.push(Place::pin(path)?);
+        profile.readable.push(PinnedPath::pin(path)?);
     }
     for path in &args.write {
         profile.writable.push(args.work.open(path, environment, &reserved, output)?);

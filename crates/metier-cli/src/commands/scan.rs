@@ -1,5 +1,6 @@
 //! `metier scan`: what a reviewer would look for in skills, before they ever run.
 
+use metier_skill::Coded as _;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};

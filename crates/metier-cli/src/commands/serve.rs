@@ -19,8 +19,8 @@ use clap::ValueEnum;
 use metier_catalog::{WatchOptions, Watcher};
 use metier_journal::Trigger;
 use metier_mcp::{
-    Ask, CataloguePlace, HttpOptions, HttpServer, Library, LibraryOptions, McpError, Stock, Token, ToolNames,
-    Work, serve_stdio,
+    AskMode, HttpOptions, HttpServer, Library, LibraryContents, LibraryOptions, McpError, SkillListPlacement,
+    Token, ToolNames, WorkDirectories, serve_stdio,
 };
 use metier_sandbox::WorkDirectory;
 use metier_skill::Digest;
@@ -230,7 +230,7 @@ fn open(
     let recorder = opening.join().map_err(|_| anyhow::anyhow!("the journal could not be opened"))??;
     let mut session = sessions::options(&skills, &recorder)?;
     (session.trigger, session.actor, session.agent) = (Trigger::Model, None, Some("mcp".to_owned()));
-    let mut stock = Stock::new(session);
+    let mut stock = LibraryContents::new(session);
     stock.search = skills.search_directory();
     let shown = library.open(stock);
     // What was said of a root is said each time.
@@ -350,7 +350,12 @@ impl Args {
     }
 
     /// The directories that scripts may be given.
-    fn choose_work(&self, work: &mut Work, settings: &Settings, output: &mut Output) -> anyhow::Result<()> {
+    fn choose_work(
+        &self,
+        work: &mut WorkDirectories,
+        settings: &Settings,
+        output: &mut Output,
+    ) -> anyhow::Result<()> {
         let Settings { environment, config } = settings;
         let mut reserved = reserved(environment, config);
         if let Some(tokens) = &self.token_file {
@@ -380,15 +385,15 @@ impl Args {
             Some(Names::Dotted) => ToolNames::Dotted,
             None => settings.config.tool_names.value,
         };
-        options.catalogue = match self.catalogue {
-            Where::Instructions => CataloguePlace::Instructions,
-            Where::Description => CataloguePlace::Description,
-            Where::Nowhere => CataloguePlace::Nowhere,
+        options.skill_list = match self.catalogue {
+            Where::Instructions => SkillListPlacement::Instructions,
+            Where::Description => SkillListPlacement::Description,
+            Where::Nowhere => SkillListPlacement::Nowhere,
         };
-        options.catalogue_tokens = self.catalogue_tokens;
+        options.skill_list_tokens = self.catalogue_tokens;
         options.ask = match self.ask {
-            Asked::Client => Ask::Client,
-            Asked::Never => Ask::Never,
+            Asked::Client => AskMode::Client,
+            Asked::Never => AskMode::Never,
         };
         options.approve = approve(&settings.environment, &Environment::words());
         self.choose_work(&mut options.work, settings, output)?;

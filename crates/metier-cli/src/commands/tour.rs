@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use metier_catalog::{Catalog, CatalogOptions, Scanner};
 use metier_journal::{Journal, Options, Place, Query, Reader, Trigger, verify, verify_export};
-use metier_policy::Places;
-use metier_prompt::{Catalogue, Listed};
+use metier_policy::Anchors;
+use metier_prompt::{ListedSkill, SkillList};
 use metier_sandbox::Protection;
 use metier_session::{Recording, ScriptCall, Session, SessionOptions, replay};
 use metier_skill::tokens;
@@ -79,7 +79,7 @@ impl Tour {
         let (journal, store, work) = (Arc::new(journal), Store::new(place.join("store")), place.join("work"));
         std::fs::create_dir(&work)?;
         let recording = Recording::Journal(Arc::clone(&journal));
-        let places = Places::new(&work, place.join("home"));
+        let places = Anchors::new(&work, place.join("home"));
         let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
         options.store = Some(store.clone());
         let session = Session::start(options, Some("tour"))?;
@@ -123,12 +123,16 @@ impl Tour {
 
     fn prompt(&mut self, output: &mut Output) -> anyhow::Result<()> {
         self.heading("A model sees names and descriptions, until it needs more.", "prompt", output)?;
-        let skills: Vec<Listed<'_>> = self
+        let skills: Vec<ListedSkill<'_>> = self
             .catalog
             .for_models()
-            .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
+            .map(|skill| ListedSkill {
+                name: skill.entry.name(),
+                description: skill.description,
+                location: None,
+            })
             .collect();
-        let rendered = Catalogue::new(&skills).render();
+        let rendered = SkillList::new(&skills).render();
         let xml = rendered.text.lines().skip_while(|line| !line.starts_with('<'));
         for line in xml.take(4) {
             output.cut(format_args!("   {line}"))?;

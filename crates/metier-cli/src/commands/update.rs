@@ -1,6 +1,6 @@
 //! `metier update`: installed skills brought up to date with where they came from, after showing what changes.
 
-use metier_store::{Change, Fetching, Kind, LockedSkill, Outcome};
+use metier_store::{ChangeKind, FetchContext, Installation, LockedSkill, PlannedChange};
 
 use crate::approver::is_somebody_there;
 use crate::exit::{Exit, UsageError};
@@ -32,24 +32,26 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let place = Place::find()?;
     let options = place.options(&args.installing)?;
-    let update =
-        |dry_run: bool, agreed: Option<Vec<LockedSkill>>, output: &mut Output| -> anyhow::Result<Outcome> {
-            let mut options = options.clone();
-            (options.dry_run, options.agreed) = (dry_run, agreed);
-            let progress = Progress::begin(output);
-            let say = |text: &str| progress.say(text);
-            let fetching = Fetching::new(place.git()).telling(&say);
-            let updated = place.store.update(&args.names, &place.working(), &options, &fetching);
-            drop(progress);
-            checked(updated, &place, args.installing.dry_run, output)
-        };
+    let update = |dry_run: bool,
+                  agreed: Option<Vec<LockedSkill>>,
+                  output: &mut Output|
+     -> anyhow::Result<Installation> {
+        let mut options = options.clone();
+        (options.dry_run, options.agreed) = (dry_run, agreed);
+        let progress = Progress::begin(output);
+        let say = |text: &str| progress.say(text);
+        let fetching = FetchContext::new(place.git()).telling(&say);
+        let updated = place.store.update(&args.names, &place.working(), &options, &fetching);
+        drop(progress);
+        checked(updated, &place, args.installing.dry_run, output)
+    };
     let recorder = place.recorder(args.installing.dry_run)?;
     let is_silent = args.yes && args.installing.json;
     if args.installing.dry_run || is_silent {
         return finish(&update(args.installing.dry_run, None, output)?, recorder, &args.installing, output);
     }
     let planned = update(true, None, output)?;
-    if planned.changes.iter().all(|change| change.kind == Kind::Unchanged) {
+    if planned.changes.iter().all(|change| change.kind == ChangeKind::Unchanged) {
         return finish(&planned, recorder, &args.installing, output);
     }
     if args.installing.json {
@@ -59,7 +61,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     print(&planned.changes, output)?;
     output.flush()?;
     // What is only put right has been agreed to.
-    let is_news = |change: &Change| !matches!(change.kind, Kind::Unchanged | Kind::Repaired);
+    let is_news =
+        |change: &PlannedChange| !matches!(change.kind, ChangeKind::Unchanged | ChangeKind::Repaired);
     let is_asked = !args.yes && planned.changes.iter().any(is_news);
     if is_asked && !is_somebody_there() {
         let message = "nothing was changed: say `--yes` to do it, there is nobody to ask";

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use metier_session::{Part, Session};
+use metier_session::{ResourcePart, Session};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -75,7 +75,9 @@ pub(crate) fn read_output(
     let wrong = |reason: &str| Refusal::Arguments { tool, reason: reason.to_owned() };
     let (offset, length) = match given.range.as_ref().map(Range::part).transpose().map_err(wrong)? {
         None => (0, SHOWN as u64),
-        Some(Part::Bytes { offset, length }) => (offset, length.unwrap_or(SHOWN as u64).min(SHOWN as u64)),
+        Some(ResourcePart::Bytes { offset, length }) => {
+            (offset, length.unwrap_or(SHOWN as u64).min(SHOWN as u64))
+        }
         Some(_) => return Err(wrong("output is read by bytes; use `offset` and `length` in `range`")),
     };
     let piece = outputs.read(client, &given.resource_name, offset, length);
@@ -96,12 +98,12 @@ fn more(text: &mut String, next: u64, total: u64) {
 }
 
 impl Range {
-    fn part(&self) -> Result<Part, &'static str> {
+    fn part(&self) -> Result<ResourcePart, &'static str> {
         let Self { first_line, last_line, offset, length } = *self;
         match (first_line.or(last_line), offset.or(length)) {
             (Some(_), Some(_)) => Err("`range` takes lines or bytes, not both"),
-            (Some(_), None) => Ok(Part::Lines { first: first_line.unwrap_or(1), last: last_line }),
-            (None, _) => Ok(Part::Bytes { offset: offset.unwrap_or(0), length }),
+            (Some(_), None) => Ok(ResourcePart::Lines { first: first_line.unwrap_or(1), last: last_line }),
+            (None, _) => Ok(ResourcePart::Bytes { offset: offset.unwrap_or(0), length }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use metier_sandbox::{Ending, Limit, WorkDirectory};
-use metier_session::{Printed, RunReport, ScriptReport};
+use metier_session::{RunReport, ScriptOutput, ScriptReport};
 use serde_json::json;
 
 use crate::answer::Answer;
@@ -69,7 +69,7 @@ fn new_line(text: &mut String) {
 }
 
 /// What a stream printed, or its head and tail; the address of the whole where that is more.
-fn print(text: &mut String, stream: &str, printed: &Printed, around: &Around<'_>) -> Option<String> {
+fn print(text: &mut String, stream: &str, printed: &ScriptOutput, around: &Around<'_>) -> Option<String> {
     let (head, tail, left_out) = match Excerpt::of(&printed.bytes) {
         Excerpt::Whole(all) => {
             text.push_str(&all);
@@ -142,7 +142,7 @@ fn notes(text: &mut String, run: &RunReport) {
 #[cfg(test)]
 mod tests {
     use metier_journal::{Connection, PlantedFile};
-    use metier_sandbox::{Outcome, Profile, Reserved};
+    use metier_sandbox::{ReservedPaths, RunOutcome, SandboxProfile};
     use metier_skill::Tier;
 
     use super::*;
@@ -162,8 +162,10 @@ mod tests {
     #[test]
     fn planted_files_and_missing_protections_are_in_the_text() {
         let place = tempfile::tempdir().unwrap();
-        let work = WorkDirectory::open(place.path().canonicalize().unwrap(), &Reserved::default()).unwrap();
-        let mut run = RunReport::new(&Profile::new(Tier::User, work), Outcome::new(Ending::Exited(0)));
+        let work =
+            WorkDirectory::open(place.path().canonicalize().unwrap(), &ReservedPaths::default()).unwrap();
+        let mut run =
+            RunReport::new(&SandboxProfile::new(Tier::User, work), RunOutcome::new(Ending::Exited(0)));
         run.stdout.bytes = b"done".to_vec();
         run.facts.planted = vec![
             planted(".git/hooks/pre\n[x]", false, Some("aside/pre-commit"), false),

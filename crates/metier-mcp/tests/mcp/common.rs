@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
 use metier_journal::{Source, Time};
-use metier_mcp::{Library, LibraryOptions, Stock, serve};
-use metier_policy::Places;
-use metier_sandbox::{Executor, Reserved, WorkDirectory};
+use metier_mcp::{Library, LibraryContents, LibraryOptions, serve};
+use metier_policy::Anchors;
+use metier_sandbox::{Executor, ReservedPaths, WorkDirectory};
 use metier_session::{Recording, SessionOptions};
 use metier_skill::Tier;
 use serde_json::{Value, json};
@@ -74,22 +74,22 @@ impl Ground {
     pub(crate) fn work(&self) -> WorkDirectory {
         let path = self.0.path().canonicalize().unwrap().join("work");
         fs::create_dir_all(&path).unwrap();
-        WorkDirectory::open(path, &Reserved::default()).unwrap()
+        WorkDirectory::open(path, &ReservedPaths::default()).unwrap()
     }
 
     pub(crate) fn library(&self, options: LibraryOptions) -> Arc<Library> {
-        Library::new(options, Stock::new(self.session()))
+        Library::new(options, LibraryContents::new(self.session()))
     }
 
     /// A library whose scripts are run by this.
     pub(crate) fn library_with(&self, executor: Arc<dyn Executor + Send + Sync>) -> Arc<Library> {
         let mut session = self.session();
         session.executor = executor;
-        Library::new(LibraryOptions::default(), Stock::new(session))
+        Library::new(LibraryOptions::default(), LibraryContents::new(session))
     }
 
     fn session(&self) -> SessionOptions {
-        let places = Places::new(self.0.path(), self.0.path().join("home"));
+        let places = Anchors::new(self.0.path(), self.0.path().join("home"));
         let clock = Arc::<Ticking>::default();
         SessionOptions::new(self.catalog(), places, Recording::Nowhere, clock)
     }

@@ -1,14 +1,14 @@
 //! What is said about rules: those that can never match, and those that mean something else than they seem to.
 
-use metier_policy::{Allowlist, Denylist, NoteCode, Places};
-use metier_skill::AllowedTools;
+use metier_policy::{Allowlist, Anchors, Denylist, NoteCode};
+use metier_skill::ToolRules;
 
-fn places() -> Places {
-    Places::new("/repo", "/me").with_skill("/me/skill")
+fn places() -> Anchors {
+    Anchors::new("/repo", "/me").with_skill("/me/skill")
 }
 
 fn notes(rule: &str) -> (Vec<NoteCode>, Vec<NoteCode>) {
-    let tools = AllowedTools::from_rules([rule]);
+    let tools = ToolRules::from_rules([rule]);
     let codes = |notes: &[metier_policy::RuleNote]| notes.iter().map(|note| note.code).collect();
     (codes(Allowlist::new(&tools, &places()).notes()), codes(Denylist::new(&tools, &places()).notes()))
 }

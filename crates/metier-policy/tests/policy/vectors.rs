@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use metier_policy::{Allowlist, Call, Denylist, NoteCode, Places};
-use metier_skill::{AllowedTools, Origin, Rules, read};
+use metier_policy::{Allowlist, Anchors, Denylist, NoteCode, ToolCall};
+use metier_skill::{Origin, Rules, ToolRules, read};
 use serde_json::Value;
 
 fn cases(kind: &str) -> Vec<Value> {
@@ -16,15 +16,15 @@ fn cases(kind: &str) -> Vec<Value> {
     cases
 }
 
-fn places() -> Places {
+fn places() -> Anchors {
     let home = Path::new("/home").join("u");
-    Places::new("/repo", &home).with_skill(home.join(".agents/skills/x")).with_plugin("/plug")
+    Anchors::new("/repo", &home).with_skill(home.join(".agents/skills/x")).with_plugin("/plug")
 }
 
-fn tools(value: &Value) -> AllowedTools {
+fn tools(value: &Value) -> ToolRules {
     match value {
-        Value::Array(rules) => AllowedTools::from_rules(rules.iter().map(|rule| rule.as_str().unwrap())),
-        other => AllowedTools::split(other.as_str().unwrap()),
+        Value::Array(rules) => ToolRules::from_rules(rules.iter().map(|rule| rule.as_str().unwrap())),
+        other => ToolRules::split(other.as_str().unwrap()),
     }
 }
 
@@ -33,7 +33,7 @@ fn allowlists() {
     let mut wrong = Vec::new();
     for case in cases("allowlist") {
         let list = Allowlist::new(&tools(&case["rules"]), &places());
-        let outcome = list.find(&Call::new(case["tool"].as_str().unwrap(), case["input"].clone()));
+        let outcome = list.find(&ToolCall::new(case["tool"].as_str().unwrap(), case["input"].clone()));
         let verdict = if outcome.is_ok() { "allow" } else { "deny" };
         let warns = list.notes().iter().any(|note| note.code != NoteCode::RuleBroad);
         if verdict != case["expect"] || (outcome.is_ok() && warns != case["warns"]) {
@@ -47,7 +47,7 @@ fn allowlists() {
 fn deny_rules() {
     for case in cases("deny-rule") {
         let list = Denylist::new(&tools(&case["rules"]), &places());
-        let call = Call::new(case["tool"].as_str().unwrap(), case["input"].clone());
+        let call = ToolCall::new(case["tool"].as_str().unwrap(), case["input"].clone());
         let verdict = if list.find(&call).is_some() { "deny" } else { "allow" };
         assert_eq!(verdict, case["expect"], "{case}");
     }

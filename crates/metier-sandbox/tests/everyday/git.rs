@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use metier_sandbox::{Ending, Outcome};
+use metier_sandbox::{Ending, RunOutcome};
 
 use crate::{common, text};
 
@@ -18,7 +18,7 @@ fn there_is_git() -> bool {
     found
 }
 
-fn assert_prints(outcome: &Outcome, expected: &str) {
+fn assert_prints(outcome: &RunOutcome, expected: &str) {
     let errors = text(&outcome.errors.bytes);
     assert_eq!(outcome.ending, Ending::Exited(0), "{errors}");
     assert_eq!(text(&outcome.output.bytes).trim_end(), expected, "{errors}");

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use metier_sandbox::{Executor, Job, Local, Outcome, Profile, Reserved, WorkDirectory};
+use metier_sandbox::{Executor, Job, Local, ReservedPaths, RunOutcome, SandboxProfile, WorkDirectory};
 use metier_skill::Tier;
 use tempfile::TempDir;
 
@@ -50,22 +50,22 @@ pub(crate) fn open_to_all(path: &Path) {
 }
 
 /// What a script of a third party may, with this to work in.
-pub(crate) fn profile(work: &Path) -> Profile {
-    Profile::new(Tier::ThirdParty, WorkDirectory::open(work, &Reserved::default()).unwrap())
+pub(crate) fn profile(work: &Path) -> SandboxProfile {
+    SandboxProfile::new(Tier::ThirdParty, WorkDirectory::open(work, &ReservedPaths::default()).unwrap())
 }
 
 /// Runs a program to its end.
-pub(crate) fn run(profile: Profile, program: &str, arguments: &[&str]) -> Outcome {
+pub(crate) fn run(profile: SandboxProfile, program: &str, arguments: &[&str]) -> RunOutcome {
     run_job(&Job::new(profile, program, arguments.iter().map(OsString::from).collect()))
 }
 
 /// Runs a script for the shell to its end.
-pub(crate) fn sh(profile: Profile, script: &str) -> Outcome {
+pub(crate) fn sh(profile: SandboxProfile, script: &str) -> RunOutcome {
     run(profile, "/bin/sh", &["-c", script])
 }
 
 /// Runs a job to its end.
-pub(crate) fn run_job(job: &Job) -> Outcome {
+pub(crate) fn run_job(job: &Job) -> RunOutcome {
     local().run(job, &mut ()).unwrap()
 }
 

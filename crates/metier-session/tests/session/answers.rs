@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metier_journal::{Event, Trigger};
 use metier_policy::{Access, Action, Approval, Lifetime, Question, Request};
-use metier_sandbox::{Executor, Job, Outcome, SandboxError, Sink};
+use metier_sandbox::{Executor, Job, RunOutcome, SandboxError, Sink};
 use metier_session::{ApprovalStore, Session, SessionOptions};
 use metier_skill::{Digest, Tier};
 
@@ -91,7 +91,7 @@ fn an_answer_for_once_is_kept_if_dependencies_are_missing() {
 struct Fails(fn() -> SandboxError, Box<dyn Fn() + Send + Sync>);
 
 impl Executor for Fails {
-    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<RunOutcome, SandboxError> {
         (self.1)();
         Err((self.0)())
     }

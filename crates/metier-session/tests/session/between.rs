@@ -98,7 +98,7 @@ fn what_changes_while_a_person_is_asked_is_not_run() {
     let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     assert!(matches!(error, SessionError::Changed { .. }), "{error:?}");
     // Nor does the answer hold for what it is now.
-    session.set_approver(Box::new(metier_policy::Nobody));
+    session.set_approver(Box::new(metier_policy::NoApprover));
     session.activate("pdf", Trigger::Model).unwrap();
     let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     assert_eq!(error.code(), "permission-denied");
@@ -207,6 +207,6 @@ fn instructions_are_not_read_past_a_question_about_activation() {
     }
     session.set_approver(Box::new(Says::yes()));
     session.activate("pdf", Trigger::Model).unwrap();
-    session.set_approver(Box::new(metier_policy::Nobody));
+    session.set_approver(Box::new(metier_policy::NoApprover));
     session.read_resource("pdf", "SKILL.md", None).unwrap();
 }

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, StateRules};
 use metier_journal::{Event, Journal, Options, Place, Query, Reader, Record, Source, Time};
-use metier_policy::{Answer, Approver, Lifetime, Places, Question};
-use metier_sandbox::{Local, Reserved, WorkDirectory};
+use metier_policy::{Anchors, Answer, Approver, Lifetime, Question};
+use metier_sandbox::{Local, ReservedPaths, WorkDirectory};
 use metier_session::{Recording, ScriptCall, Session, SessionOptions};
 use metier_skill::Tier;
 use metier_store::Store;
@@ -73,7 +73,7 @@ impl Ground {
 
     /// A directory here for scripts to work in, whatever rules a session has.
     pub(crate) fn work(&self, path: &str) -> WorkDirectory {
-        WorkDirectory::open(self.path(path).canonicalize().unwrap(), &Reserved::default()).unwrap()
+        WorkDirectory::open(self.path(path).canonicalize().unwrap(), &ReservedPaths::default()).unwrap()
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
@@ -124,7 +124,7 @@ impl Ground {
 
     /// The same, recorded elsewhere.
     pub(crate) fn options_with(&self, tier: Tier, recording: Recording) -> SessionOptions {
-        let places = Places::new(self.path("work"), self.own("home"));
+        let places = Anchors::new(self.path("work"), self.own("home"));
         let mut options =
             SessionOptions::new(self.catalog(tier), places, recording, Arc::clone(&self.clock) as _);
         options.store = Some(self.store());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use metier_journal::{Event, Privacy, Trigger};
 use metier_policy::Lifetime;
-use metier_session::{ApprovalStore, Budget, Part, Recording, Session, Usage};
+use metier_session::{ApprovalStore, Budget, ModelUsage, Recording, ResourcePart, Session};
 use metier_skill::{Digest, Tier};
 
 use crate::common::{Ground, Says};
@@ -63,16 +63,17 @@ fn parts_of_files() {
         (first.encoded().as_str(), first.next_offset(), first.total_bytes),
         ("# Guide\n", Some(8), 21)
     );
-    let rest = read("references/guide.md", Some(Part::Bytes { offset: 8, length: None }));
+    let rest = read("references/guide.md", Some(ResourcePart::Bytes { offset: 8, length: None }));
     assert_eq!((rest.encoded().as_str(), rest.next_offset()), ("\nLine th", Some(16)));
-    let line = read("references/guide.md", Some(Part::Lines { first: 1, last: Some(1) }));
+    let line = read("references/guide.md", Some(ResourcePart::Lines { first: 1, last: Some(1) }));
     assert_eq!((line.encoded().as_str(), line.digest), ("# Guide\n", Digest::of(b"# Guide\n")));
     let binary = read("logo.bin", None);
     assert_eq!(
         (binary.encoded().as_str(), binary.is_text, binary.mime_type),
         ("AAEC", false, "application/octet-stream")
     );
-    let beyond = session.read_resource("pdf", "logo.bin", Some(Part::Bytes { offset: 4, length: None }));
+    let beyond =
+        session.read_resource("pdf", "logo.bin", Some(ResourcePart::Bytes { offset: 4, length: None }));
     assert_eq!(beyond.unwrap_err().code(), "resource-range");
 }
 
@@ -112,7 +113,7 @@ fn answers_last_as_long_as_they_were_given_for() {
         let mut session = Session::start(options.clone(), Some("s1")).unwrap();
         session.set_approver(Box::new(Says(true, lifetime.clone(), Arc::default())));
         assert!(run(&mut session));
-        session.set_approver(Box::new(metier_policy::Nobody));
+        session.set_approver(Box::new(metier_policy::NoApprover));
         assert_eq!(run(&mut session), same_session, "{lifetime:?}");
         let mut next = Session::start(options.clone(), Some("s2")).unwrap();
         assert_eq!(run(&mut next), next_session, "{lifetime:?}");
@@ -187,7 +188,7 @@ fn a_handler_that_fails_or_panics_changes_nothing_else() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let see = |name: &str| {
         let (seen, name) = (Arc::clone(&seen), name.to_owned());
-        move |emitted: &metier_session::Emitted<'_>| {
+        move |emitted: &metier_session::EmittedEvent<'_>| {
             let kind = serde_json::to_value(emitted.event).unwrap()["kind"].as_str().unwrap().to_owned();
             seen.lock().unwrap().push(format!("{name} {kind}"));
             Ok(())
@@ -234,9 +235,12 @@ fn beyond_the_budget_nothing_is_done() {
     let mut options = ground.options(Tier::User);
     options.budget = Some(Budget { total: Some(100), ..Budget::default() });
     let mut session = Session::start(options, None).unwrap();
-    session.record_usage("e1", Usage { input: 60, output: 40 }).unwrap();
+    session.record_usage("e1", ModelUsage { input: 60, output: 40 }).unwrap();
     assert!(session.activate("pdf", Trigger::Model).is_ok());
-    assert_eq!(session.record_usage("e2", Usage { input: 1, output: 0 }).unwrap_err().code(), "budget-total");
+    assert_eq!(
+        session.record_usage("e2", ModelUsage { input: 1, output: 0 }).unwrap_err().code(),
+        "budget-total"
+    );
     assert_eq!(session.read_resource("pdf", "logo.bin", None).unwrap_err().code(), "budget-total");
     assert_eq!(
         session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err().code(),
@@ -252,7 +256,7 @@ fn saved_and_taken_up_again() {
     session.set_task(Some("t".to_owned()));
     session.activate("pdf", Trigger::Model).unwrap();
     session.activate("reader", Trigger::Model).unwrap();
-    session.record_usage("e", Usage { input: 1, output: 2 }).unwrap();
+    session.record_usage("e", ModelUsage { input: 1, output: 2 }).unwrap();
     let contents: Vec<String> = session.contents().map(|(_, content)| content).collect();
     let saved = session.save();
     // What was handed out survives whatever becomes of the skill.

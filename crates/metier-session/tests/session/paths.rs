@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use metier_journal::Trigger;
-use metier_sandbox::{Executor, Job, Outcome, SandboxError, Sink};
+use metier_sandbox::{Executor, Job, RunOutcome, SandboxError, Sink};
 use metier_session::{PathProblem, Session, SessionError};
 use metier_skill::{Digest, Manifest, Tier};
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ pub(crate) fn ground() -> Ground {
 struct Looks(Mutex<Option<(PathBuf, Vec<u8>)>>);
 
 impl Executor for Looks {
-    fn run(&self, job: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+    fn run(&self, job: &Job, _: &mut dyn Sink) -> Result<RunOutcome, SandboxError> {
         let path = PathBuf::from(job.arguments.first().unwrap());
         let bytes = fs::read(&path).unwrap();
         *self.0.lock().unwrap() = Some((path, bytes));

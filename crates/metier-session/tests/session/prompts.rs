@@ -11,7 +11,7 @@ use metier_prompt::{
     ToolFailure, ToolPolicy, ToolResult, ToolText, Visibility,
 };
 use metier_session::{
-    Budget, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, Usage, discovered, scan_directory,
+    Budget, ModelUsage, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, discovered, scan_directory,
 };
 use metier_skill::Tier;
 use serde_json::{Value, json};
@@ -101,7 +101,9 @@ fn d23_what_is_opened_is_there_in_the_next_turn_within_the_same_budget() {
                 turn.prompt().tools.iter().map(|tool| tool.tool.name().to_owned()).collect();
             turns.push((turn.prompt().text.clone(), tools));
             let count = turns.len() as u64;
-            turn.session().record_usage(&format!("turn-{count}"), Usage { input: 30, output: 1 }).unwrap();
+            turn.session()
+                .record_usage(&format!("turn-{count}"), ModelUsage { input: 30, output: 1 })
+                .unwrap();
             match turns.len() {
                 1 => drop(turn.call("open_sections", &open(&["skills.linting"]), None)?),
                 2 => assert_eq!(turn.call("lint", &json!({}), None)?.text, "no errors"),
@@ -391,10 +393,10 @@ fn t10_a_budget_limits_something_and_is_kept() {
     assert_eq!(code(Budget::default()), "budget-no-limit");
     assert_eq!(code(Budget { input: Some(0), ..Budget::default() }), "budget-no-tokens");
     let mut session = start(Budget { total: Some(10), output: Some(3), ..Budget::default() }).unwrap();
-    session.record_usage("one", Usage { input: 4, output: 1 }).unwrap();
-    session.record_usage("one", Usage { input: 5, output: 2 }).unwrap();
-    session.record_usage("two", Usage { input: 2, output: 1 }).unwrap();
-    assert_eq!(session.usage(), Usage { input: 7, output: 3 }, "exactly the limit is within it");
+    session.record_usage("one", ModelUsage { input: 4, output: 1 }).unwrap();
+    session.record_usage("one", ModelUsage { input: 5, output: 2 }).unwrap();
+    session.record_usage("two", ModelUsage { input: 2, output: 1 }).unwrap();
+    assert_eq!(session.usage(), ModelUsage { input: 7, output: 3 }, "exactly the limit is within it");
     let seen = Arc::new(Mutex::new(None));
     let look = {
         let seen = Arc::clone(&seen);
@@ -411,7 +413,7 @@ fn t10_a_budget_limits_something_and_is_kept() {
     let (told, allowance) = seen.lock().unwrap().take().unwrap();
     assert_eq!(told, ("s1".to_owned(), Some("t1".to_owned()), 0));
     assert_eq!((allowance.total, allowance.output, allowance.input), (Some(0), Some(0), None));
-    let breach = session.record_usage("two", Usage { input: 2, output: 2 }).unwrap_err();
+    let breach = session.record_usage("two", ModelUsage { input: 2, output: 2 }).unwrap_err();
     assert_eq!(breach.code(), "budget-output", "before the total, which is passed as well");
     let error = Turn::new(&mut session, &rendering).unwrap().call("look", &json!({}), None).unwrap_err();
     assert_eq!(error.code(), "budget-output");

@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use metier_journal::{Context, Entry, Query, Trigger};
-use metier_session::{Part, Replayed, replay};
+use metier_session::{ReplayReport, ResourcePart, replay};
 use metier_skill::Tier;
 use serde_json::json;
 
 use crate::common::{Ground, Says};
 
-fn replayed(ground: &Ground) -> Replayed {
+fn replayed(ground: &Ground) -> ReplayReport {
     replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn mixed(ground: &Ground) {
         session.activate(&name, Trigger::Model).unwrap();
         for line in 1..=2 {
             session
-                .read_resource(&name, "notes.md", Some(Part::Lines { first: line, last: Some(line) }))
+                .read_resource(&name, "notes.md", Some(ResourcePart::Lines { first: line, last: Some(line) }))
                 .unwrap();
         }
         session.read_resource(&name, "SKILL.md", None).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use metier_journal::Trigger;
-use metier_policy::{Places, Verdict};
+use metier_policy::{Anchors, Verdict};
 use metier_session::Session;
 use metier_skill::Tier;
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::common::Ground;
 fn session(ground: &Ground) -> Session {
     let mut options = ground.options(Tier::User);
     let root = fs::canonicalize(ground.path(".")).unwrap();
-    options.places = Places::new(root.join("work"), root.join("home"));
+    options.places = Anchors::new(root.join("work"), root.join("home"));
     Session::start(options, None).unwrap()
 }
 

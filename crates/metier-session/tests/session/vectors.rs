@@ -8,7 +8,7 @@ use std::time::Duration;
 use metier_catalog::{State, StateRule, StateRules};
 use metier_journal::{Event, Query, ScriptOutcome, Trigger};
 use metier_policy::{Policy, PolicySettings};
-use metier_sandbox::{Executor, Job, Network, Outcome, SandboxError, Sink};
+use metier_sandbox::{Executor, Job, Network, RunOutcome, SandboxError, Sink};
 use metier_session::{PathProblem, Session, SessionError};
 use metier_skill::{Digest, Tier};
 use serde_json::json;
@@ -107,7 +107,7 @@ fn k14_reading_a_skill_activates_it() {
 struct Keeps(Mutex<Vec<(Job, String)>>);
 
 impl Executor for Keeps {
-    fn run(&self, job: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+    fn run(&self, job: &Job, _: &mut dyn Sink) -> Result<RunOutcome, SandboxError> {
         let script = fs::read_to_string(job.arguments.first().unwrap()).unwrap();
         self.0.lock().unwrap().push((job.clone(), script));
         Err(SandboxError::Unsupported)

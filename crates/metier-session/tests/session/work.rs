@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use metier_catalog::{CatalogOptions, Root, Scanner, Scope};
 use metier_journal::Trigger;
 use metier_policy::{Answer, Approver, Lifetime, Question};
-use metier_sandbox::{Reserved, WorkDirectory};
+use metier_sandbox::{ReservedPaths, WorkDirectory};
 use metier_session::{ApprovalStore, ScriptCall, Session};
 use metier_skill::Tier;
 
@@ -80,14 +80,15 @@ fn the_home_and_what_is_metier_s_are_no_work_directories() {
     }
     let mut options = ground.options(Tier::Org);
     options.approvals = Some(ApprovalStore::new(ground.own("approvals")));
-    options.reserved = Reserved::default().own("the host's own", ground.own("other/secrets"));
+    options.reserved = ReservedPaths::default().own("the host's own", ground.own("other/secrets"));
     let mut session = Session::start(options, None).unwrap();
     // The whole place has the journal in it as well.
     for refused in ["", "home", "home/.secrets", "store", "approvals", "other"] {
         let error = session.work_directory(ground.own(refused)).unwrap_err();
         assert_eq!(error.code(), "sandbox_path_too_wide", "{refused}: {error}");
         // Opened by somebody who knew none of the rules.
-        let opened = WorkDirectory::open(ground.own(refused).canonicalize().unwrap(), &Reserved::default());
+        let opened =
+            WorkDirectory::open(ground.own(refused).canonicalize().unwrap(), &ReservedPaths::default());
         let call = ScriptCall::new("pdf", "scripts/hello.sh", opened.unwrap());
         let error = session.run_script(call, &mut ()).unwrap_err();
         assert_eq!(error.code(), "sandbox_path_too_wide", "{refused}: {error}");

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use metier_scan::SubjectFiles;
 
-use super::{ArchiveFile, ArchiveLimits, Layout, unpack};
+use super::{ArchiveFile, ArchiveLayout, ArchiveLimits, unpack};
 use crate::StoreError;
 
 /// Bytes that an archive may unpack to: they are all in memory.
@@ -21,7 +21,7 @@ pub fn unpack_subjects(archive: &[u8]) -> Result<Vec<(String, SubjectFiles)>, St
     };
     let limits = ArchiveLimits { total_bytes: PACKED_MAX, ..ArchiveLimits::default() };
     let unpacked = unpack(archive, &limits, &take)?;
-    let layout = Layout::of(unpacked.files.iter().map(String::as_str))?;
+    let layout = ArchiveLayout::of(unpacked.files.iter().map(String::as_str))?;
     let mut files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
     let skill = |folder: &String| {
         let below = format!("{folder}/");

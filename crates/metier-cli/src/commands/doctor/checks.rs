@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use metier_journal::{Journal, JournalError, Options, Place, Reader};
-use metier_sandbox::{Finding, Protections, SandboxError, Strictness, Unsettled};
-use metier_session::{ApprovalProblem, ApprovalStore, KeptApproval};
+use metier_sandbox::{MeasuredProtection, Protections, SandboxError, Strictness, UnsettledRuns};
+use metier_session::{ApprovalProblem, ApprovalStore, StoredApproval};
 use metier_skill::is_invisible;
 use metier_store::Store;
 use serde::Serialize;
@@ -322,7 +322,7 @@ pub(super) fn store(store: Option<&Store>) -> Vec<Check> {
 }
 
 /// Whether a script that was ended early left files that other programs obey.
-pub(super) fn planted(found: &io::Result<Vec<Unsettled>>) -> Check {
+pub(super) fn planted(found: &io::Result<Vec<UnsettledRuns>>) -> Check {
     match found {
         Ok(found) if found.is_empty() => {
             return Check::ok("planted", "no interrupted script left files that other programs obey");
@@ -339,7 +339,7 @@ pub(super) fn planted(found: &io::Result<Vec<Unsettled>>) -> Check {
 
 /// Whether scripts can be run, and of which skills.
 pub(super) fn scripts(protections: &Result<Protections, SandboxError>) -> Check {
-    let missing: Vec<&Finding> = match protections {
+    let missing: Vec<&MeasuredProtection> = match protections {
         Ok(found) => found.missing().collect(),
         Err(error) => {
             let fix = "look at `metier doctor --json`; scripts are refused until then";
@@ -391,12 +391,12 @@ pub(super) fn approvals(store: Option<&ApprovalStore>) -> Vec<Check> {
     };
     let mut checks: Vec<Check> = unread.iter().map(unreadable).collect();
     checks.extend(open_to_others(store.directory()));
-    let refused: Vec<&KeptApproval> = kept.iter().filter(|kept| !kept.approval.granted).collect();
+    let refused: Vec<&StoredApproval> = kept.iter().filter(|kept| !kept.approval.granted).collect();
     if checks.is_empty() {
         let yes = kept.len() - refused.len();
         checks.push(Check::ok("approvals", format!("{yes} approved, {} refused", refused.len())));
     }
-    checks.extend(refused.iter().map(|KeptApproval { id, approval, .. }| {
+    checks.extend(refused.iter().map(|StoredApproval { id, approval, .. }| {
         let script = approval.script.as_deref().map(|script| format!(" ({script})")).unwrap_or_default();
         let message = format!("you refused that `{}` may {}{script}", approval.skill, approval.verb());
         Check::notice("approvals", message, format!("to undo it: `metier approvals --revoke {id}`"))

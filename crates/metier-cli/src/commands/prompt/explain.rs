@@ -1,7 +1,7 @@
 //! `metier prompt --explain`: what each skill of the list costs, and which are not in it and why.
 
 use metier_catalog::{Entry, Problem, ProblemCode, SkillId, State};
-use metier_prompt::{Explanation, Fate};
+use metier_prompt::{Fate, ListExplanation};
 use serde::Serialize;
 
 use crate::output::Output;
@@ -69,7 +69,7 @@ struct Tokens {
 impl<'a> Explained<'a> {
     /// From what was explained about the skills of a list, in its order, and those that have no place to be read from.
     pub(super) fn new(
-        explanation: &Explanation<'_>,
+        explanation: &ListExplanation<'_>,
         listed: &[&'a Entry],
         homeless: &[&'a Entry],
         skills: &'a Skills,

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use metier_catalog::{Evidence, Scanner};
-use metier_mcp::{LibraryOptions, Shown};
+use metier_mcp::{Greeting, LibraryOptions};
 use metier_skill::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -33,14 +33,14 @@ pub(super) struct Front {
 struct Kept<'a> {
     purpose: Cow<'a, str>,
     evidence: Evidence,
-    shown: Shown,
+    shown: Greeting,
 }
 
 impl Front {
     /// The place for what a program with these settings shows; `None` where nothing is to be kept.
     pub(super) fn new(settings: &Settings, options: &LibraryOptions) -> Option<Self> {
         let directory = settings.cache("serve")?;
-        let how = (options.tool_names, options.catalogue, options.catalogue_tokens, &options.work);
+        let how = (options.tool_names, options.skill_list, options.skill_list_tokens, &options.work);
         let what = format!("{how:?} {:?}", settings.options());
         // A program that is newer takes the place of what an older one kept.
         let name = &Digest::of(what.as_bytes()).hex()[..32];
@@ -49,7 +49,7 @@ impl Front {
     }
 
     /// What was shown last time, if the same would be shown now.
-    pub(super) fn read(&self) -> Option<Shown> {
+    pub(super) fn read(&self) -> Option<Greeting> {
         let bytes = self.bytes()?;
         let kept: Kept<'_> = serde_json::from_slice(&bytes).ok()?;
         (kept.purpose == self.purpose && kept.evidence.holds()).then_some(kept.shown)
@@ -68,7 +68,7 @@ impl Front {
     }
 
     /// Keeps what is shown now for the next time. That it cannot be kept is no matter.
-    pub(super) fn write(&self, shown: &Shown, scanner: &Scanner) {
+    pub(super) fn write(&self, shown: &Greeting, scanner: &Scanner) {
         let skills: HashSet<&Path> = shown.skills().iter().map(PathBuf::as_path).collect();
         let Some(evidence) = scanner.evidence(&skills) else { return self.forget() };
         let kept = Kept { purpose: Cow::Borrowed(&self.purpose), evidence, shown: shown.clone() };

@@ -1,7 +1,7 @@
 //! What of a list fits a budget: every description is measured once, and none is written to find out.
 
 use super::write::{self, Length, MORE};
-use super::{Catalogue, Format, Listed};
+use super::{ListFormat, ListedSkill, SkillList};
 
 /// Descriptions are not cut below this many bytes; rather are skills left out.
 const SHORTEST: usize = 80;
@@ -19,19 +19,19 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Where the description of a skill is cut, if it is.
-    pub(super) fn cut(&self, index: usize, skill: &Listed<'_>) -> Option<usize> {
+    pub(super) fn cut(&self, index: usize, skill: &ListedSkill<'_>) -> Option<usize> {
         let end = self.cuts.get(index)?.end;
         skill.description.filter(|text| end < text.len()).map(|_| end)
     }
 
     /// Enough for the whole text, or about that where it was not measured.
-    pub(super) fn capacity(&self, catalogue: &Catalogue<'_>, frame: usize) -> usize {
+    pub(super) fn capacity(&self, skill_list: &SkillList<'_>, frame: usize) -> usize {
         const TAGS: usize = 90;
-        let about = |skill: &Listed<'_>| {
+        let about = |skill: &ListedSkill<'_>| {
             let description = skill.description.unwrap_or_default().len();
             TAGS + skill.name.len() + description + description / 32 + skill.location.map_or(0, str::len)
         };
-        frame + self.bytes.unwrap_or_else(|| catalogue.skills[..self.count].iter().map(about).sum())
+        frame + self.bytes.unwrap_or_else(|| skill_list.skills[..self.count].iter().map(about).sum())
     }
 }
 
@@ -56,21 +56,21 @@ struct Measured {
 }
 
 impl Measured {
-    fn new(format: Format, skill: &Listed<'_>) -> Self {
-        let empty = Listed { description: skill.description.map(|_| ""), ..*skill };
+    fn new(format: ListFormat, skill: &ListedSkill<'_>) -> Self {
+        let empty = ListedSkill { description: skill.description.map(|_| ""), ..*skill };
         let mut rest = Length::default();
         write::item(format, &empty, None, &mut rest);
         // What stands between two skills.
-        let between = if format == Format::Json { 2 } else { 0 };
+        let between = if format == ListFormat::Json { 2 } else { 0 };
         let text = skill.description.unwrap_or_default();
         let mut whole = Length::default();
         write::description(format, text, &mut whole);
-        let is_plain = whole.0 == text.len() && (format != Format::Markdown || write::is_tidy(text));
+        let is_plain = whole.0 == text.len() && (format != ListFormat::Markdown || write::is_tidy(text));
         Self { rest: rest.0 + between, whole: Cut { end: text.len(), bytes: whole.0 }, is_plain }
     }
 
     /// The text in at most so many bytes, given what it is in fewer; all of it where cutting would save nothing.
-    fn cut(&self, format: Format, text: &str, longest: usize, shorter: Cut) -> Cut {
+    fn cut(&self, format: ListFormat, text: &str, longest: usize, shorter: Cut) -> Cut {
         if text.len() <= longest || shorter.end == text.len() {
             return self.whole;
         }
@@ -88,11 +88,11 @@ impl Measured {
 }
 
 /// What a text takes after another that is already there.
-fn written(format: Format, before: &str, text: &str) -> usize {
+fn written(format: ListFormat, before: &str, text: &str) -> usize {
     let mut length = Length::default();
     write::description(format, text, &mut length);
     // In Markdown any blanks are one, and none where a text begins or ends.
-    let is_apart = format == Format::Markdown
+    let is_apart = format == ListFormat::Markdown
         && text.starts_with(char::is_whitespace)
         && length.0 > 0
         && !before.trim_start().is_empty();
@@ -108,11 +108,11 @@ fn word_end(text: &str, longest: usize) -> usize {
     if words.is_empty() { end } else { words.len() }
 }
 
-impl Catalogue<'_> {
+impl SkillList<'_> {
     /// What is to be written; `None` where that is nothing at all.
     pub(super) fn plan(&self) -> Option<Plan> {
         let all = self.skills.len();
-        if all == 0 && self.format != Format::Json {
+        if all == 0 && self.format != ListFormat::Json {
             return None;
         }
         let Some(budget) = self.budget else {
@@ -133,7 +133,7 @@ impl Catalogue<'_> {
 
     fn fitting(&self, most: usize) -> Plan {
         let all = self.skills.len();
-        let mut fitting = Fitting { catalogue: *self, measured: Vec::new(), shorter: Vec::new() };
+        let mut fitting = Fitting { skill_list: *self, measured: Vec::new(), shorter: Vec::new() };
         if let Some(room) = most.checked_sub(self.frame(0)) {
             let whole = fitting.fill(room, usize::MAX);
             if whole.count == all {
@@ -151,7 +151,7 @@ impl Catalogue<'_> {
 
 /// The skills of a list, measured as far as that was needed.
 struct Fitting<'a> {
-    catalogue: Catalogue<'a>,
+    skill_list: SkillList<'a>,
     measured: Vec<Measured>,
     /// Their descriptions as far as they are known to fit.
     shorter: Vec<Cut>,
@@ -160,9 +160,9 @@ struct Fitting<'a> {
 impl Fitting<'_> {
     /// As many skills as there is room for, with descriptions of at most so many bytes.
     fn fill(&mut self, room: usize, longest: usize) -> Plan {
-        let (format, skills) = (self.catalogue.format, self.catalogue.skills);
+        let (format, skills) = (self.skill_list.format, self.skill_list.skills);
         // The last skill of a list in JSON has no comma after it.
-        let room = room + usize::from(format == Format::Json);
+        let room = room + usize::from(format == ListFormat::Json);
         let mut used = 0;
         let mut cuts = Vec::with_capacity(skills.len().min(room / 32));
         for (index, skill) in skills.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Fitting<'_> {
 
     /// The longest descriptions with which all skills fit, given that the shortest do.
     fn widen(mut self, shortest: Plan, room: usize) -> Plan {
-        let skills = self.catalogue.skills;
+        let skills = self.skill_list.skills;
         let longest = skills.iter().filter_map(|skill| skill.description).map(str::len).max();
         let mut used = shortest.bytes;
         self.shorter = shortest.cuts;
@@ -209,32 +209,32 @@ mod tests {
 
     use super::*;
 
-    const FORMATS: [Format; 3] = [Format::Xml, Format::Markdown, Format::Json];
+    const FORMATS: [ListFormat; 3] = [ListFormat::Xml, ListFormat::Markdown, ListFormat::Json];
 
     /// Descriptions with everything that is written longer or shorter than it is.
     const WORDS: &str = "(([a-z]{1,9}|&|\"|\u{202e}|é|…|日本) {1,3}|\n|\u{3000}){0,70}";
 
     /// The same without measuring: every bound is tried, the largest first, and everything is written.
-    fn slowly(catalogue: &Catalogue<'_>, most: usize) -> Option<String> {
+    fn slowly(skill_list: &SkillList<'_>, most: usize) -> Option<String> {
         let written = |text: &str| {
             let mut written = String::new();
-            write::description(catalogue.format, text, &mut written);
+            write::description(skill_list.format, text, &mut written);
             written
         };
         let at_most = |longest: usize| {
-            let shorten = |skill: &Listed<'_>| {
+            let shorten = |skill: &ListedSkill<'_>| {
                 let text = skill.description.unwrap_or_default();
                 let cut = format!("{}{MORE}", &text[..word_end(text, longest)]);
                 let saves = text.len() > longest && written(&cut).len() < written(text).len();
                 if saves { cut } else { text.to_owned() }
             };
-            let texts: Vec<String> = catalogue.skills.iter().map(shorten).collect();
-            let pairs = catalogue.skills.iter().zip(&texts);
-            let skills: Vec<Listed<'_>> =
-                pairs.map(|(skill, text)| Listed { description: Some(text), ..*skill }).collect();
-            Catalogue { skills: &skills, budget: None, ..*catalogue }.render().text
+            let texts: Vec<String> = skill_list.skills.iter().map(shorten).collect();
+            let pairs = skill_list.skills.iter().zip(&texts);
+            let skills: Vec<ListedSkill<'_>> =
+                pairs.map(|(skill, text)| ListedSkill { description: Some(text), ..*skill }).collect();
+            SkillList { skills: &skills, budget: None, ..*skill_list }.render().text
         };
-        let longest = catalogue.skills.iter().map(|skill| skill.description.unwrap_or_default().len()).max();
+        let longest = skill_list.skills.iter().map(|skill| skill.description.unwrap_or_default().len()).max();
         let bounds = SHORTEST..=longest.unwrap_or_default().max(SHORTEST);
         bounds.rev().map(at_most).find(|text| text.len() <= most)
     }
@@ -246,15 +246,15 @@ mod tests {
             budget in 0_usize..600,
             format in prop::sample::select(&FORMATS[..]),
         ) {
-            let listed = |text| Listed { name: "a", description: Some(text), location: Some("/s`") };
-            let skills: Vec<Listed<'_>> = texts.iter().map(|text| listed(text.as_str())).collect();
-            let catalogue = Catalogue::new(&skills).format(format).budget(Some(budget));
-            let rendered = catalogue.render();
-            if let Some(plan) = catalogue.plan() {
-                let comma = usize::from(format == Format::Json && plan.count > 0);
-                prop_assert_eq!(catalogue.frame(rendered.omitted) + plan.bytes.unwrap() - comma, rendered.text.len());
+            let listed = |text| ListedSkill { name: "a", description: Some(text), location: Some("/s`") };
+            let skills: Vec<ListedSkill<'_>> = texts.iter().map(|text| listed(text.as_str())).collect();
+            let skill_list = SkillList::new(&skills).format(format).budget(Some(budget));
+            let rendered = skill_list.render();
+            if let Some(plan) = skill_list.plan() {
+                let comma = usize::from(format == ListFormat::Json && plan.count > 0);
+                prop_assert_eq!(skill_list.frame(rendered.omitted) + plan.bytes.unwrap() - comma, rendered.text.len());
             }
-            match slowly(&catalogue, budget * 4) {
+            match slowly(&skill_list, budget * 4) {
                 Some(text) => prop_assert_eq!(text, rendered.text),
                 None => prop_assert!(rendered.omitted > 0),
             }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// What a reader would not see, such as control characters, what turns the direction of text, or what has no width, is
 /// visible in each; [`metier_skill::is_invisible`] is the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Format {
+pub enum ListFormat {
     /// `<available_skills>`. It parses to exactly what was given: what is not seen is a reference, `&#x202E;`. Only what XML
     /// cannot have at all is changed, into text that shows it: `\u{1}`.
     #[default]
@@ -24,7 +24,7 @@ pub enum Format {
 /// How an agent gets at a skill that it has chosen; it is told so before the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Activation<'a> {
+pub enum ActivationHint<'a> {
     /// It reads the file at the location.
     ReadFile,
     /// It reads `SKILL.md` in the directory at the location.
@@ -35,7 +35,7 @@ pub enum Activation<'a> {
     ByName,
 }
 
-impl Activation<'_> {
+impl ActivationHint<'_> {
     /// What the agent is told.
     pub(super) fn introduction(self) -> Cow<'static, str> {
         match self {
@@ -103,11 +103,11 @@ impl LocationStyle<'_> {
     }
 
     /// How an agent gets at skills whose locations have this form.
-    pub const fn activation(self) -> Activation<'static> {
+    pub const fn activation(self) -> ActivationHint<'static> {
         match self {
-            Self::Absolute | Self::Relative(_) => Activation::ReadFile,
-            Self::Directory => Activation::ReadDirectory,
-            Self::Omit => Activation::ByName,
+            Self::Absolute | Self::Relative(_) => ActivationHint::ReadFile,
+            Self::Directory => ActivationHint::ReadDirectory,
+            Self::Omit => ActivationHint::ByName,
         }
     }
 }

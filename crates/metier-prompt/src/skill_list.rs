@@ -7,14 +7,14 @@ mod fit;
 mod options;
 mod write;
 
-pub use self::explain::{Explained, Explanation, Fate};
-pub use self::options::{Activation, Format, LocationStyle};
+pub use self::explain::{ExplainedSkill, Fate, ListExplanation};
+pub use self::options::{ActivationHint, ListFormat, LocationStyle};
 
 use self::write::{Length, Text};
 
 /// One skill as a model sees it before it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listed<'a> {
+pub struct ListedSkill<'a> {
     /// The name.
     pub name: &'a str,
     /// What it does and when to use it; `None` where only the name is to be shown.
@@ -26,29 +26,29 @@ pub struct Listed<'a> {
 /// A list of skills to be written.
 ///
 /// Whatever a skill says of itself, it cannot change the list: XML and JSON parse to exactly what was given, a skill is one
-/// item of the Markdown list, and what a reader would not see is made visible; [`Format`] says how.
+/// item of the Markdown list, and what a reader would not see is made visible; [`ListFormat`] says how.
 ///
 /// ```
-/// use metier_prompt::{Activation, Catalogue, Listed};
+/// use metier_prompt::{ActivationHint, SkillList, ListedSkill};
 ///
-/// let skills = [Listed { name: "pdf", description: Some("Reads <PDF> files."), location: None }];
-/// let rendered = Catalogue::new(&skills).activation(Some(Activation::Tool("load_skill"))).render();
+/// let skills = [ListedSkill { name: "pdf", description: Some("Reads <PDF> files."), location: None }];
+/// let rendered = SkillList::new(&skills).activation(Some(ActivationHint::Tool("load_skill"))).render();
 /// assert!(rendered.text.contains("call the tool `load_skill`"));
 /// assert!(rendered.text.contains("<description>Reads &lt;PDF&gt; files.</description>"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Catalogue<'a> {
-    skills: &'a [Listed<'a>],
-    format: Format,
+pub struct SkillList<'a> {
+    skills: &'a [ListedSkill<'a>],
+    format: ListFormat,
     budget: Option<usize>,
-    activation: Option<Activation<'a>>,
+    activation: Option<ActivationHint<'a>>,
     search: Option<&'a str>,
 }
 
 /// What was written, and what was not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Rendered {
+pub struct RenderedList {
     /// The text; empty where there are no skills, or where not even one fits the budget.
     pub text: String,
     /// About how many tokens it is.
@@ -59,15 +59,21 @@ pub struct Rendered {
     pub omitted: usize,
 }
 
-impl<'a> Catalogue<'a> {
+impl<'a> SkillList<'a> {
     /// All of these skills, the most relevant first.
-    pub const fn new(skills: &'a [Listed<'a>]) -> Self {
-        Self { skills, format: Format::Xml, budget: None, activation: None, search: Some("`metier search`") }
+    pub const fn new(skills: &'a [ListedSkill<'a>]) -> Self {
+        Self {
+            skills,
+            format: ListFormat::Xml,
+            budget: None,
+            activation: None,
+            search: Some("`metier search`"),
+        }
     }
 
     /// The same in another format.
     #[must_use]
-    pub const fn format(self, format: Format) -> Self {
+    pub const fn format(self, format: ListFormat) -> Self {
         Self { format, ..self }
     }
 
@@ -81,7 +87,7 @@ impl<'a> Catalogue<'a> {
     /// The same for an agent that gets at skills in this way. `None` is the usual one: the file at its location is read
     /// where any skill has one, and else skills are loaded by name.
     #[must_use]
-    pub const fn activation(self, activation: Option<Activation<'a>>) -> Self {
+    pub const fn activation(self, activation: Option<ActivationHint<'a>>) -> Self {
         Self { activation, ..self }
     }
 
@@ -93,9 +99,9 @@ impl<'a> Catalogue<'a> {
     }
 
     /// Writes the list.
-    pub fn render(&self) -> Rendered {
+    pub fn render(&self) -> RenderedList {
         let Some(plan) = self.plan() else {
-            return Rendered { omitted: self.skills.len(), ..Rendered::default() };
+            return RenderedList { omitted: self.skills.len(), ..RenderedList::default() };
         };
         let (before, after) = self.around(self.skills.len() - plan.count);
         let mut text = String::with_capacity(plan.capacity(self, before.len() + after.len()));
@@ -108,13 +114,13 @@ impl<'a> Catalogue<'a> {
         }
         text.push_str(&after);
         let omitted = self.skills.len() - plan.count;
-        Rendered { tokens: tokens(text.len()), shortened, omitted, text }
+        RenderedList { tokens: tokens(text.len()), shortened, omitted, text }
     }
 
-    /// What becomes of each skill, and what it costs: where the tokens of [`Catalogue::render`] go.
-    pub fn explain(&self) -> Explanation<'a> {
+    /// What becomes of each skill, and what it costs: where the tokens of [`SkillList::render`] go.
+    pub fn explain(&self) -> ListExplanation<'a> {
         let Some(plan) = self.plan() else {
-            return Explanation::new(self.skills, self.budget, Vec::new(), 0);
+            return ListExplanation::new(self.skills, self.budget, Vec::new(), 0);
         };
         let (before, after) = self.around(self.skills.len() - plan.count);
         let shown = self.skills[..plan.count].iter().enumerate().map(|(index, skill)| {
@@ -123,12 +129,12 @@ impl<'a> Catalogue<'a> {
             self.item(skill, cut, index + 1 == plan.count, &mut length);
             (length.0, Fate::of(skill, cut))
         });
-        Explanation::new(self.skills, self.budget, shown.collect(), before.len() + after.len())
+        ListExplanation::new(self.skills, self.budget, shown.collect(), before.len() + after.len())
     }
 
-    fn item(&self, skill: &Listed<'_>, cut: Option<usize>, is_last: bool, text: &mut impl Text) {
+    fn item(&self, skill: &ListedSkill<'_>, cut: Option<usize>, is_last: bool, text: &mut impl Text) {
         write::item(self.format, skill, cut, text);
-        if self.format == Format::Json {
+        if self.format == ListFormat::Json {
             text.add(if is_last { "\n" } else { ",\n" });
         }
     }
@@ -136,19 +142,19 @@ impl<'a> Catalogue<'a> {
     /// What stands before the skills and after them, when so many are left out.
     fn around(&self, omitted: usize) -> (String, String) {
         let has_places = || self.skills.iter().any(|skill| skill.location.is_some());
-        let inferred = || if has_places() { Activation::ReadFile } else { Activation::ByName };
+        let inferred = || if has_places() { ActivationHint::ReadFile } else { ActivationHint::ByName };
         let introduction = self.activation.unwrap_or_else(inferred).introduction();
         let notice = self.notice(omitted);
         match self.format {
-            Format::Xml => {
+            ListFormat::Xml => {
                 let notice = notice.map(|notice| notice + "\n").unwrap_or_default();
                 (format!("{introduction}\n<available_skills>\n"), format!("</available_skills>\n{notice}"))
             }
-            Format::Markdown => {
+            ListFormat::Markdown => {
                 let notice = notice.map(|notice| format!("\n{notice}\n")).unwrap_or_default();
                 (format!("{introduction}\n"), notice)
             }
-            Format::Json => {
+            ListFormat::Json => {
                 let notice =
                     notice.map(|notice| format!(",\"omitted\":{omitted},\"notice\":{}", json(&notice)));
                 // Without skills there is nothing to explain.
@@ -185,18 +191,18 @@ fn json(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const FORMATS: [Format; 3] = [Format::Xml, Format::Markdown, Format::Json];
+    const FORMATS: [ListFormat; 3] = [ListFormat::Xml, ListFormat::Markdown, ListFormat::Json];
 
-    fn skill<'a>(name: &'a str, description: &'a str) -> Listed<'a> {
-        Listed { name, description: Some(description), location: Some("/s/SKILL.md") }
+    fn skill<'a>(name: &'a str, description: &'a str) -> ListedSkill<'a> {
+        ListedSkill { name, description: Some(description), location: Some("/s/SKILL.md") }
     }
 
     #[test]
     fn nothing_is_nothing_and_an_empty_list_in_json() {
-        for format in [Format::Xml, Format::Markdown] {
-            assert_eq!(Catalogue::new(&[]).format(format).render(), Rendered::default());
+        for format in [ListFormat::Xml, ListFormat::Markdown] {
+            assert_eq!(SkillList::new(&[]).format(format).render(), RenderedList::default());
         }
-        let text = Catalogue::new(&[]).format(Format::Json).render().text;
+        let text = SkillList::new(&[]).format(ListFormat::Json).render().text;
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["available_skills"], serde_json::json!([]));
     }
@@ -205,7 +211,7 @@ mod tests {
     fn a_budget_that_is_too_small_for_anything_gives_nothing() {
         let skills = [skill("a", "x")];
         for format in FORMATS {
-            let rendered = Catalogue::new(&skills).format(format).budget(Some(5)).render();
+            let rendered = SkillList::new(&skills).format(format).budget(Some(5)).render();
             assert_eq!((rendered.text.as_str(), rendered.omitted), ("", 1));
         }
     }
@@ -213,14 +219,14 @@ mod tests {
     #[test]
     fn what_is_cut_and_left_out_is_said() {
         let long = "word ".repeat(100);
-        let skills: Vec<Listed<'_>> = (0..20).map(|_| skill("name", &long)).collect();
+        let skills: Vec<ListedSkill<'_>> = (0..20).map(|_| skill("name", &long)).collect();
         for format in FORMATS {
-            let all = Catalogue::new(&skills).format(format).render();
+            let all = SkillList::new(&skills).format(format).render();
             assert_eq!((all.shortened, all.omitted), (0, 0));
-            let cut = Catalogue::new(&skills).format(format).budget(Some(all.tokens / 2)).render();
+            let cut = SkillList::new(&skills).format(format).budget(Some(all.tokens / 2)).render();
             assert_eq!((cut.shortened, cut.omitted), (20, 0), "{}", cut.text);
             assert!(cut.text.contains("word…"), "{}", cut.text);
-            let few = Catalogue::new(&skills).format(format).budget(Some(300)).render();
+            let few = SkillList::new(&skills).format(format).budget(Some(300)).render();
             assert!(few.omitted > 0 && few.omitted < 20, "{few:?}");
             assert!(few.text.contains(&format!("{} more skills are left out", few.omitted)), "{}", few.text);
         }
@@ -230,7 +236,7 @@ mod tests {
     fn json_is_json_whatever_is_left_out() {
         let skills = [skill("a", "one \"two\"\n\u{1}"), skill("b", "x")];
         for budget in [None, Some(90), Some(100), Some(120)] {
-            let text = Catalogue::new(&skills).format(Format::Json).budget(budget).render().text;
+            let text = SkillList::new(&skills).format(ListFormat::Json).budget(budget).render().text;
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert!(value["available_skills"].is_array(), "{text}");
         }

@@ -1,14 +1,14 @@
-//! The catalogue, read back by parsers that are not ours: whatever a skill says of itself, the list is what was given.
+//! The skill list, read back by parsers that are not ours: whatever a skill says of itself, the list is what was given.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use metier_prompt::{Activation, Catalogue, Fate, Format, Listed, Rendered};
+use metier_prompt::{ActivationHint, Fate, ListFormat, ListedSkill, RenderedList, SkillList};
 use metier_skill::{is_invisible, tokens};
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 
-const FORMATS: [Format; 3] = [Format::Xml, Format::Markdown, Format::Json];
+const FORMATS: [ListFormat; 3] = [ListFormat::Xml, ListFormat::Markdown, ListFormat::Json];
 
 /// What a skill says, owned.
 #[derive(Debug, Clone)]
@@ -24,8 +24,8 @@ impl Said {
         Self { name: name.to_owned(), description: some(description), location: some(location) }
     }
 
-    fn listed(&self) -> Listed<'_> {
-        Listed {
+    fn listed(&self) -> ListedSkill<'_> {
+        ListedSkill {
             name: &self.name,
             description: self.description.as_deref(),
             location: self.location.as_deref(),
@@ -114,9 +114,9 @@ fn said() -> impl Strategy<Value = Vec<Said>> {
     )
 }
 
-fn rendered(said: &[Said], format: Format, budget: Option<usize>) -> Rendered {
-    let listed: Vec<Listed<'_>> = said.iter().map(Said::listed).collect();
-    Catalogue::new(&listed).format(format).budget(budget).render()
+fn rendered(said: &[Said], format: ListFormat, budget: Option<usize>) -> RenderedList {
+    let listed: Vec<ListedSkill<'_>> = said.iter().map(Said::listed).collect();
+    SkillList::new(&listed).format(format).budget(budget).render()
 }
 
 /// The visible form of what XML cannot have.
@@ -183,7 +183,7 @@ fn each_kind_of_text_in_xml() {
         "a\r\nb \u{85}\u{7f}]]> 👩\u{200d}💻 می\u{200c}خواهم \u{1}\u{fffe}\u{e0041}",
         "/x<y&'\"",
     )];
-    let text = rendered(&said, Format::Xml, None).text;
+    let text = rendered(&said, ListFormat::Xml, None).text;
     let (_, list) = text.split_once("\n\n").unwrap();
     assert_eq!(
         list,
@@ -199,7 +199,7 @@ fn each_kind_of_text_in_markdown() {
         Said::new("a*b`c[d]<e&\\", "one\n- **two**: \u{202e}`code", "/a `b``c"),
         Said::new("plain", "Use <tags> & `code`.", "/s/SKILL.md"),
     ];
-    let text = rendered(&said, Format::Markdown, None).text;
+    let text = rendered(&said, ListFormat::Markdown, None).text;
     let (_, list) = text.split_once("\n\n").unwrap();
     assert_eq!(
         list,
@@ -219,7 +219,7 @@ fn no_markup_of_a_name_takes_the_location_in() {
         ("**", " /s "),
         ("&#96;", "/s``"),
     ] {
-        let text = rendered(&[Said::new(name, "`", location)], Format::Markdown, None).text;
+        let text = rendered(&[Said::new(name, "`", location)], ListFormat::Markdown, None).text;
         assert_eq!(parse_markdown(&text), [Some(location.to_owned())], "{text}");
     }
 }
@@ -227,7 +227,7 @@ fn no_markup_of_a_name_takes_the_location_in() {
 #[test]
 fn each_kind_of_text_in_json() {
     let said = [Said::new("a\"\\", "\u{202e}\u{e0041}\r\n\t\u{1}é", "/x")];
-    let text = rendered(&said, Format::Json, None).text;
+    let text = rendered(&said, ListFormat::Json, None).text;
     assert!(
         text.contains(r#"{"name":"a\"\\","description":"\u202E\uDB40\uDC41\r\n\t\u0001é","location":"/x"}"#),
         "{text}"
@@ -238,20 +238,21 @@ fn each_kind_of_text_in_json() {
 fn agents_are_told_how_they_activate_and_search() {
     let long = "word ".repeat(100);
     let said: Vec<Said> = (0..9).map(|_| Said::new("a", &long, "/s")).collect();
-    let listed: Vec<Listed<'_>> = said.iter().map(Said::listed).collect();
-    let nowhere: Vec<Listed<'_>> = listed.iter().map(|skill| Listed { location: None, ..*skill }).collect();
+    let listed: Vec<ListedSkill<'_>> = said.iter().map(Said::listed).collect();
+    let nowhere: Vec<ListedSkill<'_>> =
+        listed.iter().map(|skill| ListedSkill { location: None, ..*skill }).collect();
     for format in FORMATS {
-        let text = |skills: &[Listed<'_>], activation, search| {
-            let catalogue = Catalogue::new(skills).format(format).budget(Some(200));
-            catalogue.activation(activation).search(search).render().text.replace('\n', " ")
+        let text = |skills: &[ListedSkill<'_>], activation, search| {
+            let list = SkillList::new(skills).format(format).budget(Some(200));
+            list.activation(activation).search(search).render().text.replace('\n', " ")
         };
-        let usual = Catalogue::new(&listed).format(format).budget(Some(200)).render().text.replace('\n', " ");
-        assert_eq!(usual, text(&listed, Some(Activation::ReadFile), Some("`metier search`")));
-        assert_eq!(text(&nowhere, None, None), text(&nowhere, Some(Activation::ByName), None));
-        let tool = text(&listed, Some(Activation::Tool("load_skill")), Some("the tool `search_skills`"));
+        let usual = SkillList::new(&listed).format(format).budget(Some(200)).render().text.replace('\n', " ");
+        assert_eq!(usual, text(&listed, Some(ActivationHint::ReadFile), Some("`metier search`")));
+        assert_eq!(text(&nowhere, None, None), text(&nowhere, Some(ActivationHint::ByName), None));
+        let tool = text(&listed, Some(ActivationHint::Tool("load_skill")), Some("the tool `search_skills`"));
         assert!(tool.contains("call the tool `load_skill` with the skill's name"), "{tool}");
         assert!(tool.contains("find them with the tool `search_skills`."), "{tool}");
-        let directory = text(&listed, Some(Activation::ReadDirectory), None);
+        let directory = text(&listed, Some(ActivationHint::ReadDirectory), None);
         assert!(directory.contains("read `SKILL.md` in the directory at its location"), "{directory}");
         assert!(directory.contains("more skills are left out to save room."), "{directory}");
     }
@@ -263,9 +264,9 @@ fn an_explanation_says_what_became_of_each() {
     let mut said: Vec<Said> = (0..4).map(|_| Said::new("long", &long, "/s")).collect();
     said.insert(1, Said { description: None, ..Said::new("bare", "", "/s") });
     said.insert(2, Said::new("short", "Use.", "/s"));
-    let listed: Vec<Listed<'_>> = said.iter().map(Said::listed).collect();
+    let listed: Vec<ListedSkill<'_>> = said.iter().map(Said::listed).collect();
     let fates = |budget| {
-        let explained = Catalogue::new(&listed).budget(Some(budget)).explain();
+        let explained = SkillList::new(&listed).budget(Some(budget)).explain();
         explained.skills.iter().map(|skill| skill.fate).collect::<Vec<_>>()
     };
     let cut = Fate::Shortened { from: 300, to: 77 };
@@ -280,8 +281,8 @@ fn a_description_is_not_cut_where_that_saves_nothing() {
     // Blanks at the end are not written in Markdown, so that cutting them would only add a mark.
     let blank = format!("{}{}", "word ".repeat(12), " ".repeat(100));
     let said = [Said::new("blank", &blank, "/s"), Said::new("long", &"word ".repeat(200), "/s")];
-    let listed: Vec<Listed<'_>> = said.iter().map(Said::listed).collect();
-    let explained = Catalogue::new(&listed).format(Format::Markdown).budget(Some(110)).explain();
+    let listed: Vec<ListedSkill<'_>> = said.iter().map(Said::listed).collect();
+    let explained = SkillList::new(&listed).format(ListFormat::Markdown).budget(Some(110)).explain();
     assert_eq!(explained.skills[0].fate, Fate::Whole);
     assert!(matches!(explained.skills[1].fate, Fate::Shortened { from: 1000, to: 80..150 }), "{explained:?}");
 }
@@ -291,7 +292,7 @@ proptest! {
 
     #[test]
     fn xml_parses_to_exactly_what_was_given(said in said()) {
-        let found = parse_xml(&rendered(&said, Format::Xml, None).text);
+        let found = parse_xml(&rendered(&said, ListFormat::Xml, None).text);
         prop_assert_eq!(found.len(), said.len());
         for (found, said) in found.iter().zip(&said) {
             prop_assert_eq!(&found.name, &xml_data(&said.name));
@@ -302,7 +303,7 @@ proptest! {
 
     #[test]
     fn json_parses_to_exactly_what_was_given(said in said()) {
-        let value: Value = serde_json::from_str(&rendered(&said, Format::Json, None).text).unwrap();
+        let value: Value = serde_json::from_str(&rendered(&said, ListFormat::Json, None).text).unwrap();
         let wanted = said.iter().map(|said| {
             let mut object = json!({ "name": said.name });
             for (key, value) in [("description", &said.description), ("location", &said.location)] {
@@ -317,7 +318,7 @@ proptest! {
 
     #[test]
     fn markdown_is_one_item_a_skill_with_its_location(said in said()) {
-        let text = rendered(&said, Format::Markdown, None).text;
+        let text = rendered(&said, ListFormat::Markdown, None).text;
         let (_, list) = text.split_once("\n\n").unwrap();
         prop_assert_eq!(list.lines().count(), said.len());
         prop_assert!(list.lines().all(|line| line.starts_with("- **")));
@@ -344,16 +345,16 @@ proptest! {
         format in prop::sample::select(&FORMATS[..]),
     ) {
         let said: Vec<Said> = said.iter().map(|(name, about)| Said::new(name, about, "/s/SKILL.md")).collect();
-        let listed: Vec<Listed<'_>> = said.iter().map(Said::listed).collect();
-        let catalogue = Catalogue::new(&listed).format(format).budget(Some(budget));
-        let rendered = catalogue.render();
+        let listed: Vec<ListedSkill<'_>> = said.iter().map(Said::listed).collect();
+        let list = SkillList::new(&listed).format(format).budget(Some(budget));
+        let rendered = list.render();
         prop_assert!(rendered.tokens <= budget, "{} > {}", rendered.tokens, budget);
         prop_assert_eq!(rendered.tokens, tokens(rendered.text.len()));
         prop_assert_eq!(rendered.text.matches("/s/SKILL.md").count() + rendered.omitted, said.len());
         let is_said = rendered.text.contains(&format!("{} more skill", rendered.omitted));
         prop_assert_eq!(is_said, rendered.omitted > 0 && !rendered.text.is_empty());
 
-        let explained = catalogue.explain();
+        let explained = list.explain();
         prop_assert_eq!(explained.tokens, rendered.tokens);
         prop_assert_eq!(explained.frame + explained.skills.iter().map(|skill| skill.tokens).sum::<usize>(), rendered.tokens);
         let count = |is: fn(&Fate) -> bool| explained.skills.iter().filter(|skill| is(&skill.fate)).count();
@@ -361,10 +362,10 @@ proptest! {
         prop_assert_eq!(count(|fate| matches!(fate, Fate::Shortened { .. })), rendered.shortened);
 
         // What fits is whole, and one token less is enough that it is not.
-        let whole = catalogue.budget(None).render();
-        let exact = catalogue.budget(Some(whole.tokens)).render();
+        let whole = list.budget(None).render();
+        let exact = list.budget(Some(whole.tokens)).render();
         prop_assert_eq!(&exact, &whole);
-        let less = catalogue.budget(Some(whole.tokens - 1)).render();
+        let less = list.budget(Some(whole.tokens - 1)).render();
         prop_assert!(less.shortened + less.omitted > 0);
     }
 
@@ -374,7 +375,7 @@ proptest! {
         budget in 150_usize..400,
     ) {
         let said: Vec<Said> = said.iter().map(|about| Said::new("a", about, "/s")).collect();
-        for (found, said) in parse_xml(&rendered(&said, Format::Xml, Some(budget)).text).iter().zip(&said) {
+        for (found, said) in parse_xml(&rendered(&said, ListFormat::Xml, Some(budget)).text).iter().zip(&said) {
             let (found, about) = (found.description.as_ref().unwrap(), said.description.as_ref().unwrap());
             if let Some(kept) = found.strip_suffix('…') {
                 prop_assert!(found.len() >= 80 - 12 - 6, "{}", found);
@@ -389,7 +390,7 @@ proptest! {
 #[test]
 fn a_list_of_nothing_in_json_is_a_list_of_nothing() {
     for budget in [None, Some(0), Some(10)] {
-        let text = Catalogue::new(&[]).format(Format::Json).budget(budget).render().text;
+        let text = SkillList::new(&[]).format(ListFormat::Json).budget(budget).render().text;
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value, serde_json::json!({ "available_skills": [] }));
     }

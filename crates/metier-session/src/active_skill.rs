@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use metier_catalog::Entry;
 use metier_journal::Trigger;
-use metier_policy::{ActiveSkill, Allowlist, Denylist, Places};
+use metier_policy::{Allowlist, Anchors, Denylist, GuardedSkill};
 use metier_skill::{
-    AllowedTools, Captured, Digest, Manifest, Origin, Rules, SKILL_FILES, Skill, Tier, body_of, read,
+    CapturedSkill, Digest, Manifest, Origin, Rules, SKILL_FILES, Skill, Tier, ToolRules, body_of, read,
 };
 
 use crate::content::{self, Around};
@@ -18,7 +18,7 @@ use crate::error::SessionError;
 /// A skill that a session uses, as it was when it first did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Held {
+pub struct ActiveSkill {
     /// Its id in the catalog.
     pub id: String,
     /// Its name.
@@ -46,19 +46,19 @@ pub struct Held {
 
 /// A skill that was read just now, and whether that is what the catalog has.
 pub(crate) struct Fresh {
-    pub(crate) held: Held,
+    pub(crate) held: ActiveSkill,
     pub(crate) is_changed: bool,
 }
 
-impl Held {
+impl ActiveSkill {
     /// The skill of an entry, from what was read of it.
     pub(crate) fn of(
         entry: &Entry,
-        captured: Captured,
+        captured: CapturedSkill,
         rules: &Rules,
         trigger: Trigger,
     ) -> Result<Fresh, SessionError> {
-        let Captured { manifest, skill_md, .. } = captured;
+        let CapturedSkill { manifest, skill_md, .. } = captured;
         let known = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)));
         let skill_md_digest = known.map_or_else(|| Digest::of(&skill_md), |file| file.digest);
         let is_changed = skill_md_digest != entry.facts.skill_md_digest;
@@ -111,10 +111,10 @@ impl Held {
     }
 
     /// The skill with what it says about tools.
-    pub(crate) fn as_active(&self, places: &Places) -> ActiveSkill {
+    pub(crate) fn as_active(&self, places: &Anchors) -> GuardedSkill {
         let places = places.clone().with_skill(&self.directory);
-        let mut active = ActiveSkill::new(&self.name, self.tier);
-        let list = |rules: &Vec<String>| AllowedTools::from_rules(rules);
+        let mut active = GuardedSkill::new(&self.name, self.tier);
+        let list = |rules: &Vec<String>| ToolRules::from_rules(rules);
         active.allowed = self.allowed.as_ref().map(|rules| Allowlist::new(&list(rules), &places));
         active.denied = self.disallowed.as_ref().map(|rules| Denylist::new(&list(rules), &places));
         active
@@ -127,16 +127,16 @@ impl Held {
 }
 
 /// The rules of a list about tools, where there is one.
-type ToolRules = Option<Vec<String>>;
+type RuleTexts = Option<Vec<String>>;
 
 /// What a `SKILL.md` allows and disallows of tools; nothing where it cannot be read.
-pub(crate) fn tool_rules(skill_md: &[u8], rules: &Rules) -> Option<(ToolRules, ToolRules)> {
+pub(crate) fn tool_rules(skill_md: &[u8], rules: &Rules) -> Option<(RuleTexts, RuleTexts)> {
     let origin = Origin { file: SKILL_FILES[0], directory: None };
     read(skill_md, origin, rules).skill.map(rules_of)
 }
 
-fn rules_of(skill: Skill) -> (ToolRules, ToolRules) {
-    let texts = |tools: AllowedTools| tools.rules().iter().map(ToString::to_string).collect();
+fn rules_of(skill: Skill) -> (RuleTexts, RuleTexts) {
+    let texts = |tools: ToolRules| tools.rules().iter().map(ToString::to_string).collect();
     let disallowed = skill.disallowed_tools().map(texts);
     (skill.allowed_tools.map(texts), disallowed)
 }

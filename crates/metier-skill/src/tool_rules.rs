@@ -6,11 +6,11 @@ use serde::Serialize;
 /// The tools that a skill declares. Empty means "nothing"; a skill without a declaration has none of these.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
-pub struct AllowedTools {
+pub struct ToolRules {
     rules: Vec<String>,
 }
 
-impl AllowedTools {
+impl ToolRules {
     /// Rules one by one, as a list in the frontmatter gives them; empty ones are dropped.
     pub fn from_rules<T: AsRef<str>>(rules: impl IntoIterator<Item = T>) -> Self {
         let rules = rules.into_iter().map(|rule| rule.as_ref().trim().to_owned());
@@ -20,9 +20,9 @@ impl AllowedTools {
     /// Splits at blanks and commas outside parentheses.
     ///
     /// ```
-    /// use metier_skill::AllowedTools;
+    /// use metier_skill::ToolRules;
     ///
-    /// let tools = AllowedTools::split("Read, Bash(git add *) Write");
+    /// let tools = ToolRules::split("Read, Bash(git add *) Write");
     /// assert_eq!(tools.rules(), ["Read", "Bash(git add *)", "Write"]);
     /// ```
     pub fn split(text: &str) -> Self {

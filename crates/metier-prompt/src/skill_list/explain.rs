@@ -2,15 +2,15 @@
 
 use metier_skill::tokens;
 
-use super::Listed;
+use super::ListedSkill;
 use super::write::MORE;
 
 /// What a list costs, part by part. The parts add up to the whole, so one of them may be a token off on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Explanation<'a> {
+pub struct ListExplanation<'a> {
     /// Every skill that was given, in that order.
-    pub skills: Vec<Explained<'a>>,
+    pub skills: Vec<ExplainedSkill<'a>>,
     /// The tokens of everything else: what the model is told before the list and after it, and what holds it together.
     pub frame: usize,
     /// The tokens of the whole text.
@@ -22,7 +22,7 @@ pub struct Explanation<'a> {
 /// One skill of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Explained<'a> {
+pub struct ExplainedSkill<'a> {
     /// Its name.
     pub name: &'a str,
     /// The tokens that it takes; none if it is left out.
@@ -52,7 +52,7 @@ pub enum Fate {
 
 impl Fate {
     /// What becomes of a skill that is there, when its description is cut after so many bytes.
-    pub(super) fn of(skill: &Listed<'_>, cut: Option<usize>) -> Self {
+    pub(super) fn of(skill: &ListedSkill<'_>, cut: Option<usize>) -> Self {
         match (skill.description, cut) {
             (None, _) => Self::NameOnly,
             (Some(_), None) => Self::Whole,
@@ -61,10 +61,10 @@ impl Fate {
     }
 }
 
-impl<'a> Explanation<'a> {
+impl<'a> ListExplanation<'a> {
     /// From the bytes that each skill takes that is there, and those of everything else.
     pub(super) fn new(
-        skills: &[Listed<'a>],
+        skills: &[ListedSkill<'a>],
         budget: Option<usize>,
         shown: Vec<(usize, Fate)>,
         frame: usize,
@@ -75,7 +75,7 @@ impl<'a> Explanation<'a> {
             // Rounded where they end, and not each for itself: so they add up.
             let begin = end;
             end += bytes;
-            Explained { name: skill.name, tokens: tokens(end) - tokens(begin), fate }
+            ExplainedSkill { name: skill.name, tokens: tokens(end) - tokens(begin), fate }
         });
         Self { skills: explained.collect(), frame: tokens(frame), tokens: tokens(end), budget }
     }

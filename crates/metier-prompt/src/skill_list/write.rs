@@ -1,8 +1,8 @@
 //! One skill in each format. Whoever only wants to know how long it is has the same code count.
 
-use metier_skill::{Escape, Instead};
+use metier_skill::{Escape, Replacement};
 
-use super::{Format, Listed};
+use super::{ListFormat, ListedSkill};
 
 /// Where text goes.
 pub(super) trait Text {
@@ -29,42 +29,42 @@ impl Text for Length {
 pub(super) const MORE: &str = "…";
 
 static JSON: Escape = Escape::new(b"\"\\", |c| match c {
-    '"' => Instead::Text("\\\""),
-    '\\' => Instead::Text("\\\\"),
-    '\n' => Instead::Text("\\n"),
-    '\r' => Instead::Text("\\r"),
-    '\t' => Instead::Text("\\t"),
-    c if metier_skill::is_invisible(c) => Instead::Units,
-    _ => Instead::Same,
+    '"' => Replacement::Text("\\\""),
+    '\\' => Replacement::Text("\\\\"),
+    '\n' => Replacement::Text("\\n"),
+    '\r' => Replacement::Text("\\r"),
+    '\t' => Replacement::Text("\\t"),
+    c if metier_skill::is_invisible(c) => Replacement::Units,
+    _ => Replacement::Same,
 });
 
 /// A word of a name in Markdown. None of these is in a name that is valid.
 static WORD: Escape = Escape::new(b"\\`*[]<&", |c| match c {
-    '\\' => Instead::Text("\\\\"),
-    '`' => Instead::Text("\\`"),
-    '*' => Instead::Text("\\*"),
-    '[' => Instead::Text("\\["),
-    ']' => Instead::Text("\\]"),
-    '<' => Instead::Text("\\<"),
-    '&' => Instead::Text("\\&"),
-    c => Instead::shown(c),
+    '\\' => Replacement::Text("\\\\"),
+    '`' => Replacement::Text("\\`"),
+    '*' => Replacement::Text("\\*"),
+    '[' => Replacement::Text("\\["),
+    ']' => Replacement::Text("\\]"),
+    '<' => Replacement::Text("\\<"),
+    '&' => Replacement::Text("\\&"),
+    c => Replacement::shown(c),
 });
 
 /// Text in Markdown that may have markup, but nothing unseen.
-static SHOWN: Escape = Escape::new(b"", Instead::shown);
+static SHOWN: Escape = Escape::new(b"", Replacement::shown);
 
 /// The same on one line without changing blanks.
 static PLACE: Escape = Escape::new(b"", |c| match c {
-    '\t' | '\n' => Instead::VISIBLE,
-    c => Instead::shown(c),
+    '\t' | '\n' => Replacement::VISIBLE,
+    c => Replacement::shown(c),
 });
 
 /// Writes a skill, with so many bytes of its description where that is cut.
-pub(super) fn item(format: Format, skill: &Listed<'_>, cut: Option<usize>, text: &mut impl Text) {
+pub(super) fn item(format: ListFormat, skill: &ListedSkill<'_>, cut: Option<usize>, text: &mut impl Text) {
     let begin = skill.description.map(|all| cut.map_or(all, |end| &all[..end]));
     let more = if cut.is_some() { MORE } else { "" };
     match format {
-        Format::Xml => {
+        ListFormat::Xml => {
             text.add("<skill>\n<name>");
             escaped(Escape::XML, skill.name, text);
             text.add("</name>\n");
@@ -81,7 +81,7 @@ pub(super) fn item(format: Format, skill: &Listed<'_>, cut: Option<usize>, text:
             }
             text.add("</skill>\n");
         }
-        Format::Markdown => {
+        ListFormat::Markdown => {
             text.add("- **");
             one_line(&WORD, skill.name, text);
             text.add("**");
@@ -95,7 +95,7 @@ pub(super) fn item(format: Format, skill: &Listed<'_>, cut: Option<usize>, text:
             }
             text.add("\n");
         }
-        Format::Json => {
+        ListFormat::Json => {
             text.add("{\"name\":\"");
             escaped(&JSON, skill.name, text);
             if let Some(begin) = begin {
@@ -113,11 +113,11 @@ pub(super) fn item(format: Format, skill: &Listed<'_>, cut: Option<usize>, text:
 }
 
 /// The text of a description.
-pub(super) fn description(format: Format, description: &str, text: &mut impl Text) {
+pub(super) fn description(format: ListFormat, description: &str, text: &mut impl Text) {
     match format {
-        Format::Xml => escaped(Escape::XML, description, text),
-        Format::Markdown => one_line(&SHOWN, description, text),
-        Format::Json => escaped(&JSON, description, text),
+        ListFormat::Xml => escaped(Escape::XML, description, text),
+        ListFormat::Markdown => one_line(&SHOWN, description, text),
+        ListFormat::Json => escaped(&JSON, description, text),
     }
 }
 
@@ -140,7 +140,7 @@ fn one_line(escape: &Escape, from: &str, text: &mut impl Text) {
 
 /// Finds blanks that are not the usual one: it makes them longer.
 static OTHER_BLANK: Escape =
-    Escape::new(b"", |c| if c.is_whitespace() { Instead::VISIBLE } else { Instead::Same });
+    Escape::new(b"", |c| if c.is_whitespace() { Replacement::VISIBLE } else { Replacement::Same });
 
 /// Whether a text is of words with one blank between them, as nearly all are.
 pub(super) fn is_tidy(text: &str) -> bool {
