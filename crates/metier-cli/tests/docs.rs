@@ -192,13 +192,10 @@ fn the_tables_of_codes_are_the_code_s() {
 
 fn scanned() -> String {
     let mut table = String::from("| rule | severity | weight | in | finds that |\n|---|---|---|---|---|\n");
-    for rule in metier_store::scan::rules() {
+    for rule in metier_scan::rules() {
         let (severity, scope) = (rule.severity, rule.scope.as_str());
-        let weight = if severity == metier_store::scan::Severity::High {
-            "–".to_owned()
-        } else {
-            rule.weight.to_string()
-        };
+        let weight =
+            if severity == metier_scan::RiskLevel::High { "–".to_owned() } else { rule.weight.to_string() };
         writeln!(table, "| `{}` | {severity} | {weight} | {scope} | {} |", rule.id, rule.why).unwrap();
     }
     table

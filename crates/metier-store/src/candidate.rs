@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metier_catalog::read_requires;
+use metier_scan::{ScanReport, ScanVerdict, SubjectFiles};
 use metier_skill::{Limits, Location, Profile, Rules, Skill, Tier};
 use rayon::prelude::*;
 
@@ -10,7 +11,6 @@ use crate::archive::{ArchiveError, ArchiveLayout};
 use crate::install::{InstallOptions, SkillSelection};
 use crate::lock::LockedSkill;
 use crate::provenance::{Provenance, ScanSummary, ValidSignature};
-use crate::scan::{Files, Report, Verdict};
 use crate::signature::{Signer, verify};
 use crate::source::{FetchedSource, SkillSource};
 use crate::staging::{Basket, Staged};
@@ -25,7 +25,7 @@ pub(crate) struct Candidate {
     pub(crate) locked: LockedSkill,
     pub(crate) provenance: Provenance,
     pub(crate) staged: Staged,
-    pub(crate) report: Report,
+    pub(crate) report: ScanReport,
     /// The key that signed it, whether anybody here knows it or not.
     pub(crate) key: Option<String>,
     /// What a person should know of it.
@@ -183,7 +183,7 @@ fn candidate(
             return Err(StoreError::SignatureOf { name: skill.name.as_str().to_owned(), source });
         }
     };
-    let report = Files::read(&location, &Limits::default())?.scan();
+    let report = SubjectFiles::read(&location, &Limits::default())?.scan();
     let (tier, tier_from) = tier(options.tier, signer.as_ref());
     let is_own =
         |note: &&String| fetched.folder.is_some() || note.starts_with(&format!("left out {folder}/"));
@@ -260,7 +260,7 @@ fn tier(asked: Option<Tier>, signer: Option<&Signer>) -> (Tier, &'static str) {
     }
 }
 
-fn scanned(report: &Report, is_accepted: bool) -> ScanSummary {
+fn scanned(report: &ScanReport, is_accepted: bool) -> ScanSummary {
     let mut rules: Vec<String> = report.findings.iter().map(|finding| finding.rule.to_owned()).collect();
     rules.sort_unstable();
     rules.dedup();
@@ -268,6 +268,6 @@ fn scanned(report: &Report, is_accepted: bool) -> ScanSummary {
     ScanSummary {
         verdict: verdict.as_str().to_owned(),
         rules,
-        is_accepted: is_accepted && verdict == Verdict::Block,
+        is_accepted: is_accepted && verdict == ScanVerdict::Block,
     }
 }

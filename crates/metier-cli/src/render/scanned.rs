@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use metier_skill::{Severity as Level, Span};
-use metier_store::scan::{self, Report, Severity, Verdict};
+use metier_scan::{RiskLevel, ScanFinding, ScanReport, ScanRule, ScanVerdict};
+use metier_skill::{Severity, Span};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(crate) struct Scanned {
     path: PathBuf,
     name: Option<String>,
     /// `None` where it could not be read at all.
-    report: Option<Report>,
+    report: Option<ScanReport>,
     /// Where each of its findings is, with the line, as far as it is in a text.
     places: Vec<(Option<Span>, Option<SourceLine>)>,
     root: PathBuf,
@@ -72,7 +72,7 @@ impl Scanned {
         path: &Path,
         root: &Path,
         name: Option<&str>,
-        report: Report,
+        report: ScanReport,
         bytes: impl Fn(&str) -> Option<&'a [u8]>,
     ) -> Self {
         let places = report.findings.iter().map(|found| place(found, bytes(&found.file))).collect();
@@ -88,8 +88,8 @@ impl Scanned {
     }
 
     /// What the findings come to; what could not be looked at is not to be used.
-    pub(crate) fn verdict(&self) -> Verdict {
-        self.report.as_ref().map_or(Verdict::Block, Report::verdict)
+    pub(crate) fn verdict(&self) -> ScanVerdict {
+        self.report.as_ref().map_or(ScanVerdict::Block, ScanReport::verdict)
     }
 
     /// Prints all.
@@ -101,20 +101,20 @@ impl Scanned {
                 let skills: Vec<Row<'_>> = all.iter().map(Self::row).collect();
                 output.json(&json!({ "skills": skills }))
             }
-            Shape::Sarif => sarif::log(scan::rules().map(rule).collect(), findings(), output),
+            Shape::Sarif => sarif::log(metier_scan::rules().map(rule).collect(), findings(), output),
             Shape::Github => github::commands(findings(), output),
         }
     }
 
     fn row(&self) -> Row<'_> {
-        let rows = |report: &'_ Report| report.score();
+        let rows = |report: &'_ ScanReport| report.score();
         let findings = self.report.iter().flat_map(|report| &report.findings);
         Row {
             path: self.path.display().to_string(),
             name: self.name.as_deref(),
             verdict: self.verdict().as_str(),
             score: self.report.as_ref().map_or(0, rows),
-            because: self.report.as_ref().map(Report::because).unwrap_or_default(),
+            because: self.report.as_ref().map(ScanReport::because).unwrap_or_default(),
             findings: findings.map(FindingRow::new).collect(),
             error: self.failure.as_ref().map(|failure| failure.message.as_str()),
         }
@@ -128,7 +128,7 @@ impl Scanned {
 }
 
 impl<'a> FindingRow<'a> {
-    fn new(found: &'a scan::Finding) -> Self {
+    fn new(found: &'a ScanFinding) -> Self {
         Self {
             rule: found.rule,
             severity: found.severity.as_str(),
@@ -147,13 +147,13 @@ impl<'a> FindingRow<'a> {
 fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
     let findings: Vec<_> = all.iter().flat_map(Scanned::findings).collect();
     text::underlined(&findings, output)?;
-    for skill in all.iter().filter(|skill| skill.verdict() == Verdict::Block) {
-        let reasons = skill.report.as_ref().map(Report::because).unwrap_or_default();
+    for skill in all.iter().filter(|skill| skill.verdict() == ScanVerdict::Block) {
+        let reasons = skill.report.as_ref().map(ScanReport::because).unwrap_or_default();
         let is_alone = skill
             .report
             .iter()
             .flat_map(|report| &report.findings)
-            .any(|found| found.severity == Severity::High);
+            .any(|found| found.severity == RiskLevel::High);
         let how = if is_alone { "" } else { " together" };
         if !reasons.is_empty() {
             output.line(format_args!(
@@ -163,34 +163,34 @@ fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
             ))?;
         }
     }
-    let with = |verdict: Verdict| all.iter().filter(|skill| skill.verdict() == verdict).count();
+    let with = |verdict: ScanVerdict| all.iter().filter(|skill| skill.verdict() == verdict).count();
     output.summary(format_args!(
         "{}: {} clean, {} to look at, {} blocked",
         text::count(all.len(), "skill"),
-        with(Verdict::Clean),
-        with(Verdict::Look),
-        with(Verdict::Block),
+        with(ScanVerdict::Clean),
+        with(ScanVerdict::Look),
+        with(ScanVerdict::Block),
     ))
 }
 
 /// Only where bytes and text are the same does a place in one mean the same in the other.
-fn place(found: &scan::Finding, bytes: Option<&[u8]>) -> (Option<Span>, Option<SourceLine>) {
+fn place(found: &ScanFinding, bytes: Option<&[u8]>) -> (Option<Span>, Option<SourceLine>) {
     let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
     let span = found.span.filter(|span| text.is_some_and(|text| text.get(span.range()).is_some()));
     (span, span.zip(text).and_then(|(span, text)| SourceLine::around(text, span)))
 }
 
 fn finding<'a>(
-    found: &'a scan::Finding,
+    found: &'a ScanFinding,
     (span, source): &'a (Option<Span>, Option<SourceLine>),
     root: &Path,
 ) -> FindingView<'a> {
     FindingView {
         code: found.rule,
         severity: match found.severity {
-            Severity::High => Level::Error,
-            Severity::Medium => Level::Warning,
-            _ => Level::Note,
+            RiskLevel::High => Severity::Error,
+            RiskLevel::Medium => Severity::Warning,
+            _ => Severity::Note,
         },
         message: &found.message,
         file: shown(&root.join(&found.file)).display().to_string(),
@@ -203,10 +203,10 @@ fn finding<'a>(
     }
 }
 
-fn rule(rule: &scan::Rule) -> Value {
+fn rule(rule: &ScanRule) -> Value {
     let level = match rule.severity {
-        Severity::High => "error",
-        Severity::Medium => "warning",
+        RiskLevel::High => "error",
+        RiskLevel::Medium => "warning",
         _ => "note",
     };
     json!({
