@@ -60,11 +60,11 @@ fn deep_directories_are_removed_with_few_descriptors_and_little_stack() {
                 rustix::thread::set_thread_res_uid(user, user, user).unwrap();
             }
             make(&top, &outside);
-            metier_sandbox::remove_all(&top).unwrap();
+            metier_skill::disk::remove_all(&top).unwrap();
             // A link is removed, and not what it leads to.
             symlink(&outside, &top).unwrap();
-            metier_sandbox::remove_all(&top).unwrap();
-            metier_sandbox::remove_all(&top).unwrap();
+            metier_skill::disk::remove_all(&top).unwrap();
+            metier_skill::disk::remove_all(&top).unwrap();
         });
         ordinary.unwrap().join().unwrap();
     });

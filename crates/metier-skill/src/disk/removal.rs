@@ -4,17 +4,15 @@
 //! is moved to the top of the tree and removed from there.
 
 use std::ffi::CString;
-use std::fs::{self, Permissions};
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
-
-use crate::private::random;
 
 /// How often a directory is tried to be removed that somebody still writes to.
 const TRIES: usize = 20;
@@ -40,7 +38,9 @@ fn remove(path: &Path) -> io::Result<()> {
         Err(Errno::NOTDIR) if path.symlink_metadata()?.is_symlink() => return fs::remove_file(path),
         other => other?,
     };
-    let mut removal = Removal { levels: Vec::new(), moved: 0, failed: None, name: random()? };
+    // The system's randomness is in it.
+    let name = format!("{:016x}", RandomState::new().hash_one(0));
+    let mut removal = Removal { levels: Vec::new(), moved: 0, failed: None, name };
     removal.enter(top, CString::default());
     while let Some((name, level)) = removal.next() {
         removal.remove(name, level);
@@ -149,13 +149,67 @@ impl Removal {
 }
 
 /// Opens a directory, and lets its owner remove what is in it. It is opened before it is changed, so that no link can take its place.
+#[cfg(target_os = "linux")]
 fn open_up(at: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
+    use std::os::fd::AsRawFd as _;
+
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = openat(at, path, flags, Mode::empty())?;
-    if !Mode::from_raw_mode(fstat(&held)?.st_mode).contains(Mode::RWXU) {
+    if !Mode::from_raw_mode(rustix::fs::fstat(&held)?.st_mode).contains(Mode::RWXU) {
         // What is only held cannot be changed by itself, but by this name. Whether that worked is seen when it is used.
-        let name = format!("/proc/self/fd/{}", held.as_raw_fd());
-        let _ = fs::set_permissions(name, Permissions::from_mode(0o700));
+        let _ = rustix::fs::chmod(format!("/proc/self/fd/{}", held.as_raw_fd()), Mode::RWXU);
     }
     openat(&held, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The same where a directory must be readable to be held.
+#[cfg(not(target_os = "linux"))]
+fn open_up(at: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
+    let opened = openat(at, path, super::DIRECTORY, Mode::empty())?;
+    let _ = rustix::fs::fchmod(&opened, Mode::RWXU);
+    Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_the_place_of_a_directory_is_left_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let [own, link, theirs] = ["own", "link", "theirs"].map(|name| place.path().join(name));
+        for directory in [&own, &theirs] {
+            fs::create_dir_all(directory.join("inner")).unwrap();
+        }
+        symlink(&theirs, &link).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let closed = [theirs.join("inner"), theirs];
+        for path in &closed {
+            fs::set_permissions(path, Permissions::from_mode(0o500)).unwrap();
+        }
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let flags = rustix::fs::RenameFlags::EXCHANGE;
+                    rustix::fs::renameat_with(CWD, &own, CWD, &link, flags).unwrap();
+                }
+            });
+            for _ in 0..20_000 {
+                if let Ok(opened) = open_up(CWD, &own) {
+                    let _ = open_up(opened, "inner");
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(closed.each_ref().map(|path| mode(path)), [0o500; 2]);
+        for path in closed.iter().rev() {
+            fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
+        }
+    }
 }
