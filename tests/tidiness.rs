@@ -99,3 +99,27 @@ fn no_machine_is_named() {
         }
     }
 }
+
+/// Where suites are listed by hand, one that is not listed would never run.
+#[test]
+fn every_suite_is_part_of_a_test_program() {
+    let mut listed = 0;
+    for manifest in files().into_iter().filter(|path| path.ends_with("Cargo.toml")) {
+        let text = fs::read_to_string(&manifest).unwrap();
+        let suites = manifest.with_file_name("tests");
+        if !text.contains("autotests = false") || !suites.is_dir() {
+            continue;
+        }
+        let entries = fs::read_dir(&suites).unwrap().map(|entry| entry.unwrap().path());
+        let roots: Vec<_> =
+            entries.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).collect();
+        let sources: String = roots.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        for name in roots.iter().filter_map(|path| path.file_stem()?.to_str()) {
+            let is_listed =
+                text.contains(&format!("name = \"{name}\"")) || sources.contains(&format!("\nmod {name};\n"));
+            assert!(is_listed, "{}: `{name}` is in no test program", manifest.display());
+            listed += 1;
+        }
+    }
+    assert!(listed > 8, "only {listed} suites found");
+}
