@@ -76,7 +76,7 @@ impl Conversation {
                     options.principal.clone_from(&actor);
                     options.actor = actor.or(options.actor);
                     options.agent = client.map(|client| format!("mcp: {client}")).or(options.agent);
-                    none.insert(Session::start(options, None)?)
+                    none.insert(Session::start(options)?)
                 }
             };
             let done = work(session);

@@ -44,14 +44,26 @@ pub struct Activation {
 }
 
 impl Session {
-    /// Hands out a skill's instructions, as they are on the disk now. What the model has already, as the very same bytes, is
-    /// not handed out again.
-    pub fn activate(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill: returns its instructions as they are on disk now. If the skill is already active and unchanged,
+    /// the content is a short note instead.
+    ///
+    /// It is recorded as activated by [`SessionOptions::trigger`](crate::SessionOptions).
+    pub fn activate(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.activate_as(name, self.options.trigger)
+    }
+
+    /// [`Session::activate`], recorded as activated by this trigger.
+    pub fn activate_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, false)
     }
 
-    /// The same, and hands it out again where the model has it already.
-    pub fn reload(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill and returns its instructions also if it is already active and unchanged.
+    pub fn reload(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.reload_as(name, self.options.trigger)
+    }
+
+    /// [`Session::reload`], recorded as activated by this trigger.
+    pub fn reload_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, true)
     }
 

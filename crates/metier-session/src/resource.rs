@@ -85,18 +85,24 @@ impl Resource {
 }
 
 impl Session {
-    /// Hands out a file of a skill, or a part of it; at most as much as the options say.
-    pub fn read_resource(
+    /// Reads a file of a skill by its path in the skill, at most [`SessionOptions::resource_bytes`](crate::SessionOptions)
+    /// of it.
+    pub fn read(&mut self, name: &str, path: &str) -> Result<Resource, SessionError> {
+        self.read_part(name, path, None)
+    }
+
+    /// Reads a part of a file: lines or bytes. `None` is the whole file, as in [`Session::read`].
+    pub fn read_part(
         &mut self,
         name: &str,
         path: &str,
-        part: Option<ResourcePart>,
+        part: impl Into<Option<ResourcePart>>,
     ) -> Result<Resource, SessionError> {
-        let read = self.try_read_resource(name, path, part);
+        let read = self.try_read(name, path, part.into());
         self.note_failed_check(name, read)
     }
 
-    fn try_read_resource(
+    fn try_read(
         &mut self,
         name: &str,
         path: &str,

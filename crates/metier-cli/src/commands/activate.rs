@@ -61,8 +61,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Asker::Nested => Trigger::Nested,
     };
     let id = session.id().to_owned();
-    let done =
-        if args.force { session.reload(&args.name, trigger) } else { session.activate(&args.name, trigger) };
+    let done = if args.force {
+        session.reload_as(&args.name, trigger)
+    } else {
+        session.activate_as(&args.name, trigger)
+    };
     // What was recorded stays recorded, also where it was a failure.
     conversation.close(output)?;
     let activation = done.map_err(|error| skills.explained(error))?;

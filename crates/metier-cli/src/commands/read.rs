@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     skills.save(output)?;
     let mut conversation = args.session.open(&skills, output)?;
     let id = conversation.session.id().to_owned();
-    let done = conversation.session.read_resource(&args.name, &args.path, part);
+    let done = conversation.session.read_part(&args.name, &args.path, part);
     conversation.close(output)?;
     let resource = done.map_err(|error| skills.explained(error))?;
     if args.json {

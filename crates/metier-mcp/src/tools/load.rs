@@ -54,9 +54,9 @@ pub(crate) fn load(
 ) -> Result<Answer, Refusal> {
     let given: Arguments = arguments(tool, given)?;
     let active = if given.force {
-        session.reload(&given.skill_name, Trigger::Model)?
+        session.reload_as(&given.skill_name, Trigger::Model)?
     } else {
-        session.activate(&given.skill_name, Trigger::Model)?
+        session.activate_as(&given.skill_name, Trigger::Model)?
     };
     let mut text = active.content;
     if text.contains("<file>scripts/") {

@@ -116,7 +116,7 @@ pub(crate) fn read(
     let given: Arguments = arguments(tool, given)?;
     let part = given.range.as_ref().map(Range::part).transpose();
     let part = part.map_err(|reason| Refusal::Arguments { tool, reason: reason.to_owned() })?;
-    let resource = session.read_resource(&given.skill_name, &given.resource_name, part)?;
+    let resource = session.read_part(&given.skill_name, &given.resource_name, part)?;
     let mut text = resource.encoded();
     if let Some(next) = resource.next_offset() {
         more(&mut text, next, resource.total_bytes);
