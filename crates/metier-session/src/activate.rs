@@ -9,6 +9,7 @@ use metier_policy::{
 };
 use metier_skill::{Digest, Tier, tokens};
 use metier_store::Store;
+use serde::{Deserialize, Serialize};
 
 use crate::active_skill::{ActiveSkill, Fresh};
 use crate::error::SessionError;
@@ -16,7 +17,7 @@ use crate::session::{Session, shortened};
 use crate::source::{KeepError, Source};
 
 /// A skill that was activated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Activation {
     /// Its id in the catalog.
@@ -25,8 +26,6 @@ pub struct Activation {
     pub name: String,
     /// How far it is trusted.
     pub tier: Tier,
-    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
-    pub content: String,
     /// Of the bytes of `SKILL.md` that the body is from.
     pub skill_md_digest: Digest,
     /// Of the whole skill.
@@ -41,6 +40,8 @@ pub struct Activation {
     pub notes: Vec<String>,
     /// What the content costs.
     pub tokens: u64,
+    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
+    pub content: String,
 }
 
 impl Session {

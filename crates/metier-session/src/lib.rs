@@ -29,6 +29,7 @@ mod session;
 mod source;
 mod state;
 mod tool_call;
+pub mod tools;
 mod work;
 
 pub use activate::{Activation, approval_event};
@@ -51,3 +52,4 @@ pub use script_run::ScriptRun;
 pub use session::{Recording, Session, SessionOptions};
 pub use source::{SkillFiles, skill_files};
 pub use tool_call::follow_links;
+pub use tools::{SkillTool, SkillToolAnswer, SkillToolError, SkillToolOptions};

@@ -20,6 +20,7 @@ use crate::bus::{Bus, EmittedEvent, HandlerFailure, HandlerResult};
 use crate::disclose::Calls;
 use crate::error::SessionError;
 use crate::mutation::MutationGateway;
+use crate::tools::SkillToolOptions;
 
 /// Where what happens is recorded.
 #[derive(Debug, Clone)]
@@ -86,6 +87,8 @@ pub struct SessionOptions {
     pub resources_listed: usize,
     /// Whether resources in directories of the skill are handed out.
     pub nested_resources: bool,
+    /// How the tools of [`Session::tools`] are offered.
+    pub tools: SkillToolOptions,
 }
 
 impl SessionOptions {
@@ -117,6 +120,7 @@ impl SessionOptions {
             resource_bytes: 1 << 20,
             resources_listed: 100,
             nested_resources: true,
+            tools: SkillToolOptions::default(),
         }
     }
 }

@@ -8,6 +8,8 @@ mod answers;
 mod between;
 #[path = "session/common.rs"]
 mod common;
+#[path = "session/dispatch.rs"]
+mod dispatch;
 #[path = "session/operations.rs"]
 mod operations;
 #[path = "session/paths.rs"]
