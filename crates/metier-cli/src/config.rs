@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use metier_catalog::{Bounds, Entry, Precedence, Root, Scope, State, StateRule, StateRules, Tier};
 use metier_journal::Durability;
-use metier_mcp::ToolNames;
 use metier_policy::PolicySettings;
+use metier_prompt::ToolNames;
 use metier_skill::Profile;
 use metier_store::{GIT_HOST, LOCK_FILE};
 use serde::Deserialize;

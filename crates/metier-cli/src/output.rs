@@ -43,6 +43,20 @@ pub(crate) struct Output {
     err_columns: Option<usize>,
 }
 
+/// A result as JSON, with the session that it belongs to.
+#[derive(Debug, Serialize)]
+pub(crate) struct InSession<'a, T> {
+    session: &'a str,
+    #[serde(flatten)]
+    result: &'a T,
+}
+
+impl<'a, T> InSession<'a, T> {
+    pub(crate) const fn new(session: &'a str, result: &'a T) -> Self {
+        Self { session, result }
+    }
+}
+
 /// The column of the keys in [`Output::row`].
 const KEYS: usize = 15;
 

@@ -54,7 +54,7 @@ impl SessionArgs {
         let recorder = skills.config.recording.open(environment)?;
         let options = options(skills, &recorder)?;
         let Some(id) = &self.session else {
-            let session = Session::start(options, None)?;
+            let session = Session::start(options)?;
             return Ok(Conversation { session: asking(session, None), saved: None, recorder });
         };
         let saved = Saved::lock(environment, id, output)?;
@@ -62,7 +62,7 @@ impl SessionArgs {
             Some(text) => Session::restore(options, &text).with_context(|| {
                 format!("cannot go on with session `{id}`; remove {} to begin it anew", saved.path.display())
             })?,
-            None => Session::start(options, Some(id))?,
+            None => Session::with_id(options, id)?,
         };
         if session.id() != id {
             let (path, other) = (saved.path.display(), session.id());

@@ -1,11 +1,10 @@
 //! `metier activate`: a skill's instructions, as a model is given them.
 
 use metier_journal::Trigger;
-use serde_json::json;
 
 use crate::config::Flags;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{InSession, Output};
 use crate::sessions::SessionArgs;
 use crate::skills::Skills;
 
@@ -61,8 +60,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Asker::Nested => Trigger::Nested,
     };
     let id = session.id().to_owned();
-    let done =
-        if args.force { session.reload(&args.name, trigger) } else { session.activate(&args.name, trigger) };
+    let done = if args.force {
+        session.reload_as(&args.name, trigger)
+    } else {
+        session.activate_as(&args.name, trigger)
+    };
     // What was recorded stays recorded, also where it was a failure.
     conversation.close(output)?;
     let activation = done.map_err(|error| skills.explained(error))?;
@@ -73,20 +75,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.note(format_args!("note: `{}` changed while it was looked for", activation.name))?;
     }
     if args.json {
-        output.json(&json!({
-            "session": id,
-            "skill_id": activation.skill_id,
-            "name": activation.name,
-            "tier": activation.tier,
-            "skill_md_digest": activation.skill_md_digest,
-            "tree_digest": activation.tree_digest,
-            "already_active": activation.already_active,
-            "changed_since_scan": activation.changed_since_scan,
-            "needs": activation.needs,
-            "notes": activation.notes,
-            "tokens": activation.tokens,
-            "content": activation.content,
-        }))?;
+        output.json(&InSession::new(&id, &activation))?;
     } else {
         output.text(&activation.content)?;
     }

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use metier_policy::{Approver, DecisionCode, Lifetime, Question};
 use metier_sandbox::{Cancel, SandboxError, WorkDirectory};
-use metier_session::{ScriptCall, ScriptReport, SessionError};
-use serde::Serialize;
+use metier_session::{ScriptCall, SessionError};
 
 use crate::config::Flags;
 use crate::exit::{DeniedError, Exit};
-use crate::output::{Output, clean};
+use crate::output::{InSession, Output, clean};
 use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
 use crate::sessions::SessionArgs;
 use crate::skills::Skills;
@@ -114,7 +113,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     conversation.close(output)?;
     let report = done.map_err(|error| advised(error, &skills))?;
     if args.json {
-        output.json(&InSession { session: &id, report: &report })?;
+        output.json(&InSession::new(&id, &report))?;
     } else {
         through.report(&report.run, output)?;
     }
@@ -185,12 +184,4 @@ impl Approver for Yes {
     fn how(&self) -> &'static str {
         "flag"
     }
-}
-
-/// A report with the session that it belongs to.
-#[derive(Serialize)]
-struct InSession<'a> {
-    session: &'a str,
-    #[serde(flatten)]
-    report: &'a ScriptReport,
 }

@@ -2,12 +2,11 @@
 
 use std::io::Write as _;
 
-use metier_session::{Resource, ResourcePart};
-use serde_json::json;
+use metier_session::ResourcePart;
 
 use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
-use crate::output::Output;
+use crate::output::{InSession, Output};
 use crate::sessions::SessionArgs;
 use crate::skills::Skills;
 
@@ -58,11 +57,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     skills.save(output)?;
     let mut conversation = args.session.open(&skills, output)?;
     let id = conversation.session.id().to_owned();
-    let done = conversation.session.read_resource(&args.name, &args.path, part);
+    let done = conversation.session.read_part(&args.name, &args.path, part);
     conversation.close(output)?;
     let resource = done.map_err(|error| skills.explained(error))?;
     if args.json {
-        output.json(&as_json(&id, &resource))?;
+        output.json(&InSession::new(&id, &resource))?;
         return Ok(Exit::Done);
     }
     output.raw().write_all(&resource.bytes)?;
@@ -89,22 +88,4 @@ impl Args {
         let is_part = self.offset.is_some() || self.length.is_some();
         Ok(is_part.then(|| ResourcePart::Bytes { offset: self.offset.unwrap_or(0), length: self.length }))
     }
-}
-
-fn as_json(session: &str, resource: &Resource) -> serde_json::Value {
-    json!({
-        "session": session,
-        "skill_id": resource.skill_id,
-        "path": resource.path,
-        "mime_type": resource.mime_type,
-        "encoding": if resource.is_text { "utf-8" } else { "base64" },
-        "digest": resource.digest,
-        "tree_digest": resource.tree_digest,
-        "offset": resource.range.offset,
-        "bytes": resource.range.length,
-        "total_bytes": resource.total_bytes,
-        "next_offset": resource.next_offset(),
-        "tokens": resource.tokens,
-        "content": resource.encoded(),
-    })
 }

@@ -20,8 +20,9 @@ use metier_catalog::{WatchOptions, Watcher};
 use metier_journal::Trigger;
 use metier_mcp::{
     AskMode, HttpOptions, HttpServer, Library, LibraryContents, LibraryOptions, McpError, SkillListPlacement,
-    Token, ToolNames, WorkDirectories, serve_stdio,
+    Token, WorkDirectories, serve_stdio,
 };
+use metier_prompt::ToolNames;
 use metier_sandbox::WorkDirectory;
 use metier_skill::Digest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

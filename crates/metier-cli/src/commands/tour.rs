@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use metier_catalog::{Catalog, CatalogOptions, Scanner};
 use metier_journal::{
-    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, Trigger, verify, verify_export,
+    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, verify, verify_export,
 };
 use metier_policy::Anchors;
 use metier_prompt::{ListedSkill, SkillList};
@@ -87,7 +87,7 @@ impl Tour {
         let places = Anchors::new(&work, place.join("home"));
         let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
         options.store = Some(store.clone());
-        let session = Session::start(options, Some("tour"))?;
+        let session = Session::with_id(options, "tour")?;
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -163,7 +163,7 @@ impl Tour {
     fn activation(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let command = format!("activate {SKILL}");
         self.heading("Activated, a skill hands out its instructions: these very bytes.", &command, output)?;
-        let activation = self.session.activate(SKILL, Trigger::Model)?;
+        let activation = self.session.activate(SKILL)?;
         let lines = activation.content.lines();
         for line in lines
             .clone()

@@ -32,8 +32,8 @@ impl Answers {
         ground.write(&format!("skills/pdf/{NEEDS}"), header);
         let mut options = ground.options(Tier::User);
         options.approvals = Some(ApprovalStore::new(ground.path("approvals")));
-        let mut session = Session::start(options.clone(), None).unwrap();
-        let tree = session.activate("pdf", Trigger::User).unwrap().tree_digest;
+        let mut session = Session::start(options.clone()).unwrap();
+        let tree = session.activate_as("pdf", Trigger::User).unwrap().tree_digest;
         Self { ground, options, tree }
     }
 
@@ -50,7 +50,7 @@ impl Answers {
     fn session(&self, principal: Option<&str>) -> Session {
         let mut options = self.options.clone();
         options.principal = principal.map(str::to_owned);
-        Session::start(options, None).unwrap()
+        Session::start(options).unwrap()
     }
 
     fn runs(&self, session: &mut Session) -> bool {
@@ -107,7 +107,7 @@ fn an_answer_for_once_is_kept_if_the_script_never_starts() {
     let mut answers = Answers::new();
     answers.ground.write("skills/pdf/scripts/odd.sh", "#!/nonexistent/interpreter\n");
     answers.options.catalog = answers.ground.catalog(Tier::User);
-    answers.tree = answers.session(None).activate("pdf", Trigger::User).unwrap().tree_digest;
+    answers.tree = answers.session(None).activate_as("pdf", Trigger::User).unwrap().tree_digest;
     answers.store().keep(&answers.answer("scripts/odd.sh", true, Lifetime::Once)).unwrap();
     for _ in 0..2 {
         let call = answers.ground.call("pdf", "scripts/odd.sh");

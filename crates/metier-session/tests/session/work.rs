@@ -5,9 +5,8 @@ use std::os::unix::fs::symlink;
 use std::time::SystemTime;
 
 use metier_catalog::{CatalogOptions, Root, Scanner, Scope};
-use metier_journal::Trigger;
 use metier_policy::{Answer, Approver, Lifetime, Question};
-use metier_sandbox::{ReservedPaths, WorkDirectory};
+use metier_sandbox::{ReservedPaths, Sink, Stream, WorkDirectory};
 use metier_session::{ApprovalStore, ScriptCall, Session};
 use metier_skill::Tier;
 
@@ -37,13 +36,39 @@ fn a_skill_in_the_work_directory_stays_as_it_is_by_whatever_links_it_is_found() 
         let roots = vec![Root::new(ground.path(root), Tier::Org, Scope::User)];
         options.catalog = Scanner::new(CatalogOptions::new(roots)).scan(SystemTime::UNIX_EPOCH);
         for work in ["", "work"] {
-            let mut session = Session::start(options.clone(), None).unwrap();
+            let mut session = Session::start(options.clone()).unwrap();
             let call = ScriptCall::new("pdf", "scripts/change.sh", ground.work(work));
             let report = session.run_script(call, &mut ()).unwrap();
             let said = String::from_utf8_lossy(&report.run.stdout.bytes);
             assert_eq!(said, "there\n", "{root} {work}");
             assert_eq!(fs::read(ground.path("skills/pdf/SKILL.md")).unwrap(), before, "{root} {work}");
         }
+    }
+}
+
+#[test]
+fn a_script_gets_what_its_builder_says() {
+    let ground = Ground::with_pdf();
+    ground.write("skills/pdf/scripts/all.sh", "cat\necho \"$* $NAME\"\npwd\n");
+    let mut session = ground.session(Tier::Org);
+    let work = ground.path("work").canonicalize().unwrap();
+    let run = session.script("pdf", "scripts/all.sh").arg("a").args(["b", "c"]).stdin("in\n");
+    let mut seen = Seen::default();
+    let report = run.env("NAME", "value").work_directory(&work).run_with(&mut seen).unwrap();
+    let said = format!("in\na b c value\n{}\n", work.display());
+    assert_eq!((report.run.stdout.text().as_ref(), seen.0.as_slice()), (said.as_str(), said.as_bytes()));
+    assert_eq!(report.run.exit_code, Some(0));
+    let error = session.script("pdf", "scripts/all.sh").work_directory(ground.path("skills/pdf")).run();
+    assert_eq!(error.unwrap_err().code(), "sandbox_path_too_wide");
+}
+
+/// What a script printed while it ran.
+#[derive(Default)]
+struct Seen(Vec<u8>);
+
+impl Sink for Seen {
+    fn take(&mut self, _: Stream, bytes: &[u8]) {
+        self.0.extend(bytes);
     }
 }
 
@@ -81,7 +106,7 @@ fn the_home_and_what_is_metier_s_are_no_work_directories() {
     let mut options = ground.options(Tier::Org);
     options.approvals = Some(ApprovalStore::new(ground.own("approvals")));
     options.reserved = ReservedPaths::default().own("the host's own", ground.own("other/secrets"));
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     // The whole place has the journal in it as well.
     for refused in ["", "home", "home/.secrets", "store", "approvals", "other"] {
         let error = session.work_directory(ground.own(refused)).unwrap_err();
@@ -106,7 +131,7 @@ fn a_root_that_does_not_exist_yet_cannot_be_made() {
     absent.is_optional = true;
     let roots = vec![Root::new(ground.path("skills"), Tier::Org, Scope::User), absent];
     options.catalog = Scanner::new(CatalogOptions::new(roots)).scan(SystemTime::UNIX_EPOCH);
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     let report = session.run_script(ground.call("pdf", "scripts/plant.sh"), &mut ()).unwrap();
     assert!(!ground.path("work/more").exists(), "{:?}", report.run);
     assert!(report.run.facts.planted.iter().any(|one| one.path.ends_with("work/more")), "{:?}", report.run);
@@ -156,7 +181,7 @@ fn protected_documents_are_protected_by_whatever_way_they_are_named() {
         fs::create_dir_all(ground.path("work")).unwrap();
         let mut options = ground.options(Tier::Org);
         options.protected = vec![ground.path(name)];
-        let mut session = Session::start(options, None).unwrap();
+        let mut session = Session::start(options).unwrap();
         let report = session.run_script(ground.call("pdf", "scripts/write.sh"), &mut ()).unwrap();
         assert!(!ground.path(name).exists(), "{name} was made: {:?}", report.run);
     }
@@ -170,10 +195,10 @@ fn a_name_means_the_active_skill_also_where_it_is_a_second_one_of_its_tier() {
     let root = |path: &str| Root::new(ground.path(path), Tier::User, Scope::User);
     options.catalog =
         Scanner::new(CatalogOptions::new(vec![root("skills"), root("more")])).scan(SystemTime::UNIX_EPOCH);
-    let mut session = Session::start(options, None).unwrap();
-    let second = session.activate("user/pdf~2", Trigger::Model).unwrap();
+    let mut session = Session::start(options).unwrap();
+    let second = session.activate("user/pdf~2").unwrap();
     assert!(second.content.contains("More."), "{}", second.content);
-    let read = session.read_resource("pdf", "SKILL.md", None).unwrap();
+    let read = session.read("pdf", "SKILL.md").unwrap();
     assert_eq!(read.skill_id, "user/pdf~2");
-    assert!(session.activate("pdf", Trigger::Model).unwrap().already_active);
+    assert!(session.activate("pdf").unwrap().already_active);
 }
