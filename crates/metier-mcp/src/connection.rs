@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use metier_catalog::Entry;
+use metier_prompt::SkillTool;
 use metier_session::Session;
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
@@ -27,7 +28,7 @@ use crate::governed::{Brought, Governed};
 use crate::http::{Holder, Principal};
 use crate::library::Library;
 use crate::place::Root;
-use crate::tools::{self, Kind, Scripts};
+use crate::tools::{self, Scripts};
 use crate::view::View;
 use crate::{extension, output, prompts, resources, uri};
 
@@ -75,7 +76,7 @@ impl McpConnection {
 
     async fn call(
         &self,
-        kind: Kind,
+        kind: SkillTool,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Governed<Answer>, Refusal> {
@@ -87,13 +88,13 @@ impl McpConnection {
             responses: input_responses.as_ref(),
         };
         match kind {
-            Kind::List => {
+            SkillTool::List => {
                 let view = self.library.view().await.map_err(Refusal::Broken)?;
                 let listed = self.library.blocking(move || tools::list(tool, arguments, &view));
                 let listed = listed.await.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string())));
                 listed.map(Governed::Done)
             }
-            Kind::Load => {
+            SkillTool::Load => {
                 let (name, place) = (self.library.options.tool_names.run(), self.library.options.work.said());
                 let load = move |session: &mut Session| {
                     let scripts = Scripts { tool: name, place: &place };
@@ -101,17 +102,17 @@ impl McpConnection {
                 };
                 self.in_session(context, brought, load).await
             }
-            Kind::Read if tools::output_address(arguments.as_ref()).is_some() => {
+            SkillTool::Read if tools::output_address(arguments.as_ref()).is_some() => {
                 let (library, client) = (Arc::clone(&self.library), self.reader(context));
                 let read = move || tools::read_output(tool, arguments, &library.outputs, client);
                 let read = self.library.blocking(read).await;
                 read.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string()))).map(Governed::Done)
             }
-            Kind::Read => {
+            SkillTool::Read => {
                 let read = move |session: &mut Session| tools::read(tool, arguments.clone(), session);
                 self.in_session(context, brought, read).await
             }
-            Kind::Run => self.run(tool, arguments, brought, context).await,
+            SkillTool::Run => self.run(tool, arguments, brought, context).await,
         }
     }
 

@@ -35,5 +35,4 @@ pub use http::{HttpOptions, HttpServer, Token};
 pub use library::{AskMode, Library, LibraryContents, LibraryOptions, SkillListPlacement};
 pub use place::{RootCheck, WorkDirectories};
 pub use stdio::{serve, serve_stdio};
-pub use tools::ToolNames;
 pub use view::Greeting;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use metier_catalog::Catalog;
+use metier_prompt::ToolNames;
 use metier_session::SessionOptions;
 use rmcp::model::RequestStateCodec;
 use tokio::sync::watch;
@@ -15,7 +16,6 @@ use crate::metrics::Metrics;
 use crate::output::Outputs;
 use crate::place::WorkDirectories;
 use crate::slots::Slots;
-use crate::tools::ToolNames;
 use crate::turns::Turns;
 use crate::view::{Greeting, View};
 

@@ -9,9 +9,9 @@ mod run;
 use std::sync::Arc;
 
 use metier_catalog::Entry;
+use metier_prompt::{SkillTool, ToolNames};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub(crate) use list::list;
@@ -24,67 +24,6 @@ use crate::answer::Refusal;
 
 /// Up to so many skills are listed in the schema, so that a model cannot name another.
 pub(crate) const NAMED: usize = 50;
-
-/// What the tools are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum ToolNames {
-    /// `load_skill` and the like, as most agents call them.
-    #[default]
-    Plain,
-    /// `skills.read` and the like.
-    Dotted,
-}
-
-/// One of the tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    List,
-    Load,
-    Read,
-    Run,
-}
-
-impl Kind {
-    const ALL: [Self; 4] = [Self::List, Self::Load, Self::Read, Self::Run];
-}
-
-impl ToolNames {
-    pub(crate) const fn name(self, kind: Kind) -> &'static str {
-        match (self, kind) {
-            (Self::Plain, Kind::List) => "list_skills",
-            (Self::Plain, Kind::Load) => "load_skill",
-            (Self::Plain, Kind::Read) => "read_skill_resource",
-            (Self::Plain, Kind::Run) => "run_skill_script",
-            (Self::Dotted, Kind::List) => "skills.list",
-            (Self::Dotted, Kind::Load) => "skills.read",
-            (Self::Dotted, Kind::Read) => "skills.read_resource",
-            (Self::Dotted, Kind::Run) => "skills.run_script",
-        }
-    }
-
-    pub(crate) const fn list(self) -> &'static str {
-        self.name(Kind::List)
-    }
-
-    pub(crate) const fn load(self) -> &'static str {
-        self.name(Kind::Load)
-    }
-
-    pub(crate) const fn read(self) -> &'static str {
-        self.name(Kind::Read)
-    }
-
-    pub(crate) const fn run(self) -> &'static str {
-        self.name(Kind::Run)
-    }
-
-    /// The tool of a name.
-    pub(crate) fn find(self, name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| self.name(*kind) == name)
-    }
-}
 
 /// What a tool is shown as.
 struct Schema {
@@ -100,22 +39,22 @@ pub(crate) fn all(skills: &[Entry], names: ToolNames, skill_list: Option<&str>, 
         return Vec::new();
     }
     let skill = skill_schema(skills);
-    let tool = |kind: Kind| {
+    let tool = |kind: SkillTool| {
         let Schema { title, mut description, takes } = match kind {
-            Kind::List => list::schema(),
-            Kind::Load => load::schema(&skill, names),
-            Kind::Read => read::schema(&skill),
-            Kind::Run => run::schema(&skill, place),
+            SkillTool::List => list::schema(),
+            SkillTool::Load => load::schema(&skill, names),
+            SkillTool::Read => read::schema(&skill),
+            SkillTool::Run => run::schema(&skill, place),
         };
-        if let (Kind::Load, Some(list)) = (kind, skill_list) {
+        if let (SkillTool::Load, Some(list)) = (kind, skill_list) {
             description.extend(["\n\n", list]);
         }
-        let runs = kind == Kind::Run;
+        let runs = kind == SkillTool::Run;
         let hints =
             ToolAnnotations::new().read_only(!runs).destructive(runs).idempotent(!runs).open_world(false);
         Tool::new(names.name(kind), description, object(takes)).with_title(title).with_annotations(hints)
     };
-    Kind::ALL.into_iter().map(tool).collect()
+    SkillTool::ALL.into_iter().map(tool).collect()
 }
 
 fn skill_schema(skills: &[Entry]) -> Value {

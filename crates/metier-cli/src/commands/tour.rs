@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metier_catalog::{Catalog, CatalogOptions, Scanner};
+use metier_host::SystemClock;
 use metier_journal::{Journal, Options, Place, Query, Reader, Trigger, verify, verify_export};
 use metier_policy::Anchors;
 use metier_prompt::{ListedSkill, SkillList};
@@ -17,7 +18,6 @@ use metier_store::Store;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::environment::{Clock, Environment};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::counted;
@@ -74,13 +74,14 @@ impl Tour {
         let place = place.canonicalize()?;
         let mut options = CatalogOptions::new(Vec::new());
         options.builtin = true;
-        let catalog = Scanner::new(options).scan(Environment::read().now);
-        let journal = Journal::open(&Place::file(place.join("journal.db")), Options::new(Arc::new(Clock)))?;
+        let catalog = Scanner::new(options).scan(SystemClock::time());
+        let journal =
+            Journal::open(&Place::file(place.join("journal.db")), Options::new(Arc::new(SystemClock)))?;
         let (journal, store, work) = (Arc::new(journal), Store::new(place.join("store")), place.join("work"));
         std::fs::create_dir(&work)?;
         let recording = Recording::Journal(Arc::clone(&journal));
         let places = Anchors::new(&work, place.join("home"));
-        let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
+        let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(SystemClock));
         options.store = Some(store.clone());
         let session = Session::start(options, Some("tour"))?;
         let interrupted = Arc::new(AtomicBool::new(false));

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use metier_journal::Trigger;
+use metier_prompt::ToolNames;
 use metier_session::Session;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Schema, ToolNames, arguments};
+use super::{Schema, arguments};
 use crate::answer::{Answer, Refusal};
 
 #[derive(Debug, Deserialize)]
