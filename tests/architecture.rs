@@ -22,6 +22,7 @@ const LIFE: &[&str] = &[
     "metier-session",
     "metier-home",
     "metier-mcp",
+    "metier-host",
     "metier",
     "metier-cli",
     "metier-bench",
