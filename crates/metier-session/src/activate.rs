@@ -7,7 +7,7 @@ use metier_journal::{Event, RecordedAnswer, RunApproval, Trigger};
 use metier_policy::{
     Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settlement, Verdict,
 };
-use metier_skill::{Digest, Tier, tokens};
+use metier_skill::{Coded as _, Digest, Tier, tokens};
 use metier_store::Store;
 use serde::{Deserialize, Serialize};
 

@@ -12,6 +12,7 @@ use metier_catalog::RootReport;
 use metier_host::{Environment, HostCatalog, HostError, Metier};
 use metier_journal::{JournalError, JournalReader};
 use metier_sandbox::{Local, MeasuredProtection, Protections, SandboxError, Strictness};
+use metier_skill::Coded as _;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;

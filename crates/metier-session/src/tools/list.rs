@@ -111,7 +111,7 @@ fn by_words(catalog: &Catalog, query: &str) -> Vec<Entry> {
         let (name, description) = (entry.name().to_lowercase(), entry.description().to_lowercase());
         let points =
             |word: &&str| 2 * usize::from(name.contains(word)) + usize::from(description.contains(word));
-        words.iter().map(|word| points(word)).sum::<usize>()
+        words.iter().map(points).sum::<usize>()
     };
     let entries = catalog.all().iter().filter(|entry| entry.shadowed_by.is_none());
     let mut found: Vec<(usize, &Entry)> =

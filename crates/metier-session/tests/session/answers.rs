@@ -10,7 +10,7 @@ use metier_journal::{Event, Trigger};
 use metier_policy::{Access, Action, Approval, Lifetime, Question, Request};
 use metier_sandbox::{Executor, Job, RunOutcome, SandboxError, Sink};
 use metier_session::{ApprovalStore, Session, SessionOptions};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 
 use crate::common::{Ground, Says};
 
@@ -83,7 +83,7 @@ fn an_answer_for_once_is_kept_if_dependencies_are_missing() {
     answers.store().keep(&answer).unwrap();
     let call = answers.ground.call("pdf", NEEDS);
     let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_dependencies", "{error}");
+    assert_eq!(error.code(), "sandbox-dependencies", "{error}");
     assert_eq!(answers.files().len(), 1, "it was not used");
 }
 
@@ -112,7 +112,7 @@ fn an_answer_for_once_is_kept_if_the_script_never_starts() {
     for _ in 0..2 {
         let call = answers.ground.call("pdf", "scripts/odd.sh");
         let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_program", "{error}");
+        assert_eq!(error.code(), "sandbox-program", "{error}");
         assert_eq!(answers.files().len(), 1, "it was not used");
     }
     answers.options.executor = Arc::new(Fails(gone, Box::new(|| {})));

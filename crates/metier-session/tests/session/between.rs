@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use metier_journal::{Event, RecordQuery};
 use metier_policy::{Answer, Approver, Lifetime, Policy, PolicySettings, Question};
 use metier_session::{Session, SessionError, replay};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 
 use crate::common::{Ground, Says};
 use crate::paths::SECRET;

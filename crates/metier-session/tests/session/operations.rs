@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use metier_journal::{Event, Privacy, Trigger};
 use metier_policy::Lifetime;
 use metier_session::{ApprovalStore, Budget, ModelUsage, Recording, ResourcePart, Session};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 
 use crate::common::{Ground, Says};
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use metier_sandbox::{Executor, Job, RunOutcome, SandboxError, Sink};
 use metier_session::{PathProblem, Session, SessionError};
-use metier_skill::{Digest, Manifest, Tier};
+use metier_skill::{Coded as _, Digest, Manifest, Tier};
 use proptest::prelude::*;
 
 use crate::common::Ground;
@@ -171,7 +171,7 @@ fn is_as_expected(got: &Result<(String, Vec<u8>), SessionError>, then: &Then, is
         (Ok((path, _)), Then::Is(expected)) => path == expected,
         // What is not meant to be run is not.
         (Err(error), Then::Is(expected)) => {
-            is_run && expected.ends_with("SKILL.md") && error.code() == "sandbox_not_a_script"
+            is_run && expected.ends_with("SKILL.md") && error.code() == "sandbox-not-a-script"
         }
         (Err(SessionError::Path { problem: PathProblem::NotFound(_), .. }), Then::Missing) => true,
         (Err(error @ SessionError::Path { problem, .. }), Then::Refused(expected)) => {
@@ -391,7 +391,7 @@ fn no_path_at_all_leads_out() {
         let is_same = match (read, run) {
             (Ok(read), Ok(run)) => read == run,
             (Ok((path, _)), Err(error)) => {
-                path.ends_with("SKILL.md") && error.code() == "sandbox_not_a_script"
+                path.ends_with("SKILL.md") && error.code() == "sandbox-not-a-script"
             }
             (Err(read), Err(run)) => read.code() == run.code() && read.to_string() == run.to_string(),
             (Err(_), Ok(_)) => false,

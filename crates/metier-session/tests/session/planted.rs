@@ -15,7 +15,7 @@ use std::time::Duration;
 use metier_journal::RecordQuery;
 use metier_session::PathProblem::{Link, NotAFile};
 use metier_session::{Session, replay};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::common::{Ground, asked, is_root};

@@ -13,7 +13,7 @@ use metier_prompt::{
 use metier_session::{
     Budget, ModelUsage, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, discovered, scan_directory,
 };
-use metier_skill::Tier;
+use metier_skill::{Coded as _, Tier};
 use serde_json::{Value, json};
 use std::time::SystemTime;
 

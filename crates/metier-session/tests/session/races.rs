@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use metier_journal::{Durability, Journal, JournalOptions, RecordQuery};
 use metier_session::{Recording, Session, SessionError, replay};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::common::{Ground, asked};

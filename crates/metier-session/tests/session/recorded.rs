@@ -4,7 +4,7 @@ use std::fs;
 
 use metier_journal::{Event, ScriptExecuted, ScriptOutcome};
 use metier_sandbox::Network;
-use metier_skill::Tier;
+use metier_skill::{Coded as _, Tier};
 use serde_json::{Value, json};
 
 use crate::common::Ground;
@@ -65,10 +65,10 @@ fn the_check_of_dependencies_runs_nothing_of_the_work_directory_and_is_recorded(
         needs_what_is_missing(&ground, shebang);
         let call = ground.call("pdf", "scripts/needs.py");
         let error = ground.session(Tier::Org).run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_dependencies", "{shebang:?}: {error}");
+        assert_eq!(error.code(), "sandbox-dependencies", "{shebang:?}: {error}");
         assert!(!ground.path("work/was-here").exists(), "{shebang:?}");
         let run = last_run(&ground);
-        assert_eq!((run.outcome, run.code.as_deref()), (ScriptOutcome::Failed, Some("sandbox_dependencies")));
+        assert_eq!((run.outcome, run.code.as_deref()), (ScriptOutcome::Failed, Some("sandbox-dependencies")));
         let kinds = ground.kinds();
         let place = |kind: &str| kinds.iter().position(|other| other == kind).unwrap();
         assert!(place("skill.tool_call_decided") < place("check.failed"), "announced first: {kinds:?}");
@@ -84,9 +84,9 @@ fn the_check_of_dependencies_can_be_cancelled() {
     call.cancel = metier_sandbox::Cancel::new().unwrap();
     call.cancel.cancel();
     let error = ground.session(Tier::Org).run_script(call, &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_dependency_check");
+    assert_eq!(error.code(), "sandbox-dependency-check");
     assert!(error.to_string().contains("interrupted"), "{error}");
-    assert_eq!(last_run(&ground).code.as_deref(), Some("sandbox_dependency_check"));
+    assert_eq!(last_run(&ground).code.as_deref(), Some("sandbox-dependency-check"));
 }
 
 /// Also where metier is killed while it runs: the decision is all that the journal has then.

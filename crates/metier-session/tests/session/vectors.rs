@@ -10,7 +10,7 @@ use metier_journal::{Event, RecordQuery, ScriptOutcome, Trigger};
 use metier_policy::{Policy, PolicySettings};
 use metier_sandbox::{Executor, Job, Network, RunOutcome, SandboxError, Sink};
 use metier_session::{PathProblem, Session, SessionError};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 use serde_json::json;
 
 use crate::common::{Ground, Says};
@@ -134,7 +134,7 @@ fn k15_a_script_by_its_ending() {
     assert!(job.profile.directory.ends_with("pdf"), "it starts in the skill's directory");
     assert_eq!(job.profile.environment[std::ffi::OsStr::new("METIER_SKILL_DIR")], job.profile.directory);
     let error = session.run_script(ground.call("pdf", "scripts/data.xyz"), &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_not_a_script");
+    assert_eq!(error.code(), "sandbox-not-a-script");
     assert!(kept.0.lock().unwrap().is_empty());
 }
 

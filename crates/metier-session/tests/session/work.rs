@@ -8,7 +8,7 @@ use metier_catalog::{CatalogOptions, Root, Scanner, Scope};
 use metier_policy::{Answer, Approver, Lifetime, Question};
 use metier_sandbox::{ReservedPaths, Sink, Stream, WorkDirectory};
 use metier_session::{ApprovalStore, ScriptCall, Session};
-use metier_skill::Tier;
+use metier_skill::{Coded as _, Tier};
 
 use crate::common::Ground;
 
@@ -59,7 +59,7 @@ fn a_script_gets_what_its_builder_says() {
     assert_eq!((report.run.stdout.text().as_ref(), seen.0.as_slice()), (said.as_str(), said.as_bytes()));
     assert_eq!(report.run.exit_code, Some(0));
     let error = session.script("pdf", "scripts/all.sh").work_directory(ground.path("skills/pdf")).run();
-    assert_eq!(error.unwrap_err().code(), "sandbox_path_too_wide");
+    assert_eq!(error.unwrap_err().code(), "sandbox-path-too-wide");
 }
 
 /// What a script printed while it ran.
@@ -79,7 +79,7 @@ fn a_skill_is_no_work_directory_of_its_own_scripts() {
     for work in ["skills/pdf", "skills/pdf/scripts", "elsewhere/pdf"] {
         let call = ScriptCall::new("pdf", "scripts/hello.sh", ground.work(work));
         let error = ground.session(Tier::Org).run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{work}: {error}");
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{work}: {error}");
     }
 }
 
@@ -94,7 +94,7 @@ fn no_script_writes_where_other_skills_are_kept() {
     let report = ground.session(Tier::Org).run_script(call(""), &mut ()).unwrap();
     assert_eq!(String::from_utf8_lossy(&report.run.stdout.bytes), "fine\n");
     let error = ground.session(Tier::Org).run_script(call("skills"), &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_path_too_wide", "{error}");
+    assert_eq!(error.code(), "sandbox-path-too-wide", "{error}");
 }
 
 #[test]
@@ -110,13 +110,13 @@ fn the_home_and_what_is_metier_s_are_no_work_directories() {
     // The whole place has the journal in it as well.
     for refused in ["", "home", "home/.secrets", "store", "approvals", "other"] {
         let error = session.work_directory(ground.own(refused)).unwrap_err();
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{refused}: {error}");
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{refused}: {error}");
         // Opened by somebody who knew none of the rules.
         let opened =
             WorkDirectory::open(ground.own(refused).canonicalize().unwrap(), &ReservedPaths::default());
         let call = ScriptCall::new("pdf", "scripts/hello.sh", opened.unwrap());
         let error = session.run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{refused}: {error}");
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{refused}: {error}");
     }
     let work = session.work_directory(ground.own("home/project")).unwrap();
     session.run_script(ScriptCall::new("pdf", "scripts/hello.sh", work), &mut ()).unwrap();
