@@ -19,10 +19,11 @@ type Answering = Box<dyn FnMut(&Question<'_>) -> Answer + Send>;
 ///
 /// ```
 /// use metier_host::Approve;
-/// use metier_policy::{Answer, Lifetime};
+/// use metier_policy::{Access, Answer, Lifetime};
 ///
-/// let careful = Approve::from_fn(|question| match question.request.script() {
-///     Some("scripts/format.sh") => Answer::Approve(Lifetime::Once),
+/// // Skills may be loaded, and nothing else.
+/// let careful = Approve::from_fn(|question| match question.access {
+///     Access::Activate => Answer::Approve(Lifetime::Once),
 ///     _ => Answer::Refuse(Lifetime::Once),
 /// });
 /// ```

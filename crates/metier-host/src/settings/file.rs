@@ -13,7 +13,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::recording::{Durability, TelemetryTable};
-use super::{PROJECT_FILE, SettingOrigin, StateSetting};
+use super::{SettingOrigin, StateSetting};
 use crate::environment::Environment;
 use crate::error::HostError;
 
@@ -140,7 +140,7 @@ pub(super) fn roots(file: &File, path: &Path, environment: &Environment) -> Resu
 /// The roots that the settings of a project name, for when somebody works there. What cannot be read names none.
 #[cfg(feature = "session")]
 pub(crate) fn project_roots(folder: &Path, environment: &Environment) -> Vec<PathBuf> {
-    let path = folder.join(PROJECT_FILE);
+    let path = folder.join(super::PROJECT_FILE);
     let file = read_bounded(&path).ok().and_then(|text| toml::from_str::<File>(&text).ok());
     let roots = file.and_then(|file| roots(&file, &path, environment).ok());
     roots.unwrap_or_default().into_iter().map(|root| root.path).collect()
