@@ -155,7 +155,7 @@ fn the_skill_list_follows_the_rules_about_states() {
 #[cfg(feature = "session")]
 mod sessions {
     use metier_host::{Approve, SystemClock, now};
-    use metier_journal::{Reader, Source as _, Trigger};
+    use metier_journal::{Clock as _, JournalReader};
 
     use super::*;
 
@@ -165,11 +165,11 @@ mod sessions {
         let builder = Metier::builder().root("skills").journal("audit.db");
         let metier = builder.environment(place.environment()).build().unwrap();
         let mut session = metier.session().approver(Approve::deny()).id("one").start().unwrap();
-        assert!(session.activate("pdf", Trigger::Model).unwrap().content.contains("Do it."));
+        assert!(session.activate("pdf").unwrap().content.contains("Do it."));
         session.end().unwrap();
         let address = metier.journal_address().unwrap();
         assert_eq!(address.as_file().unwrap(), place.base.join("project/audit.db"));
-        assert!(Reader::open(&address).unwrap().size().unwrap() >= 3);
+        assert!(JournalReader::open(&address).unwrap().size().unwrap() >= 3);
     }
 
     #[test]
@@ -178,10 +178,10 @@ mod sessions {
         let metier = place.metier();
         let open = || metier.session().id("work").open().unwrap();
         let mut session = open();
-        assert!(!session.activate("pdf", Trigger::Model).unwrap().already_active);
+        assert!(!session.activate("pdf").unwrap().already_active);
         assert_eq!(session.close().unwrap(), Vec::<String>::new());
         let mut session = open();
-        assert!(session.activate("pdf", Trigger::Model).unwrap().already_active);
+        assert!(session.activate("pdf").unwrap().already_active);
         session.close().unwrap();
     }
 
