@@ -22,6 +22,7 @@ const LIFE: &[&str] = &[
     "metier-session",
     "metier-home",
     "metier-mcp",
+    "metier-host",
     "metier",
     "metier-cli",
     "metier-bench",
@@ -104,6 +105,26 @@ fn pure_crates_stay_pure() {
             }
         }
         assert!(seen.len() > 3, "{pure} seems to have no dependencies at all");
+    }
+}
+
+/// What listing skills must not bring along.
+const HEAVY: &[&str] = &["rusqlite", "tokio", "tantivy", "rustls"];
+
+#[test]
+fn a_host_without_features_is_light() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package=metier-host", "--edges=normal", "--no-default-features"])
+        .args(["--prefix=none", "--locked", "--offline", "--manifest-path"])
+        .arg(top().join("Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let names: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains("metier-catalog"), "{names:?}");
+    for heavy in HEAVY {
+        assert!(!names.contains(heavy), "metier-host brings {heavy} without any feature");
     }
 }
 

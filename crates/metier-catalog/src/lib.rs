@@ -32,7 +32,8 @@ mod watch;
 pub use builtin::Builtin;
 pub use catalog::{Catalog, CatalogChanges, RootReport, UnusableSkill};
 pub use compatibility::{
-    Compatibility, Machine, Os, Requirement, RequirementStatus, ThisMachine, compatibility,
+    Compatibility, Machine, Os, Requirement, RequirementStatus, VersionQuery, compatibility, is_program_name,
+    version_in, version_query,
 };
 pub use entry::{Entry, Listing, SkillId, SkillPlace};
 pub use error::CatalogError;
@@ -43,7 +44,7 @@ pub use record::SkillFacts;
 pub use requires::{
     Requires, RequiresError, RequiresGraph, RequiresNode, RequiresProblem, read_requires, read_version,
 };
-pub use root::{AGENT_DIRECTORIES, Root, RootLocations};
+pub use root::{AGENT_DIRECTORIES, LOCK_FILE, Root, RootLocations, installed_directory, installed_roots};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
 pub use state::{State, StateRule, StateRules};

@@ -47,7 +47,7 @@ impl Denylist {
         if self.rules.is_empty() {
             return None;
         }
-        let call = &call.suspected();
+        let call = &*call.suspected();
         let shell = (call.kind() == Kind::Shell).then(|| Line::new(call, &self.places));
         let is_riddle = shell.as_ref().is_some_and(|line| line.named.is_none());
         let found = self.rules.iter().find(|rule| self.is_denied_by(rule, call, shell.as_ref()));

@@ -18,7 +18,7 @@ use metier_sandbox::{
     Cancel, Executor, Job, Network, PinnedPath, PrivateDirectory, Protection, Purpose, RunLimits,
     SandboxError, SandboxProfile, Sink, SkillScript, Strictness, WorkDirectory,
 };
-use metier_skill::ManifestFile;
+use metier_skill::{Coded as _, ManifestFile};
 use serde_json::json;
 
 use crate::active_skill::ActiveSkill;

@@ -98,12 +98,16 @@ impl Session {
 
     /// A second session that begins where this one is, and goes its own way: what happens in one is not in the other. It has
     /// nobody to ask and no handlers of its own yet.
-    pub fn fork(&self, id: Option<&str>) -> Result<Self, SessionError> {
-        let id = id.map_or_else(|| self.options.clock.id().to_string(), str::to_owned);
+    pub fn fork(&self) -> Result<Self, SessionError> {
+        self.fork_with_id(self.options.clock.id().to_string())
+    }
+
+    /// [`Session::fork`] with an id that the host chose.
+    pub fn fork_with_id(&self, id: impl Into<String>) -> Result<Self, SessionError> {
         let mut fork = Self {
             options: Arc::clone(&self.options),
             catalog: self.catalog.clone(),
-            context: metier_journal::RecordContext { session: Some(id), ..self.context.clone() },
+            context: metier_journal::RecordContext { session: Some(id.into()), ..self.context.clone() },
             held: self.held.clone(),
             stats: self.stats.clone(),
             spent: self.spent.clone(),

@@ -10,6 +10,8 @@ mod between;
 mod clock;
 #[path = "session/common.rs"]
 mod common;
+#[path = "session/dispatch.rs"]
+mod dispatch;
 #[path = "session/operations.rs"]
 mod operations;
 #[path = "session/paths.rs"]

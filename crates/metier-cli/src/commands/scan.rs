@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use metier_host::{FoundSkill, skills_below};
 use metier_scan::{ScanVerdict, SubjectFiles};
 use metier_skill::{Limits, Location, SkillError, is_skill_directory};
 use metier_store::{StoreError, unpack_subjects};
 use rayon::prelude::*;
 
 use crate::exit::Exit;
-use crate::find::{self, Found};
 use crate::output::Output;
 use crate::render::{Scanned, Shape};
 
@@ -67,13 +67,13 @@ fn below(path: &Path) -> Vec<Scanned> {
         return vec![look(path, Location::find(path))];
     }
     let probe = |path: &Path| is_skill_directory(path).then(|| path.to_owned());
-    let found = find::skills(path, &probe);
+    let found = skills_below(path, &probe);
     if found.is_empty() {
         return vec![look(path, Location::directory(path))];
     }
-    let scanned = |found: &Found<PathBuf>| match found {
-        Found::Skill(path) => look(path, Location::directory(path)),
-        Found::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
+    let scanned = |found: &FoundSkill<PathBuf>| match found {
+        FoundSkill::Skill(path) => look(path, Location::directory(path)),
+        FoundSkill::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
     };
     found.par_iter().map(scanned).collect()
 }

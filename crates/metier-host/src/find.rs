@@ -1,4 +1,4 @@
-//! Skills below a directory that a command is given.
+//! Skills below a directory that a person names, which need not be a root.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,8 @@ use rayon::prelude::*;
 const DEPTH: usize = 32;
 
 /// One thing that a search came to.
-pub(crate) enum Found<T> {
+#[derive(Debug)]
+pub enum FoundSkill<T> {
     /// What the probe made of a skill.
     Skill(T),
     /// A directory that was not searched, and why: what is in it is not known.
@@ -24,10 +25,10 @@ pub(crate) enum Found<T> {
 /// The probe does the work, rather than only finding out whether there is any: looking twice costs a third of
 /// validating. Links are not followed, and the directories that a catalog does not enter are not entered here either. A
 /// directory that cannot be listed, or lies too deep, is in the result as such.
-pub(crate) fn skills<T: Send>(
+pub fn skills_below<T: Send>(
     directory: &Path,
     probe: &(impl Fn(&Path) -> Option<T> + Sync),
-) -> Vec<Found<T>> {
+) -> Vec<FoundSkill<T>> {
     let mut found = search(directory.to_owned(), 0, probe);
     // As bytes: comparing paths part by part costs more than reading them.
     found.sort_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
@@ -38,25 +39,25 @@ fn search<T: Send>(
     directory: PathBuf,
     depth: usize,
     probe: &(impl Fn(&Path) -> Option<T> + Sync),
-) -> Vec<(PathBuf, Found<T>)> {
+) -> Vec<(PathBuf, FoundSkill<T>)> {
     if let Some(skill) = probe(&directory) {
-        return vec![(directory, Found::Skill(skill))];
+        return vec![(directory, FoundSkill::Skill(skill))];
     }
     let below = match directories(&directory) {
         Ok(below) if below.is_empty() => return Vec::new(),
         Ok(_) if depth == DEPTH => {
             let what = format!("directories nested more than {DEPTH} deep, which were not searched");
             let error = SkillError::Limit { path: directory.clone(), what };
-            return vec![(directory.clone(), Found::NotSearched(directory, error))];
+            return vec![(directory.clone(), FoundSkill::NotSearched(directory, error))];
         }
         Ok(below) => below,
         Err(source) => {
             let error = SkillError::Io { path: directory.clone(), source };
-            return vec![(directory.clone(), Found::NotSearched(directory, error))];
+            return vec![(directory.clone(), FoundSkill::NotSearched(directory, error))];
         }
     };
     let search = |path: PathBuf| search(path, depth + 1, probe);
-    let searched: Vec<Vec<(PathBuf, Found<T>)>> = below.into_par_iter().map(search).collect();
+    let searched: Vec<Vec<(PathBuf, FoundSkill<T>)>> = below.into_par_iter().map(search).collect();
     searched.into_iter().flatten().collect()
 }
 

@@ -1,10 +1,10 @@
-//! Asking a person at the terminal.
+//! Who is asked where the policy wants a person's answer: ready-made forms.
 
-use std::io::{BufRead, IsTerminal as _, Write};
+use std::fmt;
+use std::io::{BufRead, IsTerminal as _, StderrLock, StdinLock, Write};
 
 use metier_policy::{Answer, Approver, Lifetime, Question};
-
-use crate::output::clean;
+use metier_skill::visible;
 
 /// How many unclear answers are taken before there is none.
 const TRIES: usize = 3;
@@ -12,8 +12,87 @@ const TRIES: usize = 3;
 /// So many lines of a script are shown.
 const LINES: usize = 400;
 
+/// A function that answers.
+type Answering = Box<dyn FnMut(&Question<'_>) -> Answer + Send>;
+
+/// A ready-made approver, for the most common ways to answer.
+///
+/// ```
+/// use metier_host::Approve;
+/// use metier_policy::{Access, Answer, Lifetime};
+///
+/// // Skills may be loaded, and nothing else.
+/// let careful = Approve::from_fn(|question| match question.access {
+///     Access::Activate => Answer::Approve(Lifetime::Once),
+///     _ => Answer::Refuse(Lifetime::Once),
+/// });
+/// ```
+pub struct Approve {
+    answering: Answering,
+    how: &'static str,
+}
+
+impl Approve {
+    /// Asks the person at this terminal, on standard input and standard error; without a terminal there is no answer.
+    pub fn ask_terminal() -> Self {
+        Self::at_terminal(None)
+    }
+
+    /// The same, in a session that goes on: a yes can hold until it ends.
+    pub fn ask_terminal_in(session: impl Into<String>) -> Self {
+        Self::at_terminal(Some(session.into()))
+    }
+
+    fn at_terminal(session: Option<String>) -> Self {
+        let ask = move |question: &Question<'_>| {
+            TerminalApprover::attached(Lifetime::Once, session.clone())
+                .map_or(Answer::Nobody, |mut person| person.ask(question))
+        };
+        Self::from_fn(ask).how("terminal")
+    }
+
+    /// Answers by a function.
+    pub fn from_fn(answer: impl FnMut(&Question<'_>) -> Answer + Send + 'static) -> Self {
+        Self { answering: Box::new(answer), how: "host" }
+    }
+
+    /// Says no to everything that needs an answer.
+    pub fn deny() -> Self {
+        Self::from_fn(|_| Answer::Refuse(Lifetime::Once))
+    }
+
+    /// Says yes to everything that needs an answer, each time for that once. Only for skills that were reviewed.
+    pub fn once() -> Self {
+        Self::from_fn(|_| Answer::Approve(Lifetime::Once))
+    }
+
+    /// How answers are given, for the record: `terminal`, `flag`, `client`, or `host`.
+    #[must_use]
+    pub const fn how(mut self, how: &'static str) -> Self {
+        self.how = how;
+        self
+    }
+}
+
+impl Approver for Approve {
+    fn ask(&mut self, question: &Question<'_>) -> Answer {
+        (self.answering)(question)
+    }
+
+    fn how(&self) -> &'static str {
+        self.how
+    }
+}
+
+impl fmt::Debug for Approve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Approve").field("how", &self.how).finish_non_exhaustive()
+    }
+}
+
 /// Asks on a terminal. Only a clear yes or no is an answer.
-pub(crate) struct TerminalApprover<R, W> {
+#[derive(Debug)]
+pub struct TerminalApprover<R, W> {
     input: R,
     output: W,
     /// How long a plain yes holds.
@@ -22,13 +101,13 @@ pub(crate) struct TerminalApprover<R, W> {
     session: Option<String>,
 }
 
-/// Whether there is a person at this terminal.
-pub(crate) fn is_somebody_there() -> bool {
+/// Whether standard input and standard error are a terminal, so that a person can be asked.
+pub fn is_terminal_attached() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Whether the person at this terminal says yes.
-pub(crate) fn confirm(question: &str) -> bool {
+/// Asks the person at this terminal a question; `true` for a clear yes.
+pub fn confirm(question: &str) -> bool {
     let mut line = String::new();
     let mut errors = std::io::stderr().lock();
     let shown = write!(errors, "{question} [yes/no] ").and_then(|()| errors.flush());
@@ -36,33 +115,20 @@ pub(crate) fn confirm(question: &str) -> bool {
     read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks the person at this terminal when there is something to ask, once or for a session that goes on.
-pub(crate) struct AtTerminal(pub(crate) Option<String>);
-
-impl Approver for AtTerminal {
-    fn ask(&mut self, question: &Question<'_>) -> Answer {
-        person(Lifetime::Once, self.0.clone()).map_or(Answer::Nobody, |mut person| person.ask(question))
+impl TerminalApprover<StdinLock<'static>, StderrLock<'static>> {
+    /// The person at this terminal, if there is a terminal.
+    pub fn attached(lifetime: Lifetime, session: Option<String>) -> Option<Self> {
+        let (input, output) = (std::io::stdin(), std::io::stderr());
+        is_terminal_attached().then(|| Self::new(input.lock(), output.lock(), lifetime, session))
     }
-
-    fn how(&self) -> &'static str {
-        "terminal"
-    }
-}
-
-/// The person at this terminal, if there is one.
-pub(crate) fn person(
-    lifetime: Lifetime,
-    session: Option<String>,
-) -> Option<TerminalApprover<std::io::StdinLock<'static>, std::io::StderrLock<'static>>> {
-    is_somebody_there().then(|| TerminalApprover {
-        input: std::io::stdin().lock(),
-        output: std::io::stderr().lock(),
-        lifetime,
-        session,
-    })
 }
 
 impl<R: BufRead, W: Write> TerminalApprover<R, W> {
+    /// Asks on these streams. A plain yes holds for `lifetime`; with a session, a yes can hold for that as well.
+    pub const fn new(input: R, output: W, lifetime: Lifetime, session: Option<String>) -> Self {
+        Self { input, output, lifetime, session }
+    }
+
     /// What can be answered.
     fn choices(&self, question: &Question<'_>) -> String {
         let yes = format!("[y]es, {}", question.covers(&self.lifetime));
@@ -79,7 +145,7 @@ impl<R: BufRead, W: Write> Approver for TerminalApprover<R, W> {
     fn ask(&mut self, question: &Question<'_>) -> Answer {
         let content = question.request.content;
         let choices = self.choices(question);
-        let mut text = clean(&format!("{}\n{choices}", question.text()));
+        let mut text = visible(&format!("{}\n{choices}", question.text())).into_owned();
         let mut unclear = 0;
         while unclear < TRIES {
             let shown = write!(self.output, "{text}").and_then(|()| self.output.flush());
@@ -110,7 +176,7 @@ impl<R: BufRead, W: Write> Approver for TerminalApprover<R, W> {
 /// A script with numbers before its lines, the first of them.
 fn numbered(script: &str) -> String {
     let lines = script.lines().enumerate().take(LINES);
-    let lines = lines.map(|(index, line)| format!("{:>4}  {}\n", index + 1, clean(line)));
+    let lines = lines.map(|(index, line)| format!("{:>4}  {}\n", index + 1, visible(line)));
     let more = script.lines().count().saturating_sub(LINES);
     let more = (more > 0).then(|| format!("      … {more} lines more\n"));
     lines.chain(more).collect()

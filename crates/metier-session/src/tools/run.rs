@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use metier_prompt::ToolNames;
 use metier_sandbox::WorkDirectory;
-use metier_session::ScriptCall;
-use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Schema, arguments};
-use crate::answer::Refusal;
+use super::{
+    LeftOutput, Schema, SkillToolAnswer, SkillToolError, SkillToolOptions, arguments, script_answer,
+};
+use crate::script::ScriptCall;
+use crate::session::Session;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,12 +51,13 @@ pub(super) fn schema(skill: &Value, place: &str) -> Schema {
     Schema { title: "Run a skill's script", description, takes }
 }
 
-/// The script that is to be run, and what it is to get.
-pub(crate) fn prepare(
-    tool: &'static str,
-    given: Option<JsonObject>,
+/// The script that a model wants to run, from the arguments that it gave, in a work directory of the host's choice.
+pub fn script_call(
+    given: Value,
+    names: ToolNames,
     work: Option<WorkDirectory>,
-) -> Result<ScriptCall, Refusal> {
+) -> Result<ScriptCall, SkillToolError> {
+    let tool = names.run();
     let given: Arguments = arguments(tool, given)?;
     let mut call = ScriptCall::new(given.skill_name, given.script_name, work);
     let list = given.args.map(|args| words(tool, args)).transpose()?;
@@ -64,9 +67,23 @@ pub(crate) fn prepare(
     Ok(call)
 }
 
+pub(super) fn run(
+    session: &mut Session,
+    given: Value,
+    options: &SkillToolOptions,
+) -> Result<SkillToolAnswer, SkillToolError> {
+    let call = script_call(given, options.names, options.work.clone())?;
+    let report = session.run_script(call, &mut ())?;
+    let ran_in = options.work.as_ref().map_or_else(
+        || "an empty temporary directory, now removed".to_owned(),
+        |work| work.path().display().to_string(),
+    );
+    Ok(script_answer(report, &ran_in, |_, _| LeftOutput::default()))
+}
+
 /// Arguments as a program gets them.
-fn words(tool: &'static str, args: Value) -> Result<Vec<String>, Refusal> {
-    let wrong = |reason: &str| Refusal::Arguments { tool, reason: reason.to_owned() };
+fn words(tool: &'static str, args: Value) -> Result<Vec<String>, SkillToolError> {
+    let wrong = |reason: &str| SkillToolError::Arguments { tool, reason: reason.to_owned() };
     let word = |value: &Value| match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
@@ -88,8 +105,8 @@ fn words(tool: &'static str, args: Value) -> Result<Vec<String>, Refusal> {
 /// `--name value` for each member; `true` is the name alone, `false` and `null` nothing, a list the name for each of it.
 fn options(
     members: &Map<String, Value>,
-    word: impl Fn(&Value) -> Result<String, Refusal>,
-) -> Result<Vec<String>, Refusal> {
+    word: impl Fn(&Value) -> Result<String, SkillToolError>,
+) -> Result<Vec<String>, SkillToolError> {
     let mut words = Vec::new();
     for (name, value) in members {
         let name = if name.starts_with('-') { name.clone() } else { format!("--{name}") };
@@ -113,7 +130,7 @@ mod tests {
 
     #[test]
     fn arguments_come_as_a_list_or_as_an_object() {
-        let list = |args: Value| words("run", args).map_err(|refusal| refusal.message());
+        let list = |args: Value| words("run", args).map_err(|error| error.to_string());
         assert_eq!(list(json!(["a b", 2, true])).unwrap(), ["a b", "2", "true"]);
         assert_eq!(
             list(json!({ "in": "x", "-v": true, "quiet": false, "n": null, "tag": ["a", "b"] })).unwrap(),

@@ -2,57 +2,73 @@
 
 use std::fmt::Write as _;
 
-use metier_sandbox::{Ending, Limit, WorkDirectory};
-use metier_session::{RunReport, ScriptOutput, ScriptReport};
+use metier_sandbox::{Ending, Limit};
 use serde_json::json;
 
-use crate::answer::Answer;
-use crate::output::{Excerpt, Outputs, Owner};
-use crate::place;
+use super::excerpt::Excerpt;
+use super::{SkillToolAnswer, facts};
+use crate::report::{RunReport, ScriptOutput, ScriptReport};
 
-/// What is needed beside the report itself.
-pub(crate) struct Around<'a> {
-    /// Where it ran, if that is still there.
-    pub(crate) work: Option<&'a WorkDirectory>,
-    pub(crate) outputs: &'a Outputs,
-    pub(crate) owner: Owner,
-    /// The tool that reads the rest of what was printed.
-    pub(crate) read: &'static str,
+/// What became of the part of a script's output that the model is not shown. By default it is gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOutput {
+    /// Where the whole output is kept.
+    pub uri: Option<String>,
+    /// How the model reads the rest, or why it cannot, as the end of a sentence.
+    pub note: Option<String>,
 }
 
-/// The report as text, with what is worth knowing and nothing else; the facts are for programs.
-pub(crate) fn report(report: &ScriptReport, around: &Around<'_>) -> Answer {
-    let run = &report.run;
-    let (text, [stdout, stderr]) = text_of(run, around);
-    let facts = json!({
-        "skill_id": report.skill_id,
-        "script": report.script,
-        "script_digest": report.script_digest,
-        "ending": run.ending,
-        "stdout_bytes": run.stdout.bytes.len(),
-        "stderr_bytes": run.stderr.bytes.len(),
-        "stdout_uri": stdout,
-        "stderr_uri": stderr,
-        "run": run.facts,
+impl LeftOutput {
+    /// It is kept here, and is read like this.
+    pub fn kept(uri: impl Into<String>, note: impl Into<String>) -> Self {
+        Self { uri: Some(uri.into()), note: Some(note.into()) }
+    }
+
+    /// It is gone, for this reason.
+    pub fn gone(note: impl Into<String>) -> Self {
+        Self { uri: None, note: Some(note.into()) }
+    }
+}
+
+/// What a model is told of a script that ran in a directory: what it printed, head and tail of each stream, and what is worth
+/// knowing beside that. `keep` is called with the name and the bytes of each stream that is too long to be shown.
+pub fn script_answer(
+    report: ScriptReport,
+    ran_in: &str,
+    mut keep: impl FnMut(&str, &[u8]) -> LeftOutput,
+) -> SkillToolAnswer {
+    let mut report = report;
+    let (text, [stdout, stderr]) = text_of(&report.run, ran_in, &mut keep);
+    let [out, errors] = [&mut report.run.stdout, &mut report.run.stderr].map(|printed| {
+        let bytes = std::mem::take(&mut printed.bytes);
+        bytes.len()
     });
-    Answer { text, facts }
+    let mut facts = facts(&report, &["stdout", "stderr"]);
+    (facts["stdout_bytes"], facts["stderr_bytes"]) = (json!(out), json!(errors));
+    (facts["stdout_uri"], facts["stderr_uri"]) = (json!(stdout), json!(stderr));
+    SkillToolAnswer { text, facts }
 }
 
 /// What the model reads, and the addresses of both streams where there is more of them.
-fn text_of(run: &RunReport, around: &Around<'_>) -> (String, [Option<String>; 2]) {
+fn text_of(
+    run: &RunReport,
+    ran_in: &str,
+    keep: &mut dyn FnMut(&str, &[u8]) -> LeftOutput,
+) -> (String, [Option<String>; 2]) {
     let mut text = String::new();
-    let stdout = print(&mut text, "stdout", &run.stdout, around);
+    let stdout = print(&mut text, "stdout", &run.stdout, keep);
     if !run.stderr.bytes.is_empty() {
         new_line(&mut text);
         text.push_str("[stderr]\n");
     }
-    let stderr = print(&mut text, "stderr", &run.stderr, around);
+    let stderr = print(&mut text, "stderr", &run.stderr, keep);
     new_line(&mut text);
     if let Some(how) = ending(run, text.is_empty()) {
         let _ = writeln!(text, "[{how}]");
     }
     notes(&mut text, run);
-    let _ = writeln!(text, "[ran in {}]", plain(&place::ran_in(around.work)));
+    let _ = writeln!(text, "[ran in {}]", plain(ran_in));
     (text, [stdout, stderr])
 }
 
@@ -69,7 +85,12 @@ fn new_line(text: &mut String) {
 }
 
 /// What a stream printed, or its head and tail; the address of the whole where that is more.
-fn print(text: &mut String, stream: &str, printed: &ScriptOutput, around: &Around<'_>) -> Option<String> {
+fn print(
+    text: &mut String,
+    stream: &str,
+    printed: &ScriptOutput,
+    keep: &mut dyn FnMut(&str, &[u8]) -> LeftOutput,
+) -> Option<String> {
     let (head, tail, left_out) = match Excerpt::of(&printed.bytes) {
         Excerpt::Whole(all) => {
             text.push_str(&all);
@@ -80,20 +101,11 @@ fn print(text: &mut String, stream: &str, printed: &ScriptOutput, around: &Aroun
     let total = printed.bytes.len();
     text.push_str(&head);
     new_line(text);
-    let kept = around.outputs.keep(around.owner, stream, &printed.bytes);
-    let _ = match &kept {
-        Ok(address) => writeln!(
-            text,
-            "[{left_out} of {total} bytes of {stream} left out here; read them with `{}`, `resource_name` \"{address}\" and a `range`]",
-            around.read
-        ),
-        Err(error) => writeln!(
-            text,
-            "[{left_out} of {total} bytes of {stream} left out here; they could not be kept: {error}]"
-        ),
-    };
+    let LeftOutput { uri, note } = keep(stream, &printed.bytes);
+    let note = note.map(|note| format!("; {note}")).unwrap_or_default();
+    let _ = writeln!(text, "[{left_out} of {total} bytes of {stream} left out here{note}]");
     text.push_str(&tail);
-    kept.ok()
+    uri
 }
 
 /// How it ended, where there is something to say about that.
@@ -142,11 +154,10 @@ fn notes(text: &mut String, run: &RunReport) {
 #[cfg(test)]
 mod tests {
     use metier_journal::{ConnectionRecord, PlantedFile};
-    use metier_sandbox::{ReservedPaths, RunOutcome, SandboxProfile};
+    use metier_sandbox::{ReservedPaths, RunOutcome, SandboxProfile, WorkDirectory};
     use metier_skill::Tier;
 
     use super::*;
-    use crate::output::Client;
 
     fn planted(path: &str, changed: bool, moved_to: Option<&str>, stays: bool) -> PlantedFile {
         PlantedFile {
@@ -181,9 +192,7 @@ mod tests {
         run.facts.connections =
             vec![connection("a.example:443", None), connection("b.example:80\n[x]", Some("not allowed"))];
         run.facts.missing_protections = vec!["landlock".to_owned(), "seccomp".to_owned()];
-        let outputs = Outputs::default();
-        let owner = Owner { client: Client::Unknown, session: 0 };
-        let (text, _) = text_of(&run, &Around { work: None, outputs: &outputs, owner, read: "read" });
+        let (text, _) = text_of(&run, "/work\n[x]", &mut |_, _| LeftOutput::default());
         let expected = "done\n\
             [created .git/hooks/pre\u{fffd}[x], which git obeys; it was moved to aside/pre-commit]\n\
             [changed Makefile, which git obeys; review it before you use it, and tell the person]\n\
@@ -191,7 +200,7 @@ mod tests {
             [2 more such files were created or changed; tell the person]\n\
             [connection to b.example:80\u{fffd}[x] refused: not allowed]\n\
             [ran without these protections: landlock, seccomp]\n\
-            [ran in ";
-        assert!(text.starts_with(expected), "{text}");
+            [ran in /work\u{fffd}[x]]\n";
+        assert_eq!(text, expected);
     }
 }

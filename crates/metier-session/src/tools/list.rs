@@ -2,16 +2,12 @@
 
 use std::fmt::Write as _;
 
-use metier_catalog::Entry;
-use metier_search::SearchMatch;
+use metier_catalog::{Catalog, Entry};
 use metier_skill::Tier;
-use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Schema, arguments};
-use crate::answer::{Answer, Refusal};
-use crate::view::View;
+use super::{Schema, SkillToolAnswer, SkillToolError, SkillToolOptions, arguments};
 
 /// How many are named at once, unless the model says otherwise, and at most.
 const USUAL: usize = 50;
@@ -49,9 +45,15 @@ pub(super) fn schema() -> Schema {
     Schema { title: "List skills", description, takes }
 }
 
-pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -> Result<Answer, Refusal> {
+/// Lists skills of a catalog, or those that fit a query, with the arguments as a model gave them.
+pub fn list(
+    catalog: &Catalog,
+    given: Value,
+    options: &SkillToolOptions,
+) -> Result<SkillToolAnswer, SkillToolError> {
+    let tool = options.names.list();
     let given: Arguments = arguments(tool, given)?;
-    let wrong = |reason: String| Refusal::Arguments { tool, reason };
+    let wrong = |reason: String| SkillToolError::Arguments { tool, reason };
     let tier: Option<Tier> = given
         .tier
         .map(|tier| tier.parse())
@@ -67,32 +69,27 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
             .parse()
             .map_err(|_| wrong("invalid `cursor`; leave it out to start from the beginning".to_owned()))?,
     };
-    let is_meant = |entry: &&Entry| {
+    let all = catalog.for_models().count();
+    let is_meant = |entry: &Entry| {
         tier.is_none_or(|tier| entry.tier() == tier)
             && (given.include_disabled || entry.state.is_for_models())
     };
-    let found: Vec<&Entry> = match &given.query {
-        None if given.include_disabled => {
-            view.catalog.all().iter().filter(|entry| entry.shadowed_by.is_none()).filter(is_meant).collect()
+    let mut found: Vec<Entry> = match (&given.query, &options.rank) {
+        (None, _) if given.include_disabled => {
+            catalog.all().iter().filter(|entry| entry.shadowed_by.is_none()).cloned().collect()
         }
-        None => view.skills.iter().filter(is_meant).collect(),
-        Some(query) => {
-            let search = view.search().map_err(|error| Refusal::Broken(error.to_string()))?;
-            let hits = search.query(query, view.skills.len().max(MOST));
-            let entries = hits.into_iter().filter_map(|hit| match hit.skill {
-                SearchMatch::Entry(entry) => Some(entry),
-                SearchMatch::Unusable(_) => None,
-            });
-            entries.filter(is_meant).collect()
-        }
+        (None, _) => catalog.for_models().map(|skill| skill.entry.clone()).collect(),
+        (Some(query), Some(rank)) => rank(catalog, query, all.max(MOST)).map_err(SkillToolError::Search)?,
+        (Some(query), None) => by_words(catalog, query),
     };
-    let page: Vec<&&Entry> = found.iter().skip(start).take(limit).collect();
+    found.retain(is_meant);
+    let page: Vec<&Entry> = found.iter().skip(start).take(limit).collect();
     let end = page.len().saturating_add(start);
     let mut facts = json!({ "skills": page.iter().map(|entry| as_json(entry)).collect::<Vec<_>>(), "total": found.len() });
     let lines = page.iter().map(|entry| line(entry));
     let mut text = lines.collect::<String>();
     if found.is_empty() {
-        text = nothing(tool, view, given.query.as_deref());
+        text = nothing(tool, all, given.query.as_deref());
     } else if page.is_empty() {
         text = format!(
             "There are only {} skills; leave `cursor` out to start from the beginning.\n",
@@ -102,12 +99,29 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
         facts["next_cursor"] = json!(end.to_string());
         let _ = writeln!(text, "{} more: call again with cursor \"{end}\".", found.len() - end);
     }
-    Ok(Answer { text, facts })
+    Ok(SkillToolAnswer { text, facts })
+}
+
+/// The skills that have words of a query in their name or description, those with the most of them first.
+fn by_words(catalog: &Catalog, query: &str) -> Vec<Entry> {
+    let query = query.to_lowercase();
+    let words: Vec<&str> =
+        query.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let score = |entry: &Entry| {
+        let (name, description) = (entry.name().to_lowercase(), entry.description().to_lowercase());
+        let points =
+            |word: &&str| 2 * usize::from(name.contains(word)) + usize::from(description.contains(word));
+        words.iter().map(points).sum::<usize>()
+    };
+    let entries = catalog.all().iter().filter(|entry| entry.shadowed_by.is_none());
+    let mut found: Vec<(usize, &Entry)> =
+        entries.map(|entry| (score(entry), entry)).filter(|(score, _)| *score > 0).collect();
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    found.into_iter().map(|(_, entry)| entry.clone()).collect()
 }
 
 /// What to do where nothing was found.
-fn nothing(tool: &str, view: &View, query: Option<&str>) -> String {
-    let all = view.skills.len();
+fn nothing(tool: &str, all: usize, query: Option<&str>) -> String {
     match query {
         Some(query) => {
             let query: String = one_line(query).chars().take(QUERY_SHOWN).collect();

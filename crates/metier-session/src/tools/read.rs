@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use metier_session::{ResourcePart, Session};
-use rmcp::model::JsonObject;
+use metier_prompt::ToolNames;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Schema, arguments};
-use crate::answer::{Answer, Refusal};
-use crate::output::{self, Client, Outputs, SHOWN};
+use super::{Schema, SkillToolAnswer, SkillToolError, arguments, excerpt, facts};
+use crate::resource::ResourcePart;
+use crate::session::Session;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,36 +57,33 @@ pub(super) fn schema(skill: &Value) -> Schema {
     Schema { title: "Read a skill's file", description, takes }
 }
 
-/// The address of a script's output that is to be read, if it is one.
-pub(crate) fn output_address(given: Option<&JsonObject>) -> Option<&str> {
-    let name = given?.get("resource_name").or_else(|| given?.get("path"))?.as_str()?;
-    output::is_address(name).then_some(name)
+/// What a model wants to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResourceCall {
+    /// The skill's name or id.
+    pub skill: String,
+    /// The path in the skill, or the address of a script's output that the host keeps.
+    pub path: String,
+    /// Which part of it; all of it otherwise.
+    pub part: Option<ResourcePart>,
 }
 
-/// Reads a part of what a script printed.
-pub(crate) fn read_output(
-    tool: &'static str,
-    given: Option<JsonObject>,
-    outputs: &Outputs,
-    client: Client,
-) -> Result<Answer, Refusal> {
+/// What a model wants to read, from the arguments that it gave.
+pub fn resource_call(given: Value, names: ToolNames) -> Result<ResourceCall, SkillToolError> {
+    let tool = names.read();
     let given: Arguments = arguments(tool, given)?;
-    let wrong = |reason: &str| Refusal::Arguments { tool, reason: reason.to_owned() };
-    let (offset, length) = match given.range.as_ref().map(Range::part).transpose().map_err(wrong)? {
-        None => (0, SHOWN as u64),
-        Some(ResourcePart::Bytes { offset, length }) => {
-            (offset, length.unwrap_or(SHOWN as u64).min(SHOWN as u64))
-        }
-        Some(_) => return Err(wrong("output is read by bytes; use `offset` and `length` in `range`")),
-    };
-    let piece = outputs.read(client, &given.resource_name, offset, length);
-    let piece = piece.map_err(|error| Refusal::Broken(format!("the output cannot be read: {error}")))?;
-    let piece = piece.ok_or_else(|| wrong("this output is no longer kept; run the script again"))?;
-    let bytes = output::beginning(&piece.bytes, SHOWN);
-    let next = piece.offset + bytes.len() as u64;
-    let mut text = String::from_utf8_lossy(bytes).into_owned();
-    more(&mut text, next, piece.total);
-    Ok(Answer { text, facts: json!({ "offset": piece.offset, "total_bytes": piece.total }) })
+    let part = given.range.as_ref().map(Range::part).transpose();
+    let part = part.map_err(|reason| SkillToolError::Arguments { tool, reason: reason.to_owned() })?;
+    Ok(ResourceCall { skill: given.skill_name, path: given.resource_name, part })
+}
+
+/// A part of what a script printed, from so many bytes on, of so many in all: as much as a model is shown, and how to read on.
+pub fn output_answer(bytes: &[u8], offset: u64, total: u64) -> SkillToolAnswer {
+    let shown = excerpt::beginning(bytes);
+    let mut text = String::from_utf8_lossy(shown).into_owned();
+    more(&mut text, offset + shown.len() as u64, total);
+    SkillToolAnswer { text, facts: json!({ "offset": offset, "total_bytes": total }) }
 }
 
 /// Says how to read on.
@@ -108,27 +104,17 @@ impl Range {
     }
 }
 
-pub(crate) fn read(
-    tool: &'static str,
-    given: Option<JsonObject>,
+pub(super) fn read(
     session: &mut Session,
-) -> Result<Answer, Refusal> {
-    let given: Arguments = arguments(tool, given)?;
-    let part = given.range.as_ref().map(Range::part).transpose();
-    let part = part.map_err(|reason| Refusal::Arguments { tool, reason: reason.to_owned() })?;
-    let resource = session.read_resource(&given.skill_name, &given.resource_name, part)?;
+    given: Value,
+    names: ToolNames,
+) -> Result<SkillToolAnswer, SkillToolError> {
+    let call = resource_call(given, names)?;
+    let mut resource = session.read_part(&call.skill, &call.path, call.part)?;
     let mut text = resource.encoded();
     if let Some(next) = resource.next_offset() {
         more(&mut text, next, resource.total_bytes);
     }
-    let facts = json!({
-        "skill_id": resource.skill_id,
-        "mime_type": resource.mime_type,
-        "encoding": if resource.is_text { "text" } else { "base64" },
-        "digest": resource.digest,
-        "offset": resource.range.offset,
-        "total_bytes": resource.total_bytes,
-        "next_offset": resource.next_offset(),
-    });
-    Ok(Answer { text, facts })
+    resource.bytes = Vec::new();
+    Ok(SkillToolAnswer { text, facts: facts(&resource, &["content"]) })
 }

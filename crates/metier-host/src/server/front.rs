@@ -15,7 +15,7 @@ use metier_skill::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
-use crate::skills::Settings;
+use crate::host::Metier;
 
 /// A file that is larger is not ours.
 const MOST: u64 = 16 << 20;
@@ -24,6 +24,7 @@ const MOST: u64 = 16 << 20;
 const FILES: usize = 64;
 
 /// Where it is kept, and what it must be for.
+#[derive(Debug)]
 pub(super) struct Front {
     path: PathBuf,
     purpose: String,
@@ -38,10 +39,10 @@ struct Kept<'a> {
 
 impl Front {
     /// The place for what a program with these settings shows; `None` where nothing is to be kept.
-    pub(super) fn new(settings: &Settings, options: &LibraryOptions) -> Option<Self> {
-        let directory = settings.cache("serve")?;
+    pub(super) fn new(metier: &Metier, options: &LibraryOptions) -> Option<Self> {
+        let directory = metier.cache("serve")?;
         let how = (options.tool_names, options.skill_list, options.skill_list_tokens, &options.work);
-        let what = format!("{how:?} {:?}", settings.options());
+        let what = format!("{how:?} {:?}", metier.catalog_options());
         // A program that is newer takes the place of what an older one kept.
         let name = &Digest::of(what.as_bytes()).hex()[..32];
         let purpose = format!("{} {what}", Environment::program_stamp()?);

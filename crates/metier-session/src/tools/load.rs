@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 
 use metier_journal::Trigger;
-use metier_session::Session;
-use rmcp::model::JsonObject;
+use metier_prompt::ToolNames;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Schema, ToolNames, arguments};
-use crate::answer::{Answer, Refusal};
+use super::{Schema, SkillToolAnswer, SkillToolError, SkillToolOptions, arguments, facts};
+use crate::session::Session;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,29 +37,20 @@ pub(super) fn schema(skill: &Value, names: ToolNames) -> Schema {
     Schema { title: "Load a skill", description, takes }
 }
 
-/// How a model is to run what the skill brings along.
-pub(crate) struct Scripts<'a> {
-    /// The tool.
-    pub(crate) tool: &'static str,
-    /// Where they work.
-    pub(crate) place: &'a str,
-}
-
-pub(crate) fn load(
-    tool: &'static str,
-    given: Option<JsonObject>,
+pub(super) fn load(
     session: &mut Session,
-    scripts: &Scripts<'_>,
-) -> Result<Answer, Refusal> {
-    let given: Arguments = arguments(tool, given)?;
-    let active = if given.force {
-        session.reload(&given.skill_name, Trigger::Model)?
+    given: Value,
+    options: &SkillToolOptions,
+) -> Result<SkillToolAnswer, SkillToolError> {
+    let given: Arguments = arguments(options.names.load(), given)?;
+    let mut active = if given.force {
+        session.reload_as(&given.skill_name, Trigger::Model)?
     } else {
-        session.activate(&given.skill_name, Trigger::Model)?
+        session.activate_as(&given.skill_name, Trigger::Model)?
     };
-    let mut text = active.content;
+    let mut text = std::mem::take(&mut active.content);
     if text.contains("<file>scripts/") {
-        let Scripts { tool, place } = scripts;
+        let (tool, place) = (options.names.run(), options.place());
         let _ = writeln!(
             text,
             "Run this skill's scripts with the tool `{tool}`, not with a shell: they then run in a sandbox, in {place}."
@@ -69,11 +59,5 @@ pub(crate) fn load(
     for note in &active.notes {
         let _ = writeln!(text, "Note: {note}");
     }
-    let facts = json!({
-        "skill_id": active.skill_id,
-        "tier": active.tier.to_string(),
-        "tree_digest": active.tree_digest,
-        "already_active": active.already_active,
-    });
-    Ok(Answer { text, facts })
+    Ok(SkillToolAnswer { text, facts: facts(&active, &["content", "notes"]) })
 }
