@@ -7,7 +7,6 @@ use clap::ValueEnum;
 use metier_catalog::Entry;
 use metier_host::HostCatalog;
 use metier_prompt::{ActivationHint, ListFormat, ListedSkill, LocationStyle, SkillList};
-use metier_search::SearchHit;
 
 use crate::exit::{Exit, UsageError};
 use crate::host::{Flags, finish};

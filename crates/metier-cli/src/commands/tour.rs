@@ -9,7 +9,7 @@ use std::time::Duration;
 use metier_catalog::{Catalog, CatalogOptions, Scanner};
 use metier_host::SystemClock;
 use metier_journal::{
-    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, Trigger, verify, verify_export,
+    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, verify, verify_export,
 };
 use metier_policy::Anchors;
 use metier_prompt::{ListedSkill, SkillList};
