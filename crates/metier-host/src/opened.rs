@@ -101,6 +101,6 @@ impl OpenedSkill {
         if self.tree.files.iter().any(|file| file.path_text() == path) {
             return Ok(path);
         }
-        Err(HostError::NoFile { skill: self.skill.name.to_string(), path: path.to_owned() })
+        Err(HostError::NoFile { skill: self.skill.name.clone(), path: path.to_owned() })
     }
 }
