@@ -1,4 +1,5 @@
-//! The machine that skills are checked against, and the one way in which checking runs programs.
+//! The machine that metier runs on: programs are looked up in `PATH`, and those of one list are started to ask for their
+//! version. Nothing else is ever started.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -9,13 +10,73 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
-use std::{fmt, fs, thread};
+use std::{fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use semver::Version;
 
-use super::bounds::version_in;
-use super::programs::{Ask, PROGRAMS, program};
+use super::{Machine, Os};
+
+/// The programs that are asked for their version, the arguments that ask, and where the answer comes.
+const QUESTIONS: &[(&[&str], &[&str], Stream)] = &[
+    (
+        &[
+            "python3",
+            "python",
+            "pip3",
+            "pip",
+            "uv",
+            "node",
+            "npm",
+            "npx",
+            "pnpm",
+            "yarn",
+            "bun",
+            "deno",
+            "cargo",
+            "rustc",
+            "ruby",
+            "php",
+            "perl",
+            "javac",
+            "dotnet",
+            "make",
+            "cmake",
+            "gcc",
+            "git",
+            "gh",
+            "glab",
+            "docker",
+            "podman",
+            "aws",
+            "jq",
+            "yq",
+            "rg",
+            "sqlite3",
+            "psql",
+            "magick",
+            "pandoc",
+            "tesseract",
+            "curl",
+            "wget",
+            "bash",
+        ],
+        &["--version"],
+        Stream::Output,
+    ),
+    (&["go"], &["version"], Stream::Output),
+    (&["java"], &["-version"], Stream::Errors),
+    (&["kubectl"], &["version", "--client"], Stream::Output),
+    (&["terraform", "ffmpeg"], &["-version"], Stream::Output),
+    (&["pdftotext"], &["-v"], Stream::Errors),
+];
+
+/// Where a program writes its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Output,
+    Errors,
+}
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,57 +85,6 @@ const ANSWER: u64 = 4096;
 /// After its answer a program is looked at this often to see whether it has ended, at this distance.
 const LOOKS: u32 = 50;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(4);
-
-/// A family of operating systems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Os {
-    /// Linux.
-    Linux,
-    /// Linux inside Windows (WSL).
-    Wsl,
-    /// macOS.
-    MacOs,
-    /// Windows.
-    Windows,
-    /// Another.
-    Other,
-}
-
-impl fmt::Display for Os {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Linux => "Linux",
-            Self::Wsl => "Linux in Windows (WSL)",
-            Self::MacOs => "macOS",
-            Self::Windows => "Windows",
-            Self::Other => "another system",
-        })
-    }
-}
-
-/// What a skill's requirements are checked against.
-pub trait Machine {
-    /// The operating system.
-    fn os(&self) -> Os;
-
-    /// Whether a program of this name can be run. Any name may be asked for; nothing is run.
-    fn has_program(&self, name: &str) -> bool;
-
-    /// The version of a program; `None` where it is not there or does not say. The name may come from a skill:
-    /// an implementation must not run whatever it is given.
-    fn version_of(&self, program: &str) -> Option<Version>;
-
-    /// Whether the network can be reached; `None` where nobody has said.
-    fn has_network(&self) -> Option<bool> {
-        None
-    }
-
-    /// The agent that will use the skills, as `claude-code`; `None` where nobody has said.
-    fn agent(&self) -> Option<&str> {
-        None
-    }
-}
 
 /// The machine that metier runs on. Programs are looked up on the path it is given. Versions are asked for by
 /// running the program, once for each of those that metier knows, and no other.
@@ -91,8 +101,8 @@ pub struct ThisMachine {
 impl ThisMachine {
     /// The machine with this value of `PATH`, and the agent that will use the skills.
     pub fn new(path: OsString, agent: Option<String>) -> Self {
-        let executables = PROGRAMS.iter().flat_map(|program| program.executables);
-        let versions = executables.map(|executable| (*executable, OnceLock::new())).collect();
+        let programs = QUESTIONS.iter().flat_map(|(programs, ..)| *programs);
+        let versions = programs.map(|program| (*program, OnceLock::new())).collect();
         Self { path, agent, network: None, os: OnceLock::new(), versions, patience: PATIENCE }
     }
 
@@ -119,14 +129,11 @@ impl ThisMachine {
     }
 
     fn ask(&self, executable: &str) -> Option<Version> {
-        let (arguments, errors) = match program(executable)?.ask {
-            Ask::Output(arguments) => (arguments, false),
-            Ask::Errors(arguments) => (arguments, true),
-            Ask::Never => return None,
-        };
+        let question = QUESTIONS.iter().find(|(programs, ..)| programs.contains(&executable));
+        let (_, arguments, stream) = question?;
         let mut command = Command::new(self.find(executable)?);
-        command.args(arguments).env("PATH", &self.path);
-        let version = version_in(&answer(command, errors, self.patience)?)?;
+        command.args(*arguments).env("PATH", &self.path);
+        let version = version_in(&answer(command, *stream, self.patience)?)?;
         // Java 8 and before called themselves 1.8.
         let old_java = version.major == 1 && matches!(executable, "java" | "javac");
         Some(if old_java { Version::new(version.minor, version.patch, 0) } else { version })
@@ -163,7 +170,7 @@ impl Machine for ThisMachine {
 }
 
 /// Whether `name` can be the name of a program, and not a path or an option.
-pub(super) fn is_program_name(name: &str) -> bool {
+fn is_program_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
     name.len() <= 64
         && name.bytes().all(plain)
@@ -176,12 +183,12 @@ fn is_wsl() -> bool {
 }
 
 /// What a program says in time; `None` where it says nothing, fails or does not end.
-fn answer(mut command: Command, errors: bool, patience: Duration) -> Option<String> {
-    let stream = |wanted: bool| if wanted { Stdio::piped() } else { Stdio::null() };
+fn answer(mut command: Command, stream: Stream, patience: Duration) -> Option<String> {
+    let pipe = |wanted: Stream| if wanted == stream { Stdio::piped() } else { Stdio::null() };
     command
         .stdin(Stdio::null())
-        .stdout(stream(!errors))
-        .stderr(stream(errors))
+        .stdout(pipe(Stream::Output))
+        .stderr(pipe(Stream::Errors))
         // Version managers take their orders from files in the directory, and some then fetch what is ordered.
         .current_dir("/")
         .env("GOTOOLCHAIN", "local")
@@ -238,6 +245,22 @@ fn end(child: &mut Child) {
     }
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// The version in what a program says when asked: the first number with a dot, or else the first number.
+pub(super) fn version_in(answer: &str) -> Option<Version> {
+    let mut first = None;
+    for word in answer.split(|c: char| !c.is_ascii_digit() && c != '.') {
+        let word = word.trim_matches('.');
+        let mut numbers = word.split('.').take(3).map_while(|part| part.parse().ok());
+        let Some(major) = numbers.next() else { continue };
+        let version = Version::new(major, numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if word.contains('.') {
+            return Some(version);
+        }
+        first.get_or_insert(version);
+    }
+    first
 }
 
 #[cfg(test)]
@@ -341,5 +364,33 @@ mod tests {
         assert!(matches!(machine.os(), Os::Linux | Os::Wsl | Os::MacOs));
         assert_eq!((machine.has_network(), machine.agent()), (None, None));
         assert_eq!(machine.with_network(false).has_network(), Some(false));
+    }
+
+    #[test]
+    fn the_version_is_found_in_what_programs_say() {
+        for (answer, expected) in [
+            ("Python 3.12.3\n", Some("3.12.3")),
+            ("git version 2.39.5 (Apple Git-154)", Some("2.39.5")),
+            ("v22.3.0", Some("22.3.0")),
+            ("go version go1.22.1 linux/amd64", Some("1.22.1")),
+            ("jq-1.6", Some("1.6.0")),
+            ("OpenSSH_9.6p1, OpenSSL 3.0.13 30 Jan 2024", Some("9.6.0")),
+            ("openjdk version \"17\" 2021-09-14", Some("17.0.0")),
+            ("GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)", Some("5.2.15")),
+            ("psql (PostgreSQL) 16.3", Some("16.3.0")),
+            ("command not found", None),
+            ("99999999999999999999.1", None),
+            ("", None),
+        ] {
+            assert_eq!(version_in(answer).map(|found| found.to_string()).as_deref(), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn programs_are_asked_for_their_version_and_nothing_else() {
+        let allowed = ["--version", "version", "-version", "-v", "--client"];
+        for (programs, arguments, _) in QUESTIONS {
+            assert!(arguments.iter().all(|word| allowed.contains(word)), "{programs:?}");
+        }
     }
 }

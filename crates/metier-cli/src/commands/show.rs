@@ -202,9 +202,8 @@ impl Shown {
         for entry in skill.fields.iter().filter(|entry| entry.key.text() != "disallowed-tools") {
             output.row("other field", &format!("{}: {}", entry.key.text(), entry.value))?;
         }
-        for requirement in &self.compatibility.requirements {
-            let (text, status) = (&requirement.text, requirement.status.as_str());
-            output.row("needs", &format!("{text}: {status} ({})", requirement.reason))?;
+        for unmet in self.compatibility.unmet() {
+            output.row("unmet", &format!("{}: {}", unmet.text, unmet.reason))?;
         }
         self.listing(output)?;
         output.row("path", &self.path)?;
