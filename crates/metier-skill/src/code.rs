@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::{Profile, Severity};
 
 /// Severity of a row in one profile: error, warning, off.
@@ -25,6 +28,14 @@ macro_rules! codes {
             /// The code as it is printed and documented.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// The code with this text, if there is one.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)+
+                    _ => None,
+                }
             }
 
             /// One line that says what the finding means.
@@ -137,5 +148,48 @@ codes! {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// As its text, which stays the same in every version.
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(CodeText)
+    }
+}
+
+struct CodeText;
+
+impl Visitor<'_> for CodeText {
+    type Value = Code;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the code of a finding")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Code, E> {
+        Code::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_its_text() {
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
+            let json = serde_json::to_string(code).unwrap();
+            assert_eq!(json, format!("\"{code}\""));
+            assert_eq!(serde_json::from_str::<Code>(&json).unwrap(), *code);
+        }
+        assert!(serde_json::from_str::<Code>("\"no-such-code\"").is_err());
     }
 }
