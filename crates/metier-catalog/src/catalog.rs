@@ -11,9 +11,9 @@ use rayon::slice::ParallelSliceMut as _;
 use serde::Serialize;
 
 use crate::entry::{Entry, Listing, SkillId};
-use crate::problem::{Problem, ProblemCode};
+use crate::problem::Problem;
 use crate::record::SkillFacts;
-use crate::requires::{RequiresGraph, RequiresNode, RequiresProblem};
+use crate::requires::{RequiresGraph, RequiresNode};
 use crate::trees::Trees;
 use crate::{Precedence, Root, State, Tier};
 
@@ -27,6 +27,8 @@ struct Snapshot {
     entries: Vec<Entry>,
     /// The entries of each name.
     groups: HashMap<Arc<str>, Range<u32>>,
+    /// Empty where no skill needs another.
+    requires: RequiresGraph,
     problems: Vec<Problem>,
     unusable: Vec<UnusableSkill>,
     roots: Vec<RootReport>,
@@ -101,13 +103,14 @@ impl Catalog {
     ) -> Self {
         let Collected { candidates, mut problems, unusable } = all;
         let entries = ranked(candidates, precedence, limits, trees);
-        problems.extend(requires_problems(&entries));
+        let (requires, requires_problems) = requires(&entries);
+        problems.extend(requires_problems);
         let mut groups: HashMap<Arc<str>, Range<u32>> = HashMap::with_capacity(entries.len());
         for (index, entry) in (0..).zip(&entries) {
             groups.entry(Arc::clone(&entry.facts.name)).or_insert(index..index).end = index + 1;
         }
         let digested = trees.digested();
-        Self(Arc::new(Snapshot { entries, groups, problems, unusable, roots, digested }))
+        Self(Arc::new(Snapshot { entries, groups, requires, problems, unusable, roots, digested }))
     }
 
     /// The skills that can be used: the winner of each name, unless it is off. In the order of their names.
@@ -161,7 +164,7 @@ impl Catalog {
 
     /// The other skills that a skill needs, in an order in which each comes after what it needs itself.
     pub fn needs(&self, name: &str) -> Vec<&str> {
-        RequiresGraph::new(&nodes(&self.0.entries)).needs(name)
+        self.0.requires.needs(name)
     }
 
     /// How many skills were read whole to tell whether they are copies of each other; the others did not change since.
@@ -226,38 +229,20 @@ impl CatalogChanges {
     }
 }
 
-/// What skills say that they need of each other.
-fn nodes(entries: &[Entry]) -> Vec<RequiresNode<'_>> {
-    let usable = entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled());
-    usable
-        .map(|entry| RequiresNode {
-            name: entry.name(),
-            version: entry.facts.version.as_deref(),
-            requires: entry.facts.requires(),
-        })
-        .collect()
-}
-
-fn requires_problems(entries: &[Entry]) -> Vec<Problem> {
+/// What skills need of each other, and what is wrong with that.
+fn requires(entries: &[Entry]) -> (RequiresGraph, Vec<Problem>) {
     if entries.iter().all(|entry| entry.facts.requires().is_none()) {
-        return Vec::new();
+        return Default::default();
     }
-    let graph = RequiresGraph::new(&nodes(entries));
-    let path_of = |name: &str| {
-        // Of one name the winner is the first.
-        let at = entries.partition_point(|entry| entry.name() < name);
-        entries.get(at).map(|entry| entry.path().to_owned()).unwrap_or_default()
-    };
-    let problem = |found: &RequiresProblem| {
-        let code = match found {
-            RequiresProblem::Unreadable { .. } => ProblemCode::RequiresUnreadable,
-            RequiresProblem::Missing { .. } => ProblemCode::RequiresMissing,
-            RequiresProblem::Version { .. } => ProblemCode::RequiresVersion,
-            RequiresProblem::Cycle { .. } => ProblemCode::RequiresCycle,
-        };
-        Problem::new(path_of(found.skill()), code, found.to_string())
-    };
-    graph.problems().iter().map(problem).collect()
+    let usable = entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled());
+    let nodes = usable.map(|entry| RequiresNode {
+        name: &entry.facts.name,
+        version: entry.facts.version.as_deref(),
+        requires: entry.facts.requires(),
+        path: entry.path(),
+    });
+    let nodes: Vec<RequiresNode<'_>> = nodes.collect();
+    RequiresGraph::new(&nodes)
 }
 
 /// The candidates by name and precedence, with identical copies made one, each with its id and the one that

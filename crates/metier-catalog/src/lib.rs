@@ -42,9 +42,7 @@ pub use evidence::Evidence;
 pub use metier_skill::Tier;
 pub use problem::{Problem, ProblemCode};
 pub use record::SkillFacts;
-pub use requires::{
-    Requires, RequiresError, RequiresGraph, RequiresNode, RequiresProblem, read_requires, read_version,
-};
+pub use requires::{Requires, RequiresError, read_requires, read_version};
 pub use root::{AGENT_DIRECTORIES, Root, RootLocations};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
