@@ -130,7 +130,7 @@ fn decisions_and_prompts_do_no_io() {
         "print!",
         "println!",
     ];
-    let lists = ["Location", "load_skill", "validate_skill", "tree_digest", "Tree"];
+    let lists = ["Location", "load_skill", "validate_skill", "Folder", "Tree"];
     for name in ["metier-policy", "metier-prompt"] {
         let sources = sources(&top().join("crates").join(name).join("src"));
         assert!(!sources.is_empty(), "{name} has no sources");

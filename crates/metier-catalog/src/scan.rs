@@ -5,20 +5,21 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
-use metier_skill::{Digest, Location, NOT_SEARCHED, Rules};
+use metier_skill::disk::{self, DIRECTORY, open_beneath, open_directory, read_beneath};
+use metier_skill::{Digest, Location, Rules, is_searched};
 use rayon::Scope;
 use rayon::slice::ParallelSliceMut as _;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, fstat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
 use serde::{Deserialize, Serialize};
 
-use crate::open::{open_directory, open_root, read_file};
 use crate::problem::{Problem, ProblemCode};
 use crate::record::Outcome;
 use crate::root::Root;
@@ -105,7 +106,7 @@ pub(crate) fn scan(
     known: Option<&Survey>,
     when: Moment,
 ) -> Result<Found, CatalogError> {
-    let directory = open_root(&root.path).map_err(CatalogError::read(&root.path))?;
+    let directory = open_directory(CWD, &root.path).map_err(CatalogError::read(&root.path))?;
     let real = fs::canonicalize(&root.path).map_err(CatalogError::read(&root.path))?;
     let confines = fs::canonicalize(&root.confines).map_err(CatalogError::read(&root.confines))?;
     if root.tier == Tier::ThirdParty && !real.starts_with(&confines) {
@@ -220,7 +221,9 @@ impl<'a> Walk<'a> {
 
     /// What the skill in a directory says; `None` where there is none.
     fn read(&self, at: &OwnedFd, below: &[u8], path: &Path) -> io::Result<Option<(Option<Stamp>, Outcome)>> {
-        match read_file(at, &*join(below, SKILL_MD), self.rules.limits.skill_md_bytes) {
+        let file = join(below, SKILL_MD);
+        match read_beneath(at.as_fd(), Path::new(OsStr::from_bytes(&file)), self.rules.limits.skill_md_bytes)
+        {
             Ok((bytes, stat)) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let outcome = Outcome::of_bytes(bytes, &name, self.rules);
@@ -264,34 +267,27 @@ impl<'a> Walk<'a> {
     }
 
     fn list<'s>(&'s self, below: &[u8], part: &mut Part, scope: &Scope<'s>) -> io::Result<Folder> {
-        let opened = open_directory(&self.directory, if below.is_empty() { b".".as_slice() } else { below })?;
+        let opened = if below.is_empty() {
+            open_directory(&self.directory, c".")?
+        } else {
+            open_beneath(self.directory.as_fd(), Path::new(OsStr::from_bytes(below)), DIRECTORY)?
+        };
         let stamp = Stamp::of(&fstat(&opened)?);
         let mut folder =
             Folder { below: below.into(), stamp: Some(stamp), links: Vec::new(), entries: 0, is_cut: false };
         let is_deepest = depth(below) >= self.bounds.depth;
-        let mut directory = Dir::new(opened)?;
         let mut batch = Vec::new();
-        while let Some(entry) = directory.read() {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
+        disk::list(opened, |_, name, kind| {
+            let name = name.to_bytes();
             folder.entries += 1;
             if self.entries.fetch_add(1, Ordering::Relaxed) >= self.bounds.entries {
                 self.cut(part);
                 // Not all of it was seen, so it must be looked at again.
                 folder.stamp = None;
-                break;
+                return ControlFlow::Break(());
             }
-            let kind = match entry.file_type() {
-                // Some file systems do not say in the directory what an entry is.
-                FileType::Unknown => statat(directory.fd()?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-                kind => kind,
-            };
             match kind {
-                FileType::Directory if NOT_SEARCHED.iter().any(|skipped| skipped.as_bytes() == name) => {}
+                FileType::Directory if !is_searched(OsStr::from_bytes(name)) => {}
                 FileType::Directory if is_deepest => folder.is_cut = true,
                 FileType::Directory => batch.push(join(below, name)),
                 FileType::Symlink => folder.links.push(name.into()),
@@ -300,7 +296,8 @@ impl<'a> Walk<'a> {
             if batch.len() == BATCH {
                 self.spawn(std::mem::take(&mut batch), scope);
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         self.spawn(batch, scope);
         Ok(folder)
     }
@@ -370,7 +367,7 @@ impl<'a> Walk<'a> {
             part.records.push(Arc::clone(record));
             return;
         }
-        let read = open_root(&target).and_then(|directory| self.read(&directory, b"", &target));
+        let read = open_directory(CWD, &target).and_then(|directory| self.read(&directory, b"", &target));
         match read {
             Ok(Some((stamp, outcome))) => {
                 part.read += 1;
@@ -413,7 +410,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the `SKILL.md` in a directory is the one that was read.
-    fn is_unchanged(&self, at: impl std::os::fd::AsFd, below: &[u8], record: &Record) -> bool {
+    fn is_unchanged(&self, at: impl AsFd, below: &[u8], record: &Record) -> bool {
         let (Some(stamp), Some(known)) = (record.stamp, self.known) else { return false };
         stamp.is_settled_at(known.when)
             && statat(at, &*join(below, SKILL_MD), AtFlags::SYMLINK_NOFOLLOW)

@@ -14,12 +14,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use metier_skill::SKILL_FILES;
+use metier_skill::disk::read_named;
 use rayon::prelude::*;
 use twox_hash::XxHash3_64;
 
 use crate::catalog::UnusableSkill;
 use crate::entry::Entry;
-use crate::open::read_named;
 use crate::record::SkillFacts;
 use crate::search::lexical::Reader;
 use crate::search::meaning::{Meanings, Model, Vector};

@@ -7,7 +7,6 @@ mod commands;
 mod config;
 mod environment;
 mod exit;
-mod find;
 mod installing;
 mod mounting;
 mod output;

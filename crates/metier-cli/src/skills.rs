@@ -240,7 +240,7 @@ impl Skills {
         let reading = location.load(&rules)?;
         let tree = location.tree(&rules.limits, SymlinkPolicy::Skip)?;
         tree.within(&rules.limits)?;
-        let digest = digest_of(&reading, &tree)?;
+        let digest = digest_of(&reading, &location)?;
         let diagnostics = reading.diagnostics;
         let invalid = || SkillError::Validation { path: directory.clone(), diagnostics };
         Ok(Opened {
@@ -255,8 +255,8 @@ impl Skills {
 }
 
 /// The digest of a skill whose `SKILL.md` was read before: what a person is shown and what is digested must be the same.
-pub(crate) fn digest_of(reading: &Reading, tree: &Tree) -> Result<Digest, SkillError> {
-    let manifest = tree.manifest()?;
+pub(crate) fn digest_of(reading: &Reading, location: &Location) -> Result<Digest, SkillError> {
+    let manifest = location.manifest(&Rules::lenient().limits)?;
     let shown = Digest::of(reading.text.as_bytes());
     let is_own = |name: &str| manifest.get(Path::new(name)).is_some();
     let is_shown = |name: &str| manifest.get(Path::new(name)).is_some_and(|file| file.digest == shown);
@@ -264,7 +264,7 @@ pub(crate) fn digest_of(reading: &Reading, tree: &Tree) -> Result<Digest, SkillE
     if SKILL_FILES.iter().any(|name| is_shown(name)) || !SKILL_FILES.iter().any(|name| is_own(name)) {
         Ok(manifest.digest())
     } else {
-        Err(SkillError::Changing { path: tree.root.clone() })
+        Err(SkillError::Changing { path: location.root().to_owned() })
     }
 }
 

@@ -18,57 +18,18 @@ use semver::Version;
 use super::{Machine, Os};
 
 /// The programs that are asked for their version, the arguments that ask, and where the answer comes.
-const QUESTIONS: &[(&[&str], &[&str], Stream)] = &[
+const QUESTIONS: &[(&str, &[&str], Stream)] = &[
     (
-        &[
-            "python3",
-            "python",
-            "pip3",
-            "pip",
-            "uv",
-            "node",
-            "npm",
-            "npx",
-            "pnpm",
-            "yarn",
-            "bun",
-            "deno",
-            "cargo",
-            "rustc",
-            "ruby",
-            "php",
-            "perl",
-            "javac",
-            "dotnet",
-            "make",
-            "cmake",
-            "gcc",
-            "git",
-            "gh",
-            "glab",
-            "docker",
-            "podman",
-            "aws",
-            "jq",
-            "yq",
-            "rg",
-            "sqlite3",
-            "psql",
-            "magick",
-            "pandoc",
-            "tesseract",
-            "curl",
-            "wget",
-            "bash",
-        ],
+        "python3 python pip3 pip uv node npm npx pnpm yarn bun deno cargo rustc ruby php perl javac dotnet make cmake \
+         gcc git gh glab docker podman aws jq yq rg sqlite3 psql magick pandoc tesseract curl wget bash",
         &["--version"],
         Stream::Output,
     ),
-    (&["go"], &["version"], Stream::Output),
-    (&["java"], &["-version"], Stream::Errors),
-    (&["kubectl"], &["version", "--client"], Stream::Output),
-    (&["terraform", "ffmpeg"], &["-version"], Stream::Output),
-    (&["pdftotext"], &["-v"], Stream::Errors),
+    ("go", &["version"], Stream::Output),
+    ("java", &["-version"], Stream::Errors),
+    ("kubectl", &["version", "--client"], Stream::Output),
+    ("terraform ffmpeg", &["-version"], Stream::Output),
+    ("pdftotext", &["-v"], Stream::Errors),
 ];
 
 /// Where a program writes its version.
@@ -101,8 +62,8 @@ pub struct ThisMachine {
 impl ThisMachine {
     /// The machine with this value of `PATH`, and the agent that will use the skills.
     pub fn new(path: OsString, agent: Option<String>) -> Self {
-        let programs = QUESTIONS.iter().flat_map(|(programs, ..)| *programs);
-        let versions = programs.map(|program| (*program, OnceLock::new())).collect();
+        let programs = QUESTIONS.iter().flat_map(|(programs, ..)| programs.split(' '));
+        let versions = programs.map(|program| (program, OnceLock::new())).collect();
         Self { path, agent, network: None, os: OnceLock::new(), versions, patience: PATIENCE }
     }
 
@@ -129,7 +90,8 @@ impl ThisMachine {
     }
 
     fn ask(&self, executable: &str) -> Option<Version> {
-        let question = QUESTIONS.iter().find(|(programs, ..)| programs.contains(&executable));
+        let question =
+            QUESTIONS.iter().find(|(programs, ..)| programs.split(' ').any(|program| program == executable));
         let (_, arguments, stream) = question?;
         let mut command = Command::new(self.find(executable)?);
         command.args(*arguments).env("PATH", &self.path);

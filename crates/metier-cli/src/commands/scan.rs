@@ -1,5 +1,6 @@
 //! `metier scan`: what a reviewer would look for in skills, before they ever run.
 
+use metier_catalog::{WalkItem, walk_skills};
 use metier_skill::Coded as _;
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +12,6 @@ use metier_store::scan::{Files, Verdict};
 use rayon::prelude::*;
 
 use crate::exit::Exit;
-use crate::find::{self, Found};
 use crate::output::Output;
 use crate::render::{Scanned, Shape};
 
@@ -67,13 +67,13 @@ fn below(path: &Path) -> Vec<Scanned> {
         return vec![look(path, Location::find(path))];
     }
     let probe = |path: &Path| is_skill_directory(path).then(|| path.to_owned());
-    let found = find::skills(path, &probe);
+    let found = walk_skills(path, &probe);
     if found.is_empty() {
         return vec![look(path, Location::directory(path))];
     }
-    let scanned = |found: &Found<PathBuf>| match found {
-        Found::Skill(path) => look(path, Location::directory(path)),
-        Found::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
+    let scanned = |found: &WalkItem<PathBuf>| match found {
+        WalkItem::Skill(path) => look(path, Location::directory(path)),
+        WalkItem::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
     };
     found.par_iter().map(scanned).collect()
 }

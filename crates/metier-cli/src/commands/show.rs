@@ -154,7 +154,7 @@ fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<
         compatibility: compatibility(skill.compatibility.as_deref(), metadata, &machine),
         path: shown_path,
         skill_md_digest: Digest::of(reading.text.as_bytes()),
-        tree_digest: digest_of(&reading, &tree)?,
+        tree_digest: digest_of(&reading, &location)?,
         skill,
         reading,
         tree,
