@@ -1,12 +1,11 @@
 //! One immutable snapshot of every skill found, and what two of them differ in.
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metier_skill::{Digest, Limits};
+use metier_skill::Limits;
 use rayon::slice::ParallelSliceMut as _;
 use serde::Serialize;
 
@@ -83,11 +82,26 @@ impl Candidate {
         let below = || place.path.strip_prefix(&self.root_path).unwrap_or(&place.path);
         place.target.clone().unwrap_or_else(|| self.root_real.join(below()))
     }
+
+    /// Whether another one is the same directory, or the same files byte for byte.
+    fn is_copy(&self, other: &Self, limits: &Limits, trees: &mut Trees) -> bool {
+        let (a, b) = (&self.entry, &other.entry);
+        if a.facts.skill_md_digest != b.facts.skill_md_digest || a.is_enabled() != b.is_enabled() {
+            return false;
+        }
+        let (own, others) = (self.real_path(), other.real_path());
+        let are_on_disk = a.builtin.is_none() && b.builtin.is_none();
+        own == others
+            || are_on_disk
+                && trees
+                    .digest(&own, limits)
+                    .is_some_and(|digest| trees.digest(&others, limits) == Some(digest))
+    }
 }
 
-/// Everything that the roots gave.
+/// What the roots gave, before it is ranked.
 #[derive(Default)]
-pub(crate) struct Collected {
+pub(crate) struct CatalogDraft {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) unusable: Vec<UnusableSkill>,
@@ -95,13 +109,13 @@ pub(crate) struct Collected {
 
 impl Catalog {
     pub(crate) fn new(
-        all: Collected,
+        all: CatalogDraft,
         precedence: Precedence,
         limits: &Limits,
         trees: &mut Trees,
         roots: Vec<RootReport>,
     ) -> Self {
-        let Collected { candidates, mut problems, unusable } = all;
+        let CatalogDraft { candidates, mut problems, unusable } = all;
         let entries = ranked(candidates, precedence, limits, trees);
         let (requires, requires_problems) = requires(&entries);
         problems.extend(requires_problems);
@@ -271,26 +285,24 @@ fn ranked(
             entries.push(first.entry);
             continue;
         }
-        let mut group = vec![Kept::new(first)];
+        let mut group = vec![first];
         while let Some(next) = rest.next_if(|next| next.entry.facts.name == name) {
-            let next = Kept::new(next);
             match group.iter_mut().find(|kept| kept.is_copy(&next, limits, trees)) {
-                Some(kept) if kept.real == next.real => {}
-                Some(kept) => kept.candidate.entry.places.extend(next.candidate.entry.places),
+                Some(kept) if kept.real_path() == next.real_path() => {}
+                Some(kept) => kept.entry.places.extend(next.entry.places),
                 None => group.push(next),
             }
         }
-        let group = group.into_iter().map(|kept| kept.candidate);
         entries.extend(shadowed(group));
     }
     entries
 }
 
 /// Gives the skills of one name their ids, and says which of them wins.
-fn shadowed(group: impl Iterator<Item = Candidate>) -> impl Iterator<Item = Entry> {
+fn shadowed(group: Vec<Candidate>) -> impl Iterator<Item = Entry> {
     let mut winner = None;
     let mut copies = [0; Tier::ALL.len()];
-    group.map(move |Candidate { mut entry, .. }| {
+    group.into_iter().map(move |Candidate { mut entry, .. }| {
         let copy = &mut copies[entry.id.tier as usize];
         *copy += 1;
         entry.id.copy = *copy;
@@ -300,36 +312,4 @@ fn shadowed(group: impl Iterator<Item = Candidate>) -> impl Iterator<Item = Entr
         }
         entry
     })
-}
-
-/// One of several skills of a name.
-struct Kept {
-    candidate: Candidate,
-    real: PathBuf,
-    /// Made when it is first needed, and once.
-    tree_digest: OnceCell<Option<Digest>>,
-}
-
-impl Kept {
-    fn new(candidate: Candidate) -> Self {
-        Self { real: candidate.real_path(), candidate, tree_digest: OnceCell::new() }
-    }
-
-    /// Whether another one is the same directory, or the same files byte for byte.
-    fn is_copy(&self, other: &Self, limits: &Limits, trees: &mut Trees) -> bool {
-        let (a, b) = (&self.candidate.entry, &other.candidate.entry);
-        a.facts.skill_md_digest == b.facts.skill_md_digest
-            && a.is_enabled() == b.is_enabled()
-            && (self.real == other.real
-                || self
-                    .tree_digest(limits, trees)
-                    .is_some_and(|own| other.tree_digest(limits, trees) == Some(own)))
-    }
-
-    fn tree_digest(&self, limits: &Limits, trees: &mut Trees) -> Option<Digest> {
-        *self.tree_digest.get_or_init(|| {
-            let is_on_disk = self.candidate.entry.builtin.is_none();
-            is_on_disk.then(|| trees.digest(&self.real, limits)).flatten()
-        })
-    }
 }
