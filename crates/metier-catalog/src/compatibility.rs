@@ -2,9 +2,8 @@
 //!
 //! `compatibility` is free text. metier reads the common forms by one table of names, and the keys of `metadata` that
 //! clients use. All other text is the author's own: it is shown as it is and not checked. No text makes metier start a
-//! program of its choice: see [`ThisMachine`].
+//! program of its choice: a [`Machine`] is asked, and knows which programs it may start.
 
-mod machine;
 mod metadata;
 mod need;
 mod table;
@@ -14,8 +13,6 @@ use std::fmt;
 
 use semver::Version;
 use serde::Serialize;
-
-pub use machine::ThisMachine;
 
 /// Bytes of one text that are read; a valid `compatibility` has at most 500 characters.
 const TEXT_MAX: usize = 4096;
@@ -118,10 +115,16 @@ impl Compatibility {
 /// kind. A skill that says nothing is met.
 ///
 /// ```
-/// use metier_catalog::{RequirementStatus, ThisMachine, compatibility};
+/// use metier_catalog::{Machine, Os, RequirementStatus, compatibility};
 ///
-/// let machine = ThisMachine::new("/usr/bin:/bin".into(), Some("claude-code".into()));
-/// let found = compatibility(Some("Designed for Claude Code"), [], &machine);
+/// struct Ours;
+/// impl Machine for Ours {
+///     fn os(&self) -> Os { Os::Linux }
+///     fn has_program(&self, name: &str) -> bool { name == "git" }
+///     fn version_of(&self, _: &str) -> Option<semver::Version> { None }
+///     fn agent(&self) -> Option<&str> { Some("claude-code") }
+/// }
+/// let found = compatibility(Some("Designed for Claude Code"), [], &Ours);
 /// assert_eq!(found.status, RequirementStatus::Met);
 /// ```
 pub fn compatibility<'a>(

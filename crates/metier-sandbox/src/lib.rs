@@ -17,7 +17,6 @@ mod owner;
 mod private;
 mod profile;
 mod protection;
-mod removal;
 mod reserved;
 mod script;
 mod stopwatch;
@@ -69,7 +68,6 @@ pub use private::{Leftovers, PrivateDirectory, Purpose, leftovers, remove_leftov
 pub use probe::probe;
 pub use profile::{Destination, Network, PinnedPath, RunLimits, SandboxProfile};
 pub use protection::{MeasuredProtection, Protection, Protections, Strictness};
-pub use removal::remove_all;
 pub use reserved::ReservedPaths;
 pub use script::SkillScript;
 pub use supervised::{CoveredPath, Program, ProgramEnd};

@@ -284,7 +284,7 @@ struct Header {
 
 #[cfg(test)]
 mod tests {
-    use metier_skill::Tier;
+    use metier_skill::{Coded as _, Tier};
 
     use super::*;
     use crate::WorkDirectory;
@@ -362,7 +362,7 @@ mod tests {
             absolute.to_str().unwrap(),
         ] {
             let error = SkillScript::find(&place, bad).unwrap_err();
-            assert_eq!(error.code(), "sandbox_not_a_script", "{bad}");
+            assert_eq!(error.code(), "sandbox-not-a-script", "{bad}");
         }
     }
 }

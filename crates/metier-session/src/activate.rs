@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use metier_catalog::{Entry, compatibility};
-use metier_journal::{Answer, Approved, Event, Trigger};
+use metier_journal::{Event, RecordedAnswer, RunApproval, Trigger};
 use metier_policy::{
     Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settlement, Verdict,
 };
-use metier_skill::{Digest, Tier, tokens};
+use metier_skill::{Coded as _, Digest, Tier, tokens};
 use metier_store::Store;
+use serde::{Deserialize, Serialize};
 
 use crate::active_skill::{ActiveSkill, Fresh};
 use crate::error::SessionError;
@@ -16,7 +17,7 @@ use crate::session::{Session, shortened};
 use crate::source::{KeepError, Source};
 
 /// A skill that was activated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Activation {
     /// Its id in the catalog.
@@ -25,8 +26,6 @@ pub struct Activation {
     pub name: String,
     /// How far it is trusted.
     pub tier: Tier,
-    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
-    pub content: String,
     /// Of the bytes of `SKILL.md` that the body is from.
     pub skill_md_digest: Digest,
     /// Of the whole skill.
@@ -41,17 +40,31 @@ pub struct Activation {
     pub notes: Vec<String>,
     /// What the content costs.
     pub tokens: u64,
+    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
+    pub content: String,
 }
 
 impl Session {
-    /// Hands out a skill's instructions, as they are on the disk now. What the model has already, as the very same bytes, is
-    /// not handed out again.
-    pub fn activate(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill: returns its instructions as they are on disk now. If the skill is already active and unchanged,
+    /// the content is a short note instead.
+    ///
+    /// It is recorded as activated by [`SessionOptions::trigger`](crate::SessionOptions).
+    pub fn activate(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.activate_as(name, self.options.trigger)
+    }
+
+    /// [`Session::activate`], recorded as activated by this trigger.
+    pub fn activate_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, false)
     }
 
-    /// The same, and hands it out again where the model has it already.
-    pub fn reload(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill and returns its instructions also if it is already active and unchanged.
+    pub fn reload(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.reload_as(name, self.options.trigger)
+    }
+
+    /// [`Session::reload`], recorded as activated by this trigger.
+    pub fn reload_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, true)
     }
 
@@ -214,7 +227,7 @@ impl Session {
         let settled =
             self.options.policy.settle(request, Some(&session), &mut approvals, &mut *self.approver);
         for approval in &settled.answered {
-            let answer = if approval.granted { Answer::Granted } else { Answer::Refused };
+            let answer = if approval.granted { RecordedAnswer::Granted } else { RecordedAnswer::Refused };
             self.record(&approval_event(approval, answer))?;
         }
         let approved = approved_by(&settled, request, &session, &approvals);
@@ -284,26 +297,26 @@ pub(crate) struct Permission {
     pub(crate) decision: Decision,
     pub(crate) once: Vec<Approval>,
     /// Who allowed it, and how.
-    pub(crate) approved: Approved,
+    pub(crate) approved: RunApproval,
 }
 
-fn by_policy() -> Approved {
-    Approved { how: "policy".to_owned(), id: None }
+fn by_policy() -> RunApproval {
+    RunApproval { how: "policy".to_owned(), id: None }
 }
 
 /// Who allowed what was allowed: somebody just now, an earlier answer, or the policy.
-fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known: &Approvals) -> Approved {
+fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known: &Approvals) -> RunApproval {
     if let Some(answer) = settled.answered.last() {
         let id = (answer.lifetime == Lifetime::Digest).then(|| answer.id());
-        return Approved { how: answer.how.clone().unwrap_or_default(), id };
+        return RunApproval { how: answer.how.clone().unwrap_or_default(), id };
     }
     let earlier = || request.accesses().find_map(|access| known.find(request, access, Some(session)));
     let found = settled.used.first().or_else(earlier);
     match found.filter(|_| settled.decision.code == DecisionCode::Approved) {
         Some(answer) if matches!(answer.lifetime, Lifetime::Session(_)) => {
-            Approved { how: "session".to_owned(), id: None }
+            RunApproval { how: "session".to_owned(), id: None }
         }
-        Some(answer) => Approved { how: "stored".to_owned(), id: Some(answer.id()) },
+        Some(answer) => RunApproval { how: "stored".to_owned(), id: Some(answer.id()) },
         None => by_policy(),
     }
 }
@@ -338,7 +351,7 @@ fn rule_notes(held: &ActiveSkill, session: &Session) -> Vec<String> {
 }
 
 /// An answer as it is recorded.
-pub fn approval_event(approval: &Approval, answer: Answer) -> Event {
+pub fn approval_event(approval: &Approval, answer: RecordedAnswer) -> Event {
     Event::SkillApproval {
         name: approval.skill.clone(),
         tree_digest: approval.digest,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry, Machine};
-use metier_journal::{Context, Event, Identity, Journal, Privacy, SkillStats, Source as Clock, Trigger};
+use metier_journal::{Clock, Event, Identity, Journal, Privacy, RecordContext, SkillStats, Trigger};
 use metier_policy::{Anchors, Approvals, Approver, Guard, NoApprover, Policy};
 use metier_prompt::SessionState;
 use metier_sandbox::{Executor, Local, ReservedPaths};
@@ -20,6 +20,7 @@ use crate::bus::{Bus, EmittedEvent, HandlerFailure, HandlerResult};
 use crate::disclose::Calls;
 use crate::error::SessionError;
 use crate::mutation::MutationGateway;
+use crate::tools::SkillToolOptions;
 
 /// Where what happens is recorded.
 #[derive(Debug, Clone)]
@@ -86,6 +87,8 @@ pub struct SessionOptions {
     pub resources_listed: usize,
     /// Whether resources in directories of the skill are handed out.
     pub nested_resources: bool,
+    /// How the tools of [`Session::tools`] are offered.
+    pub tools: SkillToolOptions,
 }
 
 impl SessionOptions {
@@ -117,6 +120,7 @@ impl SessionOptions {
             resource_bytes: 1 << 20,
             resources_listed: 100,
             nested_resources: true,
+            tools: SkillToolOptions::default(),
         }
     }
 }
@@ -127,7 +131,7 @@ impl SessionOptions {
 pub struct Session {
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) catalog: Catalog,
-    pub(crate) context: Context,
+    pub(crate) context: RecordContext,
     /// What was used so far, by id.
     pub(crate) held: BTreeMap<String, ActiveSkill>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
@@ -147,13 +151,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session. Without an id it gets a new one.
-    pub fn start(options: SessionOptions, id: Option<&str>) -> Result<Self, SessionError> {
-        let id = id.map_or_else(|| options.clock.id().to_string(), str::to_owned);
+    /// Starts a session with a new id.
+    pub fn start(options: SessionOptions) -> Result<Self, SessionError> {
+        let id = options.clock.id().to_string();
+        Self::with_id(options, id)
+    }
+
+    /// Starts a session with an id that the host chose. To continue a saved session, use [`Session::restore`].
+    pub fn with_id(options: SessionOptions, id: impl Into<String>) -> Result<Self, SessionError> {
         if let Some(budget) = &options.budget {
             budget.check_limits(options.clock.now())?;
         }
-        let mut session = Self::new(options, id);
+        let mut session = Self::new(options, id.into());
         let agent = session.options.agent.clone();
         session.record(&Event::SessionStarted { agent })?;
         Ok(session)
@@ -161,7 +170,7 @@ impl Session {
 
     pub(crate) fn new(options: SessionOptions, id: String) -> Self {
         let (actor, identity) = (options.actor.clone(), options.identity.clone());
-        let context = Context { session: Some(id), task: None, actor, identity };
+        let context = RecordContext { session: Some(id), task: None, actor, identity };
         Self {
             catalog: options.catalog.clone(),
             options: Arc::new(options),
@@ -318,7 +327,7 @@ impl Session {
         let clock = &*self.options.clock;
         let (id, time) = match &self.options.recording {
             Recording::Journal(journal) => {
-                let entry = metier_journal::Entry::new(clock, &self.context, event)?;
+                let entry = metier_journal::PendingRecord::new(clock, &self.context, event)?;
                 let known = (entry.id(), entry.time());
                 journal.append(entry)?;
                 known

@@ -143,6 +143,18 @@ codes! {
     ScriptNotExecutable  "script-not-executable"  [W W W] "a script has no run bit";
     ResourceNested       "resource-nested"        [W W W] "files lie more than one directory below the skill";
     SkillNested          "skill-nested"           [W W W] "the skill lies in a group directory";
+
+    // What the rules for tools come to; the policy reads them and reports these
+    RuleNeverMatches     "rule-never-matches"     [W W W] "a rule about tools can never match";
+    RuleRewritten        "rule-rewritten"         [W W W] "a rule about tools is read as another, which some clients do not do";
+    RuleBroad            "rule-broad"             [W W W] "a rule about tools lets through more than it seems to";
+}
+
+impl Code {
+    /// Whether it says what a rule for tools comes to, which only the policy can tell.
+    pub const fn is_about_tool_rule(self) -> bool {
+        matches!(self, Self::RuleNeverMatches | Self::RuleRewritten | Self::RuleBroad)
+    }
 }
 
 impl fmt::Display for Code {

@@ -52,7 +52,7 @@ mod yaml;
 pub use body::Body;
 pub use code::Code;
 pub use coded::Coded;
-pub use diagnostic::{Diagnostic, Edit, Fix, Severity, Span, line_and_column};
+pub use diagnostic::{Diagnostic, Edit, Findings, Fix, Severity, Span, line_and_column};
 pub use digest::Digest;
 pub use disk::{VCS_DIRECTORIES, is_searched};
 pub use error::SkillError;

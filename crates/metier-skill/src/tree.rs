@@ -2,16 +2,16 @@
 //! instead of followed.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, Stat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, Stat, openat, readlinkat, statat};
 
 use crate::disk::{
     DIRECTORY, READ, VCS_DIRECTORIES, list, open_beneath, open_directory, open_regular, read_all, regular,
@@ -234,6 +234,26 @@ impl Tree {
             SkipReason::Changing => SkillError::Changing { path: self.path_of(file) },
             _ => SkillError::Io { path: self.path_of(file), source },
         })
+    }
+
+    /// Reads a file as [`Tree::open`] opens it; `None` where it has more than `most` bytes by now.
+    pub fn read(&self, file: &TreeFile, most: u64) -> Result<Option<Vec<u8>>, SkillError> {
+        let mut bytes = Vec::new();
+        // A file may grow while it is read.
+        let read = self.open(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|source| SkillError::Io { path: self.path_of(file), source })?;
+        Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
+    }
+
+    /// Where a skipped link leads, as it says itself; `None` where it is not a link any more.
+    pub fn link_target(&self, skipped: &SkippedFile) -> Option<PathBuf> {
+        let (above, name) = (skipped.path.parent()?, skipped.path.file_name()?);
+        let target = if above.as_os_str().is_empty() {
+            readlinkat(&self.base, name, Vec::new())
+        } else {
+            readlinkat(open_beneath(self.base.as_fd(), above, DIRECTORY).ok()?, name, Vec::new())
+        };
+        Some(OsString::from_vec(target.ok()?.into_bytes()).into())
     }
 }
 

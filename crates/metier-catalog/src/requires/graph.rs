@@ -176,14 +176,15 @@ mod tests {
 
     use super::*;
 
+    fn some(text: &str) -> Option<&str> {
+        Some(text).filter(|text| !text.is_empty())
+    }
+
     /// The graph of skills by name, version and `requires`; each is at a path like its name.
     fn graph(skills: &[(&str, &str, &str)]) -> (RequiresGraph, Vec<Problem>) {
         let mut skills: Vec<(Arc<str>, &str, &str)> =
             skills.iter().map(|(name, version, requires)| ((*name).into(), *version, *requires)).collect();
         skills.sort();
-        fn some(text: &str) -> Option<&str> {
-            Some(text).filter(|text| !text.is_empty())
-        }
         let node = |(name, version, requires)| RequiresNode {
             name,
             version: some(version),

@@ -148,7 +148,11 @@ fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, arg
         Err(error) => return (Checked::new(path, path, Err(error)), Ok(0)),
     };
     let fixed = if args.fix { mend(&location, rules) } else { Ok(0) };
-    let reading = if args.skill_md_only { location.load(rules) } else { location.validate(rules) };
+    let reading = if args.skill_md_only {
+        location.load_with(rules, metier_policy::lint)
+    } else {
+        location.validate_with(rules, metier_policy::lint)
+    };
     (Checked::new(path, location.root(), reading), fixed)
 }
 
