@@ -153,7 +153,7 @@ fn decisions_prompts_and_scans_do_no_io() {
         "print!",
         "println!",
     ];
-    let lists = ["Location", "load_skill", "validate_skill", "tree_digest", "Tree"];
+    let lists = ["Location", "load_skill", "validate_skill", "Folder", "Tree"];
     for name in ["metier-policy", "metier-prompt", "metier-scan"] {
         let sources = sources(&top().join("crates").join(name).join("src"));
         assert!(!sources.is_empty(), "{name} has no sources");
