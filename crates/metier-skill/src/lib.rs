@@ -44,6 +44,7 @@ mod text;
 mod tier;
 mod tool_rules;
 mod tree;
+mod tree_writer;
 mod value;
 mod visible;
 mod write;
@@ -72,5 +73,6 @@ pub use tool_rules::ToolRules;
 pub use tree::{
     ExceededLimit, FileStamp, NOT_SEARCHED, SkipReason, SkippedFile, Tree, TreeFile, VCS_DIRECTORIES,
 };
+pub use tree_writer::TreeWriter;
 pub use value::{Data, Field, Scalar, ScalarKind, Value};
 pub use visible::{is_invisible, visible, visible_name};
