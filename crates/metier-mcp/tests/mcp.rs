@@ -8,6 +8,8 @@ mod asking;
 mod common;
 #[path = "mcp/http.rs"]
 mod http;
+#[path = "mcp/running.rs"]
+mod running;
 #[path = "mcp/text.rs"]
 mod text;
 #[path = "mcp/waiting.rs"]
