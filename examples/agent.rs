@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use metier::catalog::{CatalogOptions, Root, Scanner};
-use metier::journal::{Journal, Options, Place, Source, Time};
+use metier::journal::{Clock, Journal, JournalAddress, JournalOptions, Time};
 use metier::policy::Anchors;
 use metier::prompt::{ListedSkill, SkillList};
 use metier::session::{Recording, ScriptCall, Session, SessionOptions};
 use metier::store::Store;
 use serde_json::Value;
 
-struct Clock;
+struct HostClock;
 
-impl Source for Clock {
+impl Clock for HostClock {
     fn now(&self) -> Time {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Time::from_micros(since.as_micros().try_into().unwrap_or(i64::MAX))
@@ -64,9 +64,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect();
     println!("system: {}", SkillList::new(&shown).render().text);
 
-    let journal = Journal::open(&Place::file(format!("{state}/journal.db")), Options::new(Arc::new(Clock)))?;
+    let journal = Journal::open(
+        &JournalAddress::file(format!("{state}/journal.db")),
+        JournalOptions::new(Arc::new(HostClock)),
+    )?;
     let (recording, places) = (Recording::Journal(Arc::new(journal)), Anchors::new(&here, &home));
-    let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
+    let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(HostClock));
     options.store = Some(Store::new(format!("{state}/store")));
     let mut session = Session::start(options)?;
     for line in std::io::stdin().lines() {

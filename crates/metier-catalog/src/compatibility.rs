@@ -2,7 +2,7 @@
 //!
 //! `compatibility` is free text. metier reads the forms that people use, from the words in its tables, and says of
 //! each requirement whether it is met; of the rest it says that it does not know. No text makes metier run a
-//! program of its choice: see [`ThisMachine`].
+//! program of its choice: a [`Machine`] is asked, and [`version_query`] has every program that may be started for it.
 
 mod bounds;
 mod check;
@@ -17,7 +17,9 @@ mod tokens;
 
 use serde::Serialize;
 
-pub use machine::{Machine, Os, ThisMachine};
+pub use bounds::version_in;
+pub use machine::{Machine, Os, is_program_name};
+pub use programs::{VersionQuery, version_query};
 
 /// Bytes of one text that are read; a valid `compatibility` has at most 500 characters.
 const TEXT_MAX: usize = 4096;
@@ -73,10 +75,16 @@ pub struct Compatibility {
 /// kind. A skill that says nothing is met.
 ///
 /// ```
-/// use metier_catalog::{RequirementStatus, ThisMachine, compatibility};
+/// use metier_catalog::{Machine, Os, RequirementStatus, compatibility};
 ///
-/// let machine = ThisMachine::new("/usr/bin:/bin".into(), Some("claude-code".into()));
-/// let found = compatibility(Some("Designed for Claude Code"), [], &machine);
+/// struct Ours;
+/// impl Machine for Ours {
+///     fn os(&self) -> Os { Os::Linux }
+///     fn has_program(&self, name: &str) -> bool { name == "git" }
+///     fn version_of(&self, _: &str) -> Option<semver::Version> { None }
+///     fn agent(&self) -> Option<&str> { Some("claude-code") }
+/// }
+/// let found = compatibility(Some("Designed for Claude Code"), [], &Ours);
 /// assert_eq!(found.status, RequirementStatus::Met);
 /// ```
 pub fn compatibility<'a>(

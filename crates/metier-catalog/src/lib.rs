@@ -1,4 +1,4 @@
-//! Many Agent Skills: found below roots, ranked by trust, kept in an index, watched and searched.
+//! Many Agent Skills: found below roots, ranked by trust, kept in an index and watched.
 //!
 //! A [`Scanner`] turns [`Root`]s into a [`Catalog`], an immutable snapshot of every skill there is: what each
 //! says, where it is, whether it is on, and which of two with one name wins. What cannot be used is a
@@ -22,8 +22,6 @@ mod requires;
 mod root;
 mod scan;
 mod scanner;
-#[cfg(feature = "search")]
-mod search;
 mod stamp;
 mod state;
 mod tier;
@@ -34,7 +32,8 @@ mod watch;
 pub use builtin::Builtin;
 pub use catalog::{Catalog, CatalogChanges, RootReport, UnusableSkill};
 pub use compatibility::{
-    Compatibility, Machine, Os, Requirement, RequirementStatus, ThisMachine, compatibility,
+    Compatibility, Machine, Os, Requirement, RequirementStatus, VersionQuery, compatibility, is_program_name,
+    version_in, version_query,
 };
 pub use entry::{Entry, Listing, SkillId, SkillPlace};
 pub use error::CatalogError;
@@ -45,11 +44,9 @@ pub use record::SkillFacts;
 pub use requires::{
     Requires, RequiresError, RequiresGraph, RequiresNode, RequiresProblem, read_requires, read_version,
 };
-pub use root::{AGENT_DIRECTORIES, Root, RootLocations};
+pub use root::{AGENT_DIRECTORIES, LOCK_FILE, Root, RootLocations, installed_directory, installed_roots};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
-#[cfg(feature = "search")]
-pub use search::{Hit, Hitting, Search};
 pub use state::{State, StateRule, StateRules};
 pub use tier::{Precedence, Scope};
 pub use trust::TrustStore;

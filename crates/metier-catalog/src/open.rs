@@ -29,13 +29,6 @@ pub(crate) fn read_file(at: impl AsFd, path: impl Arg + Copy, most: u64) -> io::
     read_opened(open(at, path, READ)?, most)
 }
 
-/// The same for a path that somebody named: links on the way are followed, the file itself must not be one.
-#[cfg(feature = "search")]
-pub(crate) fn read_named(path: impl Arg, most: u64) -> io::Result<Vec<u8>> {
-    let opened = openat(rustix::fs::CWD, path, READ | OFlags::NOFOLLOW, Mode::empty())?;
-    read_opened(opened, most).map(|(bytes, _)| bytes)
-}
-
 /// Opens a path in which no part is a link.
 fn open(at: impl AsFd, path: impl Arg + Copy, flags: OFlags) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]

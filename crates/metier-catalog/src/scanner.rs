@@ -200,7 +200,7 @@ fn collect(found: &Found, number: usize, options: &CatalogOptions, all: &mut Col
     all.candidates.par_extend(found.survey.records.par_iter().with_min_len(1024).filter_map(candidate));
     for record in &found.survey.records {
         let Outcome::Broken(fault, facts) = &record.outcome else { continue };
-        let Some(problem) = fault.problem(record.path(&root.path)) else { continue };
+        let problem = fault.problem(record.path(&root.path));
         let unusable =
             facts.clone().map(|facts| UnusableSkill { facts, tier: root.tier, problem: problem.clone() });
         all.unusable.extend(unusable);

@@ -13,10 +13,10 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 use anstream::AutoStream;
 use clap::ValueEnum;
+use metier_host::Environment;
 use metier_skill::visible;
 use serde::Serialize;
 
-use crate::environment::Environment;
 use crate::table::{fit, pad, width_of, wrap};
 use stream::Stdout;
 use style::Mark;
@@ -91,11 +91,6 @@ impl Output {
             quiet,
             is_terminal,
         }
-    }
-
-    /// One for what is done beside something else: it says nothing.
-    pub(crate) fn silent() -> Self {
-        Self::new(true, ColorChoice::Never)
     }
 
     /// Whether only results are wanted.

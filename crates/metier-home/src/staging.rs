@@ -8,7 +8,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use metier_sandbox::{Leftovers, Owner, is_own_directory, remove_all};
+use metier_sandbox::{Leftovers, Owner, is_own_directory};
+use metier_skill::disk::remove_all;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::error::HomeError;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use metier_catalog::{Catalog, CatalogError, Entry, Hitting, Search};
+use metier_catalog::{Catalog, Entry};
 use metier_prompt::{ActivationHint, ListedSkill, SkillList};
+use metier_search::{Search, SearchError, SearchMatch};
 use metier_session::SkillTool;
 use metier_session::tools::{NAMED_SKILLS, SkillToolOptions, definitions};
 use rmcp::model::{Tool, ToolAnnotations};
@@ -67,8 +68,8 @@ impl View {
         let (mut tools, view) = (self.offered.clone(), Arc::clone(self));
         tools.rank = Some(Arc::new(move |_, query, most| {
             let entries = view.search()?.query(query, most).into_iter().filter_map(|hit| match hit.skill {
-                Hitting::Entry(entry) => Some(entry.clone()),
-                Hitting::Unusable(_) => None,
+                SearchMatch::Entry(entry) => Some(entry.clone()),
+                SearchMatch::Unusable(_) => None,
             });
             Ok(entries.collect())
         }));
@@ -76,7 +77,7 @@ impl View {
     }
 
     /// The catalog made ready to be asked; for many skills that are new it takes a while.
-    pub(crate) fn search(&self) -> Result<&Search, CatalogError> {
+    pub(crate) fn search(&self) -> Result<&Search, SearchError> {
         if let Some(search) = self.search.get() {
             return Ok(search);
         }

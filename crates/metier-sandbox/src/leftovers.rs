@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::removal::remove_all;
+use metier_skill::disk::remove_all;
 
 /// What became of leftovers: how many were removed, and which could not be.
 #[derive(Debug, Default)]

@@ -17,7 +17,6 @@ mod obeyed;
 mod private;
 mod profile;
 mod protection;
-mod removal;
 mod reserved;
 mod stopwatch;
 mod supervised;
@@ -68,7 +67,6 @@ pub use private::{PrivateDirectory, Purpose, leftovers, remove_leftovers};
 pub use probe::probe;
 pub use profile::{Destination, Network, PinnedPath, RunLimits, SandboxProfile};
 pub use protection::{MeasuredProtection, Protection, Protections, Strictness};
-pub use removal::remove_all;
 pub use reserved::ReservedPaths;
 pub use supervised::{CoveredPath, Program, ProgramEnd};
 #[cfg(target_os = "linux")]

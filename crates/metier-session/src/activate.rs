@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metier_catalog::{Entry, RequirementStatus, compatibility};
-use metier_journal::{Answer, Approved, Event, Trigger};
+use metier_journal::{Event, RecordedAnswer, RunApproval, Trigger};
 use metier_policy::{
     Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settlement, Verdict,
 };
@@ -227,7 +227,7 @@ impl Session {
         let settled =
             self.options.policy.settle(request, Some(&session), &mut approvals, &mut *self.approver);
         for approval in &settled.answered {
-            let answer = if approval.granted { Answer::Granted } else { Answer::Refused };
+            let answer = if approval.granted { RecordedAnswer::Granted } else { RecordedAnswer::Refused };
             self.record(&approval_event(approval, answer))?;
         }
         let approved = approved_by(&settled, request, &session, &approvals);
@@ -298,26 +298,26 @@ pub(crate) struct Permission {
     pub(crate) decision: Decision,
     pub(crate) once: Vec<Approval>,
     /// Who allowed it, and how.
-    pub(crate) approved: Approved,
+    pub(crate) approved: RunApproval,
 }
 
-fn by_policy() -> Approved {
-    Approved { how: "policy".to_owned(), id: None }
+fn by_policy() -> RunApproval {
+    RunApproval { how: "policy".to_owned(), id: None }
 }
 
 /// Who allowed what was allowed: somebody just now, an earlier answer, or the policy.
-fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known: &Approvals) -> Approved {
+fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known: &Approvals) -> RunApproval {
     if let Some(answer) = settled.answered.last() {
         let id = (answer.lifetime == Lifetime::Digest).then(|| answer.id());
-        return Approved { how: answer.how.clone().unwrap_or_default(), id };
+        return RunApproval { how: answer.how.clone().unwrap_or_default(), id };
     }
     let earlier = || request.accesses().find_map(|access| known.find(request, access, Some(session)));
     let found = settled.used.first().or_else(earlier);
     match found.filter(|_| settled.decision.code == DecisionCode::Approved) {
         Some(answer) if matches!(answer.lifetime, Lifetime::Session(_)) => {
-            Approved { how: "session".to_owned(), id: None }
+            RunApproval { how: "session".to_owned(), id: None }
         }
-        Some(answer) => Approved { how: "stored".to_owned(), id: Some(answer.id()) },
+        Some(answer) => RunApproval { how: "stored".to_owned(), id: Some(answer.id()) },
         None => by_policy(),
     }
 }
@@ -352,7 +352,7 @@ fn rule_notes(held: &ActiveSkill, session: &Session) -> Vec<String> {
 }
 
 /// An answer as it is recorded.
-pub fn approval_event(approval: &Approval, answer: Answer) -> Event {
+pub fn approval_event(approval: &Approval, answer: RecordedAnswer) -> Event {
     Event::SkillApproval {
         name: approval.skill.clone(),
         tree_digest: approval.digest,

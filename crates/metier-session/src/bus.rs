@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use metier_journal::{Context, Event, Time};
+use metier_journal::{Event, RecordContext, Time};
 use uuid::Uuid;
 
 /// Something that happened, with who and when. It is in the journal by now, if there is one.
@@ -15,7 +15,7 @@ pub struct EmittedEvent<'a> {
     /// When.
     pub time: Time,
     /// The session, the task and who.
-    pub context: &'a Context,
+    pub context: &'a RecordContext,
     /// What.
     pub event: &'a Event,
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use metier_journal::{
-    Connection, NetworkUse, PathList, PlantedFile, Privacy, RunFacts, RunUsage, ScriptExecuted,
-    ScriptOutcome, Touched,
+    ConnectionRecord, NetworkUse, PathList, PlantedFile, Privacy, RunFacts, RunUsage, ScriptExecuted,
+    ScriptOutcome, TouchedPaths,
 };
 use metier_sandbox::{
     Ending, Limit, Network, PathSample, PlantedBy, Protections, RunOutcome, SandboxProfile, WorkDirectory,
@@ -146,13 +146,13 @@ impl OfRun for RunFacts {
         let mut facts = Self::before(profile.writable.first().map(WorkDirectory::path), &profile.network);
         let recorded = |one: &metier_sandbox::Connection| {
             let metier_sandbox::Connection { to, refused, times, .. } = one.clone();
-            Connection { to, refused, times }
+            ConnectionRecord { to, refused, times }
         };
         let (kept, left_out) = connections(outcome.connections.iter().map(recorded).collect());
         facts.connections = kept;
         facts.connections_left_out = left_out.saturating_add(outcome.connections_left_out).min(LARGEST);
         (facts.planted, facts.planted_left_out) = planted(&outcome.planted);
-        facts.touched = outcome.touched.as_ref().map(|touched| Touched {
+        facts.touched = outcome.touched.as_ref().map(|touched| TouchedPaths {
             created: list(&touched.created),
             changed: list(&touched.changed),
             deleted: list(&touched.deleted),
@@ -200,7 +200,7 @@ fn list(paths: &PathSample) -> PathList {
 }
 
 /// Where it connected to comes first, so that names which are refused cannot push that out of the list.
-fn connections(mut all: Vec<Connection>) -> (Vec<Connection>, u64) {
+fn connections(mut all: Vec<ConnectionRecord>) -> (Vec<ConnectionRecord>, u64) {
     all.sort_by_key(|one| one.refused.is_some());
     let kept = bounded(&all);
     let left_out = (all.len() - kept.len()) as u64;
@@ -263,7 +263,7 @@ mod tests {
     fn destinations_are_bounded_and_those_that_were_reached_come_first() {
         let one = |to: String, refused: Option<&str>| {
             let refused = refused.map(str::to_owned);
-            Connection { to, refused, times: 3 }
+            ConnectionRecord { to, refused, times: 3 }
         };
         let mut asked: Vec<_> = (0..150).map(|number| one(format!("host{number}:443"), Some("no"))).collect();
         asked.push(one("reached.test:443".to_owned(), None));

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metier_journal::{Answer, Event, JournalError, Privacy, RunFacts, ScriptExecuted, ScriptOutcome, Time};
+use metier_journal::{
+    Event, JournalError, Privacy, RecordedAnswer, RunFacts, ScriptExecuted, ScriptOutcome, Time,
+};
 use metier_policy::{Action, Approval, Decision, Reach, Request};
 use metier_sandbox::{
     Cancel, Executor, Job, Network, PinnedPath, PrivateDirectory, Protection, Purpose, RunLimits,
@@ -319,7 +321,7 @@ impl Session {
                 script: Some(call.script.clone()),
                 access: "weaker_sandbox".to_owned(),
                 network: None,
-                answer: Answer::Granted,
+                answer: RecordedAnswer::Granted,
                 lifetime: "once".to_owned(),
                 by: self.options.principal.clone(),
                 how: None,
@@ -396,7 +398,7 @@ impl Session {
             ..record.clone()
         };
         let event = Event::SkillScriptExecuted(Box::new(longest));
-        metier_journal::Entry::new(&*self.options.clock, &self.context, &event)?;
+        metier_journal::PendingRecord::new(&*self.options.clock, &self.context, &event)?;
         Ok(())
     }
 

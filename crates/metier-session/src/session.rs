@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry, Machine};
-use metier_journal::{Context, Event, Identity, Journal, Privacy, SkillStats, Source as Clock, Trigger};
+use metier_journal::{Clock, Event, Identity, Journal, Privacy, RecordContext, SkillStats, Trigger};
 use metier_policy::{Anchors, Approvals, Approver, Guard, NoApprover, Policy};
 use metier_prompt::SessionState;
 use metier_sandbox::{Executor, Local, ReservedPaths};
@@ -131,7 +131,7 @@ impl SessionOptions {
 pub struct Session {
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) catalog: Catalog,
-    pub(crate) context: Context,
+    pub(crate) context: RecordContext,
     /// What was used so far, by id.
     pub(crate) held: BTreeMap<String, ActiveSkill>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
@@ -170,7 +170,7 @@ impl Session {
 
     pub(crate) fn new(options: SessionOptions, id: String) -> Self {
         let (actor, identity) = (options.actor.clone(), options.identity.clone());
-        let context = Context { session: Some(id), task: None, actor, identity };
+        let context = RecordContext { session: Some(id), task: None, actor, identity };
         Self {
             catalog: options.catalog.clone(),
             options: Arc::new(options),
@@ -327,7 +327,7 @@ impl Session {
         let clock = &*self.options.clock;
         let (id, time) = match &self.options.recording {
             Recording::Journal(journal) => {
-                let entry = metier_journal::Entry::new(clock, &self.context, event)?;
+                let entry = metier_journal::PendingRecord::new(clock, &self.context, event)?;
                 let known = (entry.id(), entry.time());
                 journal.append(entry)?;
                 known

@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use metier_journal::{Event, SkillStats};
 use metier_policy::{Approval, Approvals, NoApprover};
 use metier_prompt::SessionState;
-use metier_skill::{Digest, Manifest, Rules, SKILL_FILES, Tier};
+use metier_skill::{Digest, Manifest, Origin, Rules, SKILL_FILES, Tier, read};
 use serde::{Deserialize, Serialize};
 
-use crate::active_skill::{self, ActiveSkill};
+use crate::active_skill::ActiveSkill;
 use crate::budget::Spent;
 use crate::bus::Bus;
 use crate::disclose::Calls;
@@ -107,7 +107,7 @@ impl Session {
         let mut fork = Self {
             options: Arc::clone(&self.options),
             catalog: self.catalog.clone(),
-            context: metier_journal::Context { session: Some(id.into()), ..self.context.clone() },
+            context: metier_journal::RecordContext { session: Some(id.into()), ..self.context.clone() },
             held: self.held.clone(),
             stats: self.stats.clone(),
             spent: self.spent.clone(),
@@ -155,7 +155,7 @@ impl SavedSkill {
         if !is_file || !is_id {
             return None;
         }
-        let (allowed, disallowed) = active_skill::tool_rules(&skill_md, rules)?;
+        let skill = read(&*skill_md, Origin::file(SKILL_FILES[0]), rules).skill?;
         Some(ActiveSkill {
             id: self.id,
             name: self.name,
@@ -167,8 +167,8 @@ impl SavedSkill {
             manifest,
             is_active: self.is_active,
             needs: self.needs,
-            allowed,
-            disallowed,
+            disallowed: skill.disallowed_tools(),
+            allowed: skill.allowed_tools,
         })
     }
 }

@@ -53,7 +53,7 @@ mod yaml;
 pub use body::Body;
 pub use code::Code;
 pub use coded::Coded;
-pub use diagnostic::{Diagnostic, Edit, Fix, Severity, Span, line_and_column};
+pub use diagnostic::{Diagnostic, Edit, Findings, Fix, Severity, Span, line_and_column};
 pub use digest::{Digest, tree_digest};
 pub use error::SkillError;
 pub use escape::{Escape, Replacement, escape_xml};

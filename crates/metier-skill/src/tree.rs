@@ -2,18 +2,18 @@
 //! instead of followed.
 
 use std::borrow::Cow;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::path::Arg;
 
-use crate::disk::{open_beneath, open_regular, read_all, regular};
+use crate::disk::{DIRECTORY, open_beneath, open_regular, read_all, regular};
 use crate::error::SkillError;
 use crate::manifest::{Manifest, ManifestFile};
 use crate::{Digest, Limits, SymlinkPolicy};
@@ -234,6 +234,26 @@ impl Tree {
     /// is an error.
     pub fn open(&self, file: &TreeFile) -> Result<File, SkillError> {
         self.open_now(file).map(|(file, _)| file)
+    }
+
+    /// Reads a file as [`Tree::open`] opens it; `None` where it has more than `most` bytes by now.
+    pub fn read(&self, file: &TreeFile, most: u64) -> Result<Option<Vec<u8>>, SkillError> {
+        let mut bytes = Vec::new();
+        // A file may grow while it is read.
+        let read = self.open(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|source| SkillError::Io { path: self.path_of(file), source })?;
+        Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
+    }
+
+    /// Where a skipped link leads, as it says itself; `None` where it is not a link any more.
+    pub fn link_target(&self, skipped: &SkippedFile) -> Option<PathBuf> {
+        let (above, name) = (skipped.path.parent()?, skipped.path.file_name()?);
+        let target = if above.as_os_str().is_empty() {
+            readlinkat(&self.base, name, Vec::new())
+        } else {
+            readlinkat(open_beneath(self.base.as_fd(), above, DIRECTORY).ok()?, name, Vec::new())
+        };
+        Some(OsString::from_vec(target.ok()?.into_bytes()).into())
     }
 
     /// Opens a file, with what the system knows of it now.

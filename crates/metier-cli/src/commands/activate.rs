@@ -2,11 +2,9 @@
 
 use metier_journal::Trigger;
 
-use crate::config::Flags;
 use crate::exit::Exit;
+use crate::host::{Flags, SessionArgs, close, save};
 use crate::output::{InSession, Output};
-use crate::sessions::SessionArgs;
-use crate::skills::Skills;
 
 /// Hand out a skill's instructions, as a model is given them, and record that
 ///
@@ -50,23 +48,22 @@ enum Asker {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
+    let mut skills = args.catalog.find(output)?;
+    save(&mut skills, output)?;
     let mut conversation = args.session.open(&skills, output)?;
-    let session = &mut conversation.session;
     let trigger = match args.trigger {
         Asker::User => Trigger::User,
         Asker::Model => Trigger::Model,
         Asker::Nested => Trigger::Nested,
     };
-    let id = session.id().to_owned();
+    let id = conversation.id().to_owned();
     let done = if args.force {
-        session.reload_as(&args.name, trigger)
+        conversation.reload_as(&args.name, trigger)
     } else {
-        session.activate_as(&args.name, trigger)
+        conversation.activate_as(&args.name, trigger)
     };
     // What was recorded stays recorded, also where it was a failure.
-    conversation.close(output)?;
+    close(conversation, output)?;
     let activation = done.map_err(|error| skills.explained(error))?;
     for note in &activation.notes {
         output.note(format_args!("note: {note}"))?;

@@ -4,11 +4,9 @@ use std::io::Write as _;
 
 use metier_session::ResourcePart;
 
-use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
+use crate::host::{Flags, SessionArgs, close, save};
 use crate::output::{InSession, Output};
-use crate::sessions::SessionArgs;
-use crate::skills::Skills;
 
 /// Hand out a file of a skill, and record that
 ///
@@ -53,12 +51,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let part = args.part()?;
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
+    let mut skills = args.catalog.find(output)?;
+    save(&mut skills, output)?;
     let mut conversation = args.session.open(&skills, output)?;
-    let id = conversation.session.id().to_owned();
-    let done = conversation.session.read_part(&args.name, &args.path, part);
-    conversation.close(output)?;
+    let id = conversation.id().to_owned();
+    let done = conversation.read_part(&args.name, &args.path, part);
+    close(conversation, output)?;
     let resource = done.map_err(|error| skills.explained(error))?;
     if args.json {
         output.json(&InSession::new(&id, &resource))?;

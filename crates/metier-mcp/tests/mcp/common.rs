@@ -2,11 +2,9 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
-use metier_journal::{Source, Time};
 use metier_mcp::{Library, LibraryContents, LibraryOptions, serve};
 use metier_policy::Anchors;
 use metier_sandbox::{Executor, ReservedPaths, WorkDirectory};
@@ -21,25 +19,11 @@ use tokio::io::{
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
+
+use crate::clock::TestClock;
 
 /// Longer than anything takes that should not wait.
 const SOON: Duration = Duration::from_secs(30);
-
-/// Each look at it is a microsecond later.
-#[derive(Debug, Default)]
-struct Ticking(AtomicU64);
-
-impl Source for Ticking {
-    fn now(&self) -> Time {
-        let ticks = self.0.fetch_add(1, Ordering::Relaxed);
-        Time::from_micros(1_800_000_000_000_000 + i64::try_from(ticks).unwrap())
-    }
-
-    fn id(&self) -> Uuid {
-        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::Relaxed)) | 7 << 76 | 2 << 62)
-    }
-}
 
 /// A directory with skills in it.
 pub(crate) struct Ground(TempDir);
@@ -90,7 +74,7 @@ impl Ground {
 
     fn session(&self) -> SessionOptions {
         let places = Anchors::new(self.0.path(), self.0.path().join("home"));
-        let clock = Arc::<Ticking>::default();
+        let clock = TestClock::new(0);
         SessionOptions::new(self.catalog(), places, Recording::Nowhere, clock)
     }
 }

@@ -153,7 +153,7 @@ fn notes(text: &mut String, run: &RunReport) {
 
 #[cfg(test)]
 mod tests {
-    use metier_journal::{Connection, PlantedFile};
+    use metier_journal::{ConnectionRecord, PlantedFile};
     use metier_sandbox::{ReservedPaths, RunOutcome, SandboxProfile, WorkDirectory};
     use metier_skill::Tier;
 
@@ -184,7 +184,7 @@ mod tests {
             planted(".envrc", false, None, false),
         ];
         run.facts.planted_left_out = 2;
-        let connection = |to: &str, refused: Option<&str>| Connection {
+        let connection = |to: &str, refused: Option<&str>| ConnectionRecord {
             to: to.to_owned(),
             refused: refused.map(str::to_owned),
             times: 1,

@@ -5,7 +5,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use metier_journal::{Event, Query};
+use metier_journal::{Event, RecordQuery};
 use metier_policy::{Answer, Approver, Lifetime, Policy, PolicySettings, Question};
 use metier_session::{Session, SessionError, replay};
 use metier_skill::{Coded as _, Digest, Tier};
@@ -130,7 +130,10 @@ fn what_changes_while_a_person_is_asked_is_not_handed_out() {
         asked_while(&ground, "resources", move || fs::write(&guide, "Not approved.\n").unwrap());
     let error = session.read("pdf", "references/guide.md").unwrap_err();
     assert_eq!(error.code(), "skill-changed");
-    assert_eq!(replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap().divergence, None);
+    assert_eq!(
+        replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap().divergence,
+        None
+    );
 }
 
 #[test]
@@ -170,7 +173,7 @@ fn a_run_that_was_refused_for_a_change_is_recorded_and_replays() {
     session.activate("pdf").unwrap();
     ground.write("skills/pdf/scripts/hello.sh", "echo changed\n");
     session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
-    let found = replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap();
+    let found = replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap();
     assert_eq!((found.divergence, found.refused), (None, 1));
 }
 

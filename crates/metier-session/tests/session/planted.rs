@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use metier_journal::Query;
+use metier_journal::RecordQuery;
 use metier_session::PathProblem::{Link, NotAFile};
 use metier_session::{Session, replay};
 use metier_skill::{Coded as _, Digest, Tier};
@@ -239,7 +239,7 @@ fn names_that_are_no_text_are_not_taken_for_others() {
     assert_eq!(read.encoded(), "echo twin\\xef\\xbf\\xbd.sh\n");
     let run = session.run_script(ground.call("pdf", "twin\u{fffd}.sh"), &mut ()).unwrap();
     assert_eq!(run.script_digest, read.digest);
-    let replayed = replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap();
+    let replayed = replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap();
     assert_eq!((replayed.divergence, replayed.reads, replayed.scripts), (None, 1, 1));
 }
 
@@ -269,7 +269,7 @@ fn mounts() {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private"]).args((!is_root()).then_some("--map-root-user"));
     if !command.status().is_ok_and(|status| status.success()) {
-        println!("SKIPPED: nothing can be mounted here");
+        crate::skips::skip("nothing can be mounted here; skills among mounts are not tested");
         return;
     }
     let output = command

@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use metier_journal::{Durability, Journal, Options, Query};
+use metier_journal::{Durability, Journal, JournalOptions, RecordQuery};
 use metier_session::{Recording, Session, SessionError, replay};
 use metier_skill::{Coded as _, Digest, Tier};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -134,7 +134,7 @@ impl Race {
         ground.write("outside/pdf/SKILL.md", &skill_md(SECRET));
         ground.write("outside/pdf/references/guide.md", SECRET);
         ground.write("outside/pdf/scripts/hello.sh", &format!("echo {SECRET}\n"));
-        let mut options = Options::new(Arc::clone(&ground.clock) as _);
+        let mut options = JournalOptions::new(Arc::clone(&ground.clock) as _);
         options.durability = Durability::Batched;
         let journal = Arc::new(Journal::open(&ground.journal_place(), options).unwrap());
         let mut session = ground.options_with(Tier::Org, Recording::Journal(Arc::clone(&journal)));
@@ -225,7 +225,7 @@ impl Race {
         println!("races, {name}: {done} rounds, {swaps} swaps, {:?}", self.seen);
         assert!(swaps > 2 && has_both(&self.seen), "{name}: they never met: {:?}", self.seen);
         self.journal.flush().unwrap();
-        let found = replay(&mut self.ground.reader(), &self.ground.store(), &Query::default()).unwrap();
+        let found = replay(&mut self.ground.reader(), &self.ground.store(), &RecordQuery::default()).unwrap();
         assert_eq!((found.divergence, found.activations, found.reads), (None, self.activations, self.reads));
     }
 }

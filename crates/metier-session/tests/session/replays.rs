@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use metier_journal::{Context, Entry, Query};
+use metier_journal::{PendingRecord, RecordContext, RecordQuery};
 use metier_session::{ReplayReport, ResourcePart, replay};
 use metier_skill::Tier;
 use serde_json::json;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::common::{Ground, Says};
 
 fn replayed(ground: &Ground) -> ReplayReport {
-    replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap()
+    replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap()
 }
 
 /// A session of a thousand events of every kind, over versions of several skills.
@@ -92,13 +92,13 @@ fn what_was_never_kept_cannot_be_proven() {
         (divergence.kind.as_str(), divergence.code, divergence.skill.as_str()),
         ("skill.activated", "store-missing", "pdf")
     );
-    let other = Query { session: Some("other".to_owned()), ..Query::default() };
+    let other = RecordQuery { session: Some("other".to_owned()), ..RecordQuery::default() };
     assert_eq!(replay(&mut ground.reader(), &ground.store(), &other).unwrap().divergence, None);
 }
 
 #[test]
 fn records_that_cannot_be_true_are_found() {
-    use metier_journal::{ByteRange, Context, Entry, Event, Privacy};
+    use metier_journal::{ByteRange, Event, PendingRecord, Privacy, RecordContext};
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
     let tree = session.activate("pdf").unwrap().tree_digest;
@@ -124,7 +124,7 @@ fn records_that_cannot_be_true_are_found() {
         let ground = Ground::with_pdf();
         let mut session = ground.session(Tier::User);
         session.activate("pdf").unwrap();
-        let entry = Entry::new(&*ground.clock, &Context::session("s1"), &event).unwrap();
+        let entry = PendingRecord::new(&*ground.clock, &RecordContext::session("s1"), &event).unwrap();
         ground.journal().append(entry).unwrap();
         assert_eq!(replayed(&ground).divergence.unwrap().code, code);
     }
@@ -143,10 +143,10 @@ fn a_file_that_is_gone_from_the_store_is_kept_again_by_the_next_use() {
 #[test]
 fn a_record_that_does_not_say_what_its_kind_says_is_no_proof() {
     let ground = Ground::with_pdf();
-    let context = Context::default();
+    let context = RecordContext::default();
     for (kind, is_proven) in [("host.event", true), ("skill.script_executed", false)] {
-        let entry =
-            Entry::of_value(&*ground.clock, &context, json!({ "kind": kind, "name": "pdf" })).unwrap();
+        let entry = PendingRecord::of_value(&*ground.clock, &context, json!({ "kind": kind, "name": "pdf" }))
+            .unwrap();
         ground.journal().append(entry).unwrap();
         let found = replayed(&ground).divergence.map(|wrong| (wrong.code, wrong.kind));
         assert_eq!(found, (!is_proven).then(|| ("replay-record", kind.to_owned())));

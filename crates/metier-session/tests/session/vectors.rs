@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metier_catalog::{State, StateRule, StateRules};
-use metier_journal::{Event, Query, ScriptOutcome, Trigger};
+use metier_journal::{Event, RecordQuery, ScriptOutcome, Trigger};
 use metier_policy::{Policy, PolicySettings};
 use metier_sandbox::{Executor, Job, Network, RunOutcome, SandboxError, Sink};
 use metier_session::{PathProblem, Session, SessionError};
@@ -307,7 +307,8 @@ fn r9_activations_replay_with_stable_digests_and_documents_change_through_the_ga
     assert_eq!(fs::read_to_string(ground.path("work/other.md")).unwrap(), "new\n");
     let again = ground.session(Tier::Org).activate("pdf").unwrap();
     assert_eq!(again.tree_digest, first.tree_digest);
-    let replayed = metier_session::replay(&mut ground.reader(), &ground.store(), &Query::default()).unwrap();
+    let replayed =
+        metier_session::replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap();
     assert_eq!((replayed.divergence, replayed.activations), (None, 2));
 }
 
