@@ -11,6 +11,7 @@ use std::fs;
 use metier_catalog::RootReport;
 use metier_journal::{JournalError, JournalReader};
 use metier_sandbox::{Local, MeasuredProtection, Protections, SandboxError, Strictness};
+use metier_skill::Coded as _;
 use serde_json::{Value, json};
 
 use crate::config::{Config, Flags};
