@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use metier::catalog::{CatalogOptions, Root, Scanner};
-use metier::journal::{Journal, Options, Place, Source, Time, Trigger};
-use metier::policy::Places;
-use metier::prompt::{Catalogue, Listed};
+use metier::journal::{Clock, Journal, JournalAddress, JournalOptions, Time};
+use metier::policy::Anchors;
+use metier::prompt::{ListedSkill, SkillList};
 use metier::session::{Recording, ScriptCall, Session, SessionOptions};
 use metier::store::Store;
 use serde_json::Value;
 
-struct Clock;
+struct HostClock;
 
-impl Source for Clock {
+impl Clock for HostClock {
     fn now(&self) -> Time {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Time::from_micros(since.as_micros().try_into().unwrap_or(i64::MAX))
@@ -36,10 +36,8 @@ impl Source for Clock {
 fn call(session: &mut Session, tool: &str, with: &Value) -> Result<String, Box<dyn Error>> {
     let text = |name: &str| with[name].as_str().unwrap_or_default();
     match tool {
-        "load_skill" => Ok(session.activate(text("skill_name"), Trigger::Model)?.content),
-        "read_skill_resource" => {
-            Ok(session.read_resource(text("skill_name"), text("resource_name"), None)?.encoded())
-        }
+        "load_skill" => Ok(session.activate(text("skill_name"))?.content),
+        "read_skill_resource" => Ok(session.read(text("skill_name"), text("resource_name"))?.encoded()),
         "run_skill_script" => {
             let work = session.work_directory(std::env::current_dir()?)?;
             let script = ScriptCall::new(text("skill_name"), text("script_name"), work);
@@ -60,17 +58,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut options = CatalogOptions::new(vec![Root::parse(&skills)?]);
     options.builtin = true;
     let catalog = Scanner::new(options).scan(SystemTime::now());
-    let shown: Vec<Listed<'_>> = catalog
+    let shown: Vec<ListedSkill<'_>> = catalog
         .for_models()
-        .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
+        .map(|skill| ListedSkill { name: skill.entry.name(), description: skill.description, location: None })
         .collect();
-    println!("system: {}", Catalogue::new(&shown).render().text);
+    println!("system: {}", SkillList::new(&shown).render().text);
 
-    let journal = Journal::open(&Place::file(format!("{state}/journal.db")), Options::new(Arc::new(Clock)))?;
-    let (recording, places) = (Recording::Journal(Arc::new(journal)), Places::new(&here, &home));
-    let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
+    let journal = Journal::open(
+        &JournalAddress::file(format!("{state}/journal.db")),
+        JournalOptions::new(Arc::new(HostClock)),
+    )?;
+    let (recording, places) = (Recording::Journal(Arc::new(journal)), Anchors::new(&here, &home));
+    let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(HostClock));
     options.store = Some(Store::new(format!("{state}/store")));
-    let mut session = Session::start(options, None)?;
+    let mut session = Session::start(options)?;
     for line in std::io::stdin().lines() {
         let (tool, with): (String, Value) = serde_json::from_str(&line?)?;
         let answer = call(&mut session, &tool, &with).unwrap_or_else(|error| format!("error: {error}"));

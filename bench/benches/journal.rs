@@ -15,7 +15,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, ensure};
 use metier_journal::{
-    Context, Durability, Entry, Event, Journal, Options, Place, Reader, Source, Time, Trigger, verify,
+    Clock, Durability, Event, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord,
+    RecordContext, Time, Trigger, verify,
 };
 use metier_skill::{Digest, Tier};
 use rusqlite::Connection;
@@ -29,9 +30,9 @@ const DURABLE: usize = 3200;
 const BATCHED: usize = 200_000;
 
 /// The time, and ids in a row.
-struct Clock(AtomicU64);
+struct BenchClock(AtomicU64);
 
-impl Source for Clock {
+impl Clock for BenchClock {
     fn now(&self) -> Time {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Time::from_micros(i64::try_from(now.as_micros()).unwrap_or(0))
@@ -85,15 +86,19 @@ fn event(number: usize) -> Event {
     }
 }
 
-fn entry(clock: &Clock, number: usize) -> anyhow::Result<Entry> {
-    Ok(Entry::new(clock, &Context::session("01990b2e-7a52-7c3e-9a70-3f1f2f5a1c11"), &event(number))?)
+fn entry(clock: &BenchClock, number: usize) -> anyhow::Result<PendingRecord> {
+    Ok(PendingRecord::new(
+        clock,
+        &RecordContext::session("01990b2e-7a52-7c3e-9a70-3f1f2f5a1c11"),
+        &event(number),
+    )?)
 }
 
-fn journal(path: &Path, durability: Durability) -> anyhow::Result<(Journal, Arc<Clock>)> {
-    let clock = Arc::new(Clock(AtomicU64::new(0)));
-    let mut options = Options::new(Arc::clone(&clock) as Arc<dyn Source>);
+fn journal(path: &Path, durability: Durability) -> anyhow::Result<(Journal, Arc<BenchClock>)> {
+    let clock = Arc::new(BenchClock(AtomicU64::new(0)));
+    let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     options.durability = durability;
-    Ok((Journal::open(&Place::file(path), options)?, clock))
+    Ok((Journal::open(&JournalAddress::file(path), options)?, clock))
 }
 
 /// So many threads that append, one record at a time, and wait for each.
@@ -116,7 +121,7 @@ fn append(path: &Path, threads: usize, count: usize) -> anyhow::Result<()> {
 
 /// The same with a connection each, a transaction a row, and nothing but the columns.
 fn insert(path: &Path, threads: usize, count: usize) -> anyhow::Result<()> {
-    let clock = Clock(AtomicU64::new(0));
+    let clock = BenchClock(AtomicU64::new(0));
     let connect = || -> anyhow::Result<Connection> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_mins(1))?;
@@ -221,7 +226,7 @@ fn batched() -> anyhow::Result<()> {
             Ok(journal.close()?)
         })?);
         let mut lines = Vec::new();
-        Reader::open(&Place::file(&path))?.export(&mut lines)??;
+        JournalReader::open(&JournalAddress::file(&path))?.export(&mut lines)??;
         let lines: Vec<&[u8]> = lines.split_inclusive(|byte| *byte == b'\n').collect();
         files.push(rate(lines.len(), || {
             let mut file = File::create(directory.path().join("lines"))?;
@@ -240,14 +245,14 @@ fn verified() -> anyhow::Result<()> {
     let count: usize = std::env::var("METIER_RECORDS").map_or(Ok(1_000_000), |text| text.parse())?;
     let directory = tempfile::tempdir_in(".")?;
     let path = directory.path().join("journal.db");
-    let place = Place::file(&path);
+    let place = JournalAddress::file(&path);
     let (journal, clock) = journal(&path, Durability::Batched)?;
     for number in 0..count {
         journal.append(entry(&clock, number)?)?;
     }
     journal.close()?;
     let lines = directory.path().join("lines");
-    Reader::open(&place)?.export(&mut BufWriter::new(File::create(&lines)?))??;
+    JournalReader::open(&place)?.export(&mut BufWriter::new(File::create(&lines)?))??;
     let mut bytes = Vec::new();
     File::open(&lines)?.read_to_end(&mut bytes)?;
     let (mut ours, mut hashes) = (Vec::new(), Vec::new());

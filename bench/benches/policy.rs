@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::io::BufReader;
 use std::time::{Duration, Instant};
 
-use metier_policy::{ActiveSkill, Allowlist, Call, Denylist, Guard, Mode, Places, Verdict};
-use metier_skill::{AllowedTools, Tier};
+use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
+use metier_skill::{Tier, ToolRules};
 
 /// 200 characters: a pipeline, a list, wrappers, quotes, a redirection.
 const COMMAND: &str = "git log --oneline --all --graph -n 20 | grep -v 'fix: something' | sort -u > out.txt 2>&1; \
@@ -59,16 +59,16 @@ const EACH: u32 = 500;
 
 fn main() {
     assert_eq!((COMMAND.len(), RULES.len()), (200, 30), "the goal is about so many characters and rules");
-    let places = Places::new("/repo", "/me");
-    let tools = AllowedTools::from_rules(RULES);
+    let places = Anchors::new("/repo", "/me");
+    let tools = ToolRules::from_rules(RULES);
     let list = Allowlist::new(&tools, &places);
-    let guard = Guard::new(Mode::Allowlist, vec![ActiveSkill::new("x", Tier::User).allowing(list)]);
+    let guard = Guard::new(GuardMode::Allowlist, vec![GuardedSkill::new("x", Tier::User).allowing(list)]);
     let others =
-        AllowedTools::from_rules(RULES.iter().map(|rule| rule.replace("git", "hg").replace("npm", "yarn")));
-    let denying =
-        Guard::new(Mode::Allowlist, Vec::new()).denying("the command line", Denylist::new(&others, &places));
-    let call = Call::new("Bash", COMMAND);
-    let denied = Call::new("Bash", format!("{} && reboot", &COMMAND[..190]));
+        ToolRules::from_rules(RULES.iter().map(|rule| rule.replace("git", "hg").replace("npm", "yarn")));
+    let denying = Guard::new(GuardMode::Allowlist, Vec::new())
+        .denying("the command line", Denylist::new(&others, &places));
+    let call = ToolCall::new("Bash", COMMAND);
+    let denied = ToolCall::new("Bash", format!("{} && reboot", &COMMAND[..190]));
     assert_eq!(guard.decide(&call).verdict, Verdict::Allow);
     assert_eq!(guard.decide(&denied).verdict, Verdict::Deny);
     let mut rows: Vec<Row<'_>> = vec![

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use metier_bench::generate;
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
 use metier_prompt::{
-    AgentSkillsSection, Format, Prompt, Rendering, Section, SessionView, SkillMount, Tool, Visibility,
+    AgentSkillsSection, ListFormat, Prompt, Rendering, Section, SessionView, SkillMount, Tool, Visibility,
 };
 use metier_search::Search;
 use metier_session::discovered;
@@ -126,7 +126,7 @@ fn rendering(catalog: &Catalog, search: &Arc<Search>, budget: Option<usize>) -> 
     }
     let search = Arc::clone(search);
     let rank = move |task: &str| search.query(task, SKILLS).iter().map(|hit| hit.name().to_owned()).collect();
-    let mut list = AgentSkillsSection::new(discovered(catalog)).format(Format::Xml).ranked_by(rank);
+    let mut list = AgentSkillsSection::new(discovered(catalog)).format(ListFormat::Xml).ranked_by(rank);
     if let Some(budget) = budget {
         list = list.budget(budget);
     }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use metier_sandbox::{Ending, Executor as _, Job, Local, Profile, Reserved, WorkDirectory};
+use metier_sandbox::{Ending, Executor as _, Job, Local, ReservedPaths, SandboxProfile, WorkDirectory};
 use metier_skill::Tier;
 
 const ROUNDS: usize = 200;
@@ -102,7 +102,8 @@ fn start(way: Way, metier: &Path, work: &Path, program: &str, arguments: &[&str]
             command
         }
         Way::Library => {
-            let profile = Profile::new(Tier::ThirdParty, WorkDirectory::open(work, &Reserved::default())?);
+            let profile =
+                SandboxProfile::new(Tier::ThirdParty, WorkDirectory::open(work, &ReservedPaths::default())?);
             let job = Job::new(profile, program, arguments.iter().map(Into::into).collect());
             let outcome = Local::with_launcher(metier).run(&job, &mut ())?;
             ensure!(outcome.ending == Ending::Exited(0), "{:?}", outcome.ending);

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use metier_bench::{Random, generate, skill_md};
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
-use metier_journal::{Durability, Journal, Options, Place, Source, Time, Trigger};
-use metier_policy::Places;
+use metier_journal::{Clock, Durability, Journal, JournalAddress, JournalOptions, Time};
+use metier_policy::Anchors;
 use metier_session::{Recording, Session, SessionOptions};
 use metier_skill::{Digest, Tier};
 use metier_store::Store;
@@ -27,11 +27,11 @@ const OF_A_SESSION: usize = 20;
 const ROUNDS: usize = 7;
 
 /// The machine's clock, and ids that are counted.
-struct Clock;
+struct BenchClock;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-impl Source for Clock {
+impl Clock for BenchClock {
     fn now(&self) -> Time {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
@@ -128,16 +128,16 @@ fn read_and_digest(ground: &Ground) -> anyhow::Result<()> {
 fn session(ground: &Ground, journal: &Arc<Journal>, store: Option<&Store>) -> anyhow::Result<Session> {
     let recording = Recording::Journal(Arc::clone(journal));
     let mut options =
-        SessionOptions::new(ground.catalog.clone(), Places::new("/", "/"), recording, Arc::new(Clock));
+        SessionOptions::new(ground.catalog.clone(), Anchors::new("/", "/"), recording, Arc::new(BenchClock));
     options.store = store.cloned();
-    Ok(Session::start(options, None)?)
+    Ok(Session::start(options)?)
 }
 
 fn activate(ground: &Ground, journal: &Arc<Journal>, store: Option<&Store>) -> anyhow::Result<()> {
     for names in ground.names.chunks(OF_A_SESSION) {
         let mut session = session(ground, journal, store)?;
         for name in names {
-            black_box(session.activate(name, Trigger::Model)?);
+            black_box(session.activate(name)?);
         }
     }
     Ok(())
@@ -147,16 +147,16 @@ fn activate_twice(ground: &Ground, journal: &Arc<Journal>) -> anyhow::Result<()>
     for names in ground.names.chunks(OF_A_SESSION) {
         let mut session = session(ground, journal, None)?;
         for name in names.iter().chain(names) {
-            black_box(session.activate(name, Trigger::Model)?);
+            black_box(session.activate(name)?);
         }
     }
     Ok(())
 }
 
 fn journal(path: &Path) -> anyhow::Result<Journal> {
-    let mut options = Options::new(Arc::new(Clock));
+    let mut options = JournalOptions::new(Arc::new(BenchClock));
     options.durability = Durability::Batched;
-    Ok(Journal::open(&Place::file(path), options)?)
+    Ok(Journal::open(&JournalAddress::file(path), options)?)
 }
 
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use metier_sandbox::{Ending, Executor as _, Job, Local, Outcome, Profile, Reserved, WorkDirectory};
+use metier_sandbox::{
+    Ending, Executor as _, Job, Local, ReservedPaths, RunOutcome, SandboxProfile, WorkDirectory,
+};
 use metier_skill::Tier;
 
 const ROUNDS: usize = 100;
@@ -85,8 +87,9 @@ fn row(launcher: &Path, work: &Path, name: &str, script: &str) -> anyhow::Result
     Ok(())
 }
 
-fn run(executor: &Local, work: &Path, script: &str) -> anyhow::Result<Outcome> {
-    let profile = Profile::new(Tier::ThirdParty, WorkDirectory::open(work, &Reserved::default())?);
+fn run(executor: &Local, work: &Path, script: &str) -> anyhow::Result<RunOutcome> {
+    let profile =
+        SandboxProfile::new(Tier::ThirdParty, WorkDirectory::open(work, &ReservedPaths::default())?);
     let job = Job::new(profile, "/bin/sh", vec!["-c".into(), script.into()]);
     let outcome = executor.run(&job, &mut ())?;
     ensure!(outcome.ending == Ending::Exited(0), "{:?}", outcome.ending);

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use metier::prompt::{AgentSkillsSection, Format, Prompt, SessionView};
+use metier::prompt::{AgentSkillsSection, ListFormat, Prompt, SessionView};
 use metier::session::{discovered, scan_directory};
 use metier::skill::Tier;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut next = || arguments.next().ok_or("wants two directories of skills");
     let section = |directory: PathBuf, tier: Tier, mount: &str| {
         let catalog = scan_directory(&directory, tier, SystemTime::now());
-        AgentSkillsSection::new(discovered(&catalog)).mount_path(mount).format(Format::Markdown)
+        AgentSkillsSection::new(discovered(&catalog)).mount_path(mount).format(ListFormat::Markdown)
     };
     let prompt = Prompt::builder("multi", "skills")
         .section(section(next()?, Tier::Org, "skills/org").key("org").title("Skills of the organisation"))

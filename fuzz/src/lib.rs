@@ -4,13 +4,13 @@
 //! functions with coverage feedback.
 
 use metier_journal::verify_export;
-use metier_policy::{ActiveSkill, Allowlist, Call, Denylist, Guard, Mode, Places, Verdict};
+use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
+use metier_scan::{RiskLevel, ScanVerdict, Subject, SubjectEntry, scan};
 use metier_skill::{
-    AllowedTools, Diagnostic, Manifest, ManifestFile, Origin, Profile, Reading, Rules, Tier, apply_fixes,
+    Diagnostic, Manifest, ManifestFile, Origin, Profile, Reading, Rules, Tier, ToolRules, apply_fixes,
     body_of, read,
 };
-use metier_store::scan::{self, Severity, Subject, SubjectEntry};
-use metier_store::{ArchiveLimits, Layout, StoreError, unpack};
+use metier_store::{ArchiveLayout, ArchiveLimits, StoreError, unpack};
 use serde_json::Value;
 
 /// Reads the bytes in every profile and checks what must hold. Says what does not.
@@ -79,21 +79,23 @@ pub fn check_policy(bytes: &[u8]) -> Result<(), String> {
     let (tool, rules, input) = (part(), part(), part());
     let input =
         serde_json::from_str(input).ok().filter(Value::is_object).unwrap_or_else(|| Value::from(input));
-    let call = Call::new(tool, input);
-    let places = Places::new("/repo", "/me").with_skill("/me/skill");
-    let tools = AllowedTools::split(rules);
+    let call = ToolCall::new(tool, input);
+    let places = Anchors::new("/repo", "/me").with_skill("/me/skill");
+    let tools = ToolRules::split(rules);
     let list = Allowlist::new(&tools, &places);
-    let skill = ActiveSkill::new("x", Tier::ThirdParty).allowing(list.clone());
+    let skill = GuardedSkill::new("x", Tier::ThirdParty).allowing(list.clone());
     let decide = |mode| Guard::new(mode, vec![skill.clone()]).decide(&call);
-    let strict = decide(Mode::Allowlist);
-    if strict.verdict != decide(Mode::Allowlist).verdict {
+    let strict = decide(GuardMode::Allowlist);
+    if strict.verdict != decide(GuardMode::Allowlist).verdict {
         return Err("two decisions about one call".to_owned());
     }
     if (strict.verdict == Verdict::Allow) != (list.find(&call).is_ok() || strict.code.as_str() == "own-tool")
     {
         return Err(format!("the guard and the list disagree: {strict:?}"));
     }
-    if decide(Mode::Advisory).verdict == Verdict::Deny || decide(Mode::PreApprove).verdict != Verdict::Ask {
+    if decide(GuardMode::Advisory).verdict == Verdict::Deny
+        || decide(GuardMode::PreApprove).verdict != Verdict::Ask
+    {
         let is_own = strict.code.as_str() == "own-tool";
         if !is_own {
             return Err("a mode decides what it must not".to_owned());
@@ -169,7 +171,7 @@ pub fn check_archive(bytes: &[u8]) -> Result<(), String> {
     if !unpacked.files.iter().eq(files.keys()) {
         return Err("what is listed is not what was handed out".to_owned());
     }
-    if let Ok(layout) = Layout::of(unpacked.files.iter().map(String::as_str))
+    if let Ok(layout) = ArchiveLayout::of(unpacked.files.iter().map(String::as_str))
         && layout.skills().iter().any(|skill| skill.is_empty() || skill.starts_with('/'))
     {
         return Err(format!("a skill without a folder: {layout:?}"));
@@ -186,8 +188,8 @@ pub fn check_archive(bytes: &[u8]) -> Result<(), String> {
 pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
     for path in ["SKILL.md", "scripts/run.sh", "data.json", "logo.png", "files.zip"] {
         let subject = Subject::new("my-skill", vec![SubjectEntry::file(path, bytes)]);
-        let report = scan::scan(&subject);
-        if report != scan::scan(&subject) {
+        let report = scan(&subject);
+        if report != scan(&subject) {
             return Err(format!("{path}: two reports about the same bytes"));
         }
         for found in &report.findings {
@@ -196,9 +198,9 @@ pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
                 return Err(format!("{path}: a finding lies outside the file: {found:?}"));
             }
         }
-        let is_high = report.findings.iter().any(|found| found.severity == Severity::High);
-        if is_high && report.verdict() != scan::Verdict::Block
-            || report.verdict() == scan::Verdict::Block && report.because().is_empty()
+        let is_high = report.findings.iter().any(|found| found.severity == RiskLevel::High);
+        if is_high && report.verdict() != ScanVerdict::Block
+            || report.verdict() == ScanVerdict::Block && report.because().is_empty()
         {
             return Err(format!("{path}: the verdict does not follow from the findings: {report:?}"));
         }

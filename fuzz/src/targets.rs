@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_fuzz::{check_archive, check_export, check_manifest, check_policy, check_read, check_scan};
-use metier_journal::{Context, Durability, Entry, Journal, Options, Place, Reader, Source, Time};
-use metier_store::{Format, pack};
+use metier_journal::{
+    Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord, RecordContext,
+    Time,
+};
+use metier_store::{ArchiveFormat, pack};
 use serde_json::Value;
 
 /// One reader of foreign bytes.
@@ -86,7 +89,7 @@ fn archives() -> Vec<Vec<u8>> {
         }
         let folder = metier_skill::Folder::open(place.path()).ok()?;
         let rules = metier_skill::Rules::standard();
-        let formats = [Format::Zip, Format::Tar, Format::TarGz];
+        let formats = [ArchiveFormat::Zip, ArchiveFormat::Tar, ArchiveFormat::TarGz];
         Some(formats.iter().filter_map(|format| Some(pack(&folder, &rules, *format).ok()?.bytes)).collect())
     };
     (0..40).filter_map(packed).flatten().collect()
@@ -216,25 +219,25 @@ fn exports() -> Vec<Vec<u8>> {
 
 fn exported() -> Option<Vec<u8>> {
     let directory = tempfile::tempdir().ok()?;
-    let place = Place::file(directory.path().join("journal.db"));
-    let source = Arc::new(Numbers(AtomicU64::new(0)));
-    let mut options = Options::new(Arc::clone(&source) as Arc<dyn Source>);
+    let place = JournalAddress::file(directory.path().join("journal.db"));
+    let clock = Arc::new(Numbers(AtomicU64::new(0)));
+    let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     options.durability = Durability::Batched;
     let journal = Journal::open(&place, options).ok()?;
     for number in 0..110 {
         let event = serde_json::json!({ "kind": "note", "number": number, "text": "\u{1}\"é\u{10000}\\", "list": [null, true, -1, {}] });
-        journal.append(Entry::of_value(&*source, &Context::session("s"), event).ok()?).ok()?;
+        journal.append(PendingRecord::of_value(&*clock, &RecordContext::session("s"), event).ok()?).ok()?;
     }
     journal.close().ok()?;
     let mut lines = Vec::new();
-    Reader::open(&place).ok()?.export(&mut lines).ok()?.ok()?;
+    JournalReader::open(&place).ok()?.export(&mut lines).ok()?.ok()?;
     Some(lines)
 }
 
 /// Numbers for times and ids.
 struct Numbers(AtomicU64);
 
-impl Source for Numbers {
+impl Clock for Numbers {
     fn now(&self) -> Time {
         Time::from_micros(0)
     }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use metier_fake_model::{Server, Step};
-use metier_home::{Agent, Closing, Env, Home, HomeOptions, Host, MountOptions};
+use metier_home::{Agent, Enclosure, Home, HomeOptions, HostVariables, MountOptions, Variables};
 use metier_prompt::SkillMount;
 use serde_json::json;
 
@@ -78,7 +78,7 @@ impl<'a> Run<'a> {
         if self.is_hermetic {
             options.is_hermetic = true;
             let program = program(agent, &rig.agents);
-            options.hidden = Closing::of(agent, &program, &rig.work(), Path::new("/")).unwrap().hidden;
+            options.hidden = Enclosure::of(agent, &program, &rig.work(), Path::new("/")).unwrap().hidden;
         }
         options.working_directory = Some(rig.work());
         let mut home = Home::new(agent, &host(rig, &server.url()), &options).unwrap();
@@ -195,7 +195,7 @@ fn step(agent: Agent, act: &Act<'_>) -> Step {
 }
 
 /// The host: somebody who has nothing but a key for the fake model, and knows where that is.
-pub(crate) fn host(rig: &Rig, url: &str) -> Host {
+pub(crate) fn host(rig: &Rig, url: &str) -> HostVariables {
     let own: &[(&str, String)] = match rig.agent {
         Agent::ClaudeCode => &[("ANTHROPIC_BASE_URL", url.to_owned()), ("ANTHROPIC_API_KEY", key())],
         Agent::Codex => &[("CODEX_API_KEY", key())],
@@ -216,7 +216,7 @@ pub(crate) fn host(rig: &Rig, url: &str) -> Host {
         ],
         _ => &[],
     };
-    let mut env: Env = own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let mut env: Variables = own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     // OpenCode needs ripgrep; Codex has one with it.
     let ripgrep = rig
         .agents
@@ -232,7 +232,7 @@ pub(crate) fn host(rig: &Rig, url: &str) -> Host {
     ] {
         env.insert(name.to_owned(), value);
     }
-    Host::new(env)
+    HostVariables::new(env)
 }
 
 /// A key that opens nothing.
@@ -241,7 +241,7 @@ fn key() -> String {
 }
 
 /// Variables that an agent needs for the fake model alone.
-pub(crate) fn wishes(rig: &Rig, url: &str) -> Env {
+pub(crate) fn wishes(rig: &Rig, url: &str) -> Variables {
     let pairs = match rig.agent {
         Agent::Goose => vec![("GOOSE_MODE", "auto".to_owned())],
         Agent::OpenCode => {

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::entry::{Entry, Listing, SkillId};
 use crate::problem::{Problem, ProblemCode};
-use crate::record::Facts;
-use crate::requires::{Node, RequiresGraph, RequiresProblem};
+use crate::record::SkillFacts;
+use crate::requires::{RequiresGraph, RequiresNode, RequiresProblem};
 use crate::trees::Trees;
 use crate::{Precedence, Root, State, Tier};
 
@@ -28,7 +28,7 @@ struct Snapshot {
     /// The entries of each name.
     groups: HashMap<Arc<str>, Range<u32>>,
     problems: Vec<Problem>,
-    unusable: Vec<Unusable>,
+    unusable: Vec<UnusableSkill>,
     roots: Vec<RootReport>,
     digested: usize,
 }
@@ -36,9 +36,9 @@ struct Snapshot {
 /// A skill that breaks a rule and still says what it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Unusable {
+pub struct UnusableSkill {
     /// What it says.
-    pub facts: Arc<Facts>,
+    pub facts: Arc<SkillFacts>,
     /// The tier of its root.
     pub tier: Tier,
     /// What is wrong with it.
@@ -88,7 +88,7 @@ impl Candidate {
 pub(crate) struct Collected {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) unusable: Vec<Unusable>,
+    pub(crate) unusable: Vec<UnusableSkill>,
 }
 
 impl Catalog {
@@ -139,12 +139,12 @@ impl Catalog {
     }
 
     /// The winner of a name. It is off only where every skill of that name is.
-    pub fn find(&self, name: &str) -> Option<&Entry> {
+    pub fn by_name(&self, name: &str) -> Option<&Entry> {
         self.group(name).first()
     }
 
     /// The skill with this very id, such as `user/pdf`.
-    pub fn get(&self, id: &str) -> Option<&Entry> {
+    pub fn by_id(&self, id: &str) -> Option<&Entry> {
         let (tier, name, copy) = SkillId::split(id)?;
         self.group(name).iter().find(|entry| entry.id.tier == tier && entry.id.copy == copy)
     }
@@ -155,7 +155,7 @@ impl Catalog {
     }
 
     /// Skills that cannot be used, as far as they say what they are for.
-    pub fn unusable(&self) -> &[Unusable] {
+    pub fn unusable(&self) -> &[UnusableSkill] {
         &self.0.unusable
     }
 
@@ -180,22 +180,22 @@ impl Catalog {
     }
 
     /// What is different from an older snapshot.
-    pub fn changes_since(&self, older: &Self) -> Changes {
-        let mut changes = Changes::default();
+    pub fn changes_since(&self, older: &Self) -> CatalogChanges {
+        let mut changes = CatalogChanges::default();
         for entry in self.all() {
-            match older.by_id(&entry.id) {
+            match older.entry_of(&entry.id) {
                 None => changes.added.push(entry.id.clone()),
                 Some(old) if old != entry => changes.changed.push(entry.id.clone()),
                 Some(_) => {}
             }
         }
-        let gone = older.all().iter().filter(|entry| self.by_id(&entry.id).is_none());
+        let gone = older.all().iter().filter(|entry| self.entry_of(&entry.id).is_none());
         changes.removed.extend(gone.map(|entry| entry.id.clone()));
         changes.problems_changed = self.problems() != older.problems();
         changes
     }
 
-    fn by_id(&self, id: &SkillId) -> Option<&Entry> {
+    fn entry_of(&self, id: &SkillId) -> Option<&Entry> {
         self.group(&id.name).iter().find(|entry| entry.id == *id)
     }
 
@@ -208,7 +208,7 @@ impl Catalog {
 /// What a newer snapshot has that an older one had not, and the other way round.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
-pub struct Changes {
+pub struct CatalogChanges {
     /// Ids that are new.
     pub added: Vec<SkillId>,
     /// Ids whose skill says something else, is elsewhere, or has another state.
@@ -219,7 +219,7 @@ pub struct Changes {
     pub problems_changed: bool,
 }
 
-impl Changes {
+impl CatalogChanges {
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -227,10 +227,10 @@ impl Changes {
 }
 
 /// What skills say that they need of each other.
-fn nodes(entries: &[Entry]) -> Vec<Node<'_>> {
+fn nodes(entries: &[Entry]) -> Vec<RequiresNode<'_>> {
     let usable = entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled());
     usable
-        .map(|entry| Node {
+        .map(|entry| RequiresNode {
             name: entry.name(),
             version: entry.facts.version.as_deref(),
             requires: entry.facts.requires(),

@@ -2,7 +2,7 @@
 //!
 //! `compatibility` is free text. metier reads the forms that people use, from the words in its tables, and says of
 //! each requirement whether it is met; of the rest it says that it does not know. No text makes metier run a
-//! program of its choice: see [`ThisMachine`].
+//! program of its choice: a [`Machine`] is asked, and [`version_query`] has every program that may be started for it.
 
 mod bounds;
 mod check;
@@ -17,7 +17,9 @@ mod tokens;
 
 use serde::Serialize;
 
-pub use machine::{Machine, Os, ThisMachine};
+pub use bounds::version_in;
+pub use machine::{Machine, Os, is_program_name};
+pub use programs::{VersionQuery, version_query};
 
 /// Bytes of one text that are read; a valid `compatibility` has at most 500 characters.
 const TEXT_MAX: usize = 4096;
@@ -27,7 +29,7 @@ const REQUIREMENTS_MAX: usize = 64;
 /// Whether a requirement is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum RequirementStatus {
     /// It is.
     Met,
     /// It is not.
@@ -36,7 +38,7 @@ pub enum Status {
     Unknown,
 }
 
-impl Status {
+impl RequirementStatus {
     /// The status as it is printed.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,7 +56,7 @@ pub struct Requirement {
     /// What the author wrote; for `metadata`, the key and the value.
     pub text: String,
     /// Whether it is met.
-    pub status: Status,
+    pub status: RequirementStatus,
     /// Why.
     pub reason: String,
 }
@@ -64,7 +66,7 @@ pub struct Requirement {
 #[non_exhaustive]
 pub struct Compatibility {
     /// Unmet where one requirement is, else unknown where one is, else met.
-    pub status: Status,
+    pub status: RequirementStatus,
     /// The requirements, those of the text first.
     pub requirements: Vec<Requirement>,
 }
@@ -73,11 +75,17 @@ pub struct Compatibility {
 /// kind. A skill that says nothing is met.
 ///
 /// ```
-/// use metier_catalog::{Status, ThisMachine, compatibility};
+/// use metier_catalog::{Machine, Os, RequirementStatus, compatibility};
 ///
-/// let machine = ThisMachine::new("/usr/bin:/bin".into(), Some("claude-code".into()));
-/// let found = compatibility(Some("Designed for Claude Code"), [], &machine);
-/// assert_eq!(found.status, Status::Met);
+/// struct Ours;
+/// impl Machine for Ours {
+///     fn os(&self) -> Os { Os::Linux }
+///     fn has_program(&self, name: &str) -> bool { name == "git" }
+///     fn version_of(&self, _: &str) -> Option<semver::Version> { None }
+///     fn agent(&self) -> Option<&str> { Some("claude-code") }
+/// }
+/// let found = compatibility(Some("Designed for Claude Code"), [], &Ours);
+/// assert_eq!(found.status, RequirementStatus::Met);
 /// ```
 pub fn compatibility<'a>(
     text: Option<&str>,
@@ -106,14 +114,14 @@ pub fn compatibility<'a>(
     Compatibility { status: overall(&requirements), requirements }
 }
 
-fn overall(requirements: &[Requirement]) -> Status {
-    let any = |status: Status| requirements.iter().any(|found| found.status == status);
-    if any(Status::Unmet) {
-        Status::Unmet
-    } else if any(Status::Unknown) {
-        Status::Unknown
+fn overall(requirements: &[Requirement]) -> RequirementStatus {
+    let any = |status: RequirementStatus| requirements.iter().any(|found| found.status == status);
+    if any(RequirementStatus::Unmet) {
+        RequirementStatus::Unmet
+    } else if any(RequirementStatus::Unknown) {
+        RequirementStatus::Unknown
     } else {
-        Status::Met
+        RequirementStatus::Met
     }
 }
 
@@ -124,7 +132,7 @@ fn cut(text: &str) -> (&str, bool) {
 }
 
 fn unread(reason: &str) -> Requirement {
-    Requirement { text: "…".to_owned(), status: Status::Unknown, reason: reason.to_owned() }
+    Requirement { text: "…".to_owned(), status: RequirementStatus::Unknown, reason: reason.to_owned() }
 }
 
 #[cfg(test)]

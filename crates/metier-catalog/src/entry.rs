@@ -10,7 +10,7 @@ use metier_skill::SKILL_FILES;
 use serde::{Serialize, Serializer};
 
 use crate::builtin::Builtin;
-use crate::record::Facts;
+use crate::record::SkillFacts;
 use crate::{Scope, State, Tier};
 
 /// Which skill is meant: `<tier>/<name>`. Where several of one tier have one name, those that do not win have
@@ -61,7 +61,7 @@ impl Serialize for SkillId {
 /// One place that a skill was found at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Place {
+pub struct SkillPlace {
     /// The skill's directory as it was found. For a skill inside the binary, `builtin:` and its name.
     pub path: PathBuf,
     /// Where the directory really is, if `path` is a link.
@@ -79,7 +79,7 @@ pub struct Entry {
     /// The very one.
     pub id: SkillId,
     /// What its `SKILL.md` says.
-    pub facts: Arc<Facts>,
+    pub facts: Arc<SkillFacts>,
     /// Whether it is on.
     pub state: State,
     /// The skill of the same name that wins over this one.
@@ -87,7 +87,7 @@ pub struct Entry {
     /// When `SKILL.md` was last modified, where that is known.
     pub modified: Option<SystemTime>,
     /// Where it is: the place that counts, then those of identical copies.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<SkillPlace>,
     pub(crate) builtin: Option<&'static Builtin>,
 }
 
@@ -134,7 +134,7 @@ impl Entry {
     }
 
     /// Where it is: the place that counts, then those of identical copies.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[SkillPlace] {
         &self.places
     }
 

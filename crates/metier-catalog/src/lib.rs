@@ -30,21 +30,24 @@ mod trust;
 mod watch;
 
 pub use builtin::Builtin;
-pub use catalog::{Catalog, Changes, RootReport, Unusable};
-pub use compatibility::{Compatibility, Machine, Os, Requirement, Status, ThisMachine, compatibility};
-pub use entry::{Entry, Listing, Place, SkillId};
+pub use catalog::{Catalog, CatalogChanges, RootReport, UnusableSkill};
+pub use compatibility::{
+    Compatibility, Machine, Os, Requirement, RequirementStatus, VersionQuery, compatibility, is_program_name,
+    version_in, version_query,
+};
+pub use entry::{Entry, Listing, SkillId, SkillPlace};
 pub use error::CatalogError;
 pub use evidence::Evidence;
 pub use metier_skill::Tier;
 pub use problem::{Problem, ProblemCode};
-pub use record::Facts;
+pub use record::SkillFacts;
 pub use requires::{
-    Node, Requires, RequiresError, RequiresGraph, RequiresProblem, read_requires, read_version,
+    Requires, RequiresError, RequiresGraph, RequiresNode, RequiresProblem, read_requires, read_version,
 };
-pub use root::{AGENT_DIRECTORIES, Places, Root};
+pub use root::{AGENT_DIRECTORIES, LOCK_FILE, Root, RootLocations, installed_directory, installed_roots};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
 pub use state::{State, StateRule, StateRules};
 pub use tier::{Precedence, Scope};
 pub use trust::TrustStore;
-pub use watch::{CatalogChange, WatchOptions, Watcher};
+pub use watch::{CatalogUpdate, WatchOptions, Watcher};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metier_skill::{AllowedTools, Digest, Origin, Reading, Rules, Skill, read};
+use metier_skill::{Digest, Origin, Reading, Rules, Skill, ToolRules, read};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Fault;
@@ -10,7 +10,7 @@ use crate::problem::Fault;
 /// What a catalog knows of one skill from its `SKILL.md` alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Facts {
+pub struct SkillFacts {
     /// The name under which the skill is known.
     pub name: Arc<str>,
     /// What it does and when to use it.
@@ -22,9 +22,9 @@ pub struct Facts {
     /// What stands below `metadata`, as text.
     pub metadata: Box<[(Box<str>, Box<str>)]>,
     /// The tools that it declares; `None` where it declares nothing.
-    pub allowed_tools: Option<Box<[Box<str>]>>,
+    pub allowed_tools: Option<ToolRules>,
     /// The tools that it wants refused (`disallowed-tools`); `None` where it refuses nothing.
-    pub disallowed_tools: Option<Box<[Box<str>]>>,
+    pub disallowed_tools: Option<ToolRules>,
     /// Its version.
     pub version: Option<Box<str>>,
     /// Whether its author keeps it from models (`disable-model-invocation`).
@@ -36,7 +36,7 @@ pub struct Facts {
     pub skill_md_digest: Digest,
 }
 
-impl Facts {
+impl SkillFacts {
     /// A value below `metadata`.
     pub fn metadata(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(other, _)| &**other == key).map(|(_, value)| &**value)
@@ -50,14 +50,13 @@ impl Facts {
 
     fn of(skill: Skill, digest: Digest) -> Self {
         let metadata = skill.metadata_text().into_iter().map(|(key, value)| (key.into(), value.into()));
-        let rules = |tools: &AllowedTools| tools.rules().iter().map(|rule| rule.as_str().into()).collect();
         Self {
             metadata: metadata.collect(),
             version: skill.version().map(Into::into),
             is_hidden_from_models: skill.is_hidden_from_models(),
             is_user_invocable: skill.is_user_invocable(),
-            allowed_tools: skill.allowed_tools.as_ref().map(rules),
-            disallowed_tools: skill.disallowed_tools().as_ref().map(rules),
+            disallowed_tools: skill.disallowed_tools(),
+            allowed_tools: skill.allowed_tools,
             name: skill.id.as_str().into(),
             description: skill.description.into(),
             license: skill.license.map(Into::into),
@@ -84,9 +83,9 @@ mod digest_bytes {
 /// What became of one `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
-    Skill(Arc<Facts>),
+    Skill(Arc<SkillFacts>),
     /// With what it says as far as that can be read, so that people who look for it find out what is wrong.
-    Broken(Arc<Fault>, Option<Arc<Facts>>),
+    Broken(Arc<Fault>, Option<Arc<SkillFacts>>),
 }
 
 impl Outcome {
@@ -99,7 +98,7 @@ impl Outcome {
     pub(crate) fn of_reading(reading: Reading, digest: Digest) -> Self {
         let error = reading.diagnostics.iter().find(|found| found.is_error());
         let fault = error.map(|error| Fault::new(error.code, &error.message));
-        let facts = reading.skill.map(|skill| Arc::new(Facts::of(skill, digest)));
+        let facts = reading.skill.map(|skill| Arc::new(SkillFacts::of(skill, digest)));
         match (fault, facts) {
             (None, Some(facts)) => Self::Skill(facts),
             (Some(fault), facts) => Self::Broken(Arc::new(fault), facts),

@@ -10,12 +10,12 @@ use metier_skill::{Profile, Rules};
 use rayon::prelude::*;
 
 use crate::builtin::{BUILTIN, Builtin};
-use crate::catalog::{Candidate, Collected, RootReport, Unusable};
-use crate::entry::{Entry, Place, SkillId};
+use crate::catalog::{Candidate, Collected, RootReport, UnusableSkill};
+use crate::entry::{Entry, SkillId, SkillPlace};
 use crate::evidence::{Evidence, RootEvidence, Shown};
 use crate::index::IndexFile;
 use crate::problem::{Problem, ProblemCode};
-use crate::record::{Facts, Outcome};
+use crate::record::{Outcome, SkillFacts};
 use crate::root::Root;
 use crate::scan::{self, Found, Record, Survey};
 use crate::stamp::Stamp;
@@ -175,7 +175,8 @@ impl Scanner {
     fn builtin(&self, builtin: &'static Builtin) -> Option<Candidate> {
         let path = PathBuf::from(format!("builtin:{}", builtin.name()));
         let Outcome::Skill(facts) = builtin.outcome(&Rules::standard()) else { return None };
-        let place = Place { path: path.clone(), target: None, tier: Tier::Builtin, scope: Scope::System };
+        let place =
+            SkillPlace { path: path.clone(), target: None, tier: Tier::Builtin, scope: Scope::System };
         let mut entry = entry(facts, None, place, &self.options.states);
         entry.builtin = Some(builtin);
         let root_path: Arc<Path> = path.as_path().into();
@@ -191,7 +192,7 @@ fn collect(found: &Found, number: usize, options: &CatalogOptions, all: &mut Col
     let candidate = |record: &Arc<Record>| {
         let Outcome::Skill(facts) = &record.outcome else { return None };
         let path = record.path(&root.path);
-        let place = Place { path, target: record.target.clone(), tier: root.tier, scope: root.scope };
+        let place = SkillPlace { path, target: record.target.clone(), tier: root.tier, scope: root.scope };
         let entry = entry(Arc::clone(facts), record.stamp, place, &options.states);
         let (root_path, root_real) = (Arc::clone(&root_path), Arc::clone(&root_real));
         Some(Candidate { entry, root: number, root_real, root_path })
@@ -199,16 +200,16 @@ fn collect(found: &Found, number: usize, options: &CatalogOptions, all: &mut Col
     all.candidates.par_extend(found.survey.records.par_iter().with_min_len(1024).filter_map(candidate));
     for record in &found.survey.records {
         let Outcome::Broken(fault, facts) = &record.outcome else { continue };
-        let Some(problem) = fault.problem(record.path(&root.path)) else { continue };
+        let problem = fault.problem(record.path(&root.path));
         let unusable =
-            facts.clone().map(|facts| Unusable { facts, tier: root.tier, problem: problem.clone() });
+            facts.clone().map(|facts| UnusableSkill { facts, tier: root.tier, problem: problem.clone() });
         all.unusable.extend(unusable);
         all.problems.push(problem);
     }
     all.problems.extend(found.problems.iter().cloned());
 }
 
-fn entry(facts: Arc<Facts>, stamp: Option<Stamp>, place: Place, states: &StateRules) -> Entry {
+fn entry(facts: Arc<SkillFacts>, stamp: Option<Stamp>, place: SkillPlace, states: &StateRules) -> Entry {
     let own = if facts.is_hidden_from_models { State::UserOnly } else { State::On };
     Entry {
         id: SkillId { tier: place.tier, name: Arc::clone(&facts.name), copy: 1 },

@@ -10,16 +10,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::{Catalog, CatalogError, Changes, Entry, Scanner};
+use crate::{Catalog, CatalogChanges, CatalogError, Entry, Scanner};
 
 /// A new snapshot, and what it has that the one before had not.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct CatalogChange {
+pub struct CatalogUpdate {
     /// The snapshot.
     pub catalog: Catalog,
     /// What changed.
-    pub changes: Changes,
+    pub changes: CatalogChanges,
 }
 
 /// How a watcher behaves.
@@ -62,7 +62,7 @@ impl Watcher {
     pub fn start(
         mut scanner: Scanner,
         options: WatchOptions,
-        mut on_change: impl FnMut(CatalogChange) + Send + 'static,
+        mut on_change: impl FnMut(CatalogUpdate) + Send + 'static,
     ) -> Result<(Catalog, Self), CatalogError> {
         let (signals, received) = mpsc::channel();
         let events = signals.clone();
@@ -87,7 +87,7 @@ impl Watcher {
                 let changes = next.changes_since(&catalog);
                 if !changes.is_empty() {
                     catalog = next.clone();
-                    on_change(CatalogChange { catalog: next, changes });
+                    on_change(CatalogUpdate { catalog: next, changes });
                 }
             }
             scanner

@@ -140,7 +140,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit>
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
-    use metier_policy::{Effect, OWN_COMMANDS};
+    use metier_policy::{CommandEffect, OWN_COMMANDS};
 
     use crate::Cli;
 
@@ -177,8 +177,8 @@ mod tests {
         leaves(&Cli::command(), "", &mut found);
         for own in OWN_COMMANDS {
             let except = match own.effect {
-                Effect::Reads => &[][..],
-                Effect::ReadsUnless(options) => options,
+                CommandEffect::Reads => &[][..],
+                CommandEffect::ReadsUnless(options) => options,
                 _ => continue,
             };
             let Some((_, command)) = found.iter().find(|(words, _)| words == own.name) else { continue };

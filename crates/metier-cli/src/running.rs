@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use metier_journal::PlantedFile;
-use metier_sandbox::{Cancel, Destination, Ending, Limit, Limits, Network, Sink, Stream};
+use metier_sandbox::{Cancel, Destination, Ending, Limit, Network, RunLimits, Sink, Stream};
 use metier_session::RunReport;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -90,7 +90,7 @@ impl GivenArgs {
         Ok(input)
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> RunLimits {
         self.limits.limits()
     }
 }
@@ -172,8 +172,8 @@ pub(crate) fn cancel_by_signals(cancel: &Cancel) -> io::Result<()> {
 }
 
 impl LimitArgs {
-    fn limits(&self) -> Limits {
-        let mut all = Limits::default();
+    fn limits(&self) -> RunLimits {
+        let mut all = RunLimits::default();
         let limits = &mut all;
         let times = [(&mut limits.wall, self.wall), (&mut limits.cpu, self.cpu)];
         for (limit, given) in times {

@@ -9,7 +9,7 @@ mod opencode;
 use std::path::{Path, PathBuf};
 
 use crate::agent::Agent;
-use crate::env::{Env, Host};
+use crate::env::{HostVariables, Variables};
 use crate::error::HomeError;
 use crate::home::HomeOptions;
 
@@ -20,9 +20,9 @@ pub(crate) use claude::{KEYS, host_settings_env};
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Variables that are the home's own.
-    pub(crate) own: Env,
+    pub(crate) own: Variables,
     /// Variables to authenticate with.
-    pub(crate) authentication: Env,
+    pub(crate) authentication: Variables,
     /// Files by their path in the home.
     pub(crate) files: Vec<(PathBuf, Vec<u8>)>,
     /// Files and directories of the host that are copied.
@@ -42,7 +42,12 @@ pub(crate) struct HostCopy {
 }
 
 /// The plan for an agent's home at a path.
-pub(crate) fn plan(agent: Agent, host: &Host, options: &HomeOptions, home: &Path) -> Result<Plan, HomeError> {
+pub(crate) fn plan(
+    agent: Agent,
+    host: &HostVariables,
+    options: &HomeOptions,
+    home: &Path,
+) -> Result<Plan, HomeError> {
     let config = &options.isolation;
     match agent {
         Agent::ClaudeCode => claude::plan(host, config, home),

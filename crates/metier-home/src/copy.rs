@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use metier_skill::{
-    Digest, Folder, Manifest, ManifestFile, Origin, SKILL_FILES, ScalarKind, SkillError, SkipReason, Skipped,
-    Tree, Value, read,
+    Digest, Folder, Manifest, ManifestFile, Origin, SKILL_FILES, ScalarKind, SkillError, SkipReason,
+    SkippedFile, Tree, Value, read,
 };
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -21,7 +21,7 @@ pub(crate) struct Copied {
     pub(crate) own_name: Option<String>,
     pub(crate) bytes: u64,
     pub(crate) files: usize,
-    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) skipped: Vec<SkippedFile>,
     pub(crate) tree_digest: Digest,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Copy<'a> {
     /// By their paths below the top, with who may do what in them.
     directories: Vec<(PathBuf, u32)>,
     bytes: u64,
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedFile>,
     own_name: Option<String>,
     /// What the digest of the source must be.
     expected: Option<Digest>,

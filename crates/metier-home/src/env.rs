@@ -9,22 +9,22 @@ use crate::home::TEMPORARY;
 use crate::isolation::IsolationConfig;
 
 /// Variables by name.
-pub type Env = BTreeMap<String, String>;
+pub type Variables = BTreeMap<String, String>;
 
 /// What homes are made from: the host's variables and its own home. Given, not looked up.
 #[derive(Debug, Clone, Default)]
-pub struct Host {
+pub struct HostVariables {
     /// The variables.
-    pub env: Env,
+    pub env: Variables,
     /// The home of the person who runs the agent.
     pub home: Option<PathBuf>,
     /// Whether that is the system's administrator.
     pub is_root: bool,
 }
 
-impl Host {
+impl HostVariables {
     /// A host with these variables; its home is `HOME`.
-    pub fn new(env: Env) -> Self {
+    pub fn new(env: Variables) -> Self {
         let home = env.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         Self { env, home, is_root: false }
     }
@@ -79,12 +79,12 @@ fn has_password(value: &str) -> bool {
 
 /// The variables for an agent: the host's where that is wanted, the home's, those to authenticate with, then what was asked for.
 pub(crate) fn compute(
-    host: &Host,
+    host: &HostVariables,
     config: &IsolationConfig,
     home: &Path,
-    own: Env,
-    authentication: Env,
-) -> Env {
+    own: Variables,
+    authentication: Variables,
+) -> Variables {
     let is_ambient = |name: &str| AMBIENT.contains(&name) || name.starts_with("LC_");
     let is_withheld = |name: &str, value: &str| {
         WITHHELD.iter().chain(WITHHELD_TOO).any(|prefix| name.starts_with(prefix))
@@ -95,7 +95,7 @@ pub(crate) fn compute(
         .env
         .iter()
         .filter(|(name, value)| is_ambient(name) || (config.include_host_env && !is_withheld(name, value)));
-    let mut env: Env = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut env: Variables = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
     env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
     // What agents leave in a directory for temporary files goes with the home.
     env.insert("TMPDIR".to_owned(), home.join(TEMPORARY).to_string_lossy().into_owned());
@@ -106,7 +106,7 @@ pub(crate) fn compute(
 }
 
 /// The variables as they may be shown: without secrets, and without addresses that have a password in them.
-pub fn redacted(env: &Env) -> Env {
+pub fn redacted(env: &Variables) -> Variables {
     let is_secret = |name: &str, value: &str| is_secret_name(name) || may_have_password(value);
     let shown =
         |name: &str, value: &str| if is_secret(name, value) { "…".to_owned() } else { value.to_owned() };
@@ -123,7 +123,7 @@ fn may_have_password(value: &str) -> bool {
 }
 
 /// Those of the host's variables that are named, as far as they are there.
-pub(crate) fn pick(host: &Host, names: &[&str]) -> Env {
+pub(crate) fn pick(host: &HostVariables, names: &[&str]) -> Variables {
     let there = names.iter().filter_map(|name| Some(((*name).to_owned(), host.var(name)?.to_owned())));
     there.collect()
 }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn passwords_in_addresses_are_not_shown() {
         let shown = |name: &str, value: &str| {
-            redacted(&Env::from([(name.to_owned(), value.to_owned())])).remove(name).unwrap()
+            redacted(&Variables::from([(name.to_owned(), value.to_owned())])).remove(name).unwrap()
         };
         for value in [
             "http://me:pa55@proxy:8080",

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::agent::Agent;
 use crate::agents::{self, HostCopy, Plan};
-use crate::env::{self, Env, Host, redacted};
+use crate::env::{self, HostVariables, Variables, redacted};
 use crate::error::HomeError;
 use crate::isolation::IsolationConfig;
 use crate::leaks::{Leak, leaks};
@@ -29,7 +29,7 @@ pub(crate) const TEMPORARY: &str = "tmp";
 pub struct Home {
     agent: Agent,
     path: PathBuf,
-    env: Env,
+    env: Variables,
     skills: Vec<SkillMount>,
     installs_skills: bool,
     warnings: Vec<HomeError>,
@@ -66,7 +66,7 @@ impl HomeOptions {
 
 impl Home {
     /// A home for an agent. What was left of homes whose process is gone is removed first.
-    pub fn new(agent: Agent, host: &Host, options: &HomeOptions) -> Result<Self, HomeError> {
+    pub fn new(agent: Agent, host: &HostVariables, options: &HomeOptions) -> Result<Self, HomeError> {
         fs::create_dir_all(&options.base).map_err(HomeError::io("make", &options.base))?;
         remove_leftovers(&options.base);
         let prefix = options.prefix.as_deref().unwrap_or(agent.facts().prefix);
@@ -75,7 +75,7 @@ impl Home {
         let mut home = Self {
             agent,
             path,
-            env: Env::new(),
+            env: Variables::new(),
             skills: options.isolation.skills.clone(),
             installs_skills: options.isolation.install_skills,
             warnings: Vec::new(),
@@ -149,7 +149,7 @@ impl Home {
     }
 
     /// Every variable that the agent gets.
-    pub const fn env(&self) -> &Env {
+    pub const fn env(&self) -> &Variables {
         &self.env
     }
 

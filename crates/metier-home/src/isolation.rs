@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use metier_prompt::SkillMount;
 
 use crate::agents::{BedrockConfig, KEYS, host_settings_env};
-use crate::env::Host;
+use crate::env::HostVariables;
 use crate::error::HomeError;
 
 /// What of the network an agent's commands may reach.
@@ -134,7 +134,7 @@ impl IsolationConfig {
     }
 
     /// As the host authenticates for Claude Code, whichever way that is; an error where it does not.
-    pub fn inherit_host_auth(host: &Host) -> Result<Self, HomeError> {
+    pub fn inherit_host_auth(host: &HostVariables) -> Result<Self, HomeError> {
         let has_key =
             KEYS.iter().any(|name| host.var(name).is_some() || host_settings_env(host).contains_key(*name));
         if has_key || BedrockConfig::detect(host).is_some() {
@@ -145,13 +145,13 @@ impl IsolationConfig {
     }
 
     /// With the host's key for Anthropic's API, from its variables.
-    pub fn for_anthropic_api(host: &Host) -> Result<Self, HomeError> {
+    pub fn for_anthropic_api(host: &HostVariables) -> Result<Self, HomeError> {
         let missing = || HomeError::Auth { reason: "ANTHROPIC_API_KEY is not set".to_owned() };
         Self::with_api_key(host.var("ANTHROPIC_API_KEY").ok_or_else(missing)?)
     }
 
     /// With Amazon Bedrock, as the host is set up for it.
-    pub fn for_bedrock(host: &Host, aws_config: Option<PathBuf>) -> Result<Self, HomeError> {
+    pub fn for_bedrock(host: &HostVariables, aws_config: Option<PathBuf>) -> Result<Self, HomeError> {
         let reason = "Bedrock is not configured: set CLAUDE_CODE_USE_BEDROCK=1 and AWS_REGION";
         BedrockConfig::detect(host).ok_or_else(|| HomeError::Auth { reason: reason.to_owned() })?;
         Ok(Self { aws_config, ..Self::default() })

@@ -35,14 +35,14 @@ pub fn leaks(agent: Agent, working_directory: &Path, system: &Path) -> Vec<Leak>
 /// What keeps from an agent everything but what it was given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Closing {
+pub struct Enclosure {
     /// Skills that it is told to ignore, one by one: see [`HomeOptions::hidden`](crate::HomeOptions::hidden).
     pub hidden: Vec<PathBuf>,
     /// Files and directories that it must not see.
     pub covered: Vec<PathBuf>,
 }
 
-impl Closing {
+impl Enclosure {
     /// For an agent whose program is this one, in a working directory. What the program itself needs stays visible.
     pub fn of(
         agent: Agent,

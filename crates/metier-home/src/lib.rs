@@ -20,12 +20,12 @@ mod workspace;
 
 pub use agent::Agent;
 pub use agents::BedrockConfig;
-pub use env::{Env, Host, redacted};
+pub use env::{HostVariables, Variables, redacted};
 pub use error::HomeError;
 pub use home::{Home, HomeOptions, leftovers, remove_leftovers};
 pub use isolation::{AgentSandbox, IsolationConfig, NetworkPolicy, Secret};
-pub use leaks::{Closing, Leak, leaks};
-pub use link::{Linked, link_skill, unlink_skill};
+pub use leaks::{Enclosure, Leak, leaks};
+pub use link::{LinkedSkill, link_skill, unlink_skill};
 pub use mount::{MountOptions, MountedSkill, Rename, add_skills, mount_skills};
 pub use project::{ProjectFile, ProjectFileKind, project_files};
 pub use staging::Leftovers;

@@ -12,7 +12,7 @@ use crate::error::HomeError;
 /// What became of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Linked {
+pub struct LinkedSkill {
     /// The link.
     pub link: PathBuf,
     /// Where it leads.
@@ -22,7 +22,7 @@ pub struct Linked {
 }
 
 /// Links a skill's directory into an agent's. What is there already and is something else stays, and is an error.
-pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, HomeError> {
+pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<LinkedSkill, HomeError> {
     check_name(name, skill)?;
     let target = fs::canonicalize(skill).map_err(|_| HomeError::NotFound { path: skill.to_owned() })?;
     if !is_skill_directory(&target) {
@@ -31,10 +31,10 @@ pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, 
     fs::create_dir_all(directory).map_err(HomeError::io("make", directory))?;
     let link = directory.join(name);
     match symlink(&target, &link) {
-        Ok(()) => Ok(Linked { link, target, is_new: true }),
+        Ok(()) => Ok(LinkedSkill { link, target, is_new: true }),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             if fs::read_link(&link).is_ok_and(|known| known == target) {
-                return Ok(Linked { link, target, is_new: false });
+                return Ok(LinkedSkill { link, target, is_new: false });
             }
             Err(HomeError::Duplicate { name: name.to_owned(), first: link, second: target })
         }
@@ -43,16 +43,16 @@ pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, 
 }
 
 /// Takes a link away that leads to that skill. Nothing else is touched.
-pub fn unlink_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked, HomeError> {
+pub fn unlink_skill(name: &str, skill: &Path, directory: &Path) -> Result<LinkedSkill, HomeError> {
     check_name(name, skill)?;
     let link = directory.join(name);
     let target = fs::canonicalize(skill).unwrap_or_else(|_| skill.to_owned());
     match fs::read_link(&link) {
         Ok(known) if known == target || known == skill => {
             fs::remove_file(&link).map_err(HomeError::io("remove", &link))?;
-            Ok(Linked { link, target, is_new: true })
+            Ok(LinkedSkill { link, target, is_new: true })
         }
-        _ => Ok(Linked { link, target, is_new: false }),
+        _ => Ok(LinkedSkill { link, target, is_new: false }),
     }
 }
 

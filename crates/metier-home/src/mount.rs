@@ -8,7 +8,7 @@ use std::thread;
 
 use metier_prompt::{MountSource, SkillMount};
 use metier_skill::{
-    Digest, Location, NameError, Origin, Rules, SkillError, SkillName, Skipped, SymlinkPolicy,
+    Digest, Location, NameError, Origin, Rules, SkillError, SkillName, SkippedFile, SymlinkPolicy,
     effective_name, read,
 };
 
@@ -73,7 +73,7 @@ pub struct MountedSkill {
     /// How many they are.
     pub files: usize,
     /// What of the source is not in the copy.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedFile>,
     /// Of the copy.
     pub tree_digest: Digest,
 }

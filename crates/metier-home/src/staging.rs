@@ -8,7 +8,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-pub(crate) use metier_sandbox::{Owner, remove_all};
+pub(crate) use metier_sandbox::Owner;
+pub(crate) use metier_skill::disk::remove_all;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::error::HomeError;

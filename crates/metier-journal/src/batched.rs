@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::JournalError;
 use crate::journal::{Shared, lock, panicked};
-use crate::record::Entry;
+use crate::record::PendingRecord;
 
 /// What a crash may cost.
 const DELAY: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ struct Queue {
 
 #[derive(Default)]
 struct State {
-    entries: Vec<Entry>,
+    entries: Vec<PendingRecord>,
     is_writing: bool,
     is_wanted: bool,
     is_over: bool,
@@ -49,7 +49,7 @@ impl Batched {
         Self { queue, thread: Some(thread) }
     }
 
-    pub(crate) fn append(&self, entry: Entry) -> Result<(), JournalError> {
+    pub(crate) fn append(&self, entry: PendingRecord) -> Result<(), JournalError> {
         let mut state = lock(&self.queue.state);
         while state.entries.len() >= MOST && state.failed.is_none() {
             state = self.queue.written.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +140,7 @@ impl Queue {
 }
 
 /// Writes these. The first so many were tried before, and may turn out to have been written.
-fn write(shared: &Shared, entries: &mut Vec<Entry>, tried: usize) -> Result<(), JournalError> {
+fn write(shared: &Shared, entries: &mut Vec<PendingRecord>, tried: usize) -> Result<(), JournalError> {
     let write = || {
         if tried > 0 && shared.are_written(&entries[..tried])? {
             entries.drain(..tried);

@@ -106,7 +106,7 @@ pub enum JournalError {
     },
     /// A setting that means nothing.
     #[error("`{value}` is no place for a journal: {reason}")]
-    Place {
+    Address {
         /// What was set.
         value: String,
         /// What is wrong with it.
@@ -144,7 +144,7 @@ impl JournalError {
             Self::Record { .. } => "journal-record",
             Self::Server { .. } => "journal-server",
             Self::Lost { .. } => "journal-lost",
-            Self::Place { .. } => "journal-place",
+            Self::Address { .. } => "journal-place",
             Self::Telemetry { .. } => "journal-telemetry",
             Self::Checkpoint { .. } => "journal-checkpoint",
         }

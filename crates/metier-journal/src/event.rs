@@ -8,10 +8,10 @@ use metier_skill::{Digest, Tier};
 use serde::{Deserialize, Serialize};
 
 pub use self::script::{
-    Approved, Connection, NetworkUse, PathList, PlantedFile, RunFacts, RunUsage, ScriptExecuted,
-    ScriptOutcome, Touched,
+    ConnectionRecord, NetworkUse, PathList, PlantedFile, RunApproval, RunFacts, RunUsage, ScriptExecuted,
+    ScriptOutcome, TouchedPaths,
 };
-use crate::privacy::Content;
+use crate::privacy::RecordedContent;
 pub use crate::privacy::Variable;
 
 /// Something that happened. In JSON, `kind` says what.
@@ -153,7 +153,7 @@ pub enum Event {
         /// The resource, inside the skill.
         path: String,
         /// What was handed out.
-        content: Content,
+        content: RecordedContent,
         /// Which part of it, where it was not all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         range: Option<ByteRange>,
@@ -172,7 +172,7 @@ pub enum Event {
         /// The tool.
         tool: String,
         /// What it was called with.
-        arguments: Content,
+        arguments: RecordedContent,
         /// `allow`, `ask` or `deny`.
         decision: String,
         /// The decision's code.
@@ -196,7 +196,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         network: Option<String>,
         /// What they said.
-        answer: Answer,
+        answer: RecordedAnswer,
         /// How long it holds: `once`, `session`, `digest`.
         lifetime: String,
         /// Whose answer it is, where that is not the person whose machine this is: the holder of a token.
@@ -208,10 +208,10 @@ pub enum Event {
     },
     /// A check failed, and what depended on it was not done: something is not what it should be.
     #[serde(rename = "check.failed")]
-    CheckFailed(Box<Checked>),
+    CheckFailed(Box<CheckReport>),
     /// A check that ran a program was passed.
     #[serde(rename = "check.passed")]
-    CheckPassed(Box<Checked>),
+    CheckPassed(Box<CheckReport>),
     /// A skill's rules no longer apply.
     #[serde(rename = "skill.deactivated")]
     SkillDeactivated {
@@ -226,7 +226,7 @@ pub enum Event {
         /// The document.
         target: String,
         /// What it would become.
-        payload: Content,
+        payload: RecordedContent,
         /// The active skills with the digests of their trees.
         skills: BTreeMap<String, Digest>,
     },
@@ -280,7 +280,7 @@ impl Event {
 
 /// A check, and what it found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct CheckReport {
     /// The skill.
     pub name: String,
     /// What was checked: `installed`, `session`, `verify`, `signature`, `lock`, `dependencies`.
@@ -322,7 +322,7 @@ pub enum Trigger {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Answer {
+pub enum RecordedAnswer {
     /// Yes.
     Granted,
     /// No.
@@ -331,7 +331,7 @@ pub enum Answer {
     Revoked,
 }
 
-impl Answer {
+impl RecordedAnswer {
     /// As it is recorded.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -350,17 +350,17 @@ pub struct ToolInvoked {
     /// The call: what the agent calls it, else an id of its own.
     pub call_id: String,
     /// What it was called with.
-    pub arguments: Content,
+    pub arguments: RecordedContent,
     /// What came of it.
     pub outcome: ToolOutcome,
     /// The code of the refusal or of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// What the model was answered.
-    pub answer: Content,
+    pub answer: RecordedContent,
     /// What the tool wanted to have recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Content>,
+    pub notes: Vec<RecordedContent>,
     /// The skills that were active.
     pub skills: Vec<String>,
     /// How long it took.

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use metier_skill::Digest;
 
+use crate::address::JournalAddress;
 use crate::batched::Batched;
 use crate::checkpoint::{Checkpoint, Remembered};
 use crate::error::JournalError;
-use crate::place::Place;
-use crate::record::{Entry, Row, Source};
+use crate::record::{Clock, PendingRecord, RecordRef};
 use crate::store::{Store, is_checkpoint};
 
 /// When an append answers.
@@ -30,11 +30,11 @@ pub enum Durability {
 
 /// How a journal is kept.
 #[derive(Clone)]
-pub struct Options {
+pub struct JournalOptions {
     /// When an append answers.
     pub durability: Durability,
-    /// Where times and ids of the journal's own records come from.
-    pub source: Arc<dyn Source>,
+    /// Clock and ids for the records that the journal itself writes.
+    pub clock: Arc<dyn Clock>,
     /// The file outside of the journal that has the last checkpoint; without it, a journal that was cut off cannot be told from a whole one.
     pub remember: Option<PathBuf>,
     /// Told of every record that is on the disk, in order; it must not block.
@@ -43,12 +43,12 @@ pub struct Options {
     pub patience: Duration,
 }
 
-impl Options {
+impl JournalOptions {
     /// The usual ones.
-    pub fn new(source: Arc<dyn Source>) -> Self {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             durability: Durability::default(),
-            source,
+            clock,
             remember: None,
             observer: None,
             patience: Duration::from_secs(30),
@@ -56,10 +56,10 @@ impl Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for JournalOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { durability, remember, .. } = self;
-        f.debug_struct("Options")
+        f.debug_struct("JournalOptions")
             .field("durability", durability)
             .field("remember", remember)
             .finish_non_exhaustive()
@@ -69,7 +69,7 @@ impl fmt::Debug for Options {
 /// Somebody who wants to know what was recorded.
 pub trait Observer: Send + Sync {
     /// This is on the disk.
-    fn recorded(&self, row: &Row<'_>);
+    fn recorded(&self, row: &RecordRef<'_>);
 }
 
 /// What an append answers.
@@ -92,26 +92,26 @@ pub enum Receipt {
 /// ```
 /// # use std::sync::Arc;
 /// # struct Fixed;
-/// # impl metier_journal::Source for Fixed {
+/// # impl metier_journal::Clock for Fixed {
 /// #     fn now(&self) -> metier_journal::Time { metier_journal::Time::from_micros(0) }
 /// #     fn id(&self) -> uuid::Uuid { uuid::Uuid::nil() }
 /// # }
-/// # let source = Arc::new(Fixed);
+/// # let clock = Arc::new(Fixed);
 /// # let directory = tempfile::tempdir()?;
-/// # let place = directory.path().join("journal.db").to_str().unwrap().parse()?;
-/// use metier_journal::{Context, Entry, Event, Journal, Options, verify};
+/// # let address = directory.path().join("journal.db").to_str().unwrap().parse()?;
+/// use metier_journal::{RecordContext, PendingRecord, Event, Journal, JournalOptions, verify};
 ///
-/// let journal = Journal::open(&place, Options::new(source.clone()))?;
+/// let journal = Journal::open(&address, JournalOptions::new(clock.clone()))?;
 /// let event = Event::SkillDeactivated { name: "pdf".to_owned() };
-/// journal.append(Entry::new(&*source, &Context::session("s1"), &event)?)?;
+/// journal.append(PendingRecord::new(&*clock, &RecordContext::session("s1"), &event)?)?;
 /// journal.close()?;
 ///
-/// let verification = verify(&place, &[])?;
+/// let verification = verify(&address, &[])?;
 /// assert_eq!((verification.records, verification.damage), (2, None));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Journal {
-    place: Place,
+    address: JournalAddress,
     shared: Arc<Shared>,
     batched: Option<Batched>,
     is_over: bool,
@@ -121,8 +121,8 @@ impl Journal {
     /// Opens the journal at this place, and makes it if it is not there.
     ///
     /// It is an error if the journal is not the one that the remembered checkpoint is of, or is shorter: nothing is added to what somebody cut off.
-    pub fn open(place: &Place, options: Options) -> Result<Self, JournalError> {
-        let mut store = place.open(options.patience)?;
+    pub fn open(address: &JournalAddress, options: JournalOptions) -> Result<Self, JournalError> {
+        let mut store = address.open(options.patience)?;
         let remembered = options.remember.clone().map(Remembered::at);
         if let Some(remembered) = &remembered {
             remembered.check(&mut *store)?;
@@ -133,16 +133,16 @@ impl Journal {
             Durability::Full => None,
             Durability::Batched => Some(Batched::start(Arc::clone(&shared))),
         };
-        Ok(Self { place: place.clone(), shared, batched, is_over: false })
+        Ok(Self { address: address.clone(), shared, batched, is_over: false })
     }
 
     /// The file that it is in, if it is in one. Nobody else should be able to write there.
     pub fn file(&self) -> Option<&Path> {
-        self.place.as_file()
+        self.address.as_file()
     }
 
     /// Records something.
-    pub fn append(&self, entry: Entry) -> Result<Receipt, JournalError> {
+    pub fn append(&self, entry: PendingRecord) -> Result<Receipt, JournalError> {
         match &self.batched {
             Some(batched) => batched.append(entry).map(|()| Receipt::Queued),
             None => self.shared.append(entry),
@@ -200,14 +200,14 @@ impl fmt::Debug for Journal {
 pub(crate) struct Shared {
     store: Mutex<Box<dyn Store>>,
     group: Mutex<Group>,
-    options: Options,
+    options: JournalOptions,
     remembered: Option<Remembered>,
 }
 
 /// Who waits to be written. The first of them writes for all that are there; then the first of those who came meanwhile does.
 #[derive(Default)]
 struct Group {
-    waiting: VecDeque<(Entry, Arc<Turn>)>,
+    waiting: VecDeque<(PendingRecord, Arc<Turn>)>,
     is_led: bool,
     /// How many were written together last.
     last: usize,
@@ -248,7 +248,7 @@ impl Turn {
 }
 
 impl Shared {
-    fn append(&self, entry: Entry) -> Result<Receipt, JournalError> {
+    fn append(&self, entry: PendingRecord) -> Result<Receipt, JournalError> {
         let turn = Arc::new(Turn::default());
         let leads = {
             let mut group = lock(&self.group);
@@ -264,7 +264,7 @@ impl Shared {
     }
 
     /// All that wait. Those who were just answered are given a moment to come back: a step costs the same for one and for many.
-    fn gather(&self) -> VecDeque<(Entry, Arc<Turn>)> {
+    fn gather(&self) -> VecDeque<(PendingRecord, Arc<Turn>)> {
         let mut group = lock(&self.group);
         let expected = group.last;
         for _ in 1..expected {
@@ -285,9 +285,9 @@ impl Shared {
 
     /// Writes for all that wait, gives each its answer, and lets the next lead.
     fn lead(&self) {
-        let (entries, turns): (Vec<Entry>, Vec<Arc<Turn>>) = self.gather().into_iter().unzip();
+        let (entries, turns): (Vec<PendingRecord>, Vec<Arc<Turn>>) = self.gather().into_iter().unzip();
         // What the host brings in, its clock and its observer, may panic: others are not kept waiting for it.
-        let write = |entries: &[Entry]| {
+        let write = |entries: &[PendingRecord]| {
             catch_unwind(AssertUnwindSafe(|| self.write_all(entries))).unwrap_or_else(|_| Err(panicked()))
         };
         let results: Vec<_> = match write(&entries) {
@@ -314,11 +314,11 @@ impl Shared {
     }
 
     /// Writes these in one step.
-    pub(crate) fn write_all(&self, entries: &[Entry]) -> Result<Vec<Receipt>, JournalError> {
+    pub(crate) fn write_all(&self, entries: &[PendingRecord]) -> Result<Vec<Receipt>, JournalError> {
         let mut store = lock(&self.store);
         let mut is_made = true;
         let rows = store.append(&mut |tail| {
-            let made = catch_unwind(AssertUnwindSafe(|| tail.extend(entries, &*self.options.source)));
+            let made = catch_unwind(AssertUnwindSafe(|| tail.extend(entries, &*self.options.clock)));
             is_made = made.is_ok();
             made.unwrap_or_default()
         })?;
@@ -343,7 +343,7 @@ impl Shared {
     }
 
     /// Whether these are in the journal, after an attempt to write them that may have failed or not. They were one step, so the first stands for all.
-    pub(crate) fn are_written(&self, entries: &[Entry]) -> Result<bool, JournalError> {
+    pub(crate) fn are_written(&self, entries: &[PendingRecord]) -> Result<bool, JournalError> {
         let Some(first) = entries.first().map(|entry| entry.id.to_string()) else { return Ok(true) };
         let mut store = lock(&self.store);
         let (from, mut is_there) = (store.tail().size(), false);
@@ -355,7 +355,7 @@ impl Shared {
     }
 
     fn checkpoint(&self) -> Result<Option<Checkpoint>, JournalError> {
-        Checkpoint::of(&mut **lock(&self.store), self.options.source.now())
+        Checkpoint::of(&mut **lock(&self.store), self.options.clock.now())
     }
 
     fn remember(&self) -> Result<(), JournalError> {

@@ -6,13 +6,13 @@
 //!
 //! Nothing here decides or does anything: it is told what happened. Clock and ids come from outside.
 
+mod address;
 mod batched;
 mod checkpoint;
 mod error;
 mod event;
 mod journal;
 mod merkle;
-mod place;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod privacy;
@@ -27,19 +27,20 @@ mod telemetry;
 mod time;
 mod verify;
 
+pub use address::JournalAddress;
 pub use checkpoint::{Checkpoint, Consistency, Inclusion};
 pub use error::JournalError;
 pub use event::{
-    Answer, Approved, ByteRange, Checked, Connection, Event, NetworkUse, PathList, PlantedFile, RunFacts,
-    RunUsage, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, Touched, Trigger, Variable,
+    ByteRange, CheckReport, ConnectionRecord, Event, NetworkUse, PathList, PlantedFile, RecordedAnswer,
+    RunApproval, RunFacts, RunUsage, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, TouchedPaths,
+    Trigger, Variable,
 };
-pub use journal::{Durability, Journal, Observer, Options, Receipt};
-pub use place::Place;
-pub use privacy::{Content, Privacy};
-pub use query::Query;
-pub use reader::{Reader, verify_export};
-pub use record::{Context, Entry, Identity, Record, Row, Source, Time};
-pub use stats::{SkillStats, Stats};
+pub use journal::{Durability, Journal, JournalOptions, Observer, Receipt};
+pub use privacy::{Privacy, RecordedContent};
+pub use query::RecordQuery;
+pub use reader::{JournalReader, verify_export};
+pub use record::{Clock, Identity, PendingRecord, Record, RecordContext, RecordRef, Time};
+pub use stats::{JournalStats, SkillStats};
 #[cfg(feature = "otel")]
 pub use telemetry::{Telemetry, TelemetryReport, TelemetrySettings};
 pub use verify::{Damage, DamageKind, Verification, verify};

@@ -15,7 +15,7 @@ use metier_skill::Digest;
 use tokio_postgres::Row as Stored;
 
 use crate::error::JournalError;
-use crate::record::Row;
+use crate::record::RecordRef;
 use crate::store::{Found, Inspection, NewRow, Store, Tail};
 pub(crate) use address::Address;
 use failure::Failure;
@@ -317,7 +317,7 @@ fn follow(tail: &mut Tail, links: &[session::Link]) -> Result<(), JournalError> 
             reason: format!("the hash of record {sequence} has the wrong length"),
         };
         let hash = digest(hash).ok_or_else(odd)?;
-        tail.catch_up(&Row {
+        tail.catch_up(&RecordRef {
             sequence: sequence.cast_unsigned(),
             id: "",
             time: "",
@@ -351,7 +351,7 @@ fn as_row(stored: &Stored) -> Found<'_> {
     let text = |index: usize, what: &str| stored.try_get::<_, &str>(index).map_err(|_| wrong(what));
     let sequence = stored.try_get::<_, i64>(0).ok().and_then(|sequence| u64::try_from(sequence).ok());
     let hash = stored.try_get::<_, &[u8]>(5).ok().and_then(digest);
-    Ok(Row {
+    Ok(RecordRef {
         sequence: sequence.ok_or_else(|| wrong("sequence"))?,
         id: text(1, "id")?,
         time: text(2, "time")?,

@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 16 << 10;
 
 /// Something that was read, said or printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
+pub struct RecordedContent {
     /// Of all of it.
     pub digest: Digest,
     /// How many bytes it had.
@@ -67,13 +67,13 @@ impl Privacy {
     }
 
     /// What of these bytes is recorded.
-    pub fn content(&self, bytes: &[u8]) -> Content {
+    pub fn content(&self, bytes: &[u8]) -> RecordedContent {
         let text = self.keep_text.then(|| self.text(bytes));
-        Content { digest: Digest::of(bytes), bytes: bytes.len() as u64, text }
+        RecordedContent { digest: Digest::of(bytes), bytes: bytes.len() as u64, text }
     }
 
     /// What of these arguments is recorded: the digest is that of their JSON array.
-    pub fn arguments<S: AsRef<str>>(&self, arguments: &[S]) -> Content {
+    pub fn arguments<S: AsRef<str>>(&self, arguments: &[S]) -> RecordedContent {
         let list: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
         let whole = serde_json::json!(list).to_string();
         let text = self.keep_text.then(|| {
@@ -88,7 +88,7 @@ impl Privacy {
             let shown: Vec<String> = shown.collect();
             cut(serde_json::json!(shown).to_string())
         });
-        Content { digest: Digest::of(whole.as_bytes()), bytes: whole.len() as u64, text }
+        RecordedContent { digest: Digest::of(whole.as_bytes()), bytes: whole.len() as u64, text }
     }
 
     /// What of these variables is recorded.

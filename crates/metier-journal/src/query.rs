@@ -1,10 +1,10 @@
 //! Which records somebody wants to see.
 
-use crate::record::{Row, Time};
+use crate::record::{RecordRef, Time};
 
 /// What a record must have; what is not set, any record has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct RecordQuery {
     /// The skill's name.
     pub skill: Option<String>,
     /// The session.
@@ -19,8 +19,8 @@ pub struct Query {
     pub limit: Option<usize>,
 }
 
-impl Query {
-    pub(crate) fn matches(&self, row: &Row<'_>) -> bool {
+impl RecordQuery {
+    pub(crate) fn matches(&self, row: &RecordRef<'_>) -> bool {
         if self.session.as_deref().is_some_and(|session| row.session != Some(session)) {
             return false;
         }
@@ -38,7 +38,7 @@ impl Query {
         is_in(&self.skill) && is_in(&self.kind) && self.matches_event(row)
     }
 
-    fn matches_event(&self, row: &Row<'_>) -> bool {
+    fn matches_event(&self, row: &RecordRef<'_>) -> bool {
         let event = row.value();
         let is_kind = |kind: &str, wanted: &str| match wanted.strip_suffix('.') {
             Some(_) => kind.starts_with(wanted),

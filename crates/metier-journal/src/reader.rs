@@ -6,31 +6,31 @@ use std::ops::ControlFlow;
 
 use metier_skill::Digest;
 
+use crate::address::JournalAddress;
 use crate::checkpoint::{Checkpoint, Consistency, Inclusion, journal_of};
 use crate::error::JournalError;
 use crate::merkle;
-use crate::place::Place;
-use crate::query::Query;
-use crate::record::{Line, NOTHING, Record, Row, Time};
-use crate::stats::Stats;
+use crate::query::RecordQuery;
+use crate::record::{Line, NOTHING, Record, RecordRef, Time};
+use crate::stats::JournalStats;
 use crate::store::Store;
 use crate::verify::{DamageKind, Verification, Verifier};
 
 /// A journal to read from.
-pub struct Reader {
+pub struct JournalReader {
     store: Box<dyn Store>,
 }
 
-impl fmt::Debug for Reader {
+impl fmt::Debug for JournalReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").finish_non_exhaustive()
+        f.debug_struct("JournalReader").finish_non_exhaustive()
     }
 }
 
-impl Reader {
+impl JournalReader {
     /// Opens the journal at this place; it is an error if there is none.
-    pub fn open(place: &Place) -> Result<Self, JournalError> {
-        Ok(Self { store: place.open_to_read()? })
+    pub fn open(address: &JournalAddress) -> Result<Self, JournalError> {
+        Ok(Self { store: address.open_to_read()? })
     }
 
     /// How many records there are.
@@ -41,7 +41,7 @@ impl Reader {
     /// Hands out every record, in order, with the hash of the one before, until told to stop.
     pub fn each<F>(&mut self, mut take: F) -> Result<(), JournalError>
     where
-        F: FnMut(&Row<'_>, &Digest) -> ControlFlow<()>,
+        F: FnMut(&RecordRef<'_>, &Digest) -> ControlFlow<()>,
     {
         let (mut previous, mut sequence, mut result) = (NOTHING, 0, Ok(()));
         self.store.read(0, &mut |found| match found {
@@ -59,7 +59,7 @@ impl Reader {
     }
 
     /// The records that match, in order. With a limit, the last ones.
-    pub fn query(&mut self, query: &Query) -> Result<Vec<Record>, JournalError> {
+    pub fn query(&mut self, query: &RecordQuery) -> Result<Vec<Record>, JournalError> {
         let mut found = std::collections::VecDeque::new();
         self.each_matching(query, |record| {
             found.push_back(record);
@@ -72,7 +72,7 @@ impl Reader {
     }
 
     /// Hands out every record that matches, in order, whatever the limit, until told to stop.
-    pub fn each_matching<F>(&mut self, query: &Query, mut take: F) -> Result<(), JournalError>
+    pub fn each_matching<F>(&mut self, query: &RecordQuery, mut take: F) -> Result<(), JournalError>
     where
         F: FnMut(Record) -> ControlFlow<()>,
     {
@@ -82,16 +82,16 @@ impl Reader {
     }
 
     /// The same, as a store holds them.
-    pub fn each_row_matching<F>(&mut self, query: &Query, mut take: F) -> Result<(), JournalError>
+    pub fn each_row_matching<F>(&mut self, query: &RecordQuery, mut take: F) -> Result<(), JournalError>
     where
-        F: FnMut(&Row<'_>) -> ControlFlow<()>,
+        F: FnMut(&RecordRef<'_>) -> ControlFlow<()>,
     {
         self.each(|row, _| if query.matches(row) { take(row) } else { ControlFlow::Continue(()) })
     }
 
     /// What was used how often, of the records that match.
-    pub fn stats(&mut self, query: &Query) -> Result<Stats, JournalError> {
-        let mut stats = Stats::default();
+    pub fn stats(&mut self, query: &RecordQuery) -> Result<JournalStats, JournalError> {
+        let mut stats = JournalStats::default();
         self.each(|row, _| {
             if query.matches(row) {
                 stats.add(row);

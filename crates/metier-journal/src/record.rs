@@ -31,8 +31,8 @@ const MAX_DEPTH: usize = 100;
 /// What comes before the first record.
 pub(crate) const NOTHING: Digest = Digest::from_bytes([0; 32]);
 
-/// Where times and ids come from.
-pub trait Source: Send + Sync {
+/// Time and ids for records. A host passes its own; a test passes one that repeats.
+pub trait Clock: Send + Sync {
     /// What time it is.
     fn now(&self) -> Time;
     /// An id that nothing else has.
@@ -41,7 +41,7 @@ pub trait Source: Send + Sync {
 
 /// Who did something, and in what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Context {
+pub struct RecordContext {
     /// The session; none for what the journal itself does.
     pub session: Option<String>,
     /// The task, inside the session.
@@ -63,7 +63,7 @@ pub struct Identity {
     pub host: String,
 }
 
-impl Context {
+impl RecordContext {
     /// Of this session.
     pub fn session<S: Into<String>>(session: S) -> Self {
         Self { session: Some(session.into()), ..Self::default() }
@@ -72,7 +72,7 @@ impl Context {
 
 /// What is to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct PendingRecord {
     pub(crate) id: Uuid,
     pub(crate) time: Time,
     pub(crate) session: Option<String>,
@@ -80,16 +80,20 @@ pub struct Entry {
     pub(crate) event: String,
 }
 
-impl Entry {
+impl PendingRecord {
     /// An event, now.
-    pub fn new(source: &dyn Source, context: &Context, event: &Event) -> Result<Self, JournalError> {
+    pub fn new(clock: &dyn Clock, context: &RecordContext, event: &Event) -> Result<Self, JournalError> {
         let value = serde_json::to_value(event).map_err(|error| refused(error.to_string()))?;
-        Self::of_value(source, context, value)
+        Self::of_value(clock, context, value)
     }
 
     /// An event of the host's own: an object with a text `kind`. Numbers are whole ones that fit into 53 bits, so that every reader reads the
     /// same.
-    pub fn of_value(source: &dyn Source, context: &Context, mut event: Value) -> Result<Self, JournalError> {
+    pub fn of_value(
+        clock: &dyn Clock,
+        context: &RecordContext,
+        mut event: Value,
+    ) -> Result<Self, JournalError> {
         let Some(members) = event.as_object_mut() else { return Err(refused("it is no JSON object")) };
         if !members.get("kind").is_some_and(Value::is_string) {
             return Err(refused("it has no `kind`"));
@@ -116,7 +120,7 @@ impl Entry {
         if text.len() > MAX_EVENT {
             return Err(refused(format!("it has {} bytes of JSON, more than {MAX_EVENT}", text.len())));
         }
-        Ok(Self { id: source.id(), time: source.now(), session: context.session.clone(), event: text })
+        Ok(Self { id: clock.id(), time: clock.now(), session: context.session.clone(), event: text })
     }
 
     /// What it will be known by.
@@ -208,7 +212,7 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
 
 /// A record as a store holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row<'a> {
+pub struct RecordRef<'a> {
     /// Its place in the journal, from 0.
     pub sequence: u64,
     /// Its id.
@@ -223,7 +227,7 @@ pub struct Row<'a> {
     pub hash: Digest,
 }
 
-impl Row<'_> {
+impl RecordRef<'_> {
     /// What the hash is over, given the hash of the record before: the canonical JSON of the record without its hash, after a zero byte.
     pub(crate) fn write_hashed(&self, previous: &Digest, out: &mut Vec<u8>) {
         out.clear();
@@ -330,7 +334,7 @@ impl Record {
         crate::query::skills_of(&self.event).any(|name| name == skill)
     }
 
-    pub(crate) fn of(row: &Row<'_>, previous: Digest) -> Self {
+    pub(crate) fn of(row: &RecordRef<'_>, previous: Digest) -> Self {
         Self {
             event: row.value(),
             hash: row.hash,
@@ -342,8 +346,8 @@ impl Record {
         }
     }
 
-    pub(crate) fn with_event<'a>(&'a self, event: &'a str) -> Row<'a> {
-        Row {
+    pub(crate) fn with_event<'a>(&'a self, event: &'a str) -> RecordRef<'a> {
+        RecordRef {
             sequence: self.sequence,
             id: &self.id,
             time: &self.time,
@@ -418,8 +422,8 @@ impl<'a> Line<'a> {
         Ok(parsed)
     }
 
-    pub(crate) fn as_row(&self) -> Row<'_> {
-        Row {
+    pub(crate) fn as_row(&self) -> RecordRef<'_> {
+        RecordRef {
             sequence: self.sequence,
             id: &self.id,
             time: &self.time,
@@ -462,7 +466,7 @@ mod tests {
         #[test]
         fn a_line_is_read_as_it_was_written(event in values(), session in any::<Option<String>>(), sequence: u32) {
             let event = canonical(&serde_json::json!({ "kind": "x", "data": event }));
-            let mut row = Row { sequence: sequence.into(), id: "01990b2e-7a52-7c3e-9a70-3f1f2f5a1c11", time: "2026-11-16T14:22:43.123456Z", session: session.as_deref(), event: &event, hash: NOTHING };
+            let mut row = RecordRef { sequence: sequence.into(), id: "01990b2e-7a52-7c3e-9a70-3f1f2f5a1c11", time: "2026-11-16T14:22:43.123456Z", session: session.as_deref(), event: &event, hash: NOTHING };
             row.hash = row.expected_hash(&NOTHING, &mut Vec::new());
             let mut line = Vec::new();
             row.write_line(&NOTHING, &mut line);

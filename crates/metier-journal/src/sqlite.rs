@@ -18,7 +18,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::OFlags;
 
 use crate::error::JournalError;
-use crate::record::{NOTHING, Row};
+use crate::record::{NOTHING, RecordRef};
 use crate::store::{Found, Inspection, NewRow, Store, Tail};
 use lock::Lock;
 use reserve::Reserve;
@@ -401,7 +401,7 @@ fn as_row<'a>(row: &'a rusqlite::Row<'_>) -> Found<'a> {
         _ => Err(wrong(what)),
     };
     let ValueRef::Integer(sequence) = column(0)? else { return Err(wrong("sequence")) };
-    Ok(Row {
+    Ok(RecordRef {
         sequence: u64::try_from(sequence).map_err(|_| wrong("sequence"))?,
         id: text(1, "id")?,
         time: text(2, "time")?,

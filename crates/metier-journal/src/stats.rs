@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Answer, Event, ScriptOutcome};
-use crate::record::Row;
+use crate::event::{Event, RecordedAnswer, ScriptOutcome};
+use crate::record::RecordRef;
 
 /// What was used how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct JournalStats {
     /// How many records there are.
     pub records: u64,
     /// How many of each kind.
@@ -58,8 +58,8 @@ pub struct SkillStats {
     pub last: Option<String>,
 }
 
-impl Stats {
-    pub(crate) fn add(&mut self, row: &Row<'_>) {
+impl JournalStats {
+    pub(crate) fn add(&mut self, row: &RecordRef<'_>) {
         self.records += 1;
         if let Some(session) = row.session
             && self.seen.insert(session.to_owned())
@@ -102,8 +102,8 @@ impl SkillStats {
                 }
                 self.script_duration_us += run.duration_us;
             }
-            Event::SkillApproval { answer: Answer::Granted, .. } => self.approvals += 1,
-            Event::SkillApproval { answer: Answer::Refused, .. } => self.refusals += 1,
+            Event::SkillApproval { answer: RecordedAnswer::Granted, .. } => self.approvals += 1,
+            Event::SkillApproval { answer: RecordedAnswer::Refused, .. } => self.refusals += 1,
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use metier_skill::Digest;
 use crate::error::JournalError;
 use crate::event::Event;
 use crate::merkle::Frontier;
-use crate::record::{Entry, FORMAT, NOTHING, Row, Source, Time, canonical};
+use crate::record::{Clock, FORMAT, NOTHING, PendingRecord, RecordRef, Time, canonical};
 
 /// Every record whose place, counted from one, is a multiple of this is a checkpoint: who adds to a journal need not read more than this many
 /// records to know its Merkle root.
@@ -47,7 +47,7 @@ pub(crate) trait Store: Send {
 }
 
 /// A row, or why there is none.
-pub(crate) type Found<'a> = Result<Row<'a>, String>;
+pub(crate) type Found<'a> = Result<RecordRef<'a>, String>;
 
 /// What looking at the files of a journal brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,8 +74,8 @@ pub(crate) struct NewRow {
 }
 
 impl NewRow {
-    pub(crate) fn as_row(&self) -> Row<'_> {
-        Row {
+    pub(crate) fn as_row(&self) -> RecordRef<'_> {
+        RecordRef {
             sequence: self.sequence,
             id: &self.id,
             time: &self.time,
@@ -117,15 +117,15 @@ impl Tail {
     }
 
     /// What ties these entries to the end of the journal, which then is theirs.
-    pub(crate) fn extend(&mut self, entries: &[Entry], source: &dyn Source) -> Vec<NewRow> {
+    pub(crate) fn extend(&mut self, entries: &[PendingRecord], clock: &dyn Clock) -> Vec<NewRow> {
         let mut rows = Vec::with_capacity(entries.len() + 1);
         if self.size() == 0 {
-            let created = Event::JournalCreated { journal: source.id(), format: FORMAT };
-            let time = entries.first().map_or_else(|| source.now(), |entry| entry.time);
-            rows.push(self.own(&created, time, source));
+            let created = Event::JournalCreated { journal: clock.id(), format: FORMAT };
+            let time = entries.first().map_or_else(|| clock.now(), |entry| entry.time);
+            rows.push(self.own(&created, time, clock));
         }
         for entry in entries {
-            let Entry { id, time, session, event } = entry;
+            let PendingRecord { id, time, session, event } = entry;
             rows.push(self.tie(NewRow {
                 sequence: self.size(),
                 id: id.to_string(),
@@ -139,17 +139,17 @@ impl Tail {
                 let (size, root) = (self.size(), self.root());
                 let checkpoint =
                     Event::JournalCheckpoint { size, root, nodes: self.frontier.nodes().to_vec() };
-                rows.push(self.own(&checkpoint, entry.time, source));
+                rows.push(self.own(&checkpoint, entry.time, clock));
             }
         }
         rows
     }
 
     /// A record of the journal's own, at the time of the one that brought it about.
-    fn own(&mut self, event: &Event, time: Time, source: &dyn Source) -> NewRow {
+    fn own(&mut self, event: &Event, time: Time, clock: &dyn Clock) -> NewRow {
         self.tie(NewRow {
             sequence: self.size(),
-            id: source.id().to_string(),
+            id: clock.id().to_string(),
             time: time.to_string(),
             session: None,
             event: canonical(&serde_json::to_value(event).unwrap_or_default()),
@@ -177,7 +177,7 @@ impl Tail {
     }
 
     /// Takes the next record, or a checkpoint further on.
-    pub(crate) fn catch_up(&mut self, row: &Row<'_>) -> Result<(), JournalError> {
+    pub(crate) fn catch_up(&mut self, row: &RecordRef<'_>) -> Result<(), JournalError> {
         if row.sequence != self.size() {
             let checkpoint = match row.to_event() {
                 Some(Event::JournalCheckpoint { size, nodes, .. }) if size == row.sequence => {

@@ -5,6 +5,7 @@
 //! because a collector is not there.
 
 mod attributes;
+mod messages;
 mod names;
 mod queue;
 mod seen;
@@ -26,7 +27,7 @@ pub use self::settings::TelemetrySettings;
 use self::transport::Transport;
 use crate::error::JournalError;
 use crate::journal::Observer;
-use crate::record::Row;
+use crate::record::RecordRef;
 
 /// Sends what is recorded to a collector, in the background.
 pub struct Telemetry {
@@ -68,7 +69,7 @@ impl Telemetry {
 
 impl Observer for Telemetry {
     /// What does not fit into the queue is dropped and counted.
-    fn recorded(&self, row: &Row<'_>) {
+    fn recorded(&self, row: &RecordRef<'_>) {
         match Seen::read(row) {
             Some(seen) => self.queue.record(&seen),
             None => self.queue.miss("there was a record that cannot be read"),

@@ -7,11 +7,11 @@ use metier_skill::Digest;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::address::JournalAddress;
 use crate::checkpoint::Checkpoint;
 use crate::error::JournalError;
 use crate::event::Event;
-use crate::place::Place;
-use crate::record::{FORMAT, Row};
+use crate::record::{FORMAT, RecordRef};
 use crate::store::{Found, Inspection, Tail, is_checkpoint};
 
 /// What verifying a journal brought.
@@ -74,10 +74,10 @@ pub enum DamageKind {
 }
 
 /// Verifies the journal at a place, and that it extends each of these checkpoints.
-pub fn verify(place: &Place, since: &[Checkpoint]) -> Result<Verification, JournalError> {
+pub fn verify(address: &JournalAddress, since: &[Checkpoint]) -> Result<Verification, JournalError> {
     let mut verifier = Verifier::new(since);
-    verifier.noted = place.noted();
-    let mut store = match place.open_to_read() {
+    verifier.noted = address.noted();
+    let mut store = match address.open_to_read() {
         // Where there was something once, nothing is not a beginning.
         Err(JournalError::NotFound { .. }) if !since.is_empty() || verifier.noted.is_some() => {
             return Ok(verifier.finish());
@@ -187,7 +187,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// The records that the journal itself writes, at places that are known.
-    fn own(&mut self, row: &Row<'_>) -> ControlFlow<()> {
+    fn own(&mut self, row: &RecordRef<'_>) -> ControlFlow<()> {
         let next = row.sequence;
         match row.to_event() {
             Some(Event::JournalCreated { journal, format }) if next == 0 && format == FORMAT => {

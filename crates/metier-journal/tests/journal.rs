@@ -5,6 +5,8 @@
 
 #[path = "support/behaviours.rs"]
 mod behaviours;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
 #[path = "support/common.rs"]
 mod common;
 #[path = "journal/damage.rs"]
@@ -21,5 +23,7 @@ mod promises;
 mod python;
 #[path = "journal/records.rs"]
 mod records;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "../../../tests/shared/small_disk.rs"]
 mod small_disk;

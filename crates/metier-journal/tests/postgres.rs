@@ -6,6 +6,8 @@
 
 #[path = "support/behaviours.rs"]
 mod behaviours;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
 #[path = "support/common.rs"]
 mod common;
 #[path = "support/proxy.rs"]
@@ -19,16 +21,18 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use behaviours::{Ground, assert_whole, exported, fill, open};
-use common::{Counting, entry, filled};
+use clock::TestClock;
+use common::{entry, filled};
 use metier_journal::{
-    Context, Entry, Event, Journal, JournalError, Options, Place, Query, Reader, Receipt, verify,
+    Event, Journal, JournalAddress, JournalError, JournalOptions, JournalReader, PendingRecord, Receipt,
+    RecordContext, RecordQuery, verify,
 };
 use proxy::{Cut, Proxy};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use server::{ENCODED, PASSWORD, Server, own};
 
 impl Ground for Server {
-    fn place(&self, name: &str) -> Place {
+    fn place(&self, name: &str) -> JournalAddress {
         Server::place(self, name)
     }
 
@@ -69,7 +73,7 @@ fn who_comes_first_makes_the_tables() {
     let Some(server) = Server::start() else { return };
     for round in 0..8 {
         server.sql(&format!("CREATE DATABASE round{round}"));
-        let place: Place = server.url("admin", &format!("round{round}"), "").parse().unwrap();
+        let place: JournalAddress = server.url("admin", &format!("round{round}"), "").parse().unwrap();
         let together = Barrier::new(16);
         std::thread::scope(|scope| {
             for number in 0..16 {
@@ -77,7 +81,7 @@ fn who_comes_first_makes_the_tables() {
                 scope.spawn(move || {
                     together.wait();
                     let journal = open(place, number);
-                    journal.append(entry(&*Counting::new(number), "first", number)).unwrap();
+                    journal.append(entry(&*TestClock::new(number), "first", number)).unwrap();
                 });
             }
         });
@@ -87,20 +91,20 @@ fn who_comes_first_makes_the_tables() {
 }
 
 /// A place that is reached through the proxy.
-fn through(proxy: &Proxy, role: &str, stream: &str) -> Place {
+fn through(proxy: &Proxy, role: &str, stream: &str) -> JournalAddress {
     format!("postgres://{role}:{ENCODED}@127.0.0.1:{}/postgres?stream={stream}", proxy.port())
         .parse()
         .unwrap()
 }
 
 /// Records something that nothing else is like, and finds it once.
-fn append_once(journal: &Journal, place: &Place, name: &str) {
+fn append_once(journal: &Journal, place: &JournalAddress, name: &str) {
     let event = Event::SkillDeactivated { name: name.to_owned() };
-    let source = Counting::new(name.bytes().fold(0, |hash: u64, byte| hash * 31 + u64::from(byte)));
-    let entry = Entry::new(&*source, &Context::session("cut"), &event).unwrap();
+    let clock = TestClock::new(name.bytes().fold(0, |hash: u64, byte| hash * 31 + u64::from(byte)));
+    let entry = PendingRecord::new(&*clock, &RecordContext::session("cut"), &event).unwrap();
     let receipt = journal.append(entry).unwrap();
-    let query = Query { skill: Some(name.to_owned()), ..Query::default() };
-    let found = Reader::open(place).unwrap().query(&query).unwrap();
+    let query = RecordQuery { skill: Some(name.to_owned()), ..RecordQuery::default() };
+    let found = JournalReader::open(place).unwrap().query(&query).unwrap();
     assert_eq!(found.len(), 1, "{name}");
     let Receipt::Recorded { sequence, hash } = receipt else { panic!("{receipt:?}") };
     assert_eq!((found[0].sequence, found[0].hash), (sequence, hash), "{name}");
@@ -147,7 +151,7 @@ fn what_is_not_known_is_said() {
     proxy.when_cut(move || {
         its.sql("ALTER ROLE clerk NOLOGIN");
     });
-    let error = journal.append(entry(&*Counting::new(1), "doubt", 0)).unwrap_err();
+    let error = journal.append(entry(&*TestClock::new(1), "doubt", 0)).unwrap_err();
     assert_eq!(proxy.left(), 0);
     // The proxy goes on for longer than the server.
     proxy.when_cut(|| {});
@@ -168,11 +172,11 @@ fn assert_hidden(error: &JournalError) {
 
 /// What opening this says; never the password.
 fn refused(url: &str) -> JournalError {
-    let place: Place = url.parse().unwrap();
+    let place: JournalAddress = url.parse().unwrap();
     for text in [place.to_string(), format!("{place:?}"), place.key()] {
         assert!(!text.contains("w'rd") && !text.contains(PASSWORD), "{text}");
     }
-    let error = Journal::open(&place, Options::new(Counting::new(0))).unwrap_err();
+    let error = Journal::open(&place, JournalOptions::new(TestClock::new(0))).unwrap_err();
     assert_hidden(&error);
     error
 }
@@ -209,7 +213,7 @@ fn what_a_server_refuses_is_said_without_the_password() {
 /// What roles need, and no more.
 fn grants(server: &Server) {
     let place = server.place("default");
-    assert!(matches!(Reader::open(&place), Err(JournalError::NotFound { .. })));
+    assert!(matches!(JournalReader::open(&place), Err(JournalError::NotFound { .. })));
     fill(&place, 10);
     let role = |role: &str| server.url(role, "postgres", "");
     assert!(refused(&role("nobody")).to_string().contains("permission denied for schema metier"));
@@ -217,24 +221,24 @@ fn grants(server: &Server) {
     server.sql("GRANT SELECT ON metier.record, metier.format TO reader, writer, lazy");
     server.sql("GRANT INSERT ON metier.record TO writer, lazy");
     assert_whole(&role("reader").parse().unwrap(), 11);
-    let absent: Place = server.url("reader", "postgres", "stream=absent").parse().unwrap();
-    assert!(matches!(Reader::open(&absent), Err(JournalError::NotFound { .. })));
+    let absent: JournalAddress = server.url("reader", "postgres", "stream=absent").parse().unwrap();
+    assert!(matches!(JournalReader::open(&absent), Err(JournalError::NotFound { .. })));
     assert!(refused(&role("reader")).to_string().contains("may not add"));
     let journal = open(&role("writer").parse().unwrap(), 5);
-    journal.append(entry(&*Counting::new(6), "writer", 0)).unwrap();
+    journal.append(entry(&*TestClock::new(6), "writer", 0)).unwrap();
     journal.close().unwrap();
     assert_whole(&place, 12);
 }
 
 fn read_only(server: &Server) {
-    let place: Place = server.url("lazy", "postgres", "").parse().unwrap();
+    let place: JournalAddress = server.url("lazy", "postgres", "").parse().unwrap();
     let journal = open(&place, 8);
     server.sql("ALTER ROLE lazy SET default_transaction_read_only = on");
     let error = refused(&server.url("lazy", "postgres", ""));
     assert!(matches!(error, JournalError::ReadOnly { .. }), "{error}");
     // Who was there before is told when it happens.
     server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'lazy'");
-    let error = journal.append(entry(&*Counting::new(9), "lazy", 0)).unwrap_err();
+    let error = journal.append(entry(&*TestClock::new(9), "lazy", 0)).unwrap_err();
     assert!(matches!(error, JournalError::ReadOnly { .. }), "{error}");
     assert!(matches!(journal.ready(), Err(JournalError::ReadOnly { .. })));
 }
@@ -246,17 +250,17 @@ fn full(server: &Server) {
          $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$; \
          CREATE TRIGGER full_disk BEFORE INSERT ON metier.record EXECUTE FUNCTION full_disk()",
     );
-    let error = journal.append(entry(&*Counting::new(11), "full", 0)).unwrap_err();
+    let error = journal.append(entry(&*TestClock::new(11), "full", 0)).unwrap_err();
     assert!(matches!(error, JournalError::Full { .. }), "{error}");
     server.sql("DROP TRIGGER full_disk ON metier.record");
-    journal.append(entry(&*Counting::new(11), "full", 0)).unwrap();
+    journal.append(entry(&*TestClock::new(11), "full", 0)).unwrap();
 }
 
 fn newer(server: &Server) {
     server.sql("UPDATE metier.format SET version = 2");
     let error = refused(&server.url("admin", "postgres", ""));
     assert!(matches!(error, JournalError::Format { found: 2, known: 1, .. }), "{error}");
-    assert!(matches!(Reader::open(&server.place("default")), Err(JournalError::Format { .. })));
+    assert!(matches!(JournalReader::open(&server.place("default")), Err(JournalError::Format { .. })));
     let error = refused(&server.url("writer", "postgres", ""));
     assert!(matches!(error, JournalError::Format { .. }), "{error}");
 }
@@ -268,7 +272,7 @@ fn a_server_is_used_from_inside_of_a_runtime() {
     runtime.block_on(async {
         fill(&server.place("inside"), 10);
         let journal = open(&server.place("inside"), 2);
-        journal.append(entry(&*Counting::new(3), "inside", 0)).unwrap();
+        journal.append(entry(&*TestClock::new(3), "inside", 0)).unwrap();
         journal.ready().unwrap();
         drop(journal);
         assert_whole(&server.place("inside"), 12);
@@ -316,7 +320,7 @@ fn only_a_server_that_shows_who_it_is_is_talked_to_in_secret() {
     for mode in ["require", "verify-full", "prefer"] {
         let place = server.url("admin", "postgres", &format!("stream={mode}&sslmode={mode}&{trusted}"));
         let journal = open(&place.parse().unwrap(), 0);
-        journal.append(entry(&*Counting::new(1), "secret", 0)).unwrap();
+        journal.append(entry(&*TestClock::new(1), "secret", 0)).unwrap();
         let secret = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'metier'";
         assert_eq!(server.sql(secret), "t");
     }
@@ -335,7 +339,7 @@ fn durability_does_not_depend_on_the_servers_habit() {
     for (setting, number) in [("off", 0), ("local", 1), ("remote_apply", 2)] {
         server.sql(&format!("ALTER ROLE admin SET synchronous_commit = {setting}"));
         let journal = open(&server.place("default"), number);
-        journal.append(entry(&*Counting::new(number), "habit", number)).unwrap();
+        journal.append(entry(&*TestClock::new(number), "habit", number)).unwrap();
     }
     assert_eq!(server.sql("SELECT string_agg(setting, ' ') FROM seen"), "on on remote_apply");
     drop(journal);
@@ -343,7 +347,7 @@ fn durability_does_not_depend_on_the_servers_habit() {
 
 #[test]
 fn urls_are_read_or_refused() {
-    let key = |url: &str| url.parse::<Place>().unwrap().key();
+    let key = |url: &str| url.parse::<JournalAddress>().unwrap().key();
     assert_eq!(key("postgres://a:b@Db.example/audit"), "db.example:5432/audit/default");
     assert_eq!(key("postgresql://x@db.example:5432/audit?stream=default"), "db.example:5432/audit/default");
     assert_eq!(key("postgres://a@one,two:5433/audit?stream=s-1.x"), "one:5432,two:5433/audit/s-1.x");
@@ -361,7 +365,7 @@ fn urls_are_read_or_refused() {
         ("postgres://a:secret@host/db?sslmode=allow", "sslmode"),
         ("mysql://a:secret@host/db", "only files"),
     ] {
-        let error = url.parse::<Place>().unwrap_err();
+        let error = url.parse::<JournalAddress>().unwrap_err();
         let text = format!("{error} {error:?}");
         assert!(text.contains(what) && !text.contains("cret"), "{url}: {text}");
     }

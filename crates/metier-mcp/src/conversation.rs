@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use metier_policy::Nobody;
+use metier_policy::NoApprover;
 use metier_session::{Session, SessionError};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -73,15 +73,16 @@ impl Conversation {
                 none => {
                     let mut options = view.stock.session.clone();
                     options.catalog = catalog;
+                    options.tools = library.tools.clone();
                     options.principal.clone_from(&actor);
                     options.actor = actor.or(options.actor);
                     options.agent = client.map(|client| format!("mcp: {client}")).or(options.agent);
-                    none.insert(Session::start(options, None)?)
+                    none.insert(Session::start(options)?)
                 }
             };
             let done = work(session);
             // Whoever could be asked may be gone with the call.
-            session.set_approver(Box::new(Nobody));
+            session.set_approver(Box::new(NoApprover));
             done
         });
         done.await.unwrap_or_else(|error| Err(Refusal::Broken(format!("the call was broken off: {error}"))))

@@ -151,7 +151,7 @@ fn as_json(value: &Value) -> serde_json::Value {
         Data::Scalar(scalar) => scalar_json(scalar),
         Data::List(items) => items.iter().map(as_json).collect(),
         Data::Map(entries) => {
-            let pair = |entry: &metier_skill::Entry| (entry.key.text().to_owned(), as_json(&entry.value));
+            let pair = |entry: &metier_skill::Field| (entry.key.text().to_owned(), as_json(&entry.value));
             serde_json::Value::Object(entries.iter().map(pair).collect::<Map<_, _>>())
         }
     }

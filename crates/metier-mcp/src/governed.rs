@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use metier_policy::{Approver, Nobody};
-use metier_session::Session;
+use metier_policy::{Approver, NoApprover};
+use metier_session::{Session, SessionError};
 use rmcp::model::{ClientCapabilities, InputRequiredResult};
 use rmcp::service::{ElicitationMode, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::answer::Refusal;
 use crate::approval::{self, Answered, Known, Open, Person, Unanswered};
-use crate::connection::{Connection, client_name, holder, is_modern};
+use crate::connection::{McpConnection, client_name, holder, is_modern};
 use crate::http::Holder;
-use crate::library::Ask;
+use crate::library::AskMode;
 
 /// More questions than one call can lead to.
 const QUESTIONS: usize = 8;
@@ -55,7 +55,7 @@ enum Way {
     Along,
 }
 
-impl Connection {
+impl McpConnection {
     fn way(&self, context: &RequestContext<RoleServer>) -> Way {
         let can_form = |capabilities: &ClientCapabilities| {
             capabilities.elicitation.as_ref().is_some_and(|how| how.form.is_some() || how.url.is_none())
@@ -63,8 +63,8 @@ impl Connection {
         let can_along = || context.client_capabilities().as_ref().is_some_and(can_form);
         let can_back = || context.peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         match (self.library.options.ask, is_modern(context)) {
-            (Ask::Client, true) if can_along() => Way::Along,
-            (Ask::Client, false) if can_back() => Way::Back,
+            (AskMode::Client, true) if can_along() => Way::Along,
+            (AskMode::Client, false) if can_back() => Way::Back,
             _ => Way::Nobody,
         }
     }
@@ -143,7 +143,7 @@ impl Connection {
 
 fn approver(way: Way, known: Known, open: Open, is_lasting: bool, session: &str) -> Box<dyn Approver + Send> {
     match way {
-        Way::Nobody => Box::new(Nobody),
+        Way::Nobody => Box::new(NoApprover),
         Way::Back | Way::Along => Box::new(Person { known, open, is_lasting, session: session.to_owned() }),
     }
 }
@@ -151,10 +151,6 @@ fn approver(way: Way, known: Known, open: Open, is_lasting: bool, session: &str)
 /// A no that is the client's, and perhaps no person's, says so.
 fn declined(refusal: Refusal, known: &Known, context: &RequestContext<RoleServer>) -> Refusal {
     let is_declined = known.values().any(|answered| *answered == Answered::Declined);
-    match refusal {
-        Refusal::Session(metier_session::SessionError::Denied { .. }) if is_declined => {
-            Refusal::Declined { client: client_name(context) }
-        }
-        refusal => refusal,
-    }
+    let is_denied = matches!(refusal.session(), Some(SessionError::Denied { .. }));
+    if is_denied && is_declined { Refusal::Declined { client: client_name(context) } } else { refusal }
 }

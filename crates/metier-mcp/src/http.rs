@@ -23,7 +23,7 @@ use self::gate::Gate;
 pub(crate) use self::gate::{Holder, Principal};
 use self::streams::Sessions;
 pub use self::token::Token;
-use crate::connection::Connection;
+use crate::connection::McpConnection;
 use crate::error::McpError;
 use crate::library::Library;
 
@@ -116,7 +116,7 @@ impl HttpServer {
         let bounds = Bounds { connections: options.connections, head: options.head_patience };
         let served = Arc::clone(&library);
         let service = StreamableHttpService::new(
-            move || Ok(Connection::new(Arc::clone(&served))),
+            move || Ok(McpConnection::new(Arc::clone(&served))),
             Arc::clone(&sessions),
             config,
         );

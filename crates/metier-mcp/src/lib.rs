@@ -1,6 +1,6 @@
 //! Skills for any agent that speaks the Model Context Protocol: four tools, the Skills extension, prompts and a list of what there is.
 //!
-//! A [`Library`] is what is served; each client that connects gets a [`Connection`] to it, which is a session of its own: what it loads,
+//! A [`Library`] is what is served; each client that connects gets a [`McpConnection`] to it, which is a session of its own: what it loads,
 //! reads and runs is allowed by the policy and recorded like everything else.
 //!
 //! *Architecture invariant:* nothing here decides what may be done or touches a skill's files; sessions do. This crate is where async
@@ -24,16 +24,14 @@ mod resources;
 mod running;
 mod slots;
 mod stdio;
-mod tools;
 mod turns;
 mod uri;
 mod view;
 
-pub use connection::Connection;
+pub use connection::McpConnection;
 pub use error::McpError;
 pub use http::{HttpOptions, HttpServer, Token};
-pub use library::{Ask, CataloguePlace, Library, LibraryOptions, Stock};
-pub use place::{RootCheck, Work};
+pub use library::{AskMode, Library, LibraryContents, LibraryOptions, SkillListPlacement};
+pub use place::{RootCheck, WorkDirectories};
 pub use stdio::{serve, serve_stdio};
-pub use tools::ToolNames;
-pub use view::Shown;
+pub use view::Greeting;

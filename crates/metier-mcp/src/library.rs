@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use metier_catalog::Catalog;
-use metier_session::SessionOptions;
+use metier_prompt::ToolNames;
+use metier_session::{SessionOptions, SkillToolOptions};
 use rmcp::model::RequestStateCodec;
 use tokio::sync::watch;
 
@@ -13,16 +14,15 @@ use crate::approval::Used;
 use crate::conversation::Conversation;
 use crate::metrics::Metrics;
 use crate::output::Outputs;
-use crate::place::Work;
+use crate::place::WorkDirectories;
 use crate::slots::Slots;
-use crate::tools::ToolNames;
 use crate::turns::Turns;
-use crate::view::{Shown, View};
+use crate::view::{Greeting, View};
 
 /// Where the list of skills goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum CataloguePlace {
+pub enum SkillListPlacement {
     /// Into the server's instructions.
     #[default]
     Instructions,
@@ -35,7 +35,7 @@ pub enum CataloguePlace {
 /// Whether a person is asked through the client where the policy wants an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Ask {
+pub enum AskMode {
     /// Where the client can ask.
     #[default]
     Client,
@@ -50,13 +50,13 @@ pub struct LibraryOptions {
     /// What the tools are called.
     pub tool_names: ToolNames,
     /// Where the list of skills goes.
-    pub catalogue: CataloguePlace,
+    pub skill_list: SkillListPlacement,
     /// At most so many tokens of it.
-    pub catalogue_tokens: usize,
+    pub skill_list_tokens: usize,
     /// The directory that scripts may change; without any, each gets an empty one that is removed afterwards.
-    pub work: Work,
+    pub work: WorkDirectories,
     /// Whether people are asked.
-    pub ask: Ask,
+    pub ask: AskMode,
     /// The command by which a person approves something, before the name of a skill.
     pub approve: String,
     /// How many entries of a list are sent at once.
@@ -74,16 +74,26 @@ impl Default for LibraryOptions {
     fn default() -> Self {
         Self {
             tool_names: ToolNames::Plain,
-            catalogue: CataloguePlace::Instructions,
-            catalogue_tokens: 4_000,
-            work: Work::default(),
-            ask: Ask::Client,
+            skill_list: SkillListPlacement::Instructions,
+            skill_list_tokens: 4_000,
+            work: WorkDirectories::default(),
+            ask: AskMode::Client,
             approve: "metier approve".to_owned(),
             page: 100,
             patience: Duration::from_mins(5),
             calls: 64,
             seal_key: None,
         }
+    }
+}
+
+impl LibraryOptions {
+    pub(crate) fn tools(&self) -> SkillToolOptions {
+        let mut tools = SkillToolOptions::default();
+        tools.names = self.tool_names;
+        tools.place = Some(self.work.said());
+        tools.approve.clone_from(&self.approve);
+        tools
     }
 }
 
@@ -96,21 +106,21 @@ impl std::fmt::Debug for LibraryOptions {
 
 /// What a library is opened with.
 #[non_exhaustive]
-pub struct Stock {
+pub struct LibraryContents {
     /// What sessions work with, and the skills to begin with.
     pub session: SessionOptions,
     /// Where what searching needs is kept; without it, it is made anew each time.
     pub search: Option<PathBuf>,
 }
 
-impl Stock {
+impl LibraryContents {
     /// These sessions, and searches that keep nothing.
     pub const fn new(session: SessionOptions) -> Self {
         Self { session, search: None }
     }
 }
 
-impl std::fmt::Debug for Stock {
+impl std::fmt::Debug for LibraryContents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stock").field("search", &self.search).finish_non_exhaustive()
     }
@@ -119,8 +129,10 @@ impl std::fmt::Debug for Stock {
 /// What is served, to any number of clients.
 pub struct Library {
     pub(crate) options: LibraryOptions,
+    /// How sessions offer the tools.
+    pub(crate) tools: SkillToolOptions,
     /// What clients are told before they ask for anything.
-    shown: RwLock<Arc<Shown>>,
+    shown: RwLock<Arc<Greeting>>,
     /// Everything else; nothing before the library is opened.
     view: watch::Sender<Option<Arc<View>>>,
     /// Whether somebody waits for the library to be opened.
@@ -141,14 +153,14 @@ pub struct Library {
 
 impl Library {
     /// A library of the skills in the catalog that sessions work with.
-    pub fn new(options: LibraryOptions, stock: Stock) -> Arc<Self> {
-        let library = Self::closed(options, Shown::default());
+    pub fn new(options: LibraryOptions, stock: LibraryContents) -> Arc<Self> {
+        let library = Self::closed(options, Greeting::default());
         library.open(stock);
         library
     }
 
     /// A library that is known to show this, and that can be looked through once it is opened. Whoever wants more than what is shown waits.
-    pub fn closed(options: LibraryOptions, shown: Shown) -> Arc<Self> {
+    pub fn closed(options: LibraryOptions, shown: Greeting) -> Arc<Self> {
         let random =
             || [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].iter().flat_map(|id| *id.as_bytes()).collect();
         let key: Vec<u8> = options.seal_key.map_or_else(random, |key| key.to_vec());
@@ -165,12 +177,13 @@ impl Library {
             outputs: Outputs::default(),
             conversations: Mutex::default(),
             metrics: Metrics::default(),
+            tools: options.tools(),
             options,
         })
     }
 
     /// Opens the library, and says what it shows. Clients that were shown something else are told.
-    pub fn open(&self, stock: Stock) -> Arc<Shown> {
+    pub fn open(&self, stock: LibraryContents) -> Arc<Greeting> {
         let view = View::new(stock.session.catalog.clone(), Arc::new(stock), &self.options);
         if view.shown == self.shown() {
             let shown = Arc::clone(&view.shown);
@@ -210,7 +223,7 @@ impl Library {
         self.set_view(View::new(catalog, Arc::clone(&old.stock), &self.options));
     }
 
-    fn set_view(&self, view: View) -> Arc<Shown> {
+    fn set_view(&self, view: View) -> Arc<Greeting> {
         let shown = Arc::clone(&view.shown);
         self.view.send_replace(Some(Arc::new(view)));
         let mut told = self.shown.write().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +290,7 @@ impl Library {
     }
 
     /// What clients are told before they ask for anything.
-    pub(crate) fn shown(&self) -> Arc<Shown> {
+    pub(crate) fn shown(&self) -> Arc<Greeting> {
         Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metier_sandbox::WorkDirectory;
+use metier_session::tools::place;
 use rmcp::service::{RequestContext, RoleServer};
 
-use crate::connection::{Connection, is_modern};
+use crate::connection::{McpConnection, is_modern};
 
 /// How long a client has to name its roots.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -18,7 +19,7 @@ pub type RootCheck = Arc<dyn Fn(&Path) -> Option<WorkDirectory> + Send + Sync>;
 /// The directories that scripts may be given, in the order in which they are tried.
 #[derive(Clone, Default)]
 #[non_exhaustive]
-pub struct Work {
+pub struct WorkDirectories {
     /// The one that was named.
     pub named: Option<WorkDirectory>,
     /// What decides about the root of a client that has exactly one; without it, clients are not asked for roots. Only a client on the
@@ -28,13 +29,11 @@ pub struct Work {
     pub project: Option<WorkDirectory>,
 }
 
-impl Work {
+impl WorkDirectories {
     /// Where scripts work, as far as that is known before a client is.
     pub(crate) fn said(&self) -> String {
         match (&self.named, &self.root, &self.project) {
-            (Some(work), ..) | (None, None, Some(work)) => {
-                format!("the directory {}, which they may change", work.path().display())
-            }
+            (Some(work), ..) | (None, None, Some(work)) => place(Some(work)),
             (None, Some(_), Some(work)) => {
                 format!(
                     "your root directory if you have exactly one, otherwise in {}; they may change files there",
@@ -45,12 +44,12 @@ impl Work {
                 "your root directory if you have exactly one, otherwise in an empty temporary directory"
                     .to_owned()
             }
-            (None, None, None) => "an empty temporary directory, which is removed afterwards".to_owned(),
+            (None, None, None) => place(None),
         }
     }
 }
 
-impl std::fmt::Debug for Work {
+impl std::fmt::Debug for WorkDirectories {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { named, root, project } = self;
         let path = |work: &Option<WorkDirectory>| work.as_ref().map(|work| work.path().to_owned());
@@ -63,7 +62,7 @@ impl std::fmt::Debug for Work {
 }
 
 /// The first directory that there is; none where a script gets an empty one.
-pub(crate) fn choose(work: &Work, root: Option<WorkDirectory>) -> Option<WorkDirectory> {
+pub(crate) fn choose(work: &WorkDirectories, root: Option<WorkDirectory>) -> Option<WorkDirectory> {
     work.named.clone().or(root).or_else(|| work.project.clone())
 }
 
@@ -111,7 +110,7 @@ impl Root {
     }
 }
 
-impl Connection {
+impl McpConnection {
     /// The directory that the client works in, if it has exactly one and scripts may be given it. It is asked until it
     /// answers.
     pub(crate) async fn root(&self, context: &RequestContext<RoleServer>) -> Option<WorkDirectory> {
@@ -154,7 +153,7 @@ fn directory(uri: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use metier_sandbox::Reserved;
+    use metier_sandbox::ReservedPaths;
 
     use super::*;
 
@@ -177,7 +176,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().canonicalize().unwrap();
         let open = async |named: Option<PathBuf>| {
-            let open = |path| WorkDirectory::open(path, &Reserved::default()).unwrap();
+            let open = |path| WorkDirectory::open(path, &ReservedPaths::default()).unwrap();
             Some(named.map_or(Root::None, |path| Root::Directory(open(path))))
         };
         let mut root = Root::default();
@@ -196,16 +195,16 @@ mod tests {
         let open = |name: &str| {
             let path = base.path().canonicalize().unwrap().join(name);
             std::fs::create_dir_all(&path).unwrap();
-            WorkDirectory::open(path, &Reserved::default()).unwrap()
+            WorkDirectory::open(path, &ReservedPaths::default()).unwrap()
         };
-        let mut work = Work { project: Some(open("project")), ..Work::default() };
-        let chosen = |work: &Work, root: Option<WorkDirectory>| {
+        let mut work = WorkDirectories { project: Some(open("project")), ..WorkDirectories::default() };
+        let chosen = |work: &WorkDirectories, root: Option<WorkDirectory>| {
             choose(work, root).map(|work| work.path().file_name().unwrap().to_owned())
         };
         assert_eq!(chosen(&work, None).unwrap(), "project");
         assert_eq!(chosen(&work, Some(open("root"))).unwrap(), "root");
         work.named = Some(open("named"));
         assert_eq!(chosen(&work, Some(open("root"))).unwrap(), "named");
-        assert_eq!(chosen(&Work::default(), None), None);
+        assert_eq!(chosen(&WorkDirectories::default(), None), None);
     }
 }

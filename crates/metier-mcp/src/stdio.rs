@@ -8,7 +8,7 @@ use rmcp::transport::io::stdio_pipes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::Connection;
+use crate::connection::McpConnection;
 use crate::error::McpError;
 use crate::library::Library;
 use crate::lines::Lines;
@@ -29,7 +29,7 @@ pub async fn serve(
     output: impl AsyncWrite + Send + Unpin + 'static,
     until: CancellationToken,
 ) -> Result<(), McpError> {
-    let connection = Connection::new(Arc::clone(&library));
+    let connection = McpConnection::new(Arc::clone(&library));
     let transport = Lines::new(input, output);
     let heard = transport.heard();
     let served = Box::pin(connection.serve_with_ct(transport, until.clone())).await;

@@ -4,6 +4,8 @@
 
 #[path = "mcp/asking.rs"]
 mod asking;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
 #[path = "mcp/common.rs"]
 mod common;
 #[path = "mcp/http.rs"]

@@ -4,17 +4,17 @@
 
 use std::path::{Path, PathBuf};
 
-use metier_skill::AllowedTools;
+use metier_skill::{Code, ToolRules};
 
-use crate::call::{Call, Leads};
+use crate::call::{Leads, ToolCall};
 use crate::critical::{self, Whereabouts};
 use crate::decision::DecisionCode;
 use crate::domain;
 use crate::invocation::{self, Refusal, Way};
 use crate::moves::goes;
-use crate::paths::{self, Places};
+use crate::paths::{self, Anchors};
 use crate::programs::{DESTROYERS, SAFE_VARIABLES, SPECIAL_NAMES};
-use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
+use crate::rule::{self, Purpose, Rule, RuleNote, Spec, ToolPattern};
 use crate::shell::{Assignment, Command, Redirect, Script, Word};
 use crate::tools::Kind;
 use crate::wildcard::{Subject, Wildcard};
@@ -22,32 +22,32 @@ use crate::wildcard::{Subject, Wildcard};
 /// A list of what is allowed, read and ready.
 ///
 /// ```
-/// use metier_policy::{Allowlist, Call, Places};
-/// use metier_skill::AllowedTools;
+/// use metier_policy::{Allowlist, ToolCall, Anchors};
+/// use metier_skill::ToolRules;
 ///
-/// let places = Places::new("/repo", "/me");
-/// let list = Allowlist::new(&AllowedTools::split("Bash(git log *) Read"), &places);
-/// assert!(list.find(&Call::new("Bash", "git log --oneline")).is_ok());
-/// assert!(list.find(&Call::new("Bash", "git log; rm -rf x")).is_err());
+/// let places = Anchors::new("/repo", "/me");
+/// let list = Allowlist::new(&ToolRules::split("Bash(git log *) Read"), &places);
+/// assert!(list.find(&ToolCall::new("Bash", "git log --oneline")).is_ok());
+/// assert!(list.find(&ToolCall::new("Bash", "git log; rm -rf x")).is_err());
 /// ```
 #[derive(Debug, Clone)]
 pub struct Allowlist {
     rules: Vec<Rule>,
     notes: Vec<RuleNote>,
-    places: Places,
+    places: Anchors,
 }
 
 /// Why a call is on no allowlist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Outside {
+pub struct AllowlistMiss {
     /// Why, as a stable code.
     pub code: DecisionCode,
     /// Why, for a person.
     pub reason: String,
 }
 
-impl Outside {
+impl AllowlistMiss {
     fn new(code: DecisionCode, reason: impl Into<String>) -> Self {
         Self { code, reason: reason.into() }
     }
@@ -55,7 +55,7 @@ impl Outside {
 
 impl Allowlist {
     /// Reads a skill's rules. Those that can never match have a note.
-    pub fn new(tools: &AllowedTools, places: &Places) -> Self {
+    pub fn new(tools: &ToolRules, places: &Anchors) -> Self {
         let (rules, notes) = rule::read_all(tools, Purpose::Allow, places);
         Self { rules, notes, places: places.clone() }
     }
@@ -67,7 +67,7 @@ impl Allowlist {
 
     /// The notes that matter to a decision: rules that do nothing, or something else than written.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = &RuleNote> {
-        self.notes.iter().filter(|note| note.code != NoteCode::RuleBroad)
+        self.notes.iter().filter(|note| note.code != Code::RuleBroad)
     }
 
     /// Whether nothing was declared in it.
@@ -76,7 +76,7 @@ impl Allowlist {
     }
 
     /// The rule that allows a call, or why none does.
-    pub fn find(&self, call: &Call) -> Result<&str, Outside> {
+    pub fn find(&self, call: &ToolCall) -> Result<&str, AllowlistMiss> {
         match call.kind() {
             Kind::Shell => self.find_shell(call),
             Kind::PowerShell => self.find_powershell(call),
@@ -84,16 +84,19 @@ impl Allowlist {
         }
     }
 
-    fn find_other(&self, call: &Call) -> Result<&str, Outside> {
+    fn find_other(&self, call: &ToolCall) -> Result<&str, AllowlistMiss> {
         let found = self.rules.iter().find(|rule| self.is_allowed_by(rule, call));
         found.map(|rule| rule.text.as_str()).ok_or_else(|| {
             let texts = call.texts().unwrap_or_default();
             let with = texts.first().map(|text| format!(" with `{}`", shown(text))).unwrap_or_default();
-            Outside::new(DecisionCode::OutsideList, format!("no rule allows `{}`{with}", shown(call.tool())))
+            AllowlistMiss::new(
+                DecisionCode::OutsideList,
+                format!("no rule allows `{}`{with}", shown(call.tool())),
+            )
         })
     }
 
-    fn is_allowed_by(&self, rule: &Rule, call: &Call) -> bool {
+    fn is_allowed_by(&self, rule: &Rule, call: &ToolCall) -> bool {
         match &rule.tool {
             ToolPattern::Named { name, kind } => {
                 covers(name, *kind, &rule.spec, call) && self.meets(&rule.spec, call)
@@ -113,7 +116,7 @@ impl Allowlist {
         }
     }
 
-    fn meets(&self, spec: &Spec, call: &Call) -> bool {
+    fn meets(&self, spec: &Spec, call: &ToolCall) -> bool {
         match spec {
             Spec::Any => true,
             Spec::Text { text, .. } => {
@@ -137,13 +140,13 @@ impl Allowlist {
         }
     }
 
-    fn find_powershell(&self, call: &Call) -> Result<&str, Outside> {
+    fn find_powershell(&self, call: &ToolCall) -> Result<&str, AllowlistMiss> {
         if let Some(rule) = self.any("PowerShell") {
             return Ok(rule);
         }
         let commands =
             call.parsed().powershell().filter(|_| call.brings_more().is_none()).ok_or_else(|| {
-                Outside::new(
+                AllowlistMiss::new(
                     DecisionCode::NotParsed,
                     "it is more than plain PowerShell commands, which cannot be judged",
                 )
@@ -157,7 +160,7 @@ impl Allowlist {
         first.ok_or_else(no_line)
     }
 
-    fn find_shell(&self, call: &Call) -> Result<&str, Outside> {
+    fn find_shell(&self, call: &ToolCall) -> Result<&str, AllowlistMiss> {
         let parsed = call.parsed();
         let (Some(line), Some(script)) = (&parsed.line, parsed.script()) else { return Err(no_line()) };
         if let Some(rule) = self.any("Bash") {
@@ -168,19 +171,19 @@ impl Allowlist {
             return Err(no_command(line));
         }
         let script = script.map_err(|error| {
-            Outside::new(DecisionCode::NotParsed, format!("the command cannot be read: {error}"))
+            AllowlistMiss::new(DecisionCode::NotParsed, format!("the command cannot be read: {error}"))
         })?;
         if let Some(what) = call.brings_more() {
             let reason = format!("`{what}` beside the command can change what runs");
-            return Err(Outside::new(DecisionCode::NotJudged, reason));
+            return Err(AllowlistMiss::new(DecisionCode::NotJudged, reason));
         }
         self.check_place(call, script)?;
         self.find_script(call, line, script)
     }
 
     /// Elsewhere than in the working directory, paths mean something else, and `git` reads another's settings.
-    fn check_place(&self, call: &Call, script: &Script) -> Result<(), Outside> {
-        let refuse = |reason: String| Err(Outside::new(DecisionCode::NotJudged, reason));
+    fn check_place(&self, call: &ToolCall, script: &Script) -> Result<(), AllowlistMiss> {
+        let refuse = |reason: String| Err(AllowlistMiss::new(DecisionCode::NotJudged, reason));
         let directories = call.directories(&self.places);
         let directory = match directories.as_slice() {
             [] => return Ok(()),
@@ -204,7 +207,7 @@ impl Allowlist {
     }
 
     /// Where a directory leads, if that and its name are the working directory or below it.
-    fn below_here(&self, call: &Call, directory: &Path) -> Option<PathBuf> {
+    fn below_here(&self, call: &ToolCall, directory: &Path) -> Option<PathBuf> {
         let named = paths::normal(directory);
         let is_here = named.starts_with(&self.places.cwd);
         let real = match call.leads(directory) {
@@ -215,9 +218,9 @@ impl Allowlist {
         (is_here && real.starts_with(&self.places.cwd)).then_some(real)
     }
 
-    fn find_script(&self, call: &Call, line: &str, script: &Script) -> Result<&str, Outside> {
+    fn find_script(&self, call: &ToolCall, line: &str, script: &Script) -> Result<&str, AllowlistMiss> {
         if let Some(oddity) = script.oddities.first() {
-            return Err(Outside::new(DecisionCode::NotJudged, format!("it uses {}", oddity.0)));
+            return Err(AllowlistMiss::new(DecisionCode::NotJudged, format!("it uses {}", oddity.0)));
         }
         let bases = critical::bases(call, script.commands.iter(), &self.places);
         if let Some(what) = critical::fed(&script.commands, &script.documents, &bases) {
@@ -234,7 +237,7 @@ impl Allowlist {
                 Ok(None) => {}
                 Ok(Some(found)) if is_moved && found.text.names_relative_path() => {
                     let reason = format!("after `cd`, the paths of `{}` mean others", found.rule);
-                    return Err(Outside::new(DecisionCode::NotJudged, reason));
+                    return Err(AllowlistMiss::new(DecisionCode::NotJudged, reason));
                 }
                 Ok(Some(found)) => {
                     all_uses[index] = found.is_any_use;
@@ -254,7 +257,7 @@ impl Allowlist {
 
     /// Whether a line begins by going to one directory below the working directory. In a loop it would go further each
     /// time, so that it must stand at the very beginning.
-    fn goes_below(&self, call: &Call, line: &str, script: &Script) -> bool {
+    fn goes_below(&self, call: &ToolCall, line: &str, script: &Script) -> bool {
         let is_first = line.trim_start_matches(['(', ' ', '\t', '\n']).starts_with("cd ");
         let Some(Command { words, redirects, .. }) = script.commands.first() else { return false };
         let [_, directory] = words.as_slice() else { return false };
@@ -268,7 +271,11 @@ impl Allowlist {
     }
 
     /// The rule that allows a simple command; none is needed where nothing is run.
-    fn find_command(&self, command: &Command, bases: &Whereabouts<'_>) -> Result<Option<Found<'_>>, Outside> {
+    fn find_command(
+        &self,
+        command: &Command,
+        bases: &Whereabouts<'_>,
+    ) -> Result<Option<Found<'_>>, AllowlistMiss> {
         if command.words.is_empty() {
             return Ok(None);
         }
@@ -279,7 +286,7 @@ impl Allowlist {
                 let reason = format!(
                     "the program `{program}` is not written plainly; use no quotes, variables or patterns"
                 );
-                Outside::new(DecisionCode::UnknownProgram, reason)
+                AllowlistMiss::new(DecisionCode::UnknownProgram, reason)
             }
         })?;
         let found = self.texts("Bash").find_map(|(rule, text)| {
@@ -291,7 +298,7 @@ impl Allowlist {
     }
 
     /// Where a rule would do but for a word that it does not name, that is what to say.
-    fn why_not(&self, command: &Command, ways: &[Way]) -> Outside {
+    fn why_not(&self, command: &Command, ways: &[Way]) -> AllowlistMiss {
         let text = command.words.iter().map(display).collect::<Vec<_>>().join(" ");
         let would_do = |way: &&Way| {
             let unmarked = Subject { strict: vec![false; way.subject.bytes.len()], ..way.subject.clone() };
@@ -311,18 +318,18 @@ impl Allowlist {
                 shown(&text)
             ),
         };
-        Outside::new(DecisionCode::OutsideList, reason)
+        AllowlistMiss::new(DecisionCode::OutsideList, reason)
     }
 
     /// Files that a redirection opens: what it writes needs a rule, what it reads one or to lie where one works. A link
     /// needs them for itself and for where it leads.
-    fn check_redirect(&self, call: &Call, redirect: &Redirect) -> Result<(), Outside> {
+    fn check_redirect(&self, call: &ToolCall, redirect: &Redirect) -> Result<(), AllowlistMiss> {
         let target = &redirect.target;
         let refuse = |what: &str| {
             let verb = if redirect.writes { "write to" } else { "read from" };
             let rule = if redirect.writes { "Edit" } else { "Read" };
             let reason = format!("no `{rule}` rule lets it {verb} `{}`{what}", display(target));
-            Err(Outside::new(DecisionCode::RedirectOutside, reason))
+            Err(AllowlistMiss::new(DecisionCode::RedirectOutside, reason))
         };
         let Some(text) = target.literal().filter(|_| target.is_static()) else {
             return refuse(", which is only known when it runs");
@@ -391,7 +398,7 @@ struct Found<'a> {
 }
 
 /// What a shell's call would destroy, if that is what nobody means to. Nothing where it cannot be read.
-pub(crate) fn destroyed(call: &Call, places: &Places) -> Option<String> {
+pub(crate) fn destroyed(call: &ToolCall, places: &Anchors) -> Option<String> {
     let parsed = call.parsed();
     let Script { commands, documents, .. } = parsed.script()?.ok()?;
     let nested = &parsed.suspicion().nested;
@@ -410,7 +417,7 @@ impl Rule {
 }
 
 /// Whether a rule for one tool is also about another: those for reading and editing are about all that do.
-fn covers(name: &str, kind: Kind, spec: &Spec, call: &Call) -> bool {
+fn covers(name: &str, kind: Kind, spec: &Spec, call: &ToolCall) -> bool {
     let is_path = matches!(spec, Spec::Path(_));
     call.name() == name
         || match (kind, call.kind()) {
@@ -420,7 +427,7 @@ fn covers(name: &str, kind: Kind, spec: &Spec, call: &Call) -> bool {
         }
 }
 
-fn check_assignments(command: &Command) -> Result<(), Outside> {
+fn check_assignments(command: &Command) -> Result<(), AllowlistMiss> {
     // A loop's variable stays in the shell; its name may be any that means nothing to anybody.
     let is_loop = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -435,7 +442,7 @@ fn check_assignments(command: &Command) -> Result<(), Outside> {
         None => Ok(()),
         Some(Assignment { name, .. }) => {
             let reason = format!("setting `{name}` could change what runs");
-            Err(Outside::new(DecisionCode::UnknownVariable, reason))
+            Err(AllowlistMiss::new(DecisionCode::UnknownVariable, reason))
         }
     }
 }
@@ -450,7 +457,7 @@ fn is_safe_value(assignment: &Assignment) -> bool {
 
 /// After a `cd`, relative paths mean something else, and `git` reads another repository's settings. A rule for every use of
 /// an interpreter is about its files wherever they are.
-fn check_moves(script: &Script, all_uses: &[bool]) -> Result<(), Outside> {
+fn check_moves(script: &Script, all_uses: &[bool]) -> Result<(), AllowlistMiss> {
     if !script.commands.iter().any(goes) {
         return Ok(());
     }
@@ -469,7 +476,7 @@ fn check_moves(script: &Script, all_uses: &[bool]) -> Result<(), Outside> {
         return Ok(());
     };
     let reason = format!("`cd` and {what} in one command cannot be judged; use a command each");
-    Err(Outside::new(DecisionCode::NotJudged, reason))
+    Err(AllowlistMiss::new(DecisionCode::NotJudged, reason))
 }
 
 /// Whether a command runs a file that is another one elsewhere.
@@ -488,18 +495,18 @@ fn runs(script: &Script, programs: &[&str]) -> bool {
     words.any(|word| word.literal().is_some_and(|word| programs.contains(&invocation::base_name(word))))
 }
 
-pub(crate) fn destroys(what: &str) -> Outside {
+pub(crate) fn destroys(what: &str) -> AllowlistMiss {
     let reason =
         format!("it would destroy or change {} with all that is in it; no rule allows that", shown(what));
-    Outside::new(DecisionCode::CriticalPath, reason)
+    AllowlistMiss::new(DecisionCode::CriticalPath, reason)
 }
 
-fn no_line() -> Outside {
-    Outside::new(DecisionCode::OutsideList, "there is no command that a rule could allow")
+fn no_line() -> AllowlistMiss {
+    AllowlistMiss::new(DecisionCode::OutsideList, "there is no command that a rule could allow")
 }
 
-fn no_command(command: &str) -> Outside {
-    Outside::new(DecisionCode::OutsideList, format!("no rule allows `{}`", shown(command)))
+fn no_command(command: &str) -> AllowlistMiss {
+    AllowlistMiss::new(DecisionCode::OutsideList, format!("no rule allows `{}`", shown(command)))
 }
 
 /// A word for people, with a mark where something is put in.

@@ -355,9 +355,9 @@ pub trait Approver {
 
 /// Where there is nobody to ask.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NoApprover;
 
-impl Approver for Nobody {
+impl Approver for NoApprover {
     fn ask(&mut self, _: &Question<'_>) -> Answer {
         Answer::Nobody
     }

@@ -1,5 +1,6 @@
 //! One call to a tool, as a host is about to make it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::mentions::{MOST_FOLLOWED, Mentions};
 use crate::moves::may_go;
 use crate::parsed::ParsedCall;
-use crate::paths::Places;
+use crate::paths::Anchors;
 use crate::shell::Word;
 use crate::tools::{self, Kind, Tool};
 
@@ -36,14 +37,14 @@ pub(crate) enum Leads<'a> {
 /// A call to a tool: its name, its arguments, and where links in its paths lead.
 ///
 /// ```
-/// use metier_policy::Call;
+/// use metier_policy::ToolCall;
 ///
-/// let call = Call::new("exec_command", serde_json::json!({ "cmd": ["git", "status"] }));
+/// let call = ToolCall::new("exec_command", serde_json::json!({ "cmd": ["git", "status"] }));
 /// assert_eq!(call.tool(), "exec_command");
 /// assert_eq!(call.name(), "Bash");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct ToolCall {
     tool: String,
     known: Option<&'static Tool>,
     input: Value,
@@ -55,7 +56,7 @@ pub struct Call {
     parsed: Arc<OnceLock<ParsedCall>>,
 }
 
-impl Call {
+impl ToolCall {
     /// A call with its arguments: an object, or a text for the argument that rules are about.
     pub fn new(tool: impl Into<String>, input: impl Into<Value>) -> Self {
         let tool = tool.into();
@@ -85,7 +86,7 @@ impl Call {
         self
     }
 
-    /// Says where a path of a command line leads, as [`Call::shell_paths`] names it; nothing where that cannot be told. A
+    /// Says where a path of a command line leads, as [`ToolCall::shell_paths`] names it; nothing where that cannot be told. A
     /// host must say so for every such path that is or passes a link.
     #[must_use]
     pub fn following(mut self, path: PathBuf, real: Option<PathBuf>) -> Self {
@@ -96,7 +97,7 @@ impl Call {
     /// The paths that a command line names: files that it opens by redirection, directories that it works in, and words
     /// that may be paths, from each directory that it may go to. A `..` in one leads up from where links before it lead.
     /// Of very many words not all are here; rules that deny then take the others for links to anywhere.
-    pub fn shell_paths(&self, places: &Places) -> Vec<PathBuf> {
+    pub fn shell_paths(&self, places: &Anchors) -> Vec<PathBuf> {
         if self.kind() != Kind::Shell && self.suspected().kind() != Kind::Shell {
             return Vec::new();
         }
@@ -134,9 +135,12 @@ impl Call {
         self.parsed.get_or_init(|| ParsedCall::new(self.command_line()))
     }
 
-    /// The same call to the tool that its name may mean.
-    pub(crate) fn suspected(&self) -> Self {
-        Self { known: tools::suspected(&self.tool), ..self.clone() }
+    /// The same call to the tool that its name may mean. Nearly always that is the tool it does mean.
+    pub(crate) fn suspected(&self) -> Cow<'_, Self> {
+        if self.known.is_some() {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { known: tools::suspected(&self.tool), ..self.clone() })
     }
 
     /// The tool as the host calls it.
@@ -190,7 +194,7 @@ impl Call {
 
     /// The directories that a shell's call names to run in, as they are written, each once. More than one contradict each
     /// other.
-    pub(crate) fn directories(&self, places: &Places) -> Vec<PathBuf> {
+    pub(crate) fn directories(&self, places: &Anchors) -> Vec<PathBuf> {
         let mut values = Vec::new();
         collect_directories(&self.input, &mut values);
         // What is not a text is nowhere.
@@ -239,7 +243,7 @@ impl Call {
     }
 
     /// Every path that is touched: as named, and where links lead. `None` if that cannot be told.
-    pub(crate) fn touched(&self, places: &Places) -> Option<Vec<PathBuf>> {
+    pub(crate) fn touched(&self, places: &Anchors) -> Option<Vec<PathBuf>> {
         if self.is_lost {
             return None;
         }
@@ -271,7 +275,7 @@ impl Call {
     }
 
     /// The files that a patch is about. `None` where it names none.
-    fn patched(&self, places: &Places) -> Option<Vec<PathBuf>> {
+    fn patched(&self, places: &Anchors) -> Option<Vec<PathBuf>> {
         let marks =
             ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "--- a/"];
         let texts = self.texts()?;
@@ -285,7 +289,7 @@ impl Call {
     }
 
     /// The directories that patterns of `Glob` are searched below.
-    fn below_of_glob(&self, places: &Places) -> Option<Vec<PathBuf>> {
+    fn below_of_glob(&self, places: &Anchors) -> Option<Vec<PathBuf>> {
         let text = |name| self.input.get(name).filter(|value| !value.is_null()).map(Value::as_str);
         let pattern = text("pattern").unwrap_or(Some(""))?;
         let fixed = pattern.find(['*', '?', '[', '{', '(']).map_or(pattern, |end| {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::call::{Call, Leads};
+use crate::call::{Leads, ToolCall};
 use crate::directories::Directories;
 use crate::invocation::base_name;
 use crate::moves::Bases;
-use crate::paths::{Places, normal};
+use crate::paths::{Anchors, normal};
 use crate::programs::{DESTROYERS, SYSTEM_DIRECTORIES};
 use crate::shell::{self, Command, Word};
 
@@ -17,8 +17,8 @@ pub(crate) use fed::fed;
 /// The places that commands may run in.
 #[derive(Debug)]
 pub(crate) struct Whereabouts<'a> {
-    call: &'a Call,
-    all: Vec<Places>,
+    call: &'a ToolCall,
+    all: Vec<Anchors>,
     /// There may be others.
     is_cut: bool,
 }
@@ -55,7 +55,7 @@ impl Whereabouts<'_> {
                 return;
             };
             if !self.all.iter().any(|places| places.cwd == cwd) {
-                self.all.push(Places { cwd, ..first.clone() });
+                self.all.push(Anchors { cwd, ..first.clone() });
             }
         }
     }
@@ -129,7 +129,7 @@ fn runs_destroyer(word: &Word, depth: usize) -> bool {
 }
 
 /// What a `find` would begin with that takes away what it finds.
-fn found(arguments: &[Word], places: &Places, call: &Call) -> Option<String> {
+fn found(arguments: &[Word], places: &Anchors, call: &ToolCall) -> Option<String> {
     let starts = starting_points(arguments);
     let unknown = starts.iter().any(|word| word.literal().is_none());
     if unknown || arguments.iter().any(|word| word.literal() == Some("-files0-from")) {
@@ -171,7 +171,7 @@ fn is_recursive(option: &str) -> bool {
 }
 
 /// What a word names that must not be destroyed, by itself or by links; `follows` says whether a link that it is counts.
-fn target(word: &Word, places: &Places, call: &Call, follows: bool) -> Option<String> {
+fn target(word: &Word, places: &Anchors, call: &ToolCall, follows: bool) -> Option<String> {
     if !word.alternatives.is_empty() {
         return word.alternatives.iter().find_map(|one| target(one, places, call, follows));
     }
@@ -208,7 +208,7 @@ fn target(word: &Word, places: &Places, call: &Call, follows: bool) -> Option<St
 }
 
 /// Where a path leads that passes the root or the working directory of a process.
-fn beyond_proc(mut path: PathBuf, places: &Places) -> PathBuf {
+fn beyond_proc(mut path: PathBuf, places: &Anchors) -> PathBuf {
     for _ in 0..8 {
         let Ok(below) = path.strip_prefix("/proc") else { break };
         let mut parts = below.iter().skip(1);
@@ -225,7 +225,7 @@ fn beyond_proc(mut path: PathBuf, places: &Places) -> PathBuf {
 }
 
 /// Whether a path is a system directory, the home, or holds the home.
-fn is_critical(path: &Path, places: &Places) -> bool {
+fn is_critical(path: &Path, places: &Anchors) -> bool {
     let is_system = SYSTEM_DIRECTORIES.iter().any(|directory| path == Path::new(directory));
     let is_home = |home: &PathBuf| home.starts_with(path);
     is_system || is_home(&places.home) || places.account.as_ref().is_some_and(is_home)
@@ -233,9 +233,9 @@ fn is_critical(path: &Path, places: &Places) -> bool {
 
 /// The places that the commands of a line may run in: where the call runs, and wherever a `cd` leads, by links too.
 pub(crate) fn bases<'a>(
-    call: &'a Call,
+    call: &'a ToolCall,
     commands: impl Iterator<Item = &'a Command>,
-    places: &Places,
+    places: &Anchors,
 ) -> Whereabouts<'a> {
     let mut start = call.directories(places);
     if start.is_empty() {
@@ -249,7 +249,7 @@ pub(crate) fn bases<'a>(
             Leads::Anywhere => is_cut = true,
         }
     }
-    let at = |cwd: PathBuf| Places { cwd: normal(&cwd), ..places.clone() };
+    let at = |cwd: PathBuf| Anchors { cwd: normal(&cwd), ..places.clone() };
     Whereabouts { call, all: all.into_iter().map(at).collect(), is_cut }
 }
 

@@ -1,14 +1,14 @@
 //! Whether a call is on a list of what is denied, or could be: a doubt is enough.
 
-use metier_skill::AllowedTools;
+use metier_skill::{Code, ToolRules};
 use serde_json::Value;
 
-use crate::call::{Call, Leads};
+use crate::call::{Leads, ToolCall};
 use crate::domain;
 use crate::glob::{Glob, Segment};
 use crate::mentions::{MOST_FOLLOWED, Mentions, Partial, Text, Use};
-use crate::paths::{PathPattern, Places, parts};
-use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
+use crate::paths::{Anchors, PathPattern, parts};
+use crate::rule::{self, Purpose, Rule, RuleNote, Spec, ToolPattern};
 use crate::tools::Kind;
 use crate::wildcard::Subject;
 
@@ -17,12 +17,12 @@ use crate::wildcard::Subject;
 pub struct Denylist {
     rules: Vec<Rule>,
     notes: Vec<RuleNote>,
-    places: Places,
+    places: Anchors,
 }
 
 impl Denylist {
     /// Reads rules that deny. Those that can never match have a note.
-    pub fn new(tools: &AllowedTools, places: &Places) -> Self {
+    pub fn new(tools: &ToolRules, places: &Anchors) -> Self {
         let (rules, notes) = rule::read_all(tools, Purpose::Deny, places);
         Self { rules, notes, places: places.clone() }
     }
@@ -34,27 +34,27 @@ impl Denylist {
 
     /// The notes that matter to a decision.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = &RuleNote> {
-        self.notes.iter().filter(|note| note.code != NoteCode::RuleBroad)
+        self.notes.iter().filter(|note| note.code != Code::RuleBroad)
     }
 
     /// The rule that denies a call, or could.
-    pub fn find(&self, call: &Call) -> Option<&str> {
+    pub fn find(&self, call: &ToolCall) -> Option<&str> {
         self.find_reason(call).map(|(rule, _)| rule)
     }
 
     /// The same, and whether only because the command cannot be read.
-    pub(crate) fn find_reason(&self, call: &Call) -> Option<(&str, bool)> {
+    pub(crate) fn find_reason(&self, call: &ToolCall) -> Option<(&str, bool)> {
         if self.rules.is_empty() {
             return None;
         }
-        let call = &call.suspected();
+        let call = &*call.suspected();
         let shell = (call.kind() == Kind::Shell).then(|| Line::new(call, &self.places));
         let is_riddle = shell.as_ref().is_some_and(|line| line.named.is_none());
         let found = self.rules.iter().find(|rule| self.is_denied_by(rule, call, shell.as_ref()));
         found.map(|rule| (rule.text.as_str(), is_riddle))
     }
 
-    fn is_denied_by(&self, rule: &Rule, call: &Call, shell: Option<&Line<'_>>) -> bool {
+    fn is_denied_by(&self, rule: &Rule, call: &ToolCall, shell: Option<&Line<'_>>) -> bool {
         match &rule.tool {
             ToolPattern::Glob(pattern) => {
                 let matches = |name: &str| pattern.surely(&Subject::plain(name));
@@ -82,7 +82,7 @@ impl Denylist {
         }
     }
 
-    fn meets(&self, rule: &Rule, kind: Kind, call: &Call, shell: Option<&Line<'_>>) -> bool {
+    fn meets(&self, rule: &Rule, kind: Kind, call: &ToolCall, shell: Option<&Line<'_>>) -> bool {
         match &rule.spec {
             Spec::Any => true,
             Spec::Text { lower, text } => match (kind, shell) {
@@ -140,7 +140,7 @@ impl Denylist {
 }
 
 /// Whether a rule that denies one tool is about another as well: who must not read a file must not change it.
-fn denies_kind(name: &str, kind: Kind, spec: &Spec, call: &Call) -> bool {
+fn denies_kind(name: &str, kind: Kind, spec: &Spec, call: &ToolCall) -> bool {
     let is_path = matches!(spec, Spec::Path(_));
     call.name() == name
         || match (kind, call.kind()) {
@@ -178,14 +178,14 @@ enum Named {
 }
 
 impl<'a> Line<'a> {
-    fn new(call: &'a Call, places: &Places) -> Self {
+    fn new(call: &'a ToolCall, places: &Anchors) -> Self {
         let Some(mentions) = Mentions::of(call, places) else { return Self { ways: None, named: None } };
         Self { ways: call.parsed().suspicion().ways.as_deref(), named: Some(named(call, places, mentions)) }
     }
 }
 
 /// The files that a call names, and those that links in them lead to.
-fn named(call: &Call, places: &Places, mut mentions: Mentions<'_>) -> Vec<Mention> {
+fn named(call: &ToolCall, places: &Anchors, mut mentions: Mentions<'_>) -> Vec<Mention> {
     let mut named = Vec::with_capacity(mentions.texts.len());
     for (partial, purpose) in mentions.partial.drain(..) {
         let path = match partial {

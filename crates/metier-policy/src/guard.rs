@@ -3,12 +3,12 @@
 use metier_skill::Tier;
 use serde::{Deserialize, Serialize};
 
-use crate::allowlist::{self, Allowlist, Outside, destroys};
-use crate::call::Call;
+use crate::allowlist::{self, Allowlist, AllowlistMiss, destroys};
+use crate::call::ToolCall;
 use crate::critical;
 use crate::decision::{Decision, DecisionCode, Verdict};
 use crate::denylist::Denylist;
-use crate::paths::Places;
+use crate::paths::Anchors;
 use crate::rule::RuleNote;
 use crate::tools::{self, Kind};
 
@@ -16,7 +16,7 @@ use crate::tools::{self, Kind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Mode {
+pub enum GuardMode {
     /// What is outside the list is only recorded.
     Advisory,
     /// What is on the list needs no asking; what is not is asked about.
@@ -26,7 +26,7 @@ pub enum Mode {
     Allowlist,
 }
 
-impl Mode {
+impl GuardMode {
     /// Every mode, the mildest first.
     pub const ALL: [Self; 3] = [Self::Advisory, Self::PreApprove, Self::Allowlist];
 
@@ -40,7 +40,7 @@ impl Mode {
     }
 }
 
-impl std::fmt::Display for Mode {
+impl std::fmt::Display for GuardMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.as_str())
     }
@@ -49,7 +49,7 @@ impl std::fmt::Display for Mode {
 /// A skill that is active, and what it says about tools.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct ActiveSkill {
+pub struct GuardedSkill {
     /// Its name, for reasons.
     pub name: String,
     /// How far it is trusted.
@@ -60,7 +60,7 @@ pub struct ActiveSkill {
     pub denied: Option<Denylist>,
 }
 
-impl ActiveSkill {
+impl GuardedSkill {
     /// A skill that says nothing about tools.
     pub fn new(name: impl Into<String>, tier: Tier) -> Self {
         Self { name: name.into(), tier, allowed: None, denied: None }
@@ -93,33 +93,33 @@ pub(crate) struct Prohibition {
 /// Decides about calls to tools while some skills are active.
 ///
 /// ```
-/// use metier_policy::{ActiveSkill, Allowlist, Call, Places, Policy, Verdict};
-/// use metier_skill::{AllowedTools, Tier};
+/// use metier_policy::{GuardedSkill, Allowlist, ToolCall, Anchors, Policy, Verdict};
+/// use metier_skill::{ToolRules, Tier};
 ///
-/// let places = Places::new("/repo", "/me");
-/// let list = Allowlist::new(&AllowedTools::split("Bash(git log *)"), &places);
-/// let active = vec![ActiveSkill::new("history", Tier::User).allowing(list)];
+/// let places = Anchors::new("/repo", "/me");
+/// let list = Allowlist::new(&ToolRules::split("Bash(git log *)"), &places);
+/// let active = vec![GuardedSkill::new("history", Tier::User).allowing(list)];
 /// let guard = Policy::default().guard(active, &places);
-/// assert_eq!(guard.decide(&Call::new("Bash", "git log")).verdict, Verdict::Allow);
-/// assert_eq!(guard.decide(&Call::new("Bash", "git push")).verdict, Verdict::Deny);
+/// assert_eq!(guard.decide(&ToolCall::new("Bash", "git log")).verdict, Verdict::Allow);
+/// assert_eq!(guard.decide(&ToolCall::new("Bash", "git push")).verdict, Verdict::Deny);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Guard {
-    mode: Mode,
-    skills: Vec<ActiveSkill>,
+    mode: GuardMode,
+    skills: Vec<GuardedSkill>,
     prohibitions: Vec<Prohibition>,
     /// Where calls are made, if that is known.
-    places: Option<Places>,
+    places: Option<Anchors>,
 }
 
 impl Guard {
     /// A guard without anybody's prohibitions, not even the organisation's. Hosts want
     /// [`Policy::guard`](crate::Policy::guard), which has them.
-    pub fn new(mode: Mode, skills: Vec<ActiveSkill>) -> Self {
+    pub fn new(mode: GuardMode, skills: Vec<GuardedSkill>) -> Self {
         Self { mode, skills, prohibitions: Vec::new(), places: None }
     }
 
-    pub(crate) fn with_prohibitions(mut self, prohibitions: Vec<Prohibition>, places: &Places) -> Self {
+    pub(crate) fn with_prohibitions(mut self, prohibitions: Vec<Prohibition>, places: &Anchors) -> Self {
         (self.prohibitions, self.places) = (prohibitions, Some(places.clone()));
         self
     }
@@ -132,14 +132,14 @@ impl Guard {
     }
 
     /// Decides about one call.
-    pub fn decide(&self, call: &Call) -> Decision {
+    pub fn decide(&self, call: &ToolCall) -> Decision {
         let mut decision = self.denied(call).unwrap_or_else(|| self.listed(call));
         decision.warnings = self.warnings();
         decision
     }
 
     /// Denied by a rule, the organisation's first: they stand first.
-    fn denied(&self, call: &Call) -> Option<Decision> {
+    fn denied(&self, call: &ToolCall) -> Option<Decision> {
         for Prohibition { list, source, is_organisation } in &self.prohibitions {
             if let Some(found) = list.find_reason(call) {
                 let code = if *is_organisation {
@@ -157,7 +157,7 @@ impl Guard {
     }
 
     /// By the lists of the active skills: a call must be on each of them.
-    fn listed(&self, call: &Call) -> Decision {
+    fn listed(&self, call: &ToolCall) -> Decision {
         if tools::is_own(call.tool()) {
             let reason = "metier's own tools for skills stay available";
             return Decision::new(Verdict::Allow, DecisionCode::OwnTool, reason);
@@ -167,7 +167,7 @@ impl Guard {
             let Some(list) = &skill.allowed else { continue };
             match list.find(call) {
                 Ok(rule) => {
-                    if self.mode == Mode::PreApprove && skill.tier == Tier::ThirdParty {
+                    if self.mode == GuardMode::PreApprove && skill.tier == Tier::ThirdParty {
                         let reason = format!(
                             "`{}` is a third party's, which cannot approve anything beforehand",
                             skill.name
@@ -186,10 +186,10 @@ impl Guard {
                     .by_rule(rule)
             }
             // What nobody approved beforehand is for the person, as it would be without skills.
-            (None, Mode::PreApprove) => {
+            (None, GuardMode::PreApprove) => {
                 Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, "no active skill declares a list")
             }
-            (None, mode) => match self.destroyed(call).filter(|_| mode == Mode::Allowlist) {
+            (None, mode) => match self.destroyed(call).filter(|_| mode == GuardMode::Allowlist) {
                 Some(outside) => Decision::new(Verdict::Deny, outside.code, outside.reason),
                 None => {
                     Decision::new(Verdict::Allow, DecisionCode::NoList, "no active skill declares a list")
@@ -199,23 +199,23 @@ impl Guard {
     }
 
     /// What a command would destroy that no rule could allow, where its paths are known.
-    fn destroyed(&self, call: &Call) -> Option<Outside> {
+    fn destroyed(&self, call: &ToolCall) -> Option<AllowlistMiss> {
         let places = self.places.as_ref().filter(|_| call.kind() == Kind::Shell)?;
         allowlist::destroyed(call, places)
             .filter(|what| what != critical::UNKNOWN)
             .map(|what| destroys(&what))
     }
 
-    fn outside(&self, skill: &ActiveSkill, list: &Allowlist, outside: &Outside) -> Decision {
+    fn outside(&self, skill: &GuardedSkill, list: &Allowlist, outside: &AllowlistMiss) -> Decision {
         let reason = format!("`{}`: {}", skill.name, outside.reason);
         match self.mode {
-            Mode::Allowlist if list.is_empty() => {
+            GuardMode::Allowlist if list.is_empty() => {
                 let reason = format!("`{}` declares an empty list, which allows nothing", skill.name);
                 Decision::new(Verdict::Deny, DecisionCode::EmptyList, reason)
             }
-            Mode::Allowlist => Decision::new(Verdict::Deny, outside.code, reason),
-            Mode::PreApprove => Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, reason),
-            Mode::Advisory => Decision::new(Verdict::Allow, DecisionCode::Advisory, reason),
+            GuardMode::Allowlist => Decision::new(Verdict::Deny, outside.code, reason),
+            GuardMode::PreApprove => Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, reason),
+            GuardMode::Advisory => Decision::new(Verdict::Allow, DecisionCode::Advisory, reason),
         }
     }
 

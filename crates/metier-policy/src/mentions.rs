@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
-use crate::call::Call;
+use crate::call::ToolCall;
 use crate::directories::Directories;
 use crate::glob::Segment;
 use crate::invocation::{base_name, interpreter, reads_code, runs_a_file};
 use crate::moves::{Bases, goes, may_go};
-use crate::paths::{Places, normal};
+use crate::paths::{Anchors, normal};
 use crate::programs::{CODE, SHELLS};
 use crate::readers::only_reads;
 use crate::shell::{self, Command, Start, Word};
@@ -61,12 +61,12 @@ impl Text<'_> {
     }
 
     /// The paths that it may be, from a directory, as they are written.
-    pub(crate) fn paths(&self, base: &Path, places: &Places) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn paths(&self, base: &Path, places: &Anchors) -> impl Iterator<Item = PathBuf> {
         let written = places.written_at(base, &self.path);
         // In quotes a `~` is a name like any other; and it may be the home of the account.
         let quoted = self.path.starts_with('~').then(|| base.join(&*self.path));
         let account = places.account.as_ref().filter(|_| self.path.starts_with('~'));
-        let account = account.map(|home| Places { home: home.clone(), ..places.clone() });
+        let account = account.map(|home| Anchors { home: home.clone(), ..places.clone() });
         let account = account.map(|places| places.written_at(base, &self.path));
         [Some(written), quoted, account].into_iter().flatten()
     }
@@ -93,7 +93,7 @@ pub(crate) struct Mentions<'a> {
 
 impl<'a> Mentions<'a> {
     /// Those of a call. Nothing where the command line cannot be read.
-    pub(crate) fn of(call: &'a Call, places: &Places) -> Option<Self> {
+    pub(crate) fn of(call: &'a ToolCall, places: &Anchors) -> Option<Self> {
         let parsed = call.parsed();
         let script = parsed.script()?.ok()?;
         let Suspicion { nested, documents, .. } = parsed.suspicion();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::paths::{Places, normal};
+use crate::paths::{Anchors, normal};
 use crate::programs::WRAPPERS;
 use crate::shell::{Command, Word};
 
@@ -65,7 +65,7 @@ impl Bases {
     pub(crate) fn new<'a>(
         start: Vec<PathBuf>,
         commands: impl Iterator<Item = &'a Command>,
-        places: &Places,
+        places: &Anchors,
     ) -> Self {
         let mut bases = Self { all: start, is_cut: false };
         for (count, Move { to, is_physical }) in commands.filter_map(Move::of).enumerate() {

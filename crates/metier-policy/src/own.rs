@@ -9,13 +9,13 @@ pub struct OwnCommand {
     /// Its words, such as `audit log`.
     pub name: &'static str,
     /// What it does.
-    pub effect: Effect,
+    pub effect: CommandEffect,
 }
 
 /// What a command of metier does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Effect {
+pub enum CommandEffect {
     /// It reads and prints, whatever its options.
     Reads,
     /// It reads and prints, except with one of these options.
@@ -24,59 +24,59 @@ pub enum Effect {
     Acts,
 }
 
-const fn command(name: &'static str, effect: Effect) -> OwnCommand {
+const fn command(name: &'static str, effect: CommandEffect) -> OwnCommand {
     OwnCommand { name, effect }
 }
 
 /// Every command that runs, and what it does. A command that is not listed here acts.
 #[rustfmt::skip]
 pub const OWN_COMMANDS: &[OwnCommand] = &[
-    command("tour", Effect::Acts),
-    command("list", Effect::Reads),
-    command("search", Effect::Reads),
+    command("tour", CommandEffect::Acts),
+    command("list", CommandEffect::Reads),
+    command("search", CommandEffect::Reads),
     // The body of a skill that only people may call is theirs.
-    command("show", Effect::ReadsUnless(&["--body"])),
-    command("prompt", Effect::Reads),
+    command("show", CommandEffect::ReadsUnless(&["--body"])),
+    command("prompt", CommandEffect::Reads),
     // Both hand out skills that only people may call.
-    command("activate", Effect::Acts),
-    command("read", Effect::Acts),
-    command("exec", Effect::Acts),
-    command("run", Effect::Acts),
-    command("serve", Effect::Acts),
-    command("mount", Effect::Acts),
-    command("link", Effect::Acts),
-    command("install", Effect::Acts),
-    command("update", Effect::Acts),
-    command("remove", Effect::Acts),
-    command("verify", Effect::Reads),
-    command("lock", Effect::ReadsUnless(&["--output", "-o"])),
-    command("pack", Effect::Acts),
-    command("sign", Effect::Acts),
-    command("gc", Effect::Acts),
-    command("validate", Effect::ReadsUnless(&["--fix"])),
-    command("scan", Effect::Reads),
-    command("new", Effect::Acts),
-    command("trust", Effect::Acts),
-    command("approve", Effect::Acts),
-    command("approvals", Effect::Acts),
-    command("policy check", Effect::Reads),
-    command("sandbox run", Effect::Acts),
+    command("activate", CommandEffect::Acts),
+    command("read", CommandEffect::Acts),
+    command("exec", CommandEffect::Acts),
+    command("run", CommandEffect::Acts),
+    command("serve", CommandEffect::Acts),
+    command("mount", CommandEffect::Acts),
+    command("link", CommandEffect::Acts),
+    command("install", CommandEffect::Acts),
+    command("update", CommandEffect::Acts),
+    command("remove", CommandEffect::Acts),
+    command("verify", CommandEffect::Reads),
+    command("lock", CommandEffect::ReadsUnless(&["--output", "-o"])),
+    command("pack", CommandEffect::Acts),
+    command("sign", CommandEffect::Acts),
+    command("gc", CommandEffect::Acts),
+    command("validate", CommandEffect::ReadsUnless(&["--fix"])),
+    command("scan", CommandEffect::Reads),
+    command("new", CommandEffect::Acts),
+    command("trust", CommandEffect::Acts),
+    command("approve", CommandEffect::Acts),
+    command("approvals", CommandEffect::Acts),
+    command("policy check", CommandEffect::Reads),
+    command("sandbox run", CommandEffect::Acts),
     // A journal can be on a server, which any address could be.
-    command("audit log", Effect::ReadsUnless(&["--journal"])),
-    command("audit verify", Effect::ReadsUnless(&["--journal"])),
-    command("audit replay", Effect::ReadsUnless(&["--journal"])),
-    command("audit export", Effect::ReadsUnless(&["--journal", "--output", "-o", "--force"])),
-    command("audit stats", Effect::ReadsUnless(&["--journal"])),
-    command("audit checkpoint", Effect::Acts),
-    command("config", Effect::Reads),
-    command("doctor", Effect::ReadsUnless(&["--clean"])),
-    command("digest", Effect::Reads),
-    command("ref validate", Effect::Reads),
-    command("ref read-properties", Effect::Reads),
-    command("ref to-prompt", Effect::Reads),
-    command("completions", Effect::Reads),
-    command("man", Effect::ReadsUnless(&["--out"])),
-    command("help", Effect::Reads),
+    command("audit log", CommandEffect::ReadsUnless(&["--journal"])),
+    command("audit verify", CommandEffect::ReadsUnless(&["--journal"])),
+    command("audit replay", CommandEffect::ReadsUnless(&["--journal"])),
+    command("audit export", CommandEffect::ReadsUnless(&["--journal", "--output", "-o", "--force"])),
+    command("audit stats", CommandEffect::ReadsUnless(&["--journal"])),
+    command("audit checkpoint", CommandEffect::Acts),
+    command("config", CommandEffect::Reads),
+    command("doctor", CommandEffect::ReadsUnless(&["--clean"])),
+    command("digest", CommandEffect::Reads),
+    command("ref validate", CommandEffect::Reads),
+    command("ref read-properties", CommandEffect::Reads),
+    command("ref to-prompt", CommandEffect::Reads),
+    command("completions", CommandEffect::Reads),
+    command("man", CommandEffect::ReadsUnless(&["--out"])),
+    command("help", CommandEffect::Reads),
 ];
 
 /// Options that stand before a command and change only how it prints.
@@ -100,9 +100,9 @@ fn find(words: &[Word]) -> Option<(&'static OwnCommand, usize)> {
 pub(crate) fn mark(words: &[Word], marks: &mut [bool]) {
     let Some((command, at)) = find(&words[1..]) else { return marks.fill(true) };
     let options = match command.effect {
-        Effect::Reads => return,
-        Effect::ReadsUnless(options) => options,
-        Effect::Acts => return marks.fill(true),
+        CommandEffect::Reads => return,
+        CommandEffect::ReadsUnless(options) => options,
+        CommandEffect::Acts => return marks.fill(true),
     };
     for (mark, word) in marks.iter_mut().zip(words).skip(at + 1) {
         *mark |= match word.literal().filter(|_| !word.splits && !word.globs) {
@@ -125,5 +125,5 @@ fn is_option(text: &str, option: &str) -> bool {
 pub(crate) fn acts(first: &str, second: &str) -> bool {
     let both = format!("{first} {second}");
     let mut named = OWN_COMMANDS.iter().filter(|command| command.name == first || command.name == both);
-    named.next().is_some_and(|command| command.effect == Effect::Acts)
+    named.next().is_some_and(|command| command.effect == CommandEffect::Acts)
 }

@@ -9,7 +9,7 @@ use crate::rule::Purpose;
 /// The places that rules are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Places {
+pub struct Anchors {
     /// The directory that the agent works in; absolute.
     pub cwd: PathBuf,
     /// What a pattern that begins with one `/` is below: the project. The working directory, if not set.
@@ -24,7 +24,7 @@ pub struct Places {
     pub plugin: Option<PathBuf>,
 }
 
-impl Places {
+impl Anchors {
     /// A working directory, which is the project too, and a home.
     pub fn new(cwd: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         let cwd = normal(&cwd.into());
@@ -58,7 +58,7 @@ impl Places {
     }
 }
 
-impl Places {
+impl Anchors {
     /// A path as it is written, from a directory: absolute, `~` replaced. A `..` is left, since it leads up from where a link
     /// before it leads.
     pub(crate) fn written_at(&self, base: &Path, path: &str) -> PathBuf {
@@ -154,7 +154,7 @@ pub(crate) enum PatternProblem {
 
 impl PathPattern {
     /// Reads a pattern. The places give the anchors their meaning.
-    pub(crate) fn new(text: &str, purpose: Purpose, places: &Places) -> Result<Self, PatternProblem> {
+    pub(crate) fn new(text: &str, purpose: Purpose, places: &Anchors) -> Result<Self, PatternProblem> {
         if text.starts_with('!') {
             return Err(PatternProblem::Negation);
         }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn allows(pattern: &str, path: &str) -> bool {
-        let places = Places::new("/repo", "/me");
+        let places = Anchors::new("/repo", "/me");
         PathPattern::new(pattern, Purpose::Allow, &places)
             .is_ok_and(|pattern| pattern.matches(Path::new(path), false))
     }
@@ -270,7 +270,7 @@ mod tests {
         assert!(allows("src/*", "/repo/src/a") && !allows("src/*", "/repo/srcs/a"));
         assert!(allows("a{b}", "/repo/a{b}") && !allows("a{b,c}", "/repo/ab"));
         assert!(!allows("../x", "/x") && !allows("", "/repo") && !allows("/", "/repo/a"));
-        let places = Places::new("/Repo", "/me");
+        let places = Anchors::new("/Repo", "/me");
         let denied = PathPattern::new("SRC/É", Purpose::Deny, &places);
         assert!(denied.is_ok_and(|pattern| pattern.matches(Path::new("/rePO/src/é"), false)));
         assert!(!allows("src/**", "/repo/src") && !allows("*.ts", "/repo/a.tsx"));
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_base_are_no_patterns() {
-        let places = Places::new("/re[p]o*", "/me");
+        let places = Anchors::new("/re[p]o*", "/me");
         let pattern = PathPattern::new("x", Purpose::Allow, &places).unwrap_or_else(|_| unreachable!());
         assert!(
             pattern.matches(Path::new("/re[p]o*/x"), false) && !pattern.matches(Path::new("/repo1/x"), false)

@@ -1,13 +1,13 @@
 //! Tiers, what people and organisations set, and who has the last word.
 
-use metier_skill::{AllowedTools, Tier};
+use metier_skill::{Code, Tier, ToolRules};
 
 use crate::approval::{Answer, Approval, Approvals, Approver, Lifetime, Question};
 use crate::decision::{Decision, DecisionCode, Verdict};
 use crate::denylist::Denylist;
 use crate::error::PolicyError;
-use crate::guard::{ActiveSkill, Guard, Mode, Prohibition};
-use crate::paths::Places;
+use crate::guard::{Guard, GuardMode, GuardedSkill, Prohibition};
+use crate::paths::Anchors;
 use crate::request::{Access, Request};
 use crate::settings::{PolicySettings, ReadyRule, ready};
 
@@ -24,7 +24,7 @@ pub struct Policy {
 /// What came of a request: what was decided, and what changed among the answers that are kept.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Settled {
+pub struct Settlement {
     /// What happens.
     pub decision: Decision,
     /// Answers that were given just now.
@@ -38,17 +38,17 @@ pub struct Settled {
 #[derive(Debug, Clone, Default)]
 struct Layer {
     source: String,
-    mode: Option<Mode>,
+    mode: Option<GuardMode>,
     rules: Vec<ReadyRule>,
-    deny: AllowedTools,
+    deny: ToolRules,
 }
 
 impl Layer {
     fn new(source: &str, settings: &PolicySettings) -> Result<Self, PolicyError> {
-        let deny = AllowedTools::from_rules(&settings.deny);
+        let deny = ToolRules::from_rules(&settings.deny);
         // Which places they are about does not matter to whether they can match.
-        let notes = Denylist::new(&deny, &Places::new("/", "/")).notes().to_vec();
-        if let Some(note) = notes.into_iter().find(|note| note.code == crate::NoteCode::RuleNeverMatches) {
+        let notes = Denylist::new(&deny, &Anchors::new("/", "/")).notes().to_vec();
+        if let Some(note) = notes.into_iter().find(|note| note.code == Code::RuleNeverMatches) {
             let source_name = source.to_owned();
             return Err(PolicyError::DenyRule { source_name, rule: note.rule, message: note.message });
         }
@@ -76,20 +76,20 @@ impl Policy {
     }
 
     /// What `allowed-tools` means: the last word said, but no milder than the organisation's.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> GuardMode {
         let said = self.layers.iter().rev().find_map(|layer| layer.mode);
         let floor = self.organisation.mode;
-        said.or(floor).unwrap_or_default().max(floor.unwrap_or(Mode::Advisory))
+        said.or(floor).unwrap_or_default().max(floor.unwrap_or(GuardMode::Advisory))
     }
 
     /// A guard for calls to tools, with the prohibitions of all layers.
-    pub fn guard(&self, skills: Vec<ActiveSkill>, places: &Places) -> Guard {
+    pub fn guard(&self, skills: Vec<GuardedSkill>, places: &Anchors) -> Guard {
         let layers =
             [(&self.organisation, true)].into_iter().chain(self.layers.iter().map(|layer| (layer, false)));
         let mut prohibitions = Vec::new();
         for (layer, is_organisation) in layers.filter(|(layer, _)| !layer.deny.is_empty()) {
             // `~` is the account's home, whatever a variable says.
-            let other = places.account.clone().map(|home| Places { home, ..places.clone() });
+            let other = places.account.clone().map(|home| Anchors { home, ..places.clone() });
             for places in [Some(places.clone()), other].into_iter().flatten() {
                 let list = Denylist::new(&layer.deny, &places);
                 prohibitions.push(Prohibition { list, source: layer.source.clone(), is_organisation });
@@ -133,7 +133,7 @@ impl Policy {
         session: Option<&str>,
         approvals: &mut Approvals,
         approver: &mut dyn Approver,
-    ) -> Settled {
+    ) -> Settlement {
         let (mut answered, mut recorded) = (Vec::new(), Vec::new());
         for access in self.open(request, session, approvals) {
             let open = self.decide_access(request, access);
@@ -142,11 +142,11 @@ impl Policy {
                 // What was answered before is answered again when that comes back.
                 Asked::Later => {
                     let (answered, recorded, used) = (Vec::new(), Vec::new(), Vec::new());
-                    return Settled { decision: open, answered, recorded, used };
+                    return Settlement { decision: open, answered, recorded, used };
                 }
                 Asked::Nobody => {
                     let reason = format!("{}, and there is nobody to ask", open.reason);
-                    return Settled { decision: nobody(reason), answered, recorded, used: Vec::new() };
+                    return Settlement { decision: nobody(reason), answered, recorded, used: Vec::new() };
                 }
             };
             answered.push(approval.clone());
@@ -170,7 +170,7 @@ impl Policy {
             decision = nobody(format!("{}, and there is nobody to ask", decision.reason));
         }
         let used = self.spend(request, session, approvals, decision.verdict);
-        Settled { decision, answered, recorded, used }
+        Settlement { decision, answered, recorded, used }
     }
 
     /// What held once is used up by what really happens.

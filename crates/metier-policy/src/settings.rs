@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::decision::Verdict;
 use crate::error::PolicyError;
-use crate::guard::Mode;
+use crate::guard::GuardMode;
 use crate::request::{Access, Request};
 
 /// The `[policy]` table of `metier.toml`, or the whole of an organisation's `policy.toml`.
@@ -15,7 +15,7 @@ use crate::request::{Access, Request};
 #[non_exhaustive]
 pub struct PolicySettings {
     /// What `allowed-tools` means.
-    pub mode: Option<Mode>,
+    pub mode: Option<GuardMode>,
     /// Calls to tools that are denied, whatever skills declare; rules as in `allowed-tools`.
     pub deny: Vec<String>,
     /// What skills may do.

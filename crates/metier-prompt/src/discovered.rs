@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::catalogue::Format;
 use crate::section::{AgentSkillsSection, Draft, Role};
+use crate::skill_list::ListFormat;
 
 type Rank = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
@@ -16,7 +16,7 @@ pub(crate) struct Discovered {
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
     pub(crate) mount_path: Option<String>,
-    pub(crate) format: Format,
+    pub(crate) format: ListFormat,
     pub(crate) budget: Option<usize>,
     pub(crate) activation_tool: Option<String>,
     pub(crate) search: Option<String>,
@@ -78,7 +78,7 @@ impl<P> AgentSkillsSection<P> {
 
     /// How the list is written.
     #[must_use]
-    pub fn format(mut self, format: Format) -> Self {
+    pub fn format(mut self, format: ListFormat) -> Self {
         self.draft.discovered.format = format;
         self
     }

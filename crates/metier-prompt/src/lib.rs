@@ -9,7 +9,6 @@
 //! *Architecture invariant:* pure text and data. This crate reads no disk and runs nothing by itself, and knows neither catalogs nor
 //! agents; whoever calls it says what there is to show, and what reads skills.
 
-mod catalogue;
 mod disclosure;
 mod discovered;
 mod error;
@@ -23,14 +22,13 @@ mod prompt;
 mod render;
 mod resolve;
 mod section;
+mod skill_list;
 mod strict;
 mod template;
 mod tool;
+mod tool_names;
 mod view;
 
-pub use catalogue::{
-    Activation, Catalogue, Explained, Explanation, Fate, Format, Listed, LocationStyle, Rendered,
-};
 pub use disclosure::{DisclosureError, ExpandedSkill, ExpansionRequired, OpenSections, ReadSection};
 pub use discovered::DiscoveredSkill;
 pub use error::{PromptError, RefReason};
@@ -44,8 +42,13 @@ pub use section::{
     AgentSkillsSection, AnySection, EnabledSkills, InlineSkill, Section, SectionBuilder, SkillRef,
     SkillsSection, kind,
 };
+pub use skill_list::{
+    ActivationHint, ExplainedSkill, Fate, ListExplanation, ListFormat, ListedSkill, LocationStyle,
+    RenderedList, SkillList,
+};
 pub use tool::{
     Allowance, Tool, ToolAnswer, ToolContext, ToolError, ToolFailure, ToolPolicy, ToolResult, ToolText,
     ToolValue, cut,
 };
+pub use tool_names::ToolNames;
 pub use view::{SessionState, SessionView, Visibility};

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::catalogue::{Activation, Catalogue, Listed, Rendered};
 use crate::node::{Found, FoundSkill};
+use crate::skill_list::{ActivationHint, ListedSkill, RenderedList, SkillList};
 
 /// The list, with what best fits the task first where not all of it can be shown.
-pub(crate) fn full(found: &Found, task: Option<&str>) -> Rendered {
-    let listed: Vec<Listed<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
-    let activation = found.activation_tool.as_deref().map(Activation::Tool);
-    let list = Catalogue::new(&listed).format(found.format).budget(found.budget).activation(activation);
+pub(crate) fn full(found: &Found, task: Option<&str>) -> RenderedList {
+    let listed: Vec<ListedSkill<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
+    let activation = found.activation_tool.as_deref().map(ActivationHint::Tool);
+    let list = SkillList::new(&listed).format(found.format).budget(found.budget).activation(activation);
     // Only the host knows what this agent can search with.
     list.search(found.search.as_deref()).render()
 }
@@ -75,8 +75,8 @@ fn ordered<'a>(found: &'a Found, task: Option<&str>) -> Vec<&'a FoundSkill> {
     order
 }
 
-fn as_listed(skill: &FoundSkill) -> Listed<'_> {
-    Listed {
+fn as_listed(skill: &FoundSkill) -> ListedSkill<'_> {
+    ListedSkill {
         name: &skill.name,
         description: skill.description.as_deref(),
         location: skill.location.as_deref(),

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use metier_skill::{Digest, Origin, Rules, Skill, SkillName, read};
 
-use crate::catalogue::Format;
 use crate::discovered::{Discovered, Ranking};
 use crate::error::PromptError;
 use crate::mount::{ReadSkill, RenderedSkill, SkillKind, SkillMount, SkillReader};
 use crate::params::{Binding, ParamsType};
 use crate::path::{SectionKey, SectionPath};
 use crate::section::{Draft, Predicate, Role, SkillRef, VisibilityRule};
+use crate::skill_list::ListFormat;
 use crate::template::Template;
 use crate::tool::{Tool, ToolPolicy};
 use crate::view::Visibility;
@@ -63,7 +63,7 @@ pub(crate) struct Reference {
 pub(crate) struct Found {
     pub(crate) skills: Vec<FoundSkill>,
     pub(crate) is_mounted: bool,
-    pub(crate) format: Format,
+    pub(crate) format: ListFormat,
     pub(crate) budget: Option<usize>,
     pub(crate) activation_tool: Option<String>,
     pub(crate) search: Option<String>,

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags};
 
-use crate::executor::{Captured, Sink, Stream};
+use crate::executor::{CapturedOutput, Sink, Stream};
 
 /// Both streams.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Capture {
 #[derive(Debug)]
 struct Pipe {
     end: Option<File>,
-    captured: Captured,
+    captured: CapturedOutput,
     stream: Stream,
 }
 
@@ -28,7 +28,7 @@ impl Capture {
     pub(crate) fn new(output: OwnedFd, errors: OwnedFd, most: u64) -> io::Result<Self> {
         let pipe = |end: OwnedFd, stream| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&end, true)?;
-            Ok(Pipe { end: Some(end.into()), captured: Captured::default(), stream })
+            Ok(Pipe { end: Some(end.into()), captured: CapturedOutput::default(), stream })
         };
         let pipes = [pipe(output, Stream::Output)?, pipe(errors, Stream::Errors)?];
         Ok(Self { pipes, most: usize::try_from(most).unwrap_or(usize::MAX) })
@@ -81,7 +81,7 @@ impl Capture {
     }
 
     /// What was kept: results, then messages.
-    pub(crate) fn take(&mut self) -> (Captured, Captured) {
+    pub(crate) fn take(&mut self) -> (CapturedOutput, CapturedOutput) {
         let [output, errors] = &mut self.pipes;
         (take(&mut output.captured), take(&mut errors.captured))
     }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use crate::SandboxError;
-use crate::executor::{Executor, Job, Outcome, Sink, Unsettled};
+use crate::executor::{Executor, Job, RunOutcome, Sink, UnsettledRuns};
 use crate::protection::Protections;
-use crate::supervised::{Ended, Program};
+use crate::supervised::{Program, ProgramEnd};
 
 /// Runs nothing here. A host can bring an [`Executor`] of its own.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ impl Local {
     }
 
     /// Starts a program that is not contained. Nothing can be covered here.
-    pub fn start(&self, program: &Program) -> Result<Supervised, SandboxError> {
+    pub fn start(&self, program: &Program) -> Result<SupervisedProgram, SandboxError> {
         if program.covered.is_some() {
             return Err(SandboxError::Unsupported);
         }
@@ -49,15 +49,15 @@ impl Local {
             .current_dir(&program.directory)
             .spawn();
         let child = child.map_err(|source| SandboxError::Start { program: program.path.clone(), source })?;
-        Ok(Supervised(child))
+        Ok(SupervisedProgram(child))
     }
 }
 
 /// A program that runs.
 #[derive(Debug)]
-pub struct Supervised(Child);
+pub struct SupervisedProgram(Child);
 
-impl Supervised {
+impl SupervisedProgram {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.0.id()
@@ -69,9 +69,9 @@ impl Supervised {
     }
 
     /// Waits until the program has ended.
-    pub fn wait(&mut self) -> io::Result<Ended> {
+    pub fn wait(&mut self) -> io::Result<ProgramEnd> {
         let status = self.0.wait()?;
-        Ok(Ended { code: status.code(), signal: status.signal(), left: 0 })
+        Ok(ProgramEnd { code: status.code(), signal: status.signal(), left: 0 })
     }
 
     /// Ends the program.
@@ -81,7 +81,7 @@ impl Supervised {
     }
 }
 
-impl Drop for Supervised {
+impl Drop for SupervisedProgram {
     fn drop(&mut self) {
         self.end();
     }
@@ -101,7 +101,7 @@ impl Signals {
 }
 
 impl Executor for Local {
-    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<RunOutcome, SandboxError> {
         Err(SandboxError::Unsupported)
     }
 }
@@ -115,7 +115,7 @@ pub const fn probe(_: &Local) -> Result<Protections, SandboxError> {
 }
 
 /// Nothing runs here, so nothing was left.
-pub const fn settle_notes(_: &std::path::Path) -> std::io::Result<Vec<Unsettled>> {
+pub const fn settle_notes(_: &std::path::Path) -> std::io::Result<Vec<UnsettledRuns>> {
     Ok(Vec::new())
 }
 

@@ -1,7 +1,9 @@
-//! What keeps a script from being started. What happens to a script that runs is an [`Outcome`](crate::Outcome).
+//! What keeps a script from being started. What happens to a script that runs is an [`RunOutcome`](crate::RunOutcome).
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+use metier_skill::Coded;
 
 use crate::protection::Protection;
 
@@ -13,7 +15,7 @@ pub enum SandboxError {
     #[error("this machine cannot give the script the protection it needs: {}", name(missing))]
     Missing {
         /// Which, and why.
-        missing: Vec<Missing>,
+        missing: Vec<MissingProtection>,
     },
     /// A path of the profile cannot be used.
     #[error("`{}` cannot be put into the sandbox", path.display())]
@@ -170,44 +172,64 @@ pub enum SandboxError {
     Unsupported,
 }
 
-impl SandboxError {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for SandboxError {
+    fn code(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => "sandbox_protection_missing",
-            Self::Path { .. } => "sandbox_path",
-            Self::Swapped { .. } => "sandbox_path_swapped",
-            Self::TooWide { .. } | Self::Reserved { .. } => "sandbox_path_too_wide",
-            Self::Private { .. } => "sandbox_private",
-            Self::Note { .. } => "sandbox_note",
-            Self::Link { .. } => "sandbox_path_link",
-            Self::ProtectedLink { .. } => "sandbox_protected_link",
-            Self::NotWritable { .. } => "sandbox_not_writable",
-            Self::Launch { .. } => "sandbox_launch",
-            Self::LauncherGone { .. } => "sandbox_launcher_gone",
-            Self::Program { .. } => "sandbox_program",
-            Self::Start { .. } => "sandbox_start",
-            Self::Covering { .. } => "sandbox_covering",
-            Self::NotAScript { .. } => "sandbox_not_a_script",
-            Self::Dependencies { .. } => "sandbox_dependencies",
-            Self::DependencyCheck { .. } => "sandbox_dependency_check",
-            Self::Destination { .. } => "sandbox_destination",
-            Self::Unsupported => "sandbox_unsupported",
+            Self::Missing { .. } => "sandbox-protection-missing",
+            Self::Path { .. } => "sandbox-path",
+            Self::Swapped { .. } => "sandbox-path-swapped",
+            Self::TooWide { .. } | Self::Reserved { .. } => "sandbox-path-too-wide",
+            Self::Private { .. } => "sandbox-private",
+            Self::Note { .. } => "sandbox-note",
+            Self::Link { .. } => "sandbox-path-link",
+            Self::ProtectedLink { .. } => "sandbox-protected-link",
+            Self::NotWritable { .. } => "sandbox-not-writable",
+            Self::Launch { .. } => "sandbox-launch",
+            Self::LauncherGone { .. } => "sandbox-launcher-gone",
+            Self::Program { .. } => "sandbox-program",
+            Self::Start { .. } => "sandbox-start",
+            Self::Covering { .. } => "sandbox-covering",
+            Self::NotAScript { .. } => "sandbox-not-a-script",
+            Self::Dependencies { .. } => "sandbox-dependencies",
+            Self::DependencyCheck { .. } => "sandbox-dependency-check",
+            Self::Destination { .. } => "sandbox-destination",
+            Self::Unsupported => "sandbox-unsupported",
         }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Missing { .. } => {
+                "run `metier doctor` to see which protections this machine has, and what enables the others"
+            }
+            Self::Swapped { .. } => "check what was put in its place, then run the script again",
+            Self::LauncherGone { .. } | Self::Launch { .. } => {
+                "run `metier doctor` to test the sandbox on this machine"
+            }
+            Self::Program { .. } => {
+                "install it in one of the system's directories, such as /usr/bin or /usr/local/bin"
+            }
+            Self::NotAScript { .. } => {
+                "begin the script with a `#!` line, or give it a name that ends in .sh, .py or .js"
+            }
+            // Their messages say it, or there is nothing to do.
+            _ => return None,
+        };
+        Some(hint.to_owned())
     }
 }
 
 /// A protection that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Missing {
+pub struct MissingProtection {
     /// Which.
     pub protection: Protection,
     /// What failed.
     pub reason: String,
 }
 
-impl Missing {
+impl MissingProtection {
     pub(crate) fn new(protection: Protection, reason: impl Into<String>) -> Self {
         Self { protection, reason: reason.into() }
     }
@@ -221,6 +243,6 @@ fn shown(target: Option<&Path>) -> String {
     target.map_or_else(|| "nothing".to_owned(), |target| format!("`{}`", target.display()))
 }
 
-fn name(missing: &[Missing]) -> String {
+fn name(missing: &[MissingProtection]) -> String {
     missing.iter().map(|one| format!("{} ({})", one.protection, one.reason)).collect::<Vec<_>>().join(", ")
 }

@@ -11,23 +11,23 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::SandboxError;
-use crate::profile::Profile;
+use crate::profile::SandboxProfile;
 use crate::protection::Protections;
 
 /// Runs jobs. [`Local`](crate::Local) is the one that metier has; a host may bring its own, for example for another machine or
 /// a container engine, and answers for what it reports.
 ///
 /// ```
-/// use metier_sandbox::{Ending, Executor, Finding, Job, Outcome, Protection, SandboxError, Sink};
+/// use metier_sandbox::{Ending, Executor, MeasuredProtection, Job, RunOutcome, Protection, SandboxError, Sink};
 ///
 /// /// Runs nothing, and says that it did well.
 /// struct Pretends;
 ///
 /// impl Executor for Pretends {
-///     fn run(&self, job: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
-///         let mut outcome = Outcome::new(Ending::Exited(0));
+///     fn run(&self, job: &Job, _: &mut dyn Sink) -> Result<RunOutcome, SandboxError> {
+///         let mut outcome = RunOutcome::new(Ending::Exited(0));
 ///         outcome.output.bytes = job.program.as_encoded_bytes().to_vec();
-///         outcome.protections = [Finding::new(Protection::Seccomp, false, "nothing ran")].into_iter().collect();
+///         outcome.protections = [MeasuredProtection::new(Protection::Seccomp, false, "nothing ran")].into_iter().collect();
 ///         Ok(outcome)
 ///     }
 /// }
@@ -36,7 +36,7 @@ pub trait Executor {
     /// Runs one job to its end and says what became of it. Output is handed to `sink` as it comes.
     ///
     /// An error means that nothing was run.
-    fn run(&self, job: &Job, sink: &mut dyn Sink) -> Result<Outcome, SandboxError>;
+    fn run(&self, job: &Job, sink: &mut dyn Sink) -> Result<RunOutcome, SandboxError>;
 }
 
 /// Takes output while a job runs.
@@ -64,7 +64,7 @@ pub enum Stream {
 #[non_exhaustive]
 pub struct Job {
     /// What it may.
-    pub profile: Profile,
+    pub profile: SandboxProfile,
     /// A path inside, or a name to look for in the profile's `PATH`.
     pub program: OsString,
     /// Its arguments.
@@ -77,7 +77,7 @@ pub struct Job {
 
 impl Job {
     /// A program with its arguments and no input.
-    pub fn new(profile: Profile, program: impl Into<OsString>, arguments: Vec<OsString>) -> Self {
+    pub fn new(profile: SandboxProfile, program: impl Into<OsString>, arguments: Vec<OsString>) -> Self {
         Self { profile, program: program.into(), arguments, input: Vec::new(), cancel: Cancel::never() }
     }
 }
@@ -117,42 +117,42 @@ impl Cancel {
 /// What became of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct RunOutcome {
     /// How it ended.
     pub ending: Ending,
     /// What it printed.
-    pub output: Captured,
+    pub output: CapturedOutput,
     /// Its messages.
-    pub errors: Captured,
+    pub errors: CapturedOutput,
     /// What it used, as far as was seen.
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// What kept it from doing harm.
     pub protections: Protections,
     /// What it did in the work directory that other programs would obey.
-    pub planted: Vec<Planted>,
+    pub planted: Vec<PlantedItem>,
     /// Connections that it asked the proxy for, each destination once; those that were made come first.
     pub connections: Vec<Connection>,
     /// How often it asked for others, once so many destinations were remembered.
     pub connections_left_out: u64,
     /// Files of the work directory that changed; none where nobody looked.
-    pub touched: Option<Touched>,
+    pub touched: Option<TouchedFiles>,
     /// Writes that were refused; none where they could not be observed.
-    pub refused_writes: Option<Paths>,
+    pub refused_writes: Option<PathSample>,
 }
 
 /// What changed in the work directory while a job ran. Paths are relative to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Touched {
+pub struct TouchedFiles {
     /// Files that are new.
-    pub created: Paths,
+    pub created: PathSample,
     /// Files that were there and are different.
-    pub changed: Paths,
+    pub changed: PathSample,
     /// Files that are gone.
-    pub deleted: Paths,
+    pub deleted: PathSample,
     /// What was made and removed again, in directories that were there before, as far as the kernel told of it. A directory
     /// stands for all that was in it.
-    pub temporary: Paths,
+    pub temporary: PathSample,
     /// Whether only a part of the directory was looked at.
     pub incomplete: bool,
 }
@@ -160,21 +160,21 @@ pub struct Touched {
 /// How many paths, and the first hundred of them in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Paths {
+pub struct PathSample {
     /// How many.
     pub count: u64,
     /// The first of them.
     pub first: Vec<std::path::PathBuf>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// An outcome without output, usage or protections, for an executor of a host to fill in.
     pub fn new(ending: Ending) -> Self {
         Self {
             ending,
-            output: Captured::default(),
-            errors: Captured::default(),
-            usage: Usage::default(),
+            output: CapturedOutput::default(),
+            errors: CapturedOutput::default(),
+            usage: ResourceUsage::default(),
             protections: Protections::default(),
             planted: Vec::new(),
             connections: Vec::new(),
@@ -245,7 +245,7 @@ impl Limit {
 /// What came out of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Captured {
+pub struct CapturedOutput {
     /// The bytes, as many as the limit allows.
     pub bytes: Vec<u8>,
     /// Whether there was more.
@@ -255,7 +255,7 @@ pub struct Captured {
 /// What a job used, as far as was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Usage {
+pub struct ResourceUsage {
     /// How long it took.
     pub wall: Duration,
     /// CPU time of all its processes.
@@ -269,7 +269,7 @@ pub struct Usage {
 /// A file or directory that other programs obey, and that was created or changed while a job ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Planted {
+pub struct PlantedItem {
     /// Where it is, or was before it was moved.
     #[serde(with = "as_text")]
     pub path: PathBuf,
@@ -304,7 +304,7 @@ pub enum Urgency {
     Left,
 }
 
-impl Planted {
+impl PlantedItem {
     /// How soon a person should look at it.
     pub const fn urgency(&self) -> Urgency {
         match (&self.moved_to, self.stays) {
@@ -324,7 +324,7 @@ impl Planted {
 }
 
 /// One line for people and models.
-impl fmt::Display for Planted {
+impl fmt::Display for PlantedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, by) = (self.path.display(), &self.obeyed_by);
         write!(f, "{} `{path}`, which {by} obeys", if self.changed { "changed" } else { "created" })?;
@@ -360,12 +360,12 @@ pub enum PlantedBy {
 /// What killed runs left in a work directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Unsettled {
+pub struct UnsettledRuns {
     /// The directory.
     #[serde(with = "as_text")]
     pub work: PathBuf,
     /// What was found there, and moved aside unless it may have come later.
-    pub planted: Vec<Planted>,
+    pub planted: Vec<PlantedItem>,
 }
 
 /// Paths as text. A script chooses their bytes, and one that is not UTF-8 must not keep the rest from being written.
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_moved_comes_first_and_what_runs_nothing_last() {
-        let one = |path: &str, moved: bool, stays: bool, runs_commands: bool, changed: bool| Planted {
+        let one = |path: &str, moved: bool, stays: bool, runs_commands: bool, changed: bool| PlantedItem {
             path: path.into(),
             obeyed_by: "git".to_owned(),
             changed,
@@ -452,7 +452,7 @@ mod tests {
             one("b changed", false, true, true, true),
             one("not moved", false, false, false, false),
         ];
-        all.sort_by(Planted::by_urgency);
+        all.sort_by(PlantedItem::by_urgency);
         let order: Vec<_> = all.iter().map(|one| one.path.to_str().unwrap()).collect();
         assert_eq!(order, ["not moved", "b changed", "a new one", "moved", "left"]);
     }
@@ -461,7 +461,7 @@ mod tests {
     fn a_path_that_is_not_text_can_be_written_all_the_same() {
         use std::os::unix::ffi::OsStrExt as _;
 
-        let planted = Planted {
+        let planted = PlantedItem {
             path: std::ffi::OsStr::from_bytes(b"a\xff/CLAUDE.md").into(),
             obeyed_by: "Claude Code".to_owned(),
             changed: false,
@@ -472,7 +472,7 @@ mod tests {
         };
         let text = serde_json::to_string(&planted).unwrap();
         assert_eq!(
-            serde_json::from_str::<Planted>(&text).unwrap().path,
+            serde_json::from_str::<PlantedItem>(&text).unwrap().path,
             PathBuf::from("a\u{fffd}/CLAUDE.md")
         );
     }

@@ -1,6 +1,6 @@
 //! Run it, contained.
 //!
-//! A [`Profile`] says what a program may reach; an [`Executor`] runs a [`Job`] under it; the [`Outcome`] says how it
+//! A [`SandboxProfile`] says what a program may reach; an [`Executor`] runs a [`Job`] under it; the [`RunOutcome`] says how it
 //! ended and which [`Protection`]s were really active while it ran. On Linux, [`Local`] needs nothing but the kernel:
 //! it starts the program that it is part of again as a small launcher, which sets everything up
 //! (see [`launch_if_asked`]).
@@ -17,7 +17,6 @@ mod owner;
 mod private;
 mod profile;
 mod protection;
-mod removal;
 mod reserved;
 mod script;
 mod stopwatch;
@@ -49,31 +48,31 @@ mod elsewhere;
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    Local, Signals, Supervised, launch_if_asked, probe, return_freed_memory, settle_notes, system_paths,
+    Local, Signals, SupervisedProgram, launch_if_asked, probe, return_freed_memory, settle_notes,
+    system_paths,
 };
-pub use error::{Missing, SandboxError};
+pub use error::{MissingProtection, SandboxError};
 pub use executor::{
-    Cancel, Captured, Connection, Ending, Executor, Job, Limit, Outcome, Paths, Planted, PlantedBy, Sink,
-    Stream, Touched, Unsettled, Urgency, Usage,
+    Cancel, CapturedOutput, Connection, Ending, Executor, Job, Limit, PathSample, PlantedBy, PlantedItem,
+    ResourceUsage, RunOutcome, Sink, Stream, TouchedFiles, UnsettledRuns, Urgency,
 };
 #[cfg(target_os = "linux")]
 pub use launcher::launch_if_asked;
 pub use links::leads_to;
 #[cfg(target_os = "linux")]
 pub use local::{Local, settle_notes, system_paths};
-pub use obeyed::{Effect, OBEYED, Obeyed};
+pub use obeyed::{OBEYED, ObeyedEffect, ObeyedPath};
 pub use owner::Owner;
 pub use private::{Leftovers, PrivateDirectory, Purpose, leftovers, remove_leftovers};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
-pub use profile::{Destination, Limits, Network, Place, Profile};
-pub use protection::{Finding, Protection, Protections, Strictness};
-pub use removal::remove_all;
-pub use reserved::Reserved;
-pub use script::Script;
-pub use supervised::{Covered, Ended, Program};
+pub use profile::{Destination, Network, PinnedPath, RunLimits, SandboxProfile};
+pub use protection::{MeasuredProtection, Protection, Protections, Strictness};
+pub use reserved::ReservedPaths;
+pub use script::SkillScript;
+pub use supervised::{CoveredPath, Program, ProgramEnd};
 #[cfg(target_os = "linux")]
-pub use supervised::{Signals, Supervised};
+pub use supervised::{Signals, SupervisedProgram};
 #[cfg(target_os = "linux")]
 pub use sys::return_freed_memory;
 pub use work::WorkDirectory;

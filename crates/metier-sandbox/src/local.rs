@@ -29,15 +29,15 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::error::Missing;
-use crate::executor::{Executor, Job, Outcome, Sink};
+use crate::error::MissingProtection;
+use crate::executor::{Executor, Job, RunOutcome, Sink};
 use crate::launcher::{IS_CALLED, NAME, SUPERVISOR, pack};
 use crate::plan::{Bind, Bounds, Kind, Mode, Net, Plan};
 use crate::private::{PrivateDirectory, Purpose};
-use crate::profile::{Network, Place, Profile};
+use crate::profile::{Network, PinnedPath, SandboxProfile};
 use crate::protection::{Protection, Strictness};
 use crate::seccomp::{self, Needs};
-use crate::supervised::{Program, Supervised};
+use crate::supervised::{Program, SupervisedProgram};
 use crate::work::WorkDirectory;
 use crate::{SandboxError, sys, width};
 
@@ -53,13 +53,13 @@ use self::touched::Touches;
 /// Runs jobs on this machine, contained by the kernel.
 ///
 /// ```no_run
-/// use metier_sandbox::{Ending, Executor, Job, Local, Profile, Reserved, WorkDirectory};
+/// use metier_sandbox::{Ending, Executor, Job, Local, SandboxProfile, ReservedPaths, WorkDirectory};
 /// use metier_skill::Tier;
 ///
 /// fn main() -> Result<(), metier_sandbox::SandboxError> {
 ///     metier_sandbox::launch_if_asked();
-///     let reserved = Reserved::default().home("/home/ada");
-///     let profile = Profile::new(Tier::ThirdParty, WorkDirectory::open("work", &reserved)?);
+///     let reserved = ReservedPaths::default().home("/home/ada");
+///     let profile = SandboxProfile::new(Tier::ThirdParty, WorkDirectory::open("work", &reserved)?);
 ///     let outcome = Local::new().run(&Job::new(profile, "true", Vec::new()), &mut ())?;
 ///     assert_eq!(outcome.ending, Ending::Exited(0));
 ///     Ok(())
@@ -105,7 +105,7 @@ impl Local {
     }
 
     /// The same, without observing which files of the work directory a job creates, changes and deletes:
-    /// [`Outcome::touched`] is `None` then. For hosts with very large work directories, and for measuring what it costs.
+    /// [`RunOutcome::touched`] is `None` then. For hosts with very large work directories, and for measuring what it costs.
     #[must_use]
     pub const fn without_touched_files(mut self) -> Self {
         self.touched = false;
@@ -113,9 +113,9 @@ impl Local {
     }
 
     /// Starts a program that is not contained, and stays responsible for everything that it starts.
-    pub fn start(&self, program: &Program) -> Result<Supervised, SandboxError> {
+    pub fn start(&self, program: &Program) -> Result<SupervisedProgram, SandboxError> {
         self.check_launcher()?;
-        Supervised::start(&self.launcher, program)
+        SupervisedProgram::start(&self.launcher, program)
     }
 
     /// Whether the launcher is one: otherwise all that its `main` does would be done a second time.
@@ -131,7 +131,7 @@ impl Local {
     }
 
     /// One try in one mode.
-    pub(crate) fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<Outcome, Failed> {
+    pub(crate) fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<RunOutcome, Failed> {
         let profile = &job.profile;
         self.check_launcher()?;
         if mode == Mode::Core {
@@ -147,7 +147,7 @@ impl Local {
         let is_gone = finished.as_ref().map_or(true, |finished| finished.is_gone);
         let planted = if is_gone { watch.end() } else { watch.abandon() };
         match finished {
-            Ok(finished) => Ok(Outcome { planted, ..finished.outcome }),
+            Ok(finished) => Ok(RunOutcome { planted, ..finished.outcome }),
             Err(failed) => {
                 keep_unreported(profile, &self.notes, planted);
                 Err(failed)
@@ -156,7 +156,7 @@ impl Local {
     }
 
     /// Begins to observe the work directory, where that is wanted.
-    fn touches(&self, profile: &Profile) -> Option<Touches> {
+    fn touches(&self, profile: &SandboxProfile) -> Option<Touches> {
         let observed = profile.writable.first().filter(|_| self.touched)?;
         Touches::start(observed.place()).ok()
     }
@@ -193,7 +193,7 @@ impl Local {
 }
 
 impl Executor for Local {
-    fn run(&self, job: &Job, sink: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+    fn run(&self, job: &Job, sink: &mut dyn Sink) -> Result<RunOutcome, SandboxError> {
         width::check(&job.profile)?;
         let strictness = job.profile.strictness;
         if strictness == Strictness::Unprotected {
@@ -223,13 +223,13 @@ fn launch(step: &str, source: impl Into<io::Error>) -> SandboxError {
 }
 
 /// What no script runs without and this kernel does not have.
-fn unavailable() -> Vec<Missing> {
+fn unavailable() -> Vec<MissingProtection> {
     let mut missing = Vec::new();
     if sys::landlock_abi().is_none() {
-        missing.push(Missing::new(Protection::Landlock, "the kernel has it not, or not enabled"));
+        missing.push(MissingProtection::new(Protection::Landlock, "the kernel has it not, or not enabled"));
     }
     if !sys::has_seccomp_filters() {
-        missing.push(Missing::new(Protection::Seccomp, "the kernel takes no filters"));
+        missing.push(MissingProtection::new(Protection::Seccomp, "the kernel takes no filters"));
     }
     missing
 }
@@ -238,8 +238,9 @@ fn unavailable() -> Vec<Missing> {
 const SIGNALS: i32 = 6;
 
 /// What cannot be promised without namespaces.
-fn check_core(profile: &Profile) -> Result<(), Failed> {
-    let within = |place: &&Place| profile.writable.iter().any(|other| place.path().starts_with(other.path()));
+fn check_core(profile: &SandboxProfile) -> Result<(), Failed> {
+    let within =
+        |place: &&PinnedPath| profile.writable.iter().any(|other| place.path().starts_with(other.path()));
     if let Some(place) = profile.readable.iter().find(within) {
         let reason = "it lies in a directory that may be written to, and there are no namespaces here to keep it as it is";
         return Err(SandboxError::TooWide { path: place.path().to_owned(), reason }.into());
@@ -254,13 +255,13 @@ fn check_core(profile: &Profile) -> Result<(), Failed> {
     if version < SIGNALS {
         let reason =
             format!("version {version} does not keep signals from others, and there are no namespaces here");
-        return Err(Failed::Missing(vec![Missing::new(Protection::Landlock, reason)]));
+        return Err(Failed::Missing(vec![MissingProtection::new(Protection::Landlock, reason)]));
     }
     Ok(())
 }
 
 /// Without a file tree of its own, a script needs a directory for what would be in `/tmp`.
-fn temporary(mode: Mode, profile: &Profile) -> Result<Option<PrivateDirectory>, SandboxError> {
+fn temporary(mode: Mode, profile: &SandboxProfile) -> Result<Option<PrivateDirectory>, SandboxError> {
     if mode == Mode::Full
         || profile.environment.get(&OsString::from("TMPDIR")).is_none_or(|path| path != "/tmp")
     {
@@ -285,7 +286,7 @@ fn plan(
     let limits = &profile.limits;
     let identity = ids::identity();
     let mut tree = system::tree(mode, profile.network == Network::Host);
-    let own = |place: &Place, kind| Bind {
+    let own = |place: &PinnedPath, kind| Bind {
         path: place.path().into(),
         identity: Some(place.identity()),
         kind,
@@ -296,7 +297,7 @@ fn plan(
     tree.binds.extend(profile.writable.iter().map(|work| own(work.place(), Kind::Write)));
     let mut environment = profile.environment.clone();
     if let Some(path) = temporary {
-        let place = Place::pin(path)?;
+        let place = PinnedPath::pin(path)?;
         for name in ["TMPDIR", "HOME"] {
             environment.insert(name.into(), place.path().into());
         }
@@ -356,7 +357,7 @@ fn filters(network: Net, mode: Mode, group: Option<&Group>) -> Result<Vec<Vec<u6
     };
     let filters = seccomp::filters(needs).map_err(|error| {
         let reason = format!("no filter can be made for this processor: {error}");
-        SandboxError::Missing { missing: vec![Missing::new(Protection::Seccomp, reason)] }
+        SandboxError::Missing { missing: vec![MissingProtection::new(Protection::Seccomp, reason)] }
     })?;
     Ok(filters.iter().map(|filter| filter.iter().map(pack).collect()).collect())
 }

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 /// A path that a program obeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Obeyed {
+pub struct ObeyedPath {
     /// The path in a work directory: a file, or a directory with everything in it.
     pub path: &'static str,
     /// The program that obeys it.
     pub by: &'static str,
     /// What it makes the program do.
-    pub effect: Effect,
+    pub effect: ObeyedEffect,
     /// Whether it is obeyed in every directory below as well, as soon as something there is read, entered or opened. The
     /// others are obeyed at the top, and below it where a repository of git is.
     pub anywhere: bool,
@@ -26,7 +26,7 @@ pub struct Obeyed {
 /// What a file makes a program do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Effect {
+pub enum ObeyedEffect {
     /// Run a command.
     Commands,
     /// Change how it works: tools that it loads, what it may do without asking, where it gets things from.
@@ -35,41 +35,51 @@ pub enum Effect {
     Instructions,
 }
 
-use Effect::{Commands, Instructions, Settings};
+use ObeyedEffect::{Commands, Instructions, Settings};
 
 /// Obeyed at the top of a work directory, and where a repository is.
-const fn top(path: &'static str, by: &'static str, effect: Effect, example: &'static str) -> Obeyed {
-    Obeyed { path, by, effect, anywhere: false, example }
+const fn top(
+    path: &'static str,
+    by: &'static str,
+    effect: ObeyedEffect,
+    example: &'static str,
+) -> ObeyedPath {
+    ObeyedPath { path, by, effect, anywhere: false, example }
 }
 
 /// Obeyed in every directory.
-const fn anywhere(path: &'static str, by: &'static str, effect: Effect, example: &'static str) -> Obeyed {
-    Obeyed { path, by, effect, anywhere: true, example }
+const fn anywhere(
+    path: &'static str,
+    by: &'static str,
+    effect: ObeyedEffect,
+    example: &'static str,
+) -> ObeyedPath {
+    ObeyedPath { path, by, effect, anywhere: true, example }
 }
 
 /// An agent's directory in a project: settings, skills, commands, hooks. Agents are started in any directory.
-const fn agent(path: &'static str, by: &'static str, example: &'static str) -> Obeyed {
+const fn agent(path: &'static str, by: &'static str, example: &'static str) -> ObeyedPath {
     anywhere(path, by, Settings, example)
 }
 
 /// A file at the top.
-const fn file(path: &'static str, by: &'static str, effect: Effect) -> Obeyed {
+const fn file(path: &'static str, by: &'static str, effect: ObeyedEffect) -> ObeyedPath {
     top(path, by, effect, path)
 }
 
 /// A file in any directory.
-const fn each(path: &'static str, by: &'static str, effect: Effect) -> Obeyed {
+const fn each(path: &'static str, by: &'static str, effect: ObeyedEffect) -> ObeyedPath {
     anywhere(path, by, effect, path)
 }
 
 /// Instructions that agents look for in every directory that they read in.
-const fn instructions(path: &'static str, by: &'static str) -> Obeyed {
+const fn instructions(path: &'static str, by: &'static str) -> ObeyedPath {
     anywhere(path, by, Instructions, path)
 }
 
 /// Every path, by who obeys it.
 #[rustfmt::skip]
-pub const OBEYED: &[Obeyed] = &[
+pub const OBEYED: &[ObeyedPath] = &[
     // git. What a repository's own configuration names is added to these.
     top(".git/hooks", "git", Commands, ".git/hooks/post-checkout"),
     top(".git/config", "git", Commands, ".git/config"),
@@ -362,14 +372,14 @@ pub(crate) fn protected() -> Vec<PathBuf> {
 }
 
 /// The row of a path at the top of a work directory, or of what is obeyed in any directory.
-fn row(path: &Path) -> Option<&'static Obeyed> {
+fn row(path: &Path) -> Option<&'static ObeyedPath> {
     let row = OBEYED.iter().find(|row| path.starts_with(row.path));
     // Below the top a row is known by what it ends with.
     row.or_else(|| OBEYED.iter().find(|row| row.anywhere && path.ends_with(row.path)))
 }
 
 /// The row of something below the top, by its name alone.
-pub(crate) fn row_below(path: &Path) -> Option<&'static Obeyed> {
+pub(crate) fn row_below(path: &Path) -> Option<&'static ObeyedPath> {
     OBEYED.iter().find(|row| path.file_name().is_some_and(|name| name == row.path))
 }
 

@@ -7,9 +7,10 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
+use metier_skill::disk::remove_all;
+
 use crate::SandboxError;
 use crate::owner::Owner;
-use crate::removal::remove_all;
 
 /// Where the rooms of each user are. Both are shared by all programs and so never given to a script. (`/run/user/UID` would be
 /// this user's alone, but it is small and in memory, and work directories below `/run` are refused.)
@@ -93,7 +94,7 @@ fn way_for_scripts() -> u32 {
 }
 
 /// What nobody can guess, as hexadecimal digits.
-pub(crate) fn random() -> io::Result<String> {
+fn random() -> io::Result<String> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))

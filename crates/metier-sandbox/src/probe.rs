@@ -3,11 +3,11 @@
 use metier_skill::Tier;
 
 use crate::SandboxError;
-use crate::error::Missing;
+use crate::error::MissingProtection;
 use crate::executor::Job;
 use crate::local::{Failed, Local};
 use crate::plan::Mode;
-use crate::profile::Profile;
+use crate::profile::SandboxProfile;
 use crate::protection::{Protection, Protections, Strictness};
 use crate::work::WorkDirectory;
 
@@ -15,11 +15,11 @@ use crate::work::WorkDirectory;
 ///
 /// Asking for a feature is not enough: on some systems namespaces can be made and ids not be mapped.
 pub fn probe(local: &Local) -> Result<Protections, SandboxError> {
-    let mut profile = Profile::new(Tier::ThirdParty, WorkDirectory::temporary()?);
+    let mut profile = SandboxProfile::new(Tier::ThirdParty, WorkDirectory::temporary()?);
     // So that whatever is missing is found and not refused.
     profile.strictness = Strictness::Unprotected;
     let job = Job::new(profile, "true", Vec::new());
-    let mut refused: Vec<Missing> = Vec::new();
+    let mut refused: Vec<MissingProtection> = Vec::new();
     let mut found = Protections::default();
     for mode in [Mode::Full, Mode::Core, Mode::Unprotected] {
         match local.attempt(&job, mode, &mut ()) {

@@ -27,13 +27,13 @@ use crate::work::WorkDirectory;
 ///
 /// ```
 /// # fn main() -> Result<(), metier_sandbox::SandboxError> {
-/// let place = metier_sandbox::Place::pin("/usr")?;
+/// let place = metier_sandbox::PinnedPath::pin("/usr")?;
 /// assert_eq!(place.path(), std::path::Path::new("/usr"));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct PinnedPath {
     path: PathBuf,
     handle: Arc<OwnedFd>,
     device: u64,
@@ -43,7 +43,7 @@ pub struct Place {
     aliases: Vec<PathBuf>,
 }
 
-impl Place {
+impl PinnedPath {
     /// What `path` means now, every link resolved.
     pub fn pin(path: impl AsRef<Path>) -> Result<Self, SandboxError> {
         let path = path.as_ref();
@@ -62,7 +62,7 @@ impl Place {
     }
 
     /// The same, also shown at another path inside, read-only there as well: a private copy of a skill, at the path that
-    /// whoever wrote the script knows. Only for what is in [`Profile::readable`]; can be said several times.
+    /// whoever wrote the script knows. Only for what is in [`SandboxProfile::readable`]; can be said several times.
     ///
     /// There it covers what is there, such as the skill itself in the work directory. Where that is inside another place of
     /// the profile and nothing is there, it is left out: a directory to put it on would have to be made outside. Without
@@ -108,20 +108,20 @@ impl Place {
 }
 
 /// The handle gives no access to the content.
-impl AsFd for Place {
+impl AsFd for PinnedPath {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 }
 
-impl PartialEq for Place {
+impl PartialEq for PinnedPath {
     fn eq(&self, other: &Self) -> bool {
         (&self.path, self.device, self.inode, &self.aliases)
             == (&other.path, other.device, other.inode, &other.aliases)
     }
 }
 
-impl Eq for Place {}
+impl Eq for PinnedPath {}
 
 /// What of the network a script may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl fmt::Display for Destination {
 /// Bounds. Reaching one ends the script, and the outcome names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct RunLimits {
     /// How long it may take.
     pub wall: Duration,
     /// How much CPU time all its processes may use.
@@ -220,7 +220,7 @@ pub struct Limits {
     pub output: u64,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         const MIB: u64 = 1 << 20;
         Self {
@@ -241,24 +241,24 @@ impl Default for Limits {
 /// What a script may reach, and which protections it does not start without.
 ///
 /// ```no_run
-/// use metier_sandbox::{Network, Place, Profile, Reserved, WorkDirectory};
+/// use metier_sandbox::{Network, PinnedPath, SandboxProfile, ReservedPaths, WorkDirectory};
 /// use metier_skill::Tier;
 ///
 /// # fn main() -> Result<(), metier_sandbox::SandboxError> {
-/// let reserved = Reserved::default().home("/home/ada");
-/// let mut profile = Profile::new(Tier::ThirdParty, WorkDirectory::open("work", &reserved)?);
-/// profile.add_skill(Place::pin("skills/pdf")?);
+/// let reserved = ReservedPaths::default().home("/home/ada");
+/// let mut profile = SandboxProfile::new(Tier::ThirdParty, WorkDirectory::open("work", &reserved)?);
+/// profile.add_skill(PinnedPath::pin("skills/pdf")?);
 /// profile.network = Network::None;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Profile {
+pub struct SandboxProfile {
     /// The protections it needs.
     pub strictness: Strictness,
     /// What it may read and run, besides the system's programs.
-    pub readable: Vec<Place>,
+    pub readable: Vec<PinnedPath>,
     /// What it may change. The work directory is the first.
     pub writable: Vec<WorkDirectory>,
     /// Where it starts.
@@ -271,13 +271,13 @@ pub struct Profile {
     /// Its environment: this and nothing else.
     pub environment: BTreeMap<OsString, OsString>,
     /// Its bounds.
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 /// Where programs look for other programs, inside.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-impl Profile {
+impl SandboxProfile {
     /// The usual for a script of a skill of this tier: `work` writable and the current directory, nothing else.
     pub fn new(tier: Tier, work: WorkDirectory) -> Self {
         let own = [
@@ -297,13 +297,13 @@ impl Profile {
             protected: crate::obeyed::protected(),
             network: Network::default(),
             environment: own.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-            limits: Limits::default(),
+            limits: RunLimits::default(),
         }
     }
 
     /// Adds a copy of the skill that the script is of. Where namespaces allow it, and nothing else would be covered, it is also
     /// shown where the skill itself is; `original` may lead there through links.
-    pub fn add_skill_copy(&mut self, copy: Place, original: &Path) {
+    pub fn add_skill_copy(&mut self, copy: PinnedPath, original: &Path) {
         self.add_skill(copy);
         let real = original.canonicalize().unwrap_or_else(|_| original.to_owned());
         let mut given = self.readable.iter().chain(self.writable.iter().map(WorkDirectory::place));
@@ -329,7 +329,7 @@ impl Profile {
     }
 
     /// Adds the skill that the script is of: readable, and named in the environment.
-    pub fn add_skill(&mut self, skill: Place) {
+    pub fn add_skill(&mut self, skill: PinnedPath) {
         for name in ["METIER_SKILL_DIR", "CLAUDE_SKILL_DIR"] {
             self.environment.insert(name.into(), skill.path().into());
         }
@@ -369,8 +369,8 @@ mod tests {
         let real = directory.path().join("real");
         std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink("real", directory.path().join("link")).unwrap();
-        let place = Place::pin(directory.path().join("link")).unwrap();
-        assert_eq!(place, Place::pin(real).unwrap());
-        assert!(Place::pin(directory.path().join("none")).is_err());
+        let place = PinnedPath::pin(directory.path().join("link")).unwrap();
+        assert_eq!(place, PinnedPath::pin(real).unwrap());
+        assert!(PinnedPath::pin(directory.path().join("none")).is_err());
     }
 }

@@ -209,7 +209,7 @@ impl Strictness {
 /// One protection as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct MeasuredProtection {
     /// Which.
     pub protection: Protection,
     /// Whether it was in force.
@@ -218,7 +218,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-impl Finding {
+impl MeasuredProtection {
     /// One protection, whether it was in force, and how or why not.
     pub fn new(protection: Protection, active: bool, detail: impl Into<String>) -> Self {
         Self { protection, active, detail: detail.into() }
@@ -229,12 +229,12 @@ impl Finding {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Protections {
-    findings: Vec<Finding>,
+    findings: Vec<MeasuredProtection>,
 }
 
 impl Protections {
     /// What was found, in the order of [`Protection::ALL`].
-    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+    pub fn iter(&self) -> impl Iterator<Item = &MeasuredProtection> {
         self.findings.iter()
     }
 
@@ -244,7 +244,7 @@ impl Protections {
     }
 
     /// Those that were not in force.
-    pub fn missing(&self) -> impl Iterator<Item = &Finding> {
+    pub fn missing(&self) -> impl Iterator<Item = &MeasuredProtection> {
         self.findings.iter().filter(|found| !found.active)
     }
 
@@ -255,14 +255,14 @@ impl Protections {
     }
 
     pub(crate) fn record(&mut self, protection: Protection, active: bool, detail: impl Into<String>) {
-        self.findings.push(Finding::new(protection, active, detail));
+        self.findings.push(MeasuredProtection::new(protection, active, detail));
         self.findings.sort_by_key(|found| found.protection);
     }
 }
 
-impl FromIterator<Finding> for Protections {
-    fn from_iter<T: IntoIterator<Item = Finding>>(findings: T) -> Self {
-        let mut findings: Vec<Finding> = findings.into_iter().collect();
+impl FromIterator<MeasuredProtection> for Protections {
+    fn from_iter<T: IntoIterator<Item = MeasuredProtection>>(findings: T) -> Self {
+        let mut findings: Vec<MeasuredProtection> = findings.into_iter().collect();
         findings.sort_by_key(|found| found.protection);
         Self { findings }
     }

@@ -22,9 +22,9 @@ use crate::obeyed::OBEYED;
 /// A link on the way to a place counts like the place: a script that replaces it would decide what is obeyed.
 ///
 /// ```
-/// use metier_sandbox::Reserved;
+/// use metier_sandbox::ReservedPaths;
 ///
-/// let reserved = Reserved::default()
+/// let reserved = ReservedPaths::default()
 ///     .home("/home/ada")
 ///     .own("metier's state", "/home/ada/.local/state/metier")
 ///     .kept("a skill root", "/home/ada/project/skills")
@@ -32,7 +32,7 @@ use crate::obeyed::OBEYED;
 /// # let _ = reserved;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reserved {
+pub struct ReservedPaths {
     homes: Vec<PathBuf>,
     places: Vec<Reservation>,
     names: Vec<PathBuf>,
@@ -55,7 +55,7 @@ enum Within {
     Kept,
 }
 
-impl Reserved {
+impl ReservedPaths {
     /// A home directory. Neither it nor a directory that contains it is given to a script, nor anything in its
     /// directories whose names begin with a dot. Excepted are git work trees below `.NAME/worktrees`, where agents make
     /// them.
@@ -337,7 +337,7 @@ mod tests {
         }
         fs::write(base.join(".cursor/worktrees/app/x1/.git"), "gitdir: /elsewhere\n").unwrap();
         std::os::unix::fs::symlink("../one/.git", base.join(".codex/worktrees/linked/.git")).unwrap();
-        let reserved = Reserved::default()
+        let reserved = ReservedPaths::default()
             .home(&base)
             .own("metier's state", base.join(".codex/worktrees/own/state"))
             .kept("a skill root", base.join(".codex/worktrees/one/skills"));
@@ -377,7 +377,7 @@ mod tests {
         allow("", 0o755);
         allow("locked", 0o000);
         let judge = |place: &str, work: &str| {
-            Reserved::default().own("metier's cache", base.join(place)).judge(&base.join(work))
+            ReservedPaths::default().own("metier's cache", base.join(place)).judge(&base.join(work))
         };
         std::thread::scope(|scope| {
             let ordinary = scope.spawn(|| {
@@ -406,7 +406,7 @@ mod tests {
             fs::create_dir_all(base.join(directory)).unwrap();
         }
         std::os::unix::fs::symlink("skills", base.join("linked")).unwrap();
-        let reserved = Reserved::default()
+        let reserved = ReservedPaths::default()
             .home(base.join("me"))
             .own("metier's state", base.join("other/state/metier"))
             .kept("a skill root", base.join("linked"))
@@ -453,15 +453,15 @@ mod tests {
         link("../../shared/skills", "work/.claude/skills");
         link("../people/ada", "work/home");
         let judge =
-            |reserved: Reserved| reserved.judge(&base.join("work")).map_err(|error| error.to_string());
-        let kept = |path: &str| judge(Reserved::default().kept("a skill root", base.join(path)));
+            |reserved: ReservedPaths| reserved.judge(&base.join("work")).map_err(|error| error.to_string());
+        let kept = |path: &str| judge(ReservedPaths::default().kept("a skill root", base.join(path)));
         assert_eq!(kept("work/skills"), Ok(vec!["skills".into()]));
         assert_eq!(kept("work/sub/far/skills/new"), Ok(vec!["sub/far".into()]));
         assert_eq!(kept("shared/skills"), Ok(Vec::new()));
         assert_eq!(kept("work/.claude/skills"), Ok(Vec::new()), "`.claude` is read-only");
-        let own = judge(Reserved::default().own("metier's state", base.join("work/state/metier")));
+        let own = judge(ReservedPaths::default().own("metier's state", base.join("work/state/metier")));
         assert!(own.unwrap_err().contains("contains a link to metier's state"));
-        let home = judge(Reserved::default().home(base.join("work/home")));
+        let home = judge(ReservedPaths::default().home(base.join("work/home")));
         assert!(home.unwrap_err().contains("contains a link to a home directory"));
     }
 
@@ -480,7 +480,7 @@ mod tests {
             fs::create_dir_all(base.join(directory)).unwrap();
         }
         let judge =
-            |path: &str| Reserved::default().judge(&base.join(path)).map_err(|error| error.to_string());
+            |path: &str| ReservedPaths::default().judge(&base.join(path)).map_err(|error| error.to_string());
         for path in
             ["app/.git", "app/.git/hooks", "app/.claude", "app/.claude/hooks", "app/.claude/worktrees"]
         {

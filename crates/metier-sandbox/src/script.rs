@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::SandboxError;
 use crate::executor::{Cancel, Ending, Executor, Job, Limit};
-use crate::profile::{Network, Place, Profile};
+use crate::profile::{Network, PinnedPath, SandboxProfile};
 
 /// The most of a script that is looked at, to find out what runs it.
 const HEAD: u64 = 64 << 10;
@@ -44,7 +44,7 @@ const BY_EXTENSION: &[(&str, &[&str])] = &[
 /// A file of a skill that can be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Script {
+pub struct SkillScript {
     /// Where it is, inside as outside.
     pub path: PathBuf,
     /// What runs it, with that program's own arguments; empty where it is a program itself.
@@ -55,9 +55,9 @@ pub struct Script {
     pub requires_python: Option<String>,
 }
 
-impl Script {
+impl SkillScript {
     /// Looks at a file of a skill: its first line, then its name's ending, then whether it may be run.
-    pub fn find(skill: &Place, path: impl AsRef<Path>) -> Result<Self, SandboxError> {
+    pub fn find(skill: &PinnedPath, path: impl AsRef<Path>) -> Result<Self, SandboxError> {
         let path = path.as_ref();
         let not =
             |reason: &str| SandboxError::NotAScript { path: path.to_owned(), reason: reason.to_owned() };
@@ -89,7 +89,7 @@ impl Script {
     }
 
     /// The job that runs it.
-    pub fn job(&self, profile: Profile, arguments: Vec<OsString>) -> Job {
+    pub fn job(&self, profile: SandboxProfile, arguments: Vec<OsString>) -> Job {
         let mut words = self.interpreter.iter().cloned().chain([self.path.clone().into_os_string()]);
         let program = words.next().unwrap_or_default();
         Job::new(profile, program, words.chain(arguments).collect())
@@ -107,7 +107,7 @@ impl Script {
     pub fn check_dependencies(
         &self,
         executor: &dyn Executor,
-        profile: &Profile,
+        profile: &SandboxProfile,
         cancel: &Cancel,
     ) -> Result<(), SandboxError> {
         if !self.has_dependencies() {
@@ -133,7 +133,7 @@ impl Script {
         }
     }
 
-    fn dependency_job(&self, profile: &Profile, cancel: &Cancel) -> Job {
+    fn dependency_job(&self, profile: &SandboxProfile, cancel: &Cancel) -> Job {
         let mut profile = profile.clone();
         profile.writable.clear();
         profile.directory = PathBuf::from("/");
@@ -188,7 +188,7 @@ for text in needed:
 "#;
 
 /// Opens a file of a skill, each part of its path by itself and none of them a link.
-fn open_beneath(skill: &Place, path: &Path) -> io::Result<File> {
+fn open_beneath(skill: &PinnedPath, path: &Path) -> io::Result<File> {
     let plain = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut directory: File =
         rustix::fs::open(skill.path(), plain | OFlags::DIRECTORY, Mode::empty())?.into();
@@ -284,7 +284,7 @@ struct Header {
 
 #[cfg(test)]
 mod tests {
-    use metier_skill::Tier;
+    use metier_skill::{Coded as _, Tier};
 
     use super::*;
     use crate::WorkDirectory;
@@ -319,10 +319,10 @@ mod tests {
     /// Every restriction is checked, although each of them alone already keeps the work directory out.
     #[test]
     fn the_check_of_dependencies_is_isolated_and_has_no_network() {
-        let mut profile = Profile::new(Tier::User, WorkDirectory::temporary().unwrap());
+        let mut profile = SandboxProfile::new(Tier::User, WorkDirectory::temporary().unwrap());
         profile.network = Network::Host;
         profile.limits.wall = Duration::from_mins(10);
-        let script = Script {
+        let script = SkillScript {
             path: "scripts/a.py".into(),
             interpreter: vec!["./x".into()],
             dependencies: vec!["requests".to_owned()],
@@ -346,9 +346,9 @@ mod tests {
         std::fs::write(directory.path().join("outside.sh"), "").unwrap();
         std::os::unix::fs::symlink("../../outside.sh", skill.join("scripts/link.sh")).unwrap();
         std::os::unix::fs::symlink("scripts", skill.join("other")).unwrap();
-        let place = Place::pin(&skill).unwrap();
-        assert_eq!(Script::find(&place, "scripts/a.py").unwrap().interpreter, ["python3"]);
-        assert_eq!(Script::find(&place, "./scripts/a.py").unwrap().interpreter, ["python3"]);
+        let place = PinnedPath::pin(&skill).unwrap();
+        assert_eq!(SkillScript::find(&place, "scripts/a.py").unwrap().interpreter, ["python3"]);
+        assert_eq!(SkillScript::find(&place, "./scripts/a.py").unwrap().interpreter, ["python3"]);
         let absolute = skill.join("scripts/a.py");
         for bad in [
             "../outside.sh",
@@ -361,8 +361,8 @@ mod tests {
             "scripts/../../outside.sh",
             absolute.to_str().unwrap(),
         ] {
-            let error = Script::find(&place, bad).unwrap_err();
-            assert_eq!(error.code(), "sandbox_not_a_script", "{bad}");
+            let error = SkillScript::find(&place, bad).unwrap_err();
+            assert_eq!(error.code(), "sandbox-not-a-script", "{bad}");
         }
     }
 }

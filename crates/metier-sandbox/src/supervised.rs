@@ -19,7 +19,7 @@ pub struct Program {
     /// The directory it works in.
     pub directory: PathBuf,
     /// The files it does not see. With `Some`, even an empty list, the program also gets no capabilities and can gain none.
-    pub covered: Option<Vec<Covered>>,
+    pub covered: Option<Vec<CoveredPath>>,
 }
 
 impl Program {
@@ -38,7 +38,7 @@ impl Program {
 /// A path that is covered: a directory looks empty, a link leads nowhere, anything else is a file with this text. All are read-only. A
 /// path that does not exist is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Covered {
+pub struct CoveredPath {
     /// The path. A link is covered itself, not what it leads to.
     pub path: PathBuf,
     /// The text of a file, such as `{}` for JSON.
@@ -48,7 +48,7 @@ pub struct Covered {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Ended {
+pub struct ProgramEnd {
     /// Its exit code, unless a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -63,4 +63,4 @@ mod linux;
 pub(crate) mod wire;
 
 #[cfg(target_os = "linux")]
-pub use linux::{Signals, Supervised};
+pub use linux::{Signals, SupervisedProgram};

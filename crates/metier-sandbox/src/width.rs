@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Component, Path};
 
 use crate::SandboxError;
-use crate::profile::{Place, Profile};
+use crate::profile::{PinnedPath, SandboxProfile};
 use crate::work::WorkDirectory;
 
 /// Directories that are everybody's: to give one to a script is to give it the machine.
@@ -34,7 +34,7 @@ const SYSTEM: &[&str] = &[
 
 /// Whether a profile gives no more than a script may be given.
 #[cfg(target_os = "linux")]
-pub(crate) fn check(profile: &Profile) -> Result<(), SandboxError> {
+pub(crate) fn check(profile: &SandboxProfile) -> Result<(), SandboxError> {
     for place in &profile.readable {
         let path = place.path();
         let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
@@ -54,7 +54,7 @@ pub(crate) fn check(profile: &Profile) -> Result<(), SandboxError> {
 }
 
 /// Whether a script may be given a directory to change.
-pub(crate) fn check_writable(place: &Place) -> Result<(), SandboxError> {
+pub(crate) fn check_writable(place: &PinnedPath) -> Result<(), SandboxError> {
     let path = place.path();
     let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
     if path == Path::new("/") {
@@ -79,15 +79,15 @@ pub(crate) fn check_writable(place: &Place) -> Result<(), SandboxError> {
 const ORGANISATION: &str = "/etc/metier";
 
 /// Whether what is shown elsewhere covers nothing that others need.
-pub(crate) fn check_aliases(profile: &Profile) -> Result<(), SandboxError> {
+pub(crate) fn check_aliases(profile: &SandboxProfile) -> Result<(), SandboxError> {
     let shown =
         profile.readable.iter().flat_map(|place| place.aliases().iter().map(move |path| (place, path)));
-    let shown: Vec<(&Place, &Path)> = shown.map(|(place, path)| (place, path.as_path())).collect();
+    let shown: Vec<(&PinnedPath, &Path)> = shown.map(|(place, path)| (place, path.as_path())).collect();
     for (index, (place, path)) in shown.iter().enumerate() {
         let others =
             shown.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, (_, path))| *path);
         let writable = profile.writable.iter().map(WorkDirectory::place);
-        let places = profile.readable.iter().chain(writable).map(Place::path);
+        let places = profile.readable.iter().chain(writable).map(PinnedPath::path);
         check_alias(path, place.path(), places.chain(others))?;
     }
     Ok(())

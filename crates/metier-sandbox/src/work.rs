@@ -9,23 +9,23 @@ use rustix::io::Errno;
 
 use crate::links::open_without_links;
 use crate::private::{PrivateDirectory, Purpose};
-use crate::profile::Place;
-use crate::reserved::Reserved;
+use crate::profile::PinnedPath;
+use crate::reserved::ReservedPaths;
 use crate::{SandboxError, width};
 
 /// A directory that a script may change.
 ///
 /// A path can mean another directory a moment later, so callers hand in this type instead of a path. It was opened without
-/// following links, all rules were checked ([`Reserved`] and the directories that every program shares), and its handle is
+/// following links, all rules were checked ([`ReservedPaths`] and the directories that every program shares), and its handle is
 /// kept: what the sandbox mounts is compared with it.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use metier_sandbox::{Reserved, WorkDirectory};
+/// use metier_sandbox::{ReservedPaths, WorkDirectory};
 ///
 /// # let base = tempfile::tempdir()?;
 /// # let base = base.path().canonicalize()?;
-/// let reserved = Reserved::default().home(&base);
+/// let reserved = ReservedPaths::default().home(&base);
 /// std::fs::create_dir(base.join("project"))?;
 /// assert!(WorkDirectory::open(base.join("project"), &reserved).is_ok());
 /// assert!(WorkDirectory::open(&base, &reserved).is_err());
@@ -37,7 +37,7 @@ pub struct WorkDirectory(Arc<Opened>);
 
 #[derive(Debug, Clone)]
 struct Opened {
-    place: Place,
+    place: PinnedPath,
     /// Paths in it that stay as they are.
     kept: Vec<PathBuf>,
     /// Homes of the person, whose configuration other programs obey there.
@@ -51,7 +51,7 @@ struct Opened {
 }
 
 impl Opened {
-    const fn new(place: Place, temporary: Option<Arc<PrivateDirectory>>) -> Self {
+    const fn new(place: PinnedPath, temporary: Option<Arc<PrivateDirectory>>) -> Self {
         Self { place, kept: Vec::new(), homes: Vec::new(), git_configs: Vec::new(), temporary }
     }
 }
@@ -62,7 +62,7 @@ impl WorkDirectory {
     /// A link in the path is an error ([`SandboxError::Link`]), which says where it leads: a host that has asked the person
     /// opens that path instead. Links directly in `/`, such as `/tmp` on macOS, are the system's and are followed. A relative
     /// path begins in the current directory of the process, however that was reached.
-    pub fn open(path: impl AsRef<Path>, reserved: &Reserved) -> Result<Self, SandboxError> {
+    pub fn open(path: impl AsRef<Path>, reserved: &ReservedPaths) -> Result<Self, SandboxError> {
         let place = pin(path.as_ref())?;
         Self(Arc::new(Opened::new(place, None))).checked(reserved)
     }
@@ -77,7 +77,7 @@ impl WorkDirectory {
 
     /// The same directory, checked against more rules as well. A host that passes on a directory which another opened calls
     /// this, so that nothing depends on who opened it.
-    pub fn checked(self, reserved: &Reserved) -> Result<Self, SandboxError> {
+    pub fn checked(self, reserved: &ReservedPaths) -> Result<Self, SandboxError> {
         width::check_writable(self.place())?;
         // Nothing of anybody's is in one that was just made, wherever that was.
         if self.is_temporary() {
@@ -98,7 +98,7 @@ impl WorkDirectory {
     }
 
     /// What is mounted.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &PinnedPath {
         &self.0.place
     }
 
@@ -126,7 +126,7 @@ impl WorkDirectory {
 }
 
 /// Opens a directory without following links, and finds out where it is.
-fn pin(said: &Path) -> Result<Place, SandboxError> {
+fn pin(said: &Path) -> Result<PinnedPath, SandboxError> {
     let at = |source: io::Error| SandboxError::Path { path: said.to_owned(), source };
     let path = past_the_top(said);
     let handle = open_without_links(&path, OFlags::DIRECTORY).map_err(|error| match error {
@@ -134,7 +134,7 @@ fn pin(said: &Path) -> Result<Place, SandboxError> {
         other => at(other.into()),
     })?;
     let real = path.canonicalize().map_err(at)?;
-    let place = Place::held(real, handle).map_err(at)?;
+    let place = PinnedPath::held(real, handle).map_err(at)?;
     if !place.is(&place.path().symlink_metadata().map_err(at)?) {
         return Err(SandboxError::Swapped { path: said.to_owned() });
     }
@@ -161,10 +161,12 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use metier_skill::Coded as _;
+
     use super::*;
 
     fn open(path: impl AsRef<Path>) -> Result<WorkDirectory, SandboxError> {
-        WorkDirectory::open(path, &Reserved::default())
+        WorkDirectory::open(path, &ReservedPaths::default())
     }
 
     #[test]
@@ -205,7 +207,7 @@ mod tests {
         let copy = PrivateDirectory::make(Purpose::Skill).unwrap();
         let room = copy.path().parent().unwrap();
         for path in [copy.path(), room] {
-            assert_eq!(open(path).unwrap_err().code(), "sandbox_path_too_wide", "{}", path.display());
+            assert_eq!(open(path).unwrap_err().code(), "sandbox-path-too-wide", "{}", path.display());
         }
     }
 }

@@ -12,7 +12,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use metier_sandbox::{Ending, Executor, Job, Outcome, Place, Profile, Protection, SandboxError, Strictness};
+use metier_sandbox::{
+    Ending, Executor, Job, PinnedPath, Protection, RunOutcome, SandboxError, SandboxProfile, Strictness,
+};
+use metier_skill::Coded as _;
 use tempfile::TempDir;
 
 use crate::filter::{Lacking, Only};
@@ -39,9 +42,9 @@ impl Ground {
         self.work.path().join(path)
     }
 
-    fn profile(&self, alias: &Path) -> Profile {
+    fn profile(&self, alias: &Path) -> SandboxProfile {
         let mut profile = common::profile(self.work.path());
-        profile.add_skill(Place::pin(self.copy()).unwrap().also_at(alias));
+        profile.add_skill(PinnedPath::pin(self.copy()).unwrap().also_at(alias));
         profile.environment.insert("ALIAS".into(), alias.into());
         profile
     }
@@ -51,7 +54,7 @@ impl Ground {
     }
 
     /// Runs a script, which must change neither the copy nor what the work directory has at the alias.
-    fn sh(&self, alias: &Path, script: &str) -> Outcome {
+    fn sh(&self, alias: &Path, script: &str) -> RunOutcome {
         let before = [contents(&self.copy()), contents(alias)];
         let outcome = common::sh(self.profile(alias), script);
         assert_eq!([contents(&self.copy()), contents(alias)], before, "{script}: {}", errors(&outcome));
@@ -78,11 +81,11 @@ fn contents(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-fn output(outcome: &Outcome) -> String {
+fn output(outcome: &RunOutcome) -> String {
     String::from_utf8_lossy(&outcome.output.bytes).into_owned()
 }
 
-fn errors(outcome: &Outcome) -> String {
+fn errors(outcome: &RunOutcome) -> String {
     String::from_utf8_lossy(&outcome.errors.bytes).into_owned()
 }
 
@@ -188,7 +191,7 @@ fn what_is_writable_in_it_is_not_elsewhere() {
     let inner = ground.copy().join("inner");
     fs::create_dir_all(inner.join(".git/hooks")).unwrap();
     let mut profile = common::profile(&inner);
-    profile.add_skill(Place::pin(ground.copy()).unwrap().also_at("/metier-nowhere"));
+    profile.add_skill(PinnedPath::pin(ground.copy()).unwrap().also_at("/metier-nowhere"));
     let script = "echo good >file
         echo evil >/metier-nowhere/inner/.git/hooks/pre-commit || echo evil >/metier-nowhere/inner/file || cat file";
     let outcome = common::sh(profile, script);
@@ -222,7 +225,7 @@ fn a_link_in_its_way_is_refused() {
     symlink("nowhere", ground.in_work("evil/broken")).unwrap();
     fs::write(ground.in_work("evil/file"), "").unwrap();
     for alias in ["skills/x", "skills", "evil/broken", "evil/file", "evil/file/x"] {
-        assert_eq!(ground.error(&ground.in_work(alias)).code(), "sandbox_path_swapped", "{alias}");
+        assert_eq!(ground.error(&ground.in_work(alias)).code(), "sandbox-path-swapped", "{alias}");
     }
 }
 
@@ -259,12 +262,12 @@ fn nothing_that_others_need_is_covered() {
     let own = [ground.work.path(), parent, ground.base.path(), &copy.join("scripts")];
     for path in paths.iter().chain(&own) {
         let error = ground.error(path);
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{}: {error}", path.display());
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{}: {error}", path.display());
     }
     for path in ["", "relative", "../x", "/srv/../usr"] {
-        assert_eq!(ground.error(Path::new(path)).code(), "sandbox_path", "{path}");
+        assert_eq!(ground.error(Path::new(path)).code(), "sandbox-path", "{path}");
     }
-    let other = Place::pin(ground.in_work("other")).unwrap();
+    let other = PinnedPath::pin(ground.in_work("other")).unwrap();
     for (one, another) in [("/srv/x", "/srv/x"), ("/srv", "/srv/x"), ("/srv/x", "/srv/x/y")] {
         let mut profile = ground.profile(Path::new(one));
         profile.readable.push(other.clone().also_at(another));
@@ -278,7 +281,7 @@ fn nothing_that_others_need_is_covered() {
 fn a_file_can_be_shown_elsewhere_too() {
     let ground = Ground::new();
     let mut profile = common::profile(ground.work.path());
-    let file = Place::pin(ground.copy().join("data")).unwrap();
+    let file = PinnedPath::pin(ground.copy().join("data")).unwrap();
     profile.readable.push(file.also_at("/metier-nowhere/a").also_at("/tmp/metier-nowhere/b"));
     let script = "cat /metier-nowhere/a /tmp/metier-nowhere/b; echo evil >/metier-nowhere/a";
     let outcome = common::sh(profile, script);

@@ -8,7 +8,7 @@ mod common;
 
 use std::path::Path;
 
-use metier_sandbox::{Ending, Outcome};
+use metier_sandbox::{Ending, RunOutcome};
 
 /// A test for each row: a name, a script, and what it prints.
 macro_rules! rows {
@@ -52,9 +52,9 @@ struct Language {
 }
 
 /// How a script in a fresh work directory ended; nothing if there is nothing to run it.
-fn outcome(language: &Language, script: &str) -> Option<Outcome> {
+fn outcome(language: &Language, script: &str) -> Option<RunOutcome> {
     if !Path::new(language.program).exists() {
-        println!("skipped: there is no {} here", language.program);
+        common::skip(&format!("{} does not exist; its scripts are not run", language.program));
         return None;
     }
     let work = common::work();

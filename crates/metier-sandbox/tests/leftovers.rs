@@ -23,7 +23,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use metier_sandbox::{
-    Cancel, Destination, Ending, Executor, Job, Limit, Local, Network, Outcome, SandboxError, Sink, Stream,
+    Cancel, Destination, Ending, Executor, Job, Limit, Local, Network, RunOutcome, SandboxError, Sink, Stream,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -138,7 +138,7 @@ fn run_until(
     number: &str,
     work: &Path,
     wall: Duration,
-) -> (Outcome, Option<BTreeSet<Id>>) {
+) -> (RunOutcome, Option<BTreeSet<Id>>) {
     let mut job = kind.job(number, work);
     job.profile.limits.wall = wall;
     job.cancel = Cancel::new().unwrap();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use metier_sandbox::{Ending, Executor, Job, Limit, Limits, Outcome, Profile, Sink, Stream};
+use metier_sandbox::{Ending, Executor, Job, Limit, RunLimits, RunOutcome, SandboxProfile, Sink, Stream};
 
 /// A test for each row: a name, the limit, what is different from the usual limits, and the script.
 macro_rules! ends_at {
@@ -62,10 +62,10 @@ const SENSIBLE: Duration = Duration::from_secs(20);
 const MARK: &str = "METIER_TEST_RUN";
 
 /// Nothing is different.
-fn as_usual(_: &mut Limits) {}
+fn as_usual(_: &mut RunLimits) {}
 
 /// A profile whose limits are small enough to be reached soon, and large enough for an interpreter.
-fn small(work: &Path) -> Profile {
+fn small(work: &Path) -> SandboxProfile {
     let mut profile = common::profile(work);
     let limits = &mut profile.limits;
     limits.wall = Duration::from_secs(15);
@@ -84,10 +84,10 @@ fn small(work: &Path) -> Profile {
 fn ends(
     name: &str,
     ending: Ending,
-    change: impl FnOnce(&mut Limits),
+    change: impl FnOnce(&mut RunLimits),
     language: &[&str],
     script: &str,
-) -> Outcome {
+) -> RunOutcome {
     let work = common::work();
     let mut profile = small(work.path());
     change(&mut profile.limits);
@@ -98,7 +98,7 @@ fn ends(
 }
 
 /// Runs a script, looks at what it took and at what is left of it.
-fn measured(name: &str, mut profile: Profile, language: &[&str], script: &str) -> Outcome {
+fn measured(name: &str, mut profile: SandboxProfile, language: &[&str], script: &str) -> RunOutcome {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let mark = format!("{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
     profile.environment.insert(MARK.into(), mark.clone().into());

@@ -29,7 +29,7 @@ use metier_sandbox::Protection::{
     NoCapabilities, NoDescriptors, NoTerminal, ProcessNamespace, ProtectedPaths, ResourceLimits, Seccomp,
     UnprivilegedUser, UserNamespace,
 };
-use metier_sandbox::{Executor, Job, Outcome, Protection, SandboxError, Strictness};
+use metier_sandbox::{Executor, Job, Protection, RunOutcome, SandboxError, Strictness};
 
 use crate::filter::{Lacking, Only};
 
@@ -126,7 +126,7 @@ fn cases() -> Vec<Case> {
 const START: [&str; 2] = ["-c", "echo > started"];
 
 /// Runs it where something is lacking; what came of it, and whether it started.
-fn run(lacking: &Lacking, strictness: Strictness) -> (Result<Outcome, SandboxError>, bool) {
+fn run(lacking: &Lacking, strictness: Strictness) -> (Result<RunOutcome, SandboxError>, bool) {
     let work = common::work();
     // Without a file tree of its own, a script that root starts is nobody in it.
     fs::set_permissions(work.path(), Permissions::from_mode(0o777)).unwrap();
@@ -137,12 +137,12 @@ fn run(lacking: &Lacking, strictness: Strictness) -> (Result<Outcome, SandboxErr
     (result, work.path().join("started").exists())
 }
 
-fn missing(outcome: &Outcome) -> Vec<Protection> {
+fn missing(outcome: &RunOutcome) -> Vec<Protection> {
     outcome.protections.missing().map(|found| found.protection).collect()
 }
 
 /// Why this was not a refusal for want of `protection`, if it was not.
-fn complaint(result: &Result<Outcome, SandboxError>, protection: Option<Protection>) -> Option<String> {
+fn complaint(result: &Result<RunOutcome, SandboxError>, protection: Option<Protection>) -> Option<String> {
     match (result, protection) {
         (Err(error @ SandboxError::Missing { missing }), Some(protection)) => {
             let is_named = missing.iter().any(|one| one.protection == protection && !one.reason.is_empty())

@@ -36,10 +36,11 @@ use std::path::Path;
 
 use crate::filter::{Lacking, Only};
 
-use metier_sandbox::{Ending, Executor as _, Job, OBEYED, Outcome, Place, Strictness};
+use metier_sandbox::{Ending, Executor as _, Job, OBEYED, PinnedPath, RunOutcome, Strictness};
+use metier_skill::Coded as _;
 
 /// Lays a work directory out, runs a shell script in it, and looks at what it is afterwards.
-fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &Outcome)) {
+fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &RunOutcome)) {
     let work = common::work();
     lay_out(work.path());
     let outcome = common::sh(common::profile(work.path()), script);
@@ -47,9 +48,9 @@ fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &Ou
 }
 
 /// What is reported, in order: the path, whether it was moved, and whether it was left on purpose.
-fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool)> {
+fn planted(outcome: &RunOutcome, work: &Path) -> Vec<(String, bool, bool)> {
     let base = work.canonicalize().unwrap();
-    let of = |one: &metier_sandbox::Planted| {
+    let of = |one: &metier_sandbox::PlantedItem| {
         let path = one.path.strip_prefix(&base).unwrap().display().to_string();
         (path, one.moved_to.is_some(), one.stays)
     };
@@ -128,7 +129,7 @@ fn a_link_that_cannot_be_kept_is_refused() {
         std::os::unix::fs::symlink("elsewhere", work.path().join(link)).unwrap();
         let job = Job::new(common::profile(work.path()), "touch", vec!["ran".into()]);
         let error = common::local().run(&job, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_protected_link", "{link}: {error}");
+        assert_eq!(error.code(), "sandbox-protected-link", "{link}: {error}");
         assert!(!work.path().join("ran").exists());
     }
 }
@@ -328,7 +329,7 @@ fn a_skill_in_the_work_directory_stays() {
         fs::create_dir_all(work.path().join("skills/pdf")).unwrap();
         fs::write(work.path().join("skills/pdf/a"), "good").unwrap();
         let mut profile = common::profile(work.path());
-        profile.add_skill(Place::pin(work.path().join("skills/pdf")).unwrap());
+        profile.add_skill(PinnedPath::pin(work.path().join("skills/pdf")).unwrap());
         common::sh(profile, script);
         assert_eq!(fs::read_to_string(work.path().join("skills/pdf/a")).unwrap(), "good", "{script}");
     }
@@ -338,9 +339,9 @@ fn a_skill_in_the_work_directory_stays() {
 fn what_is_kept_cannot_be_written_to_as_well() {
     let work = common::work();
     let mut profile = common::profile(work.path());
-    profile.add_skill(Place::pin(work.path()).unwrap());
+    profile.add_skill(PinnedPath::pin(work.path()).unwrap());
     let error = common::local().run(&Job::new(profile, "true", Vec::new()), &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_path_too_wide");
+    assert_eq!(error.code(), "sandbox-path-too-wide");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use metier_sandbox::{Covered, Ended, Program};
+use metier_sandbox::{CoveredPath, Program, ProgramEnd};
+use metier_skill::Coded as _;
 
 use common::{again_as_ordinary_user, local, work};
 
@@ -28,14 +29,14 @@ fn shell(directory: &Path, script: &str) -> Program {
     program
 }
 
-fn run(program: &Program) -> Ended {
+fn run(program: &Program) -> ProgramEnd {
     local().start(program).unwrap().wait().unwrap()
 }
 
 /// Runs a script that does not see these paths; what it wrote into `out`.
 fn covered(directory: &Path, paths: &[&str], script: &str) -> String {
     let mut program = shell(directory, &format!("{{ {script}\n}} > out 2>&1"));
-    let cover = |path: &&str| Covered { path: directory.join(path), text: "{}\n" };
+    let cover = |path: &&str| CoveredPath { path: directory.join(path), text: "{}\n" };
     program.covered = Some(paths.iter().map(cover).collect());
     run(&program);
     fs::read_to_string(directory.join("out")).unwrap()
@@ -54,7 +55,7 @@ fn the_exit_code_and_the_signal_are_those_of_the_program() {
     let ended = run(&shell(work.path(), "kill -9 $$"));
     assert_eq!((ended.code, ended.signal, ended.left), (None, Some(9), 0));
     let error = local().start(&Program::new("/nonexistent/program", work.path())).unwrap_err();
-    assert_eq!(error.code(), "sandbox_start");
+    assert_eq!(error.code(), "sandbox-start");
     let error = local().start(&shell(Path::new("/nonexistent"), "true")).unwrap_err();
     assert!(error.to_string().contains("/nonexistent"), "{error}");
 }

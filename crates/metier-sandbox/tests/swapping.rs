@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use metier_sandbox::{
-    Executor, Job, Outcome, Place, Profile, Protection, Reserved, SandboxError, Strictness, WorkDirectory,
+    Executor, Job, PinnedPath, Protection, ReservedPaths, RunOutcome, SandboxError, SandboxProfile,
+    Strictness, WorkDirectory,
 };
 use metier_skill::Tier;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
@@ -91,11 +92,11 @@ impl Ground {
         Self { base, original, skill, outside }
     }
 
-    fn profile(&self, strictness: Strictness) -> Profile {
+    fn profile(&self, strictness: Strictness) -> SandboxProfile {
         let parent = self.base.path().join("parent");
-        let work = WorkDirectory::open(parent.join("work"), &Reserved::default()).unwrap();
-        let mut profile = Profile::new(Tier::ThirdParty, work);
-        profile.add_skill(Place::pin(parent.join("skill")).unwrap());
+        let work = WorkDirectory::open(parent.join("work"), &ReservedPaths::default()).unwrap();
+        let mut profile = SandboxProfile::new(Tier::ThirdParty, work);
+        profile.add_skill(PinnedPath::pin(parent.join("skill")).unwrap());
         profile.strictness = strictness;
         profile
     }
@@ -155,7 +156,7 @@ struct Tally {
     escapes: Vec<String>,
 }
 
-type Run = fn(&Job) -> Result<Outcome, SandboxError>;
+type Run = fn(&Job) -> Result<RunOutcome, SandboxError>;
 
 /// With every protection, and without namespaces.
 const MODES: [(&str, Strictness, Run); 2] = [
@@ -168,7 +169,7 @@ const MODES: [(&str, Strictness, Run); 2] = [
     }),
 ];
 
-fn job(profile: &Profile, number: usize) -> Job {
+fn job(profile: &SandboxProfile, number: usize) -> Job {
     let arguments = ["-c", SCRIPT, &number.to_string()].map(OsString::from).to_vec();
     Job::new(profile.clone(), "/bin/sh", arguments)
 }

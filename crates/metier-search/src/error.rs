@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use metier_skill::Coded;
+
 /// Why a catalog could not be made ready for searching, or what was prepared could not be kept on disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,22 +23,21 @@ pub enum SearchError {
     },
 }
 
-impl SearchError {
-    /// The stable code.
-    pub const fn code(&self) -> &'static str {
+impl Coded for SearchError {
+    fn code(&self) -> &'static str {
         match self {
             Self::TooLarge => "search-too-large",
             Self::Write { .. } => "search-write",
         }
     }
 
-    /// What to do about it.
-    pub const fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::TooLarge => Some("search fewer roots at a time"),
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::TooLarge => "search fewer roots at a time",
             Self::Write { .. } => {
-                Some("make the directory writable and free space on its disk, or use another one")
+                "make the directory writable and free space on its disk, or use another one"
             }
-        }
+        };
+        Some(hint.to_owned())
     }
 }

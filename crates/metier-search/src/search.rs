@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use metier_catalog::{Catalog, Entry, Facts, Tier, Unusable};
+use metier_catalog::{Catalog, Entry, SkillFacts, Tier, UnusableSkill};
 
 use crate::SearchError;
 use crate::lexical::Lexical;
@@ -55,7 +55,7 @@ pub enum SearchMatch<'a> {
     /// A skill that can be used, or that is switched off: its state says which.
     Entry(&'a Entry),
     /// One that cannot, for a reason that it carries.
-    Unusable(&'a Unusable),
+    Unusable(&'a UnusableSkill),
 }
 
 impl SearchHit<'_> {
@@ -65,7 +65,7 @@ impl SearchHit<'_> {
     }
 
     /// What the skill says.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &SkillFacts {
         match self.skill {
             SearchMatch::Entry(entry) => &entry.facts,
             SearchMatch::Unusable(unusable) => &unusable.facts,
@@ -152,7 +152,7 @@ impl Search {
             return entry.shadowed_by.is_none().then_some(SearchMatch::Entry(entry));
         }
         let unusable = self.catalog.unusable().get(number - entries.len())?;
-        self.catalog.find(&unusable.facts.name).is_none().then_some(SearchMatch::Unusable(unusable))
+        self.catalog.by_name(&unusable.facts.name).is_none().then_some(SearchMatch::Unusable(unusable))
     }
 }
 

@@ -4,7 +4,7 @@ use std::hash::Hasher as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use metier_catalog::{Catalog, Facts};
+use metier_catalog::{Catalog, SkillFacts};
 use metier_skill::SKILL_FILES;
 use twox_hash::XxHash3_64;
 
@@ -19,7 +19,7 @@ pub(crate) struct Targets<'a> {
 /// One skill.
 pub(crate) struct Target<'a> {
     pub(crate) key: u64,
-    pub(crate) facts: &'a Facts,
+    pub(crate) facts: &'a SkillFacts,
     source: Source<'a>,
 }
 
@@ -80,7 +80,7 @@ impl Target<'_> {
 /// Changes with what is made of a text, so that what was prepared otherwise is prepared anew.
 const TEXTS_VERSION: u64 = 1;
 
-fn key(path: &Path, facts: &Facts) -> u64 {
+fn key(path: &Path, facts: &SkillFacts) -> u64 {
     let mut hash = XxHash3_64::with_seed(TEXTS_VERSION);
     hash.write(path.as_os_str().as_bytes());
     hash.write(facts.skill_md_digest.as_bytes());

@@ -1,7 +1,7 @@
 //! What of a skill is searched: its name, description, metadata, headings and first lines, each word as often as it
 //! weighs, and the direction that they point to together.
 
-use metier_catalog::Facts;
+use metier_catalog::SkillFacts;
 
 use crate::SearchError;
 use crate::build::{Part, write_block};
@@ -89,7 +89,7 @@ impl Texts {
     }
 
     /// Notes the words of a skill, and says what it is about.
-    fn note(&mut self, facts: &Facts, body: &str) -> Row {
+    fn note(&mut self, facts: &SkillFacts, body: &str) -> Row {
         let (mut said, mut done) = (Vector::ZERO, Vector::ZERO);
         let model = Model::get();
         self.next_round();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use metier_catalog::{Catalog, CatalogOptions, Scanner, Tier};
 use metier_search::{Search, SearchMatch};
+use metier_skill::Coded as _;
 use proptest::prelude::*;
 
 use crate::support::{Place, later, scan};

@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use metier_catalog::{Entry, Status, compatibility};
-use metier_journal::{Answer, Approved, Event, Trigger};
+use metier_catalog::{Entry, RequirementStatus, compatibility};
+use metier_journal::{Event, RecordedAnswer, RunApproval, Trigger};
 use metier_policy::{
-    Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settled, Verdict,
+    Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settlement, Verdict,
 };
-use metier_skill::{Digest, Tier, tokens};
+use metier_skill::{Coded as _, Digest, Tier, tokens};
 use metier_store::Store;
+use serde::{Deserialize, Serialize};
 
+use crate::active_skill::{ActiveSkill, Fresh};
 use crate::error::SessionError;
-use crate::held::{Fresh, Held};
 use crate::session::{Session, shortened};
 use crate::source::{KeepError, Source};
 
 /// A skill that was activated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Activation {
     /// Its id in the catalog.
@@ -25,8 +26,6 @@ pub struct Activation {
     pub name: String,
     /// How far it is trusted.
     pub tier: Tier,
-    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
-    pub content: String,
     /// Of the bytes of `SKILL.md` that the body is from.
     pub skill_md_digest: Digest,
     /// Of the whole skill.
@@ -41,17 +40,31 @@ pub struct Activation {
     pub notes: Vec<String>,
     /// What the content costs.
     pub tokens: u64,
+    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
+    pub content: String,
 }
 
 impl Session {
-    /// Hands out a skill's instructions, as they are on the disk now. What the model has already, as the very same bytes, is
-    /// not handed out again.
-    pub fn activate(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill: returns its instructions as they are on disk now. If the skill is already active and unchanged,
+    /// the content is a short note instead.
+    ///
+    /// It is recorded as activated by [`SessionOptions::trigger`](crate::SessionOptions).
+    pub fn activate(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.activate_as(name, self.options.trigger)
+    }
+
+    /// [`Session::activate`], recorded as activated by this trigger.
+    pub fn activate_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, false)
     }
 
-    /// The same, and hands it out again where the model has it already.
-    pub fn reload(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill and returns its instructions also if it is already active and unchanged.
+    pub fn reload(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.reload_as(name, self.options.trigger)
+    }
+
+    /// [`Session::reload`], recorded as activated by this trigger.
+    pub fn reload_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, true)
     }
 
@@ -73,7 +86,7 @@ impl Session {
 
     /// A skill's rules no longer apply, and its content need not survive.
     pub fn deactivate(&mut self, name: &str) -> Result<(), SessionError> {
-        let is_meant = |held: &&Held| held.is_active && (held.name == name || held.id == name);
+        let is_meant = |held: &&ActiveSkill| held.is_active && (held.name == name || held.id == name);
         let Some((id, name)) =
             self.held.values().find(is_meant).map(|held| (held.id.clone(), held.name.clone()))
         else {
@@ -86,7 +99,7 @@ impl Session {
     }
 
     /// What every active skill handed out, to be given again to a model that has lost it.
-    pub fn contents(&self) -> impl Iterator<Item = (&Held, String)> {
+    pub fn contents(&self) -> impl Iterator<Item = (&ActiveSkill, String)> {
         self.active().map(|held| (held, held.content(self.options.resources_listed)))
     }
 
@@ -170,11 +183,11 @@ impl Session {
                 KeepError::Store(error) => SessionError::Store(error),
             })?;
         }
-        Held::of(entry, captured, &self.options.rules, trigger)
+        ActiveSkill::of(entry, captured, &self.options.rules, trigger)
     }
 
     /// The skill that a session uses under a name; read now where it is the first use.
-    pub(crate) fn hold(&mut self, name: &str) -> Result<(Entry, Held), SessionError> {
+    pub(crate) fn hold(&mut self, name: &str) -> Result<(Entry, ActiveSkill), SessionError> {
         let entry = self.find(name)?;
         if let Some(held) = self.held.get(&entry.id.to_string()) {
             return Ok((entry, held.clone()));
@@ -214,7 +227,7 @@ impl Session {
         let settled =
             self.options.policy.settle(request, Some(&session), &mut approvals, &mut *self.approver);
         for approval in &settled.answered {
-            let answer = if approval.granted { Answer::Granted } else { Answer::Refused };
+            let answer = if approval.granted { RecordedAnswer::Granted } else { RecordedAnswer::Refused };
             self.record(&approval_event(approval, answer))?;
         }
         let approved = approved_by(&settled, request, &session, &approvals);
@@ -269,7 +282,7 @@ impl Session {
         }
         let metadata = facts.metadata.iter().map(|(key, value)| (&**key, &**value));
         let found = compatibility(facts.compatibility.as_deref(), metadata, &**machine);
-        let unmet = found.requirements.iter().filter(|one| one.status == Status::Unmet);
+        let unmet = found.requirements.iter().filter(|one| one.status == RequirementStatus::Unmet);
         let unmet: Vec<String> = unmet.map(|one| format!("{}: {}", one.text, one.reason)).collect();
         if !unmet.is_empty() && self.options.require_compatible {
             let (name, reason) = (entry.name().to_owned(), unmet.join("; "));
@@ -285,32 +298,32 @@ pub(crate) struct Permission {
     pub(crate) decision: Decision,
     pub(crate) once: Vec<Approval>,
     /// Who allowed it, and how.
-    pub(crate) approved: Approved,
+    pub(crate) approved: RunApproval,
 }
 
-fn by_policy() -> Approved {
-    Approved { how: "policy".to_owned(), id: None }
+fn by_policy() -> RunApproval {
+    RunApproval { how: "policy".to_owned(), id: None }
 }
 
 /// Who allowed what was allowed: somebody just now, an earlier answer, or the policy.
-fn approved_by(settled: &Settled, request: &Request<'_>, session: &str, known: &Approvals) -> Approved {
+fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known: &Approvals) -> RunApproval {
     if let Some(answer) = settled.answered.last() {
         let id = (answer.lifetime == Lifetime::Digest).then(|| answer.id());
-        return Approved { how: answer.how.clone().unwrap_or_default(), id };
+        return RunApproval { how: answer.how.clone().unwrap_or_default(), id };
     }
     let earlier = || request.accesses().find_map(|access| known.find(request, access, Some(session)));
     let found = settled.used.first().or_else(earlier);
     match found.filter(|_| settled.decision.code == DecisionCode::Approved) {
         Some(answer) if matches!(answer.lifetime, Lifetime::Session(_)) => {
-            Approved { how: "session".to_owned(), id: None }
+            RunApproval { how: "session".to_owned(), id: None }
         }
-        Some(answer) => Approved { how: "stored".to_owned(), id: Some(answer.id()) },
+        Some(answer) => RunApproval { how: "stored".to_owned(), id: Some(answer.id()) },
         None => by_policy(),
     }
 }
 
 /// What there is to say of a skill that the model has.
-fn already(held: &Held, changed_since_scan: bool, notes: Vec<String>) -> Activation {
+fn already(held: &ActiveSkill, changed_since_scan: bool, notes: Vec<String>) -> Activation {
     let content = format!(
         "The skill `{}` is active already, and has not changed. Go on with what you have.\n",
         held.name
@@ -331,7 +344,7 @@ fn already(held: &Held, changed_since_scan: bool, notes: Vec<String>) -> Activat
 }
 
 /// What is the matter with the skill's rules about tools.
-fn rule_notes(held: &Held, session: &Session) -> Vec<String> {
+fn rule_notes(held: &ActiveSkill, session: &Session) -> Vec<String> {
     let active = held.as_active(&session.options.places);
     let allowed = active.allowed.iter().flat_map(metier_policy::Allowlist::notes);
     let denied = active.denied.iter().flat_map(metier_policy::Denylist::notes);
@@ -339,7 +352,7 @@ fn rule_notes(held: &Held, session: &Session) -> Vec<String> {
 }
 
 /// An answer as it is recorded.
-pub fn approval_event(approval: &Approval, answer: Answer) -> Event {
+pub fn approval_event(approval: &Approval, answer: RecordedAnswer) -> Event {
     Event::SkillApproval {
         name: approval.skill.clone(),
         tree_digest: approval.digest,

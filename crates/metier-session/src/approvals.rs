@@ -27,7 +27,7 @@ pub struct ApprovalStore {
 /// An answer and the name that it is kept under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct KeptApproval {
+pub struct StoredApproval {
     /// The name.
     pub id: String,
     /// The answer.
@@ -57,7 +57,7 @@ impl ApprovalStore {
 
     /// All answers, in the order of skills, and the files that are none: damaged, of another name than their content says,
     /// or of an owner or with permissions that let others write them.
-    pub fn list(&self) -> Result<(Vec<KeptApproval>, Vec<ApprovalProblem>), SessionError> {
+    pub fn list(&self) -> Result<(Vec<StoredApproval>, Vec<ApprovalProblem>), SessionError> {
         self.look(|_| true)
     }
 
@@ -76,7 +76,7 @@ impl ApprovalStore {
     }
 
     /// The refusals that are kept.
-    pub fn refusals(&self) -> Result<Vec<KeptApproval>, SessionError> {
+    pub fn refusals(&self) -> Result<Vec<StoredApproval>, SessionError> {
         let mut kept = self.list()?.0;
         kept.retain(|kept| !kept.approval.granted);
         Ok(kept)
@@ -86,7 +86,7 @@ impl ApprovalStore {
     fn look(
         &self,
         is_wanted: impl Fn(&str) -> bool,
-    ) -> Result<(Vec<KeptApproval>, Vec<ApprovalProblem>), SessionError> {
+    ) -> Result<(Vec<StoredApproval>, Vec<ApprovalProblem>), SessionError> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
@@ -103,7 +103,7 @@ impl ApprovalStore {
                 continue;
             }
             match read(&path, &stem) {
-                Ok(approval) => kept.push(KeptApproval { id: approval.id(), approval }),
+                Ok(approval) => kept.push(StoredApproval { id: approval.id(), approval }),
                 // Used up by another process just now.
                 Err(_) if fs::symlink_metadata(&path).is_err() => {}
                 Err(reason) => problems.push(ApprovalProblem { path, reason }),

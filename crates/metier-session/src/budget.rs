@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use metier_journal::Time;
 use metier_prompt::Allowance;
+use metier_skill::Coded;
 use serde::{Deserialize, Serialize};
 
 /// The most that a session may use. What is not set has no limit; using exactly the limit is no breach.
@@ -24,14 +25,14 @@ pub struct Budget {
 
 /// Tokens that were used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ModelUsage {
     /// Given to a model.
     pub input: u64,
     /// Produced by it.
     pub output: u64,
 }
 
-impl Usage {
+impl ModelUsage {
     /// Both together.
     pub const fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
@@ -41,7 +42,7 @@ impl Usage {
 /// A limit that was passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Breach {
+pub enum BudgetBreach {
     /// Time.
     #[error("the deadline was {deadline}, and it is {now}")]
     Deadline {
@@ -76,9 +77,8 @@ pub enum Breach {
     },
 }
 
-impl Breach {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for BudgetBreach {
+    fn code(&self) -> &'static str {
         match self {
             Self::Deadline { .. } => "budget-deadline",
             Self::Input { .. } => "budget-input",
@@ -108,9 +108,8 @@ pub enum BudgetError {
     },
 }
 
-impl BudgetError {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for BudgetError {
+    fn code(&self) -> &'static str {
         match self {
             Self::NoLimit => "budget-no-limit",
             Self::NoTokens(_) => "budget-no-tokens",
@@ -146,7 +145,7 @@ impl Budget {
     }
 
     /// What is left of it.
-    pub(crate) fn allowance(&self, used: Usage, now: Time) -> Allowance {
+    pub(crate) fn allowance(&self, used: ModelUsage, now: Time) -> Allowance {
         let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
         let mut allowance = Allowance::default();
         let micros = |left: i64| Duration::from_micros(u64::try_from(left).unwrap_or(0));
@@ -158,20 +157,20 @@ impl Budget {
     }
 
     /// The first limit that was passed: time, input, output, total.
-    pub fn check(&self, used: Usage, now: Time) -> Result<(), Breach> {
+    pub fn check(&self, used: ModelUsage, now: Time) -> Result<(), BudgetBreach> {
         if let Some(deadline) = self.deadline.filter(|deadline| now > *deadline) {
-            return Err(Breach::Deadline { deadline, now });
+            return Err(BudgetBreach::Deadline { deadline, now });
         }
         let passed =
             |limit: Option<u64>, used: u64| limit.filter(|limit| used > *limit).map(|limit| (limit, used));
         if let Some((limit, used)) = passed(self.input, used.input) {
-            return Err(Breach::Input { limit, used });
+            return Err(BudgetBreach::Input { limit, used });
         }
         if let Some((limit, used)) = passed(self.output, used.output) {
-            return Err(Breach::Output { limit, used });
+            return Err(BudgetBreach::Output { limit, used });
         }
         match passed(self.total, used.total()) {
-            Some((limit, used)) => Err(Breach::Total { limit, used }),
+            Some((limit, used)) => Err(BudgetBreach::Total { limit, used }),
             None => Ok(()),
         }
     }
@@ -180,18 +179,18 @@ impl Budget {
 /// What was used, by evaluation: each says again and again how much it has used so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Spent(BTreeMap<String, Usage>);
+pub(crate) struct Spent(BTreeMap<String, ModelUsage>);
 
 impl Spent {
     /// What an evaluation has used so far. Reports that come late do not take anything back.
-    pub(crate) fn record(&mut self, evaluation: &str, so_far: Usage) {
+    pub(crate) fn record(&mut self, evaluation: &str, so_far: ModelUsage) {
         let known = self.0.entry(evaluation.to_owned()).or_default();
         known.input = known.input.max(so_far.input);
         known.output = known.output.max(so_far.output);
     }
 
-    pub(crate) fn total(&self) -> Usage {
-        self.0.values().fold(Usage::default(), |sum, one| Usage {
+    pub(crate) fn total(&self) -> ModelUsage {
+        self.0.values().fold(ModelUsage::default(), |sum, one| ModelUsage {
             input: sum.input.saturating_add(one.input),
             output: sum.output.saturating_add(one.output),
         })
@@ -206,14 +205,14 @@ mod tests {
     fn exactly_the_limit_is_no_breach_and_the_order_is_fixed() {
         let now = Time::from_micros(1_000);
         let budget = Budget { deadline: Some(now), input: Some(10), output: Some(5), total: Some(15) };
-        let used = |input, output| Usage { input, output };
+        let used = |input, output| ModelUsage { input, output };
         assert_eq!(budget.check(used(10, 5), now), Ok(()));
         let later = Time::from_micros(1_001);
         assert_eq!(budget.check(used(11, 6), later).unwrap_err().code(), "budget-deadline");
         assert_eq!(budget.check(used(11, 6), now).unwrap_err().code(), "budget-input");
         assert_eq!(budget.check(used(10, 6), now).unwrap_err().code(), "budget-output");
         let total = Budget { total: Some(14), ..Budget::default() };
-        assert_eq!(total.check(used(10, 5), now).unwrap_err(), Breach::Total { limit: 14, used: 15 });
+        assert_eq!(total.check(used(10, 5), now).unwrap_err(), BudgetBreach::Total { limit: 14, used: 15 });
         assert_eq!(Budget::default().check(used(u64::MAX, 1), later), Ok(()));
     }
 
@@ -232,10 +231,10 @@ mod tests {
     #[test]
     fn usage_is_cumulative_within_an_evaluation_and_added_between_them() {
         let mut spent = Spent::default();
-        spent.record("one", Usage { input: 10, output: 1 });
-        spent.record("one", Usage { input: 25, output: 3 });
-        spent.record("one", Usage { input: 20, output: 2 });
-        spent.record("two", Usage { input: 5, output: 5 });
-        assert_eq!(spent.total(), Usage { input: 30, output: 8 });
+        spent.record("one", ModelUsage { input: 10, output: 1 });
+        spent.record("one", ModelUsage { input: 25, output: 3 });
+        spent.record("one", ModelUsage { input: 20, output: 2 });
+        spent.record("two", ModelUsage { input: 5, output: 5 });
+        assert_eq!(spent.total(), ModelUsage { input: 30, output: 8 });
     }
 }

@@ -3,19 +3,19 @@
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use metier_journal::{Context, Event, Time};
+use metier_journal::{Event, RecordContext, Time};
 use uuid::Uuid;
 
 /// Something that happened, with who and when. It is in the journal by now, if there is one.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Emitted<'a> {
+pub struct EmittedEvent<'a> {
     /// Its id, the same as in the journal.
     pub id: Uuid,
     /// When.
     pub time: Time,
     /// The session, the task and who.
-    pub context: &'a Context,
+    pub context: &'a RecordContext,
     /// What.
     pub event: &'a Event,
 }
@@ -33,9 +33,9 @@ pub struct HandlerFailure {
 }
 
 /// What a handler may end with.
-pub type Handled = Result<(), Box<dyn Error + Send + Sync>>;
+pub type HandlerResult = Result<(), Box<dyn Error + Send + Sync>>;
 
-type Handler = Box<dyn FnMut(&Emitted<'_>) -> Handled + Send>;
+type Handler = Box<dyn FnMut(&EmittedEvent<'_>) -> HandlerResult + Send>;
 
 /// The most failures that are remembered: a handler that always fails must not fill the memory.
 const MOST_FAILURES: usize = 1_000;
@@ -53,7 +53,7 @@ impl Bus {
     }
 
     /// Tells every handler. One that fails or panics changes nothing for the others, nor for what is being done.
-    pub(crate) fn emit(&mut self, emitted: &Emitted<'_>) {
+    pub(crate) fn emit(&mut self, emitted: &EmittedEvent<'_>) {
         for (name, handler) in &mut self.handlers {
             let reason = match catch_unwind(AssertUnwindSafe(|| handler(emitted))) {
                 Ok(Ok(())) => continue,

@@ -1,7 +1,8 @@
 //! Checks that failed, as they are recorded: a skill that is not what it was, or needs what is not there.
 
-use metier_journal::{Checked, Event, ScriptExecuted};
+use metier_journal::{CheckReport, Event, ScriptExecuted};
 use metier_sandbox::SandboxError;
+use metier_skill::Coded as _;
 
 use crate::error::SessionError;
 use crate::session::{Session, shortened};
@@ -25,7 +26,7 @@ impl Session {
         if let Err(error) = &result {
             let tree_digest = self.held.values().find(|held| held.name == name).map(|held| held.tree_digest);
             let (code, detail) = (Some(error.code().to_owned()), Some(cut(&error.to_string())));
-            let checked = Checked { name, check: check.to_owned(), tree_digest, code, detail };
+            let checked = CheckReport { name, check: check.to_owned(), tree_digest, code, detail };
             // What went wrong first is what there is to say, also where that cannot be recorded.
             let _ = self.record(&Event::CheckFailed(Box::new(checked)));
         }
@@ -35,7 +36,7 @@ impl Session {
 
 /// What became of the check of a script's dependencies.
 pub(crate) fn of_dependencies(run: &ScriptExecuted, error: Option<&SandboxError>) -> Event {
-    let checked = Box::new(Checked {
+    let checked = Box::new(CheckReport {
         name: run.name.clone(),
         check: "dependencies".to_owned(),
         tree_digest: Some(run.tree_digest),

@@ -10,6 +10,7 @@
 //! and who is asked come from outside.
 
 mod activate;
+mod active_skill;
 mod approvals;
 mod budget;
 mod bus;
@@ -17,35 +18,38 @@ mod check;
 mod content;
 mod disclose;
 mod error;
-mod held;
 mod mutation;
 mod propose;
 mod replay;
 mod report;
 mod resource;
 mod script;
+mod script_run;
 mod session;
 mod source;
 mod state;
 mod tool_call;
+pub mod tools;
 mod work;
 
 pub use activate::{Activation, approval_event};
-pub use approvals::{ApprovalProblem, ApprovalStore, KeptApproval};
-pub use budget::{Breach, Budget, BudgetError, Usage};
-pub use bus::{Emitted, Handled, HandlerFailure};
+pub use active_skill::ActiveSkill;
+pub use approvals::{ApprovalProblem, ApprovalStore, StoredApproval};
+pub use budget::{Budget, BudgetBreach, BudgetError, ModelUsage};
+pub use bus::{EmittedEvent, HandlerFailure, HandlerResult};
 pub use disclose::{OverrideStore, SkillsOnDisk, ToolReply, Turn, discovered, scan_directory};
 pub use error::{PathProblem, SessionError};
-pub use held::Held;
 pub use mutation::{
-    Change, Envelope, Failure, FailureReason, FileGateway, Limits as MutationLimits, MutationError,
-    MutationGateway, MutationOutcome, NoGateway, Precondition, RejectCode, Version,
+    DocumentChange, DocumentFailure, DocumentVersion, FailureReason, FileGateway, MutationEnvelope,
+    MutationError, MutationGateway, MutationLimits, MutationOutcome, NoGateway, Precondition, RejectCode,
 };
 pub use propose::Proposal;
-pub use replay::{Divergence, Replayed, replay};
-pub use report::{Printed, RunReport, ScriptReport};
-pub use resource::{Part, Resource, mime_type};
+pub use replay::{Divergence, ReplayReport, replay};
+pub use report::{RunReport, ScriptOutput, ScriptReport};
+pub use resource::{Resource, ResourcePart, mime_type};
 pub use script::{FinishedScript, PreparedScript, ScriptCall};
+pub use script_run::ScriptRun;
 pub use session::{Recording, Session, SessionOptions};
 pub use source::{SkillFiles, skill_files};
 pub use tool_call::follow_links;
+pub use tools::{SkillTool, SkillToolAnswer, SkillToolError, SkillToolOptions};

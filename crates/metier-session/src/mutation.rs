@@ -14,7 +14,7 @@ use std::str::FromStr;
 use metier_skill::{Digest, SkillError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use envelope::{Change, Envelope, Limits, Precondition};
+pub use envelope::{DocumentChange, MutationEnvelope, MutationLimits, Precondition};
 pub use error::MutationError;
 pub use file::FileGateway;
 
@@ -24,7 +24,7 @@ pub use file::FileGateway;
 /// none; a request id is applied once, and asked again gives the same answer; and what cannot be decided is [`MutationOutcome::Unavailable`].
 pub trait MutationGateway: Send + Sync {
     /// Applies an envelope, or says why not.
-    fn submit(&self, envelope: &Envelope) -> MutationOutcome;
+    fn submit(&self, envelope: &MutationEnvelope) -> MutationOutcome;
 }
 
 /// The gateway of a host that has none: nothing is ever changed.
@@ -32,28 +32,28 @@ pub trait MutationGateway: Send + Sync {
 pub struct NoGateway;
 
 impl MutationGateway for NoGateway {
-    fn submit(&self, _: &Envelope) -> MutationOutcome {
+    fn submit(&self, _: &MutationEnvelope) -> MutationOutcome {
         MutationOutcome::Unavailable { reason: "no mutation gateway is configured".to_owned() }
     }
 }
 
 /// What a document is at some point: not there, or content with a digest. As text, `absent` or `sha256:…`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Version {
+pub enum DocumentVersion {
     /// There is no such document.
     Absent,
     /// Its content has this digest.
     Digest(Digest),
 }
 
-impl Version {
+impl DocumentVersion {
     /// That of a document with this content, or of none.
     pub fn of(content: Option<&[u8]>) -> Self {
         content.map_or(Self::Absent, |content| Self::Digest(Digest::of(content)))
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for DocumentVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent => f.write_str("absent"),
@@ -62,7 +62,7 @@ impl fmt::Display for Version {
     }
 }
 
-impl FromStr for Version {
+impl FromStr for DocumentVersion {
     type Err = SkillError;
 
     fn from_str(text: &str) -> Result<Self, SkillError> {
@@ -70,13 +70,13 @@ impl FromStr for Version {
     }
 }
 
-impl Serialize for Version {
+impl Serialize for DocumentVersion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Version {
+impl<'de> Deserialize<'de> for DocumentVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
@@ -90,7 +90,7 @@ pub enum MutationOutcome {
     /// Every change is made, or would be.
     Applied {
         /// What each document is now.
-        versions: BTreeMap<String, Version>,
+        versions: BTreeMap<String, DocumentVersion>,
         /// It was only asked whether it would be: nothing is changed.
         dry_run: bool,
         /// It had been applied before, and was not again.
@@ -99,7 +99,7 @@ pub enum MutationOutcome {
     /// Documents are not what the envelope takes them for; nothing is changed.
     Conflict {
         /// All of them.
-        failures: Vec<Failure>,
+        failures: Vec<DocumentFailure>,
     },
     /// The envelope is wrong in itself; nothing is changed.
     Rejected {
@@ -155,13 +155,13 @@ impl MutationOutcome {
 
 /// A document that is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct DocumentFailure {
     /// Which.
     pub target: String,
     /// What is wrong.
     pub reason: FailureReason,
     /// What it is; nothing, if it became something that has no version, such as a link.
-    pub current: Option<Version>,
+    pub current: Option<DocumentVersion>,
 }
 
 /// In what way a document is not what it should be.

@@ -3,7 +3,9 @@
 use metier_journal::Event;
 
 use crate::error::SessionError;
-use crate::mutation::{Change, Envelope, MutationGateway as _, MutationOutcome, NoGateway, Precondition};
+use crate::mutation::{
+    DocumentChange, MutationEnvelope, MutationGateway as _, MutationOutcome, NoGateway, Precondition,
+};
 use crate::session::{Session, shortened};
 
 /// A change that somebody proposes.
@@ -14,7 +16,7 @@ pub struct Proposal {
     /// What for.
     pub intent: String,
     /// What is to change; all of it, or nothing.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DocumentChange>,
     /// What must be as it was.
     pub preconditions: Vec<Precondition>,
     /// Whether it is only to be said what would happen.
@@ -28,7 +30,8 @@ impl Session {
         let Proposal { request_id, intent, changes, preconditions, dry_run } = proposal;
         let actor = self.options.actor.clone().or_else(|| self.options.agent.clone()).unwrap_or_default();
         let skills = self.view().skills;
-        let envelope = Envelope { request_id, actor, intent, skills, changes, preconditions, dry_run };
+        let envelope =
+            MutationEnvelope { request_id, actor, intent, skills, changes, preconditions, dry_run };
         let request_id = shortened(&envelope.request_id);
         let targets: Vec<&str> = envelope.changes.iter().map(|change| change.target.as_str()).collect();
         // Plain data is always JSON.

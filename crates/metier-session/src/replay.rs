@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use metier_journal::{
-    ByteRange, Content, Event, JournalError, Query, Reader, Row, ScriptExecuted, ScriptOutcome,
+    ByteRange, Event, JournalError, JournalReader, RecordQuery, RecordRef, RecordedContent, ScriptExecuted,
+    ScriptOutcome,
 };
 use metier_skill::{Digest, Manifest, SKILL_FILES};
 use metier_store::{Store, StoreError};
@@ -14,7 +15,7 @@ use serde::Serialize;
 /// What a replay found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Replayed {
+pub struct ReplayReport {
     /// Records that were looked at.
     pub records: u64,
     /// Activations that could have happened as recorded.
@@ -60,13 +61,17 @@ const PROVEN: [&str; 3] = ["skill.activated", "skill.resource_read", "skill.scri
 
 /// Walks a journal, and proves of each activation, read and script that it could have happened as recorded: the skill of that
 /// digest is in the store, and its bytes are those that were handed out or run. Stops at the first that could not.
-pub fn replay(journal: &mut Reader, store: &Store, query: &Query) -> Result<Replayed, JournalError> {
+pub fn replay(
+    journal: &mut JournalReader,
+    store: &Store,
+    query: &RecordQuery,
+) -> Result<ReplayReport, JournalError> {
     let mut replay = Replay {
         store,
         trees: BTreeMap::new(),
         names: BTreeSet::new(),
         proven: BTreeSet::new(),
-        found: Replayed::default(),
+        found: ReplayReport::default(),
     };
     journal.each_row_matching(query, |row| {
         replay.found.records += 1;
@@ -98,7 +103,7 @@ struct Replay<'a> {
     names: BTreeSet<String>,
     /// Files that were looked at already.
     proven: BTreeSet<Digest>,
-    found: Replayed,
+    found: ReplayReport,
 }
 
 /// What is wrong with a record.
@@ -112,7 +117,7 @@ impl Wrong {
         Self { code, reason: reason.into() }
     }
 
-    fn at(self, row: &Row<'_>, skill: &str) -> Divergence {
+    fn at(self, row: &RecordRef<'_>, skill: &str) -> Divergence {
         Divergence {
             sequence: row.sequence,
             id: row.id.to_owned(),
@@ -176,7 +181,7 @@ impl Replay<'_> {
         &mut self,
         tree: &Digest,
         path: &str,
-        content: &Content,
+        content: &RecordedContent,
         range: Option<ByteRange>,
     ) -> Result<(), Wrong> {
         let digest = self.file(tree, path)?;

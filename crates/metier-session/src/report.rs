@@ -1,4 +1,4 @@
-//! What became of a run: one type, made here from the sandbox's [`Outcome`], for the command line, MCP and the journal.
+//! What became of a run: one type, made here from the sandbox's [`RunOutcome`], for the command line, MCP and the journal.
 
 mod bounded;
 
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use metier_journal::{
-    Connection, NetworkUse, PathList, PlantedFile, Privacy, RunFacts, RunUsage, ScriptExecuted,
-    ScriptOutcome, Touched,
+    ConnectionRecord, NetworkUse, PathList, PlantedFile, Privacy, RunFacts, RunUsage, ScriptExecuted,
+    ScriptOutcome, TouchedPaths,
 };
 use metier_sandbox::{
-    Ending, Limit, Network, Outcome, Paths, PlantedBy, Profile, Protections, WorkDirectory,
+    Ending, Limit, Network, PathSample, PlantedBy, Protections, RunOutcome, SandboxProfile, WorkDirectory,
 };
 use metier_skill::Digest;
 use serde::ser::SerializeStruct as _;
@@ -46,9 +46,9 @@ pub struct RunReport {
     /// The limit that ended it, if one did.
     pub limit: Option<Limit>,
     /// What it printed.
-    pub stdout: Printed,
+    pub stdout: ScriptOutput,
     /// Its messages.
-    pub stderr: Printed,
+    pub stderr: ScriptOutput,
     /// Every protection, and whether it was active.
     pub protections: Protections,
     /// Where it ran and what it did there.
@@ -59,21 +59,21 @@ pub struct RunReport {
 /// What came out of a stream. As JSON: `text` (UTF-8, other bytes replaced) and `truncated`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Printed {
+pub struct ScriptOutput {
     /// The bytes, as many as the limit allows.
     pub bytes: Vec<u8>,
     /// Whether there was more.
     pub truncated: bool,
 }
 
-impl Printed {
+impl ScriptOutput {
     /// As text; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes)
     }
 }
 
-impl Serialize for Printed {
+impl Serialize for ScriptOutput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut printed = serializer.serialize_struct("Printed", 2)?;
         printed.serialize_field("text", &self.text())?;
@@ -84,9 +84,9 @@ impl Serialize for Printed {
 
 impl RunReport {
     /// What is reported of a job that ran with a profile.
-    pub fn new(profile: &Profile, outcome: Outcome) -> Self {
+    pub fn new(profile: &SandboxProfile, outcome: RunOutcome) -> Self {
         let facts = RunFacts::of(profile, &outcome);
-        let Outcome { ending, output, errors, protections, .. } = outcome;
+        let RunOutcome { ending, output, errors, protections, .. } = outcome;
         let (exit_code, limit) = match ending {
             Ending::Exited(code) => (Some(code), None),
             Ending::Limit(limit) => (None, Some(limit)),
@@ -96,8 +96,8 @@ impl RunReport {
             ending,
             exit_code,
             limit,
-            stdout: Printed { bytes: output.bytes, truncated: output.cut },
-            stderr: Printed { bytes: errors.bytes, truncated: errors.cut },
+            stdout: ScriptOutput { bytes: output.bytes, truncated: output.cut },
+            stderr: ScriptOutput { bytes: errors.bytes, truncated: errors.cut },
             protections,
             facts,
         }
@@ -131,7 +131,7 @@ pub(crate) trait OfRun {
     /// What is known before it starts.
     fn before(work: Option<&Path>, allowed: &Network) -> Self;
     /// All of it.
-    fn of(profile: &Profile, outcome: &Outcome) -> Self;
+    fn of(profile: &SandboxProfile, outcome: &RunOutcome) -> Self;
 }
 
 impl OfRun for RunFacts {
@@ -142,17 +142,17 @@ impl OfRun for RunFacts {
         facts
     }
 
-    fn of(profile: &Profile, outcome: &Outcome) -> Self {
+    fn of(profile: &SandboxProfile, outcome: &RunOutcome) -> Self {
         let mut facts = Self::before(profile.writable.first().map(WorkDirectory::path), &profile.network);
         let recorded = |one: &metier_sandbox::Connection| {
             let metier_sandbox::Connection { to, refused, times, .. } = one.clone();
-            Connection { to, refused, times }
+            ConnectionRecord { to, refused, times }
         };
         let (kept, left_out) = connections(outcome.connections.iter().map(recorded).collect());
         facts.connections = kept;
         facts.connections_left_out = left_out.saturating_add(outcome.connections_left_out).min(LARGEST);
         (facts.planted, facts.planted_left_out) = planted(&outcome.planted);
-        facts.touched = outcome.touched.as_ref().map(|touched| Touched {
+        facts.touched = outcome.touched.as_ref().map(|touched| TouchedPaths {
             created: list(&touched.created),
             changed: list(&touched.changed),
             deleted: list(&touched.deleted),
@@ -194,13 +194,13 @@ fn network(network: &Network) -> NetworkUse {
     NetworkUse { mode: mode.to_owned(), hosts }
 }
 
-fn list(paths: &Paths) -> PathList {
+fn list(paths: &PathSample) -> PathList {
     let first: Vec<String> = paths.first.iter().map(|path| text(path)).collect();
     PathList { count: paths.count, first: bounded(&first) }
 }
 
 /// Where it connected to comes first, so that names which are refused cannot push that out of the list.
-fn connections(mut all: Vec<Connection>) -> (Vec<Connection>, u64) {
+fn connections(mut all: Vec<ConnectionRecord>) -> (Vec<ConnectionRecord>, u64) {
     all.sort_by_key(|one| one.refused.is_some());
     let kept = bounded(&all);
     let left_out = (all.len() - kept.len()) as u64;
@@ -208,10 +208,10 @@ fn connections(mut all: Vec<Connection>) -> (Vec<Connection>, u64) {
 }
 
 /// What a person should look at first comes first, so that a script cannot push it out of the list.
-fn planted(found: &[metier_sandbox::Planted]) -> (Vec<PlantedFile>, u64) {
-    let mut sorted: Vec<&metier_sandbox::Planted> = found.iter().collect();
+fn planted(found: &[metier_sandbox::PlantedItem]) -> (Vec<PlantedFile>, u64) {
+    let mut sorted: Vec<&metier_sandbox::PlantedItem> = found.iter().collect();
     sorted.sort_by(|one, other| one.by_urgency(other));
-    let recorded = |one: &metier_sandbox::Planted| PlantedFile {
+    let recorded = |one: &metier_sandbox::PlantedItem| PlantedFile {
         path: text(&one.path),
         obeyed_by: one.obeyed_by.clone(),
         changed: one.changed,
@@ -242,7 +242,7 @@ mod tests {
                 "path": path, "obeyed_by": "git", "changed": changed, "moved_to": moved_to, "stays": stays,
                 "by": "this_run", "runs_commands": runs_commands,
             });
-            serde_json::from_value::<metier_sandbox::Planted>(json).unwrap()
+            serde_json::from_value::<metier_sandbox::PlantedItem>(json).unwrap()
         };
         // As an executor of a host may report it, in any order.
         let mut found: Vec<_> = (0..101)
@@ -263,7 +263,7 @@ mod tests {
     fn destinations_are_bounded_and_those_that_were_reached_come_first() {
         let one = |to: String, refused: Option<&str>| {
             let refused = refused.map(str::to_owned);
-            Connection { to, refused, times: 3 }
+            ConnectionRecord { to, refused, times: 3 }
         };
         let mut asked: Vec<_> = (0..150).map(|number| one(format!("host{number}:443"), Some("no"))).collect();
         asked.push(one("reached.test:443".to_owned(), None));
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_path_of_control_characters_pushes_no_other_out_of_a_list() {
         let paths = |all: &[String]| {
-            let mut paths = Paths::default();
+            let mut paths = PathSample::default();
             (paths.count, paths.first) =
                 (all.len() as u64, all.iter().map(std::path::PathBuf::from).collect());
             paths
@@ -304,7 +304,7 @@ mod tests {
                 "path": path, "obeyed_by": "VS Code", "changed": false, "moved_to": long("aside"), "stays": false,
                 "by": "this_run", "runs_commands": true,
             });
-            serde_json::from_value::<metier_sandbox::Planted>(json).unwrap()
+            serde_json::from_value::<metier_sandbox::PlantedItem>(json).unwrap()
         };
         let (kept, left_out) =
             planted(&[planted_at(&long(".vscode/tasks.json")), planted_at("sub/.vscode/tasks.json")]);

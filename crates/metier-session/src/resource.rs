@@ -9,10 +9,12 @@ use metier_journal::{ByteRange, Event};
 use metier_policy::{Action, Request};
 use metier_skill::{Digest, ManifestFile, SKILL_FILES, SkillError, VCS_DIRECTORIES, tokens};
 use rustix::io::Errno;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 
+use crate::active_skill::ActiveSkill;
 use crate::error::{PathProblem, SessionError};
-use crate::held::Held;
 use crate::session::Session;
 use crate::source::Source;
 
@@ -25,7 +27,7 @@ const LONGEST_PATH: usize = 4_096;
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum ResourcePart {
     /// Lines, counted from 1, the last one included.
     Lines {
         /// The first.
@@ -42,7 +44,7 @@ pub enum Part {
     },
 }
 
-/// A file of a skill, or a part of it.
+/// A file of a skill, or a part of it. As JSON, `content` is the text or the bytes in base64, as `encoding` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resource {
@@ -84,23 +86,48 @@ impl Resource {
     }
 }
 
+impl Serialize for Resource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut resource = serializer.serialize_struct("Resource", 12)?;
+        resource.serialize_field("skill_id", &self.skill_id)?;
+        resource.serialize_field("path", &self.path)?;
+        resource.serialize_field("mime_type", self.mime_type)?;
+        resource.serialize_field("encoding", if self.is_text { "utf-8" } else { "base64" })?;
+        resource.serialize_field("digest", &self.digest)?;
+        resource.serialize_field("tree_digest", &self.tree_digest)?;
+        resource.serialize_field("offset", &self.range.offset)?;
+        resource.serialize_field("bytes", &self.range.length)?;
+        resource.serialize_field("total_bytes", &self.total_bytes)?;
+        resource.serialize_field("next_offset", &self.next_offset())?;
+        resource.serialize_field("tokens", &self.tokens)?;
+        resource.serialize_field("content", &self.encoded())?;
+        resource.end()
+    }
+}
+
 impl Session {
-    /// Hands out a file of a skill, or a part of it; at most as much as the options say.
-    pub fn read_resource(
+    /// Reads a file of a skill by its path in the skill, at most [`SessionOptions::resource_bytes`](crate::SessionOptions)
+    /// of it.
+    pub fn read(&mut self, name: &str, path: &str) -> Result<Resource, SessionError> {
+        self.read_part(name, path, None)
+    }
+
+    /// Reads a part of a file: lines or bytes. `None` is the whole file, as in [`Session::read`].
+    pub fn read_part(
         &mut self,
         name: &str,
         path: &str,
-        part: Option<Part>,
+        part: impl Into<Option<ResourcePart>>,
     ) -> Result<Resource, SessionError> {
-        let read = self.try_read_resource(name, path, part);
+        let read = self.try_read(name, path, part.into());
         self.note_failed_check(name, read)
     }
 
-    fn try_read_resource(
+    fn try_read(
         &mut self,
         name: &str,
         path: &str,
-        part: Option<Part>,
+        part: Option<ResourcePart>,
     ) -> Result<Resource, SessionError> {
         self.check_budget()?;
         let start = self.options.clock.now();
@@ -125,7 +152,7 @@ impl Session {
     }
 
     /// Whether a file may be handed out. A no is recorded.
-    fn may_read(&mut self, held: &Held, path: &str) -> Result<(), SessionError> {
+    fn may_read(&mut self, held: &ActiveSkill, path: &str) -> Result<(), SessionError> {
         let request = |action| Request::new(held.tier, &held.name, held.tree_digest, action);
         // Its instructions are what activating it would hand out, and are asked for like that.
         let is_activation = !held.is_active && SKILL_FILES.contains(&path);
@@ -141,7 +168,7 @@ impl Session {
     /// The file of a skill that a path means, or why it means none.
     pub(crate) fn file_of(
         &self,
-        held: &Held,
+        held: &ActiveSkill,
         source: &Source,
         path: &str,
     ) -> Result<ManifestFile, SessionError> {
@@ -218,7 +245,7 @@ fn is_link(error: &io::Error, source: &Source, path: &Path) -> bool {
 
 /// The bytes of a file, if they are those that the session knows the skill by.
 pub(crate) fn read_as_held(
-    held: &Held,
+    held: &ActiveSkill,
     source: &Source,
     file: &ManifestFile,
     most: u64,
@@ -239,20 +266,20 @@ pub(crate) fn read_as_held(
 
 /// The part of a file that was asked for, as much of it as may be handed out.
 fn cut(
-    held: &Held,
+    held: &ActiveSkill,
     path: String,
     mut bytes: Vec<u8>,
-    part: Option<Part>,
+    part: Option<ResourcePart>,
     most: u64,
 ) -> Result<Resource, SessionError> {
     let total = bytes.len() as u64;
     let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
     let (mut start, mut end) = match part {
         None => (0, total),
-        Some(Part::Bytes { offset, length }) => {
+        Some(ResourcePart::Bytes { offset, length }) => {
             (offset, length.map_or(total, |length| offset.saturating_add(length).min(total)))
         }
-        Some(Part::Lines { first, last }) => lines(&bytes, first, last)?,
+        Some(ResourcePart::Lines { first, last }) => lines(&bytes, first, last)?,
     };
     if start > total {
         let reason = format!("`{path}` has {total} bytes, and none from {start} on");
@@ -315,7 +342,7 @@ fn between_characters(bytes: &[u8], start: u64, end: u64) -> (u64, u64) {
 }
 
 /// The path of the skill that somebody probably meant.
-fn nearest(held: &Held, path: &Path) -> Option<String> {
+fn nearest(held: &ActiveSkill, path: &Path) -> Option<String> {
     let wanted = path.to_string_lossy().to_lowercase();
     let last = path.file_name()?.to_string_lossy().to_lowercase();
     let distance = |file: &&ManifestFile| {

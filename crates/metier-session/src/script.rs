@@ -10,18 +10,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metier_journal::{Answer, Event, JournalError, Privacy, RunFacts, ScriptExecuted, ScriptOutcome, Time};
+use metier_journal::{
+    Event, JournalError, Privacy, RecordedAnswer, RunFacts, ScriptExecuted, ScriptOutcome, Time,
+};
 use metier_policy::{Action, Approval, Decision, Reach, Request};
 use metier_sandbox::{
-    Cancel, Executor, Job, Limits, Network, Place, PrivateDirectory, Profile, Protection, Purpose,
-    SandboxError, Script, Sink, Strictness, WorkDirectory,
+    Cancel, Executor, Job, Network, PinnedPath, PrivateDirectory, Protection, Purpose, RunLimits,
+    SandboxError, SandboxProfile, Sink, SkillScript, Strictness, WorkDirectory,
 };
-use metier_skill::ManifestFile;
+use metier_skill::{Coded as _, ManifestFile};
 use serde_json::json;
 
+use crate::active_skill::ActiveSkill;
 use crate::check::of_dependencies;
 use crate::error::SessionError;
-use crate::held::Held;
 use crate::report::{OfRun as _, RunReport, ScriptReport};
 use crate::session::{Recording, Session};
 use crate::source::Source;
@@ -48,7 +50,7 @@ pub struct ScriptCall {
     /// How long it may take, if that is less than the limits say.
     pub timeout: Option<Duration>,
     /// Its bounds.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// What of the network it reaches.
     pub network: Network,
     /// Whether it is said to do what cannot be undone.
@@ -77,7 +79,7 @@ impl ScriptCall {
             work: work.into(),
             starts_in_skill: false,
             timeout: None,
-            limits: Limits::default(),
+            limits: RunLimits::default(),
             network: Network::default(),
             is_destructive: false,
             variables: BTreeMap::new(),
@@ -90,7 +92,7 @@ impl ScriptCall {
 /// A script that may run now. A host that has others waiting for the session runs it without the session.
 pub struct PreparedScript {
     job: Box<Job>,
-    script: Script,
+    script: SkillScript,
     executor: Arc<dyn Executor + Send + Sync>,
     record: Box<ScriptExecuted>,
     skill_id: String,
@@ -235,11 +237,11 @@ impl Session {
     fn try_prepare(
         &mut self,
         call: ScriptCall,
-        held: &Held,
+        held: &ActiveSkill,
         source: &Source,
         file: &ManifestFile,
         record: &mut ScriptExecuted,
-    ) -> Result<(Job, Script, PrivateDirectory, Vec<Approval>), SessionError> {
+    ) -> Result<(Job, SkillScript, PrivateDirectory, Vec<Approval>), SessionError> {
         let script = file.path.to_string_lossy().into_owned();
         let mut request =
             Request::new(held.tier, &held.name, held.tree_digest, Action::Run { script: &script });
@@ -256,9 +258,9 @@ impl Session {
         record.facts.approved = Some(permission.approved.clone());
         let strictness = self.strictness(&call, held)?;
         let copy = self.copy_of(held, source)?;
-        let place = Place::pin(copy.path().join(&held.name))?;
+        let place = PinnedPath::pin(copy.path().join(&held.name))?;
         let profile = self.profile(&call, held, place.clone(), strictness)?;
-        let found = Script::find(&place, &file.path)?;
+        let found = SkillScript::find(&place, &file.path)?;
         let arguments = call.arguments.iter().map(OsString::from).collect();
         let mut job = found.job(profile, arguments);
         // Last of all, and before the script starts: if metier is killed in between, it is used up; of two processes one gets it.
@@ -275,7 +277,7 @@ impl Session {
     fn announce(
         &mut self,
         call: &ScriptCall,
-        held: &Held,
+        held: &ActiveSkill,
         script: &str,
         decision: &Decision,
     ) -> Result<(), SessionError> {
@@ -288,7 +290,7 @@ impl Session {
     }
 
     /// A private copy of the skill, the very bytes that were approved: what runs cannot be changed after it was looked at.
-    fn copy_of(&self, held: &Held, source: &Source) -> Result<PrivateDirectory, SessionError> {
+    fn copy_of(&self, held: &ActiveSkill, source: &Source) -> Result<PrivateDirectory, SessionError> {
         let limits = &self.options.rules.limits;
         let copy = PrivateDirectory::make(Purpose::Skill)?;
         let path = copy.path().join(&held.name);
@@ -304,7 +306,7 @@ impl Session {
     }
 
     /// Which protections the script does not start without.
-    fn strictness(&mut self, call: &ScriptCall, held: &Held) -> Result<Strictness, SessionError> {
+    fn strictness(&mut self, call: &ScriptCall, held: &ActiveSkill) -> Result<Strictness, SessionError> {
         let usual = Strictness::of_tier(held.tier);
         if !call.allows_weaker || usual == Strictness::Core {
             return Ok(usual);
@@ -318,7 +320,7 @@ impl Session {
                 script: Some(call.script.clone()),
                 access: "weaker_sandbox".to_owned(),
                 network: None,
-                answer: Answer::Granted,
+                answer: RecordedAnswer::Granted,
                 lifetime: "once".to_owned(),
                 by: self.options.principal.clone(),
                 how: None,
@@ -330,12 +332,12 @@ impl Session {
     fn profile(
         &self,
         call: &ScriptCall,
-        held: &Held,
-        skill: Place,
+        held: &ActiveSkill,
+        skill: PinnedPath,
         strictness: Strictness,
-    ) -> Result<Profile, SessionError> {
+    ) -> Result<SandboxProfile, SessionError> {
         let work = self.work_of(call, held)?;
-        let mut profile = Profile::new(held.tier, work);
+        let mut profile = SandboxProfile::new(held.tier, work);
         profile.strictness = strictness;
         profile.limits = call.limits.clone();
         profile.limits.wall = self.time_left(call);
@@ -359,7 +361,7 @@ impl Session {
     }
 
     /// What is recorded of a run, as far as that is known before.
-    fn record_of(&self, held: &Held, file: &ManifestFile, call: &ScriptCall) -> ScriptExecuted {
+    fn record_of(&self, held: &ActiveSkill, file: &ManifestFile, call: &ScriptCall) -> ScriptExecuted {
         let privacy = &self.options.privacy;
         let variables = call.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         ScriptExecuted {
@@ -395,7 +397,7 @@ impl Session {
             ..record.clone()
         };
         let event = Event::SkillScriptExecuted(Box::new(longest));
-        metier_journal::Entry::new(&*self.options.clock, &self.context, &event)?;
+        metier_journal::PendingRecord::new(&*self.options.clock, &self.context, &event)?;
         Ok(())
     }
 

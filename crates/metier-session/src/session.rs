@@ -6,20 +6,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry, Machine};
-use metier_journal::{Context, Event, Identity, Journal, Privacy, SkillStats, Source as Clock, Trigger};
-use metier_policy::{Approvals, Approver, Guard, Nobody, Places, Policy};
+use metier_journal::{Clock, Event, Identity, Journal, Privacy, RecordContext, SkillStats, Trigger};
+use metier_policy::{Anchors, Approvals, Approver, Guard, NoApprover, Policy};
 use metier_prompt::SessionState;
-use metier_sandbox::{Executor, Local, Reserved};
+use metier_sandbox::{Executor, Local, ReservedPaths};
 use metier_skill::Rules;
 use metier_store::Store;
 
+use crate::active_skill::ActiveSkill;
 use crate::approvals::ApprovalStore;
-use crate::budget::{Breach, Budget, Spent, Usage};
-use crate::bus::{Bus, Emitted, Handled, HandlerFailure};
+use crate::budget::{Budget, BudgetBreach, ModelUsage, Spent};
+use crate::bus::{Bus, EmittedEvent, HandlerFailure, HandlerResult};
 use crate::disclose::Calls;
 use crate::error::SessionError;
-use crate::held::Held;
 use crate::mutation::MutationGateway;
+use crate::tools::SkillToolOptions;
 
 /// Where what happens is recorded.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ pub struct SessionOptions {
     /// Who may do what.
     pub policy: Policy,
     /// What rules about tools are relative to.
-    pub places: Places,
+    pub places: Anchors,
     /// Where what happens is recorded.
     pub recording: Recording,
     /// What of other people's data is recorded.
@@ -60,7 +61,7 @@ pub struct SessionOptions {
     pub gateway: Option<Arc<dyn MutationGateway>>,
     /// What scripts are never given to change: the person's home and metier's own places, as the host's settings have
     /// them. The home in `places`, skill roots, stores, approvals and a journal in a file are added by the session.
-    pub reserved: Reserved,
+    pub reserved: ReservedPaths,
     /// Documents that scripts cannot change, wherever they may write.
     pub protected: Vec<PathBuf>,
     /// What this machine has, to tell whether it is enough for a skill.
@@ -86,11 +87,13 @@ pub struct SessionOptions {
     pub resources_listed: usize,
     /// Whether resources in directories of the skill are handed out.
     pub nested_resources: bool,
+    /// How the tools of [`Session::tools`] are offered.
+    pub tools: SkillToolOptions,
 }
 
 impl SessionOptions {
     /// The usual: tiers decide, nobody is asked, scripts run in the local sandbox, nothing is kept but records.
-    pub fn new(catalog: Catalog, places: Places, recording: Recording, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(catalog: Catalog, places: Anchors, recording: Recording, clock: Arc<dyn Clock>) -> Self {
         Self {
             catalog,
             rules: Rules::standard(),
@@ -104,7 +107,7 @@ impl SessionOptions {
             approvals: None,
             executor: Arc::new(Local::new()),
             gateway: None,
-            reserved: Reserved::default(),
+            reserved: ReservedPaths::default(),
             protected: Vec::new(),
             machine: None,
             require_compatible: false,
@@ -117,6 +120,7 @@ impl SessionOptions {
             resource_bytes: 1 << 20,
             resources_listed: 100,
             nested_resources: true,
+            tools: SkillToolOptions::default(),
         }
     }
 }
@@ -127,9 +131,9 @@ impl SessionOptions {
 pub struct Session {
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) catalog: Catalog,
-    pub(crate) context: Context,
+    pub(crate) context: RecordContext,
     /// What was used so far, by id.
-    pub(crate) held: BTreeMap<String, Held>,
+    pub(crate) held: BTreeMap<String, ActiveSkill>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
     pub(crate) spent: Spent,
     /// What prompts depend on, and tools may change.
@@ -147,13 +151,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session. Without an id it gets a new one.
-    pub fn start(options: SessionOptions, id: Option<&str>) -> Result<Self, SessionError> {
-        let id = id.map_or_else(|| options.clock.id().to_string(), str::to_owned);
+    /// Starts a session with a new id.
+    pub fn start(options: SessionOptions) -> Result<Self, SessionError> {
+        let id = options.clock.id().to_string();
+        Self::with_id(options, id)
+    }
+
+    /// Starts a session with an id that the host chose. To continue a saved session, use [`Session::restore`].
+    pub fn with_id(options: SessionOptions, id: impl Into<String>) -> Result<Self, SessionError> {
         if let Some(budget) = &options.budget {
             budget.check_limits(options.clock.now())?;
         }
-        let mut session = Self::new(options, id);
+        let mut session = Self::new(options, id.into());
         let agent = session.options.agent.clone();
         session.record(&Event::SessionStarted { agent })?;
         Ok(session)
@@ -161,7 +170,7 @@ impl Session {
 
     pub(crate) fn new(options: SessionOptions, id: String) -> Self {
         let (actor, identity) = (options.actor.clone(), options.identity.clone());
-        let context = Context { session: Some(id), task: None, actor, identity };
+        let context = RecordContext { session: Some(id), task: None, actor, identity };
         Self {
             catalog: options.catalog.clone(),
             options: Arc::new(options),
@@ -173,7 +182,7 @@ impl Session {
             calls: Calls::default(),
             warned: BTreeSet::new(),
             answers: Approvals::default(),
-            approver: Box::new(Nobody),
+            approver: Box::new(NoApprover),
             bus: Bus::default(),
             guard: None,
         }
@@ -204,7 +213,11 @@ impl Session {
     }
 
     /// Tells a handler of everything that happens from now on, after those that came before it.
-    pub fn subscribe(&mut self, name: &str, handler: impl FnMut(&Emitted<'_>) -> Handled + Send + 'static) {
+    pub fn subscribe(
+        &mut self,
+        name: &str,
+        handler: impl FnMut(&EmittedEvent<'_>) -> HandlerResult + Send + 'static,
+    ) {
         self.bus.subscribe(name, Box::new(handler));
     }
 
@@ -251,19 +264,19 @@ impl Session {
     }
 
     /// What an evaluation of a model has used so far. An error says that the session is over its budget.
-    pub fn record_usage(&mut self, evaluation: &str, so_far: Usage) -> Result<(), Breach> {
+    pub fn record_usage(&mut self, evaluation: &str, so_far: ModelUsage) -> Result<(), BudgetBreach> {
         self.spent.record(evaluation, so_far);
         self.check_budget()
     }
 
     /// Whether the session is within its budget.
-    pub fn check_budget(&self) -> Result<(), Breach> {
+    pub fn check_budget(&self) -> Result<(), BudgetBreach> {
         let Some(budget) = &self.options.budget else { return Ok(()) };
         budget.check(self.spent.total(), self.options.clock.now())
     }
 
     /// What was used so far, of all evaluations together.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> ModelUsage {
         self.spent.total()
     }
 
@@ -273,7 +286,7 @@ impl Session {
     }
 
     /// The skills that are active, in the order of their ids.
-    pub fn active(&self) -> impl Iterator<Item = &Held> {
+    pub fn active(&self) -> impl Iterator<Item = &ActiveSkill> {
         self.held.values().filter(|held| held.is_active)
     }
 
@@ -281,8 +294,8 @@ impl Session {
     pub(crate) fn find(&self, name: &str) -> Result<Entry, SessionError> {
         // A name means the active skill of that name, whichever tier wins by now.
         let held = self.active().filter(|held| held.name == name).min_by_key(|held| (held.tier, &held.id));
-        let held = held.and_then(|held| self.catalog.get(&held.id));
-        let found = held.or_else(|| self.catalog.find(name)).or_else(|| self.catalog.get(name));
+        let held = held.and_then(|held| self.catalog.by_id(&held.id));
+        let found = held.or_else(|| self.catalog.by_name(name)).or_else(|| self.catalog.by_id(name));
         let Some(entry) = found else { return Err(self.not_found(name)) };
         if entry.is_enabled() {
             Ok(entry.clone())
@@ -314,7 +327,7 @@ impl Session {
         let clock = &*self.options.clock;
         let (id, time) = match &self.options.recording {
             Recording::Journal(journal) => {
-                let entry = metier_journal::Entry::new(clock, &self.context, event)?;
+                let entry = metier_journal::PendingRecord::new(clock, &self.context, event)?;
                 let known = (entry.id(), entry.time());
                 journal.append(entry)?;
                 known
@@ -328,7 +341,7 @@ impl Session {
                 None => self.stats.entry(name.to_owned()).or_default().add(event),
             }
         }
-        self.bus.emit(&Emitted { id, time, context: &self.context, event });
+        self.bus.emit(&EmittedEvent { id, time, context: &self.context, event });
         Ok(())
     }
 

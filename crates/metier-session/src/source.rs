@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use metier_catalog::{Builtin, Catalog, Entry};
-use metier_skill::{Captured, Digest, Folder, Limits, Manifest, ManifestFile, SkillError};
+use metier_skill::{CapturedSkill, Digest, Folder, Limits, Manifest, ManifestFile, SkillError};
 use metier_store::{Store, StoreError};
 
 /// How often a skill that changes while it is read is read again.
@@ -70,7 +70,7 @@ impl Source {
         &self,
         limits: &Limits,
         mut take: impl FnMut(&ManifestFile, &[u8]) -> io::Result<()>,
-    ) -> Result<Captured, SkillError> {
+    ) -> Result<CapturedSkill, SkillError> {
         match self {
             Self::Folder(folder) => folder.capture(limits, take),
             Self::Builtin(builtin) => {
@@ -80,13 +80,13 @@ impl Source {
                     let bytes = self.read(&file.path, limits.skill_bytes).map_err(error)?;
                     take(file, &bytes).map_err(error)?;
                 }
-                Ok(Captured::new(manifest, builtin.skill_md().as_bytes().to_vec()))
+                Ok(CapturedSkill::new(manifest, builtin.skill_md().as_bytes().to_vec()))
             }
         }
     }
 
     /// The same, again and again where somebody changes it meanwhile, but not for ever.
-    pub(crate) fn capture_settled(&self, limits: &Limits) -> Result<Captured, SkillError> {
+    pub(crate) fn capture_settled(&self, limits: &Limits) -> Result<CapturedSkill, SkillError> {
         let mut result = self.capture(limits, |_, _| Ok(()));
         for _ in 1..TRIES {
             if !matches!(result, Err(SkillError::Changing { .. })) {
@@ -111,7 +111,12 @@ impl Source {
     }
 
     /// Keeps every file of a skill that was captured, and then what they make up: what is there is there whole.
-    pub(crate) fn keep(&self, captured: &Captured, limits: &Limits, store: &Store) -> Result<(), KeepError> {
+    pub(crate) fn keep(
+        &self,
+        captured: &CapturedSkill,
+        limits: &Limits,
+        store: &Store,
+    ) -> Result<(), KeepError> {
         let whole = captured.manifest.to_bytes();
         let digest = Digest::of(&whole);
         if store.is_whole(&digest) {

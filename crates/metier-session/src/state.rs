@@ -7,16 +7,16 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use metier_journal::{Event, SkillStats};
-use metier_policy::{Approval, Approvals, Nobody};
+use metier_policy::{Approval, Approvals, NoApprover};
 use metier_prompt::SessionState;
-use metier_skill::{Digest, Manifest, Rules, SKILL_FILES, Tier};
+use metier_skill::{Digest, Manifest, Origin, Rules, SKILL_FILES, Tier, read};
 use serde::{Deserialize, Serialize};
 
+use crate::active_skill::ActiveSkill;
 use crate::budget::Spent;
 use crate::bus::Bus;
 use crate::disclose::Calls;
 use crate::error::SessionError;
-use crate::held::{self, Held};
 use crate::session::{Session, SessionOptions};
 
 /// The format of what is saved.
@@ -98,12 +98,16 @@ impl Session {
 
     /// A second session that begins where this one is, and goes its own way: what happens in one is not in the other. It has
     /// nobody to ask and no handlers of its own yet.
-    pub fn fork(&self, id: Option<&str>) -> Result<Self, SessionError> {
-        let id = id.map_or_else(|| self.options.clock.id().to_string(), str::to_owned);
+    pub fn fork(&self) -> Result<Self, SessionError> {
+        self.fork_with_id(self.options.clock.id().to_string())
+    }
+
+    /// [`Session::fork`] with an id that the host chose.
+    pub fn fork_with_id(&self, id: impl Into<String>) -> Result<Self, SessionError> {
         let mut fork = Self {
             options: Arc::clone(&self.options),
             catalog: self.catalog.clone(),
-            context: metier_journal::Context { session: Some(id), ..self.context.clone() },
+            context: metier_journal::RecordContext { session: Some(id.into()), ..self.context.clone() },
             held: self.held.clone(),
             stats: self.stats.clone(),
             spent: self.spent.clone(),
@@ -111,7 +115,7 @@ impl Session {
             state: self.state.clone(),
             calls: Calls::default(),
             warned: self.warned.clone(),
-            approver: Box::new(Nobody),
+            approver: Box::new(NoApprover),
             bus: Bus::default(),
             guard: None,
         };
@@ -122,7 +126,7 @@ impl Session {
 }
 
 impl SavedSkill {
-    fn of(held: &Held) -> Self {
+    fn of(held: &ActiveSkill) -> Self {
         Self {
             id: held.id.clone(),
             name: held.name.clone(),
@@ -138,7 +142,7 @@ impl SavedSkill {
     }
 
     /// The skill, if its bytes have the digests that it is known by, and its id says what it is.
-    fn into_held(self, rules: &Rules) -> Option<Held> {
+    fn into_held(self, rules: &Rules) -> Option<ActiveSkill> {
         let (skill_md, manifest) =
             (STANDARD.decode(&self.skill_md).ok()?, STANDARD.decode(&self.manifest).ok()?);
         let is_tree = Digest::of(&manifest) == self.tree_digest;
@@ -151,8 +155,8 @@ impl SavedSkill {
         if !is_file || !is_id {
             return None;
         }
-        let (allowed, disallowed) = held::tool_rules(&skill_md, rules)?;
-        Some(Held {
+        let skill = read(&*skill_md, Origin::file(SKILL_FILES[0]), rules).skill?;
+        Some(ActiveSkill {
             id: self.id,
             name: self.name,
             tier: self.tier,
@@ -163,8 +167,8 @@ impl SavedSkill {
             manifest,
             is_active: self.is_active,
             needs: self.needs,
-            allowed,
-            disallowed,
+            disallowed: skill.disallowed_tools(),
+            allowed: skill.allowed_tools,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 use std::{fs, io};
 
 use metier_journal::Event;
-use metier_policy::{Call, Decision, Places};
+use metier_policy::{Anchors, Decision, ToolCall};
 use metier_prompt::SessionView;
 use metier_sandbox::leads_to;
 
@@ -19,7 +19,7 @@ impl Session {
         tool: &str,
         arguments: &serde_json::Value,
     ) -> Result<Decision, SessionError> {
-        let call = follow_links(Call::new(tool, arguments.clone()), &self.options.places);
+        let call = follow_links(ToolCall::new(tool, arguments.clone()), &self.options.places);
         let guard = self.guard.take().unwrap_or_else(|| {
             let active = self.active().map(|held| held.as_active(&self.options.places));
             self.options.policy.guard(active.collect(), &self.options.places)
@@ -65,7 +65,7 @@ impl Session {
 }
 
 /// The call with the paths that links on this machine lead to.
-pub fn follow_links(call: Call, places: &Places) -> Call {
+pub fn follow_links(call: ToolCall, places: &Anchors) -> ToolCall {
     let texts: Vec<String> = call.paths().iter().map(|path| (*path).to_owned()).collect();
     let call = texts.iter().fold(call, |call, text| {
         let path = match text.strip_prefix("~/") {

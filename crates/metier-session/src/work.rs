@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use metier_sandbox::{Profile, Reserved, SandboxError, Strictness, WorkDirectory, leads_to};
+use metier_sandbox::{ReservedPaths, SandboxError, SandboxProfile, Strictness, WorkDirectory, leads_to};
 
+use crate::active_skill::ActiveSkill;
 use crate::error::SessionError;
-use crate::held::Held;
 use crate::script::ScriptCall;
 use crate::session::{Recording, Session};
 
@@ -17,7 +17,7 @@ impl Session {
     }
 
     /// What scripts of this session never change: what the host says, and what the session itself works with.
-    fn reserved(&self) -> Reserved {
+    fn reserved(&self) -> ReservedPaths {
         let options = &self.options;
         let mut all = options.reserved.clone().home(&options.places.home);
         for report in self.catalog.roots() {
@@ -39,7 +39,11 @@ impl Session {
 
     /// The directory that a script works in: the one of the call, or an empty one. Whoever opened it, it is checked
     /// against every rule of this session.
-    pub(crate) fn work_of(&self, call: &ScriptCall, held: &Held) -> Result<WorkDirectory, SessionError> {
+    pub(crate) fn work_of(
+        &self,
+        call: &ScriptCall,
+        held: &ActiveSkill,
+    ) -> Result<WorkDirectory, SessionError> {
         let Some(work) = &call.work else { return Ok(WorkDirectory::temporary()?) };
         let mut reserved = self.reserved();
         // Skills inside the binary have no directory.
@@ -50,7 +54,7 @@ impl Session {
     }
 
     /// Keeps documents that change only through the gateway as they are, wherever the script may write.
-    pub(crate) fn protect(&self, profile: &mut Profile) -> Result<(), SessionError> {
+    pub(crate) fn protect(&self, profile: &mut SandboxProfile) -> Result<(), SessionError> {
         for document in &self.options.protected {
             let unclear = |source| SandboxError::Path { path: document.clone(), source };
             let absolute = std::path::absolute(document).map_err(unclear)?;

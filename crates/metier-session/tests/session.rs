@@ -6,8 +6,12 @@
 mod answers;
 #[path = "session/between.rs"]
 mod between;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
 #[path = "session/common.rs"]
 mod common;
+#[path = "session/dispatch.rs"]
+mod dispatch;
 #[path = "session/operations.rs"]
 mod operations;
 #[path = "session/paths.rs"]
@@ -22,6 +26,8 @@ mod races;
 mod recorded;
 #[path = "session/replays.rs"]
 mod replays;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "session/tools.rs"]
 mod tools;
 #[path = "session/vectors.rs"]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 use crate::{Profile, Severity};
 
 /// Severity of a row in one profile: error, warning, off.
@@ -132,10 +134,37 @@ codes! {
     ScriptNotExecutable  "script-not-executable"  [W W W] "a script has no run bit";
     ResourceNested       "resource-nested"        [W W W] "files lie more than one directory below the skill";
     SkillNested          "skill-nested"           [W W W] "the skill lies in a group directory";
+
+    // What the rules for tools come to; the policy reads them and reports these
+    RuleNeverMatches     "rule-never-matches"     [W W W] "a rule about tools can never match";
+    RuleRewritten        "rule-rewritten"         [W W W] "a rule about tools is read as another, which some clients do not do";
+    RuleBroad            "rule-broad"             [W W W] "a rule about tools lets through more than it seems to";
+}
+
+impl Code {
+    /// Whether it says what a rule for tools comes to, which only the policy can tell.
+    pub const fn is_about_tool_rule(self) -> bool {
+        matches!(self, Self::RuleNeverMatches | Self::RuleRewritten | Self::RuleBroad)
+    }
 }
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// As text: codes have no numbers that would survive a new version.
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let known = Self::ALL.iter().find(|code| code.as_str() == text);
+        known.copied().ok_or_else(|| de::Error::custom(format_args!("unknown code `{text}`")))
     }
 }

@@ -1,5 +1,9 @@
 //! The way to the disk for everything that reads skills: beneath a directory that is held open, through no link, without
-//! waiting for a pipe, and all of a file even where reading is interrupted.
+//! waiting for a pipe, and all of a file even where reading is interrupted. [`remove_all`] removes directories.
+
+mod removal;
+
+pub use removal::remove_all;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::Diagnostic;
+use crate::{Coded, Diagnostic};
 
 /// Why an operation on one skill could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -59,9 +59,8 @@ pub enum SkillError {
     },
 }
 
-impl SkillError {
-    /// The stable code.
-    pub const fn code(&self) -> &'static str {
+impl Coded for SkillError {
+    fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "skill-not-found",
             Self::Validation { .. } => "skill-validation",
@@ -73,6 +72,21 @@ impl SkillError {
         }
     }
 
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotFound { .. } => "check the path; a skill is a directory with a SKILL.md".to_owned(),
+            Self::Validation { path, .. } => {
+                format!("run `metier validate {}` to see every finding", path.display())
+            }
+            Self::Limit { .. } => "remove files that the skill does not need, or raise the limit".to_owned(),
+            Self::Changing { .. } => "try again when no other program writes to the skill".to_owned(),
+            Self::UnknownTier { .. } | Self::UnknownDigest { .. } => return None,
+            Self::Io { .. } => "check that the file exists and that you may read it".to_owned(),
+        })
+    }
+}
+
+impl SkillError {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| match source.kind() {

@@ -23,9 +23,9 @@ pub fn escape_xml(text: &str) -> Cow<'_, str> {
 /// A way to write text inside other text.
 ///
 /// ```
-/// use metier_skill::{Escape, Instead};
+/// use metier_skill::{Escape, Replacement};
 ///
-/// static SHOWN: Escape = Escape::new(b"*", |c| if c == '*' { Instead::Text("\\*") } else { Instead::shown(c) });
+/// static SHOWN: Escape = Escape::new(b"*", |c| if c == '*' { Replacement::Text("\\*") } else { Replacement::shown(c) });
 /// assert_eq!(SHOWN.apply("2 * 3\u{7}"), "2 \\* 3\\u{7}");
 /// ```
 #[derive(Debug)]
@@ -34,13 +34,13 @@ pub struct Escape {
     looks: [bool; 256],
     /// Whether [`is_quiet`] says all that there is to say.
     is_quick: bool,
-    instead: fn(char) -> Instead,
+    instead: fn(char) -> Replacement,
 }
 
 /// What is written in the place of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Instead {
+pub enum Replacement {
     /// The character itself.
     Same,
     /// This text.
@@ -51,7 +51,7 @@ pub enum Instead {
     Units,
 }
 
-impl Instead {
+impl Replacement {
     /// The form in which characters are made visible that cannot be written otherwise: `\u{202E}`.
     pub const VISIBLE: Self = Self::Number("\\u{", "}");
 
@@ -70,7 +70,7 @@ impl Escape {
 
     /// A way to write text in which these ASCII characters, and every character that [`is_invisible`], may need something else
     /// in its place. Tabs and line feeds are asked about as well.
-    pub const fn new(special: &[u8], instead: fn(char) -> Instead) -> Self {
+    pub const fn new(special: &[u8], instead: fn(char) -> Replacement) -> Self {
         let (mut looks, mut is_quick, mut at) = ([false; 256], true, 0);
         while at < looks.len() {
             // The second line: where in UTF-8 the characters begin that are invisible. A test knows them all.
@@ -93,7 +93,7 @@ impl Escape {
         while let Some((found, c)) = self.next(text, at) {
             at = found + c.len_utf8();
             let instead = (self.instead)(c);
-            if instead == Instead::Same {
+            if instead == Replacement::Same {
                 continue;
             }
             if done < found {
@@ -101,14 +101,14 @@ impl Escape {
             }
             done = at;
             match instead {
-                Instead::Same => {}
-                Instead::Text(text) => piece(text),
-                Instead::Number(before, after) => {
+                Replacement::Same => {}
+                Replacement::Text(text) => piece(text),
+                Replacement::Number(before, after) => {
                     piece(before);
                     piece(digits(u32::from(c), 1, &mut [0; 8]));
                     piece(after);
                 }
-                Instead::Units => {
+                Replacement::Units => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
                         piece("\\u");
                         piece(digits(u32::from(*unit), 4, &mut [0; 8]));
@@ -202,18 +202,18 @@ fn digits(number: u32, least: usize, buffer: &mut [u8; 8]) -> &str {
     std::str::from_utf8(&buffer[at..]).unwrap_or_default()
 }
 
-const fn in_xml(c: char) -> Instead {
+const fn in_xml(c: char) -> Replacement {
     match c {
-        '&' => Instead::Text("&amp;"),
-        '<' => Instead::Text("&lt;"),
-        '>' => Instead::Text("&gt;"),
-        '"' => Instead::Text("&quot;"),
-        '\'' => Instead::Text("&apos;"),
-        '\t' | '\n' => Instead::Same,
-        '\r' => Instead::Number("&#x", ";"),
-        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => Instead::VISIBLE,
-        c if is_invisible(c) => Instead::Number("&#x", ";"),
-        _ => Instead::Same,
+        '&' => Replacement::Text("&amp;"),
+        '<' => Replacement::Text("&lt;"),
+        '>' => Replacement::Text("&gt;"),
+        '"' => Replacement::Text("&quot;"),
+        '\'' => Replacement::Text("&apos;"),
+        '\t' | '\n' => Replacement::Same,
+        '\r' => Replacement::Number("&#x", ";"),
+        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => Replacement::VISIBLE,
+        c if is_invisible(c) => Replacement::Number("&#x", ";"),
+        _ => Replacement::Same,
     }
 }
 
@@ -257,11 +257,11 @@ mod tests {
     /// What the escape does, one character at a time.
     fn slowly(text: &str) -> String {
         let write = |c: char| match in_xml(c) {
-            Instead::Same => c.to_string(),
-            Instead::Text(text) => text.to_owned(),
-            Instead::Number(before, after) => format!("{before}{:X}{after}", u32::from(c)),
+            Replacement::Same => c.to_string(),
+            Replacement::Text(text) => text.to_owned(),
+            Replacement::Number(before, after) => format!("{before}{:X}{after}", u32::from(c)),
             // XML has no use for them.
-            Instead::Units => unreachable!("{c:?}"),
+            Replacement::Units => unreachable!("{c:?}"),
         };
         text.chars().map(write).collect()
     }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::allowed_tools::{AllowedTools, rule_problem};
 use crate::client_fields;
 use crate::diagnostic::Findings;
 use crate::name::{self, NameError, SkillName};
-use crate::value::{Data, Entry, Scalar, ScalarKind, Value};
+use crate::tool_rules::ToolRules;
+use crate::value::{Data, Field, Scalar, ScalarKind, Value};
 use crate::yaml::repair::quote;
 use crate::{Body, Code, Edit, Fix, Origin, Rules, Skill, Span};
 
@@ -50,19 +50,19 @@ pub(crate) fn check(
 }
 
 struct Fields<'a, 'f, 'r> {
-    entries: &'a [Entry],
+    entries: &'a [Field],
     origin: Origin<'a>,
     rules: &'a Rules,
     findings: &'f mut Findings<'r>,
 }
 
 impl<'a> Fields<'a, '_, '_> {
-    fn find(&self, key: &str) -> Option<&'a Entry> {
+    fn find(&self, key: &str) -> Option<&'a Field> {
         self.entries.iter().find(|entry| entry.key.text() == key)
     }
 
     /// An optional field with a value; one without is as good as absent.
-    fn find_present(&mut self, key: &str) -> Option<&'a Entry> {
+    fn find_present(&mut self, key: &str) -> Option<&'a Field> {
         let entry = self.find(key)?;
         if !entry.value.is_null() {
             return Some(entry);
@@ -281,7 +281,7 @@ impl<'a> Fields<'a, '_, '_> {
         Some(entry.value.clone())
     }
 
-    fn metadata_field(&mut self, field: &Entry) {
+    fn metadata_field(&mut self, field: &Field) {
         let key = field.key.text().escape_debug();
         if field.key.kind() != ScalarKind::String {
             let message = format!(
@@ -302,25 +302,25 @@ impl<'a> Fields<'a, '_, '_> {
         self.findings.report_with_fix(Code::MetadataShape, value_span(field), message, fix);
     }
 
-    fn allowed_tools(&mut self) -> Option<AllowedTools> {
+    fn allowed_tools(&mut self) -> Option<ToolRules> {
         let entry = self.find_present("allowed-tools")?;
         let span = value_span(entry);
         let (tools, plain_form) = match &entry.value.data {
             Data::Scalar(scalar) if scalar.kind() == ScalarKind::String => {
-                let tools = AllowedTools::split(scalar.text());
+                let tools = ToolRules::split(scalar.text());
                 let blanks_only =
                     tools.rules().iter().map(String::as_str).eq(scalar.text().split_whitespace());
                 let commas = !blanks_only && scalar.text().contains(',');
                 (tools, !commas)
             }
             Data::List(items) if items.iter().all(|item| item.as_str().is_some()) => {
-                (AllowedTools::from_rules(items.iter().filter_map(Value::as_str)), false)
+                (ToolRules::from_rules(items.iter().filter_map(Value::as_str)), false)
             }
             _ => {
                 let message = "`allowed-tools` must be a string or a list of strings; until then it counts as \
                                \"no tool at all\"";
                 self.findings.report(Code::AllowedToolsType, span, message);
-                return Some(AllowedTools::default());
+                return Some(ToolRules::default());
             }
         };
         if !plain_form {
@@ -329,7 +329,7 @@ impl<'a> Fields<'a, '_, '_> {
             self.findings.report(Code::AllowedToolsForm, span, message);
         }
         for rule in tools.rules() {
-            if let Some(problem) = rule_problem(rule) {
+            if let Some(problem) = ToolRules::problem(rule) {
                 let message = format!("the rule `{}` can never match: {problem}", rule.escape_debug());
                 self.findings.report(Code::AllowedToolsRule, span, message);
             }
@@ -358,7 +358,7 @@ impl<'a> Fields<'a, '_, '_> {
         }
     }
 
-    fn client_field(&mut self, entry: &Entry, field: &client_fields::ClientField) {
+    fn client_field(&mut self, entry: &Field, field: &client_fields::ClientField) {
         if self.findings.wants(Code::FieldClient) {
             let message = format!(
                 "`{}` is read by {}, but is not a field of the standard; move it below `metadata` to publish",
@@ -373,7 +373,7 @@ impl<'a> Fields<'a, '_, '_> {
         }
     }
 
-    fn unknown_field(&mut self, entry: &Entry, spellings: &HashMap<String, usize>, missing: &[&str]) {
+    fn unknown_field(&mut self, entry: &Field, spellings: &HashMap<String, usize>, missing: &[&str]) {
         let key = entry.key.text();
         let meant = STANDARD_FIELDS.into_iter().find(|field| squash(field) == squash(key));
         // Of two that could be meant, renaming either would be a guess.
@@ -413,7 +413,7 @@ impl<'a> Fields<'a, '_, '_> {
         }
     }
 
-    fn report_not_string(&mut self, code: Code, key: &str, entry: &Entry, scalar: &Scalar) {
+    fn report_not_string(&mut self, code: Code, key: &str, entry: &Field, scalar: &Scalar) {
         let noun = scalar.kind().noun();
         let message = format!(
             "`{key}` must be a string, and YAML takes `{}` for {noun}; quote it",
@@ -437,7 +437,7 @@ fn is_nothing(scalar: &Scalar) -> bool {
 }
 
 /// Where a value is, or its key where there is none.
-fn value_span(entry: &Entry) -> Span {
+fn value_span(entry: &Field) -> Span {
     let span = entry.value.span;
     if span.start == span.end { entry.key_span } else { span }
 }
@@ -471,7 +471,7 @@ fn is_near(field: &str, key: &str) -> bool {
 }
 
 /// How often each spelling of a key occurs, in the sense of [`squash`].
-fn count_spellings(entries: &[Entry]) -> HashMap<String, usize> {
+fn count_spellings(entries: &[Field]) -> HashMap<String, usize> {
     let mut spellings = HashMap::new();
     for entry in entries {
         *spellings.entry(squash(entry.key.text())).or_default() += 1;

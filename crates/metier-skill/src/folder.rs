@@ -10,7 +10,7 @@ use crate::disk::{DIRECTORY, is_plain, open_beneath, read_opened};
 use crate::error::SkillError;
 use crate::location::SKILL_FILES;
 use crate::manifest::{Manifest, ManifestFile};
-use crate::tree::{Skipped, Tree, open_directory};
+use crate::tree::{SkippedFile, Tree, open_directory};
 use crate::{Digest, Limits};
 
 /// A skill's directory, held open.
@@ -23,16 +23,16 @@ pub struct Folder {
 /// A whole skill as it was read, once.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Captured {
+pub struct CapturedSkill {
     /// Every file.
     pub manifest: Manifest,
     /// The bytes of its `SKILL.md`.
     pub skill_md: Vec<u8>,
     /// What is in the directory and no part of the skill.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedFile>,
 }
 
-impl Captured {
+impl CapturedSkill {
     /// A skill that was read elsewhere than from a directory.
     pub const fn new(manifest: Manifest, skill_md: Vec<u8>) -> Self {
         Self { manifest, skill_md, skipped: Vec::new() }
@@ -79,7 +79,7 @@ impl Folder {
         &self,
         limits: &Limits,
         mut take: impl FnMut(&ManifestFile, &[u8]) -> io::Result<()>,
-    ) -> Result<Captured, SkillError> {
+    ) -> Result<CapturedSkill, SkillError> {
         // Opened again, not duplicated: where two list it at once, each must come to all of it.
         let listed = openat(&self.handle, ".", DIRECTORY, Mode::empty()).map_err(io::Error::from);
         let listed = listed.map_err(SkillError::io(&self.path))?;
@@ -98,7 +98,7 @@ impl Folder {
         let skill_md = skill_mds.into_iter().flatten().next();
         let skill_md =
             skill_md.ok_or_else(|| SkillError::NotFound { path: self.path.join(SKILL_FILES[0]) })?;
-        Ok(Captured { manifest: Manifest::new(files), skill_md, skipped: tree.skipped })
+        Ok(CapturedSkill { manifest: Manifest::new(files), skill_md, skipped: tree.skipped })
     }
 }
 

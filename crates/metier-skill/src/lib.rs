@@ -19,10 +19,10 @@
 //! # Ok::<(), metier_skill::SkillError>(())
 //! ```
 
-mod allowed_tools;
 mod body;
 mod client_fields;
 mod code;
+mod coded;
 mod diagnostic;
 mod digest;
 pub mod disk;
@@ -42,22 +42,23 @@ mod secret;
 mod skill;
 mod text;
 mod tier;
+mod tool_rules;
 mod tree;
 mod value;
 mod visible;
 mod write;
 mod yaml;
 
-pub use allowed_tools::AllowedTools;
 pub use body::Body;
 pub use code::Code;
-pub use diagnostic::{Diagnostic, Edit, Fix, Severity, Span, line_and_column};
+pub use coded::Coded;
+pub use diagnostic::{Diagnostic, Edit, Findings, Fix, Severity, Span, line_and_column};
 pub use digest::{Digest, tree_digest};
 pub use error::SkillError;
-pub use escape::{Escape, Instead, escape_xml};
+pub use escape::{Escape, Replacement, escape_xml};
 pub use fields::DESCRIPTION_MAX;
 pub use fix::apply_fixes;
-pub use folder::{Captured, Folder};
+pub use folder::{CapturedSkill, Folder};
 pub use location::{Location, SKILL_FILES, effective_name, is_skill_directory, load_skill, validate_skill};
 pub use manifest::{Manifest, ManifestFile};
 pub use name::{NAME_MAX, NameError, SkillName, validate_skill_name};
@@ -67,6 +68,9 @@ pub use secret::{is_secret_name, is_secret_value};
 pub use skill::Skill;
 pub use text::tokens;
 pub use tier::Tier;
-pub use tree::{Exceeded, FileStamp, NOT_SEARCHED, SkipReason, Skipped, Tree, TreeFile, VCS_DIRECTORIES};
-pub use value::{Data, Entry, Scalar, ScalarKind, Value};
+pub use tool_rules::ToolRules;
+pub use tree::{
+    ExceededLimit, FileStamp, NOT_SEARCHED, SkipReason, SkippedFile, Tree, TreeFile, VCS_DIRECTORIES,
+};
+pub use value::{Data, Field, Scalar, ScalarKind, Value};
 pub use visible::{is_invisible, visible, visible_name};

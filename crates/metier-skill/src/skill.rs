@@ -1,9 +1,9 @@
 //! A skill as data.
 
-use crate::allowed_tools::AllowedTools;
 use crate::body::Body;
 use crate::name::SkillName;
-use crate::value::{Data, Entry, ScalarKind, Value};
+use crate::tool_rules::ToolRules;
+use crate::value::{Data, Field, ScalarKind, Value};
 
 /// One skill: what its `SKILL.md` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub struct Skill {
     /// What the author wrote below `metadata`, whatever its shape.
     pub metadata: Option<Value>,
     /// The tools that the skill declares; `None` where it declares nothing.
-    pub allowed_tools: Option<AllowedTools>,
+    pub allowed_tools: Option<ToolRules>,
     /// All other fields, in the order of the file.
-    pub fields: Vec<Entry>,
+    pub fields: Vec<Field>,
     /// The markdown after the frontmatter, byte for byte.
     pub body: Body,
 }
@@ -68,12 +68,12 @@ impl Skill {
     }
 
     /// Tools that the skill wants refused (`disallowed-tools`). What cannot be read refuses every tool.
-    pub fn disallowed_tools(&self) -> Option<AllowedTools> {
+    pub fn disallowed_tools(&self) -> Option<ToolRules> {
         let value = self.field("disallowed-tools").filter(|value| !value.is_null())?;
         Some(match &value.data {
-            Data::Scalar(scalar) => AllowedTools::split(scalar.text()),
-            Data::List(items) => AllowedTools::from_rules(items.iter().map(Value::to_string)),
-            Data::Map(_) => AllowedTools::from_rules(["*"]),
+            Data::Scalar(scalar) => ToolRules::split(scalar.text()),
+            Data::List(items) => ToolRules::from_rules(items.iter().map(Value::to_string)),
+            Data::Map(_) => ToolRules::from_rules(["*"]),
         })
     }
 

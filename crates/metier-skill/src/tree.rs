@@ -2,18 +2,18 @@
 //! instead of followed.
 
 use std::borrow::Cow;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::path::Arg;
 
-use crate::disk::{open_beneath, open_regular, read_all, regular};
+use crate::disk::{DIRECTORY, open_beneath, open_regular, read_all, regular};
 use crate::error::SkillError;
 use crate::manifest::{Manifest, ManifestFile};
 use crate::{Digest, Limits, SymlinkPolicy};
@@ -33,9 +33,9 @@ pub struct Tree {
     /// Regular files, in byte order of their paths.
     pub files: Vec<TreeFile>,
     /// What was left out, in byte order of the paths.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedFile>,
     /// The limits that were passed. What lies beyond them may be missing from `files`.
-    pub exceeded: Vec<Exceeded>,
+    pub exceeded: Vec<ExceededLimit>,
     /// The directory that files are opened beneath, held open: what its path leads to may change after the listing.
     base: Arc<OwnedFd>,
     /// The path of that directory, where a file's `source` is relative to it.
@@ -90,7 +90,7 @@ fn nanoseconds(seconds: impl TryInto<i64>, nanoseconds: impl TryInto<i64>) -> i6
 /// Something in a skill's directory that is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Skipped {
+pub struct SkippedFile {
     /// Relative to the skill's directory.
     pub path: PathBuf,
     /// Why.
@@ -129,7 +129,7 @@ impl SkipReason {
 /// A limit that a skill passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Exceeded {
+pub enum ExceededLimit {
     /// More bytes than [`Limits::skill_bytes`].
     Bytes,
     /// More files and directories than [`Limits::entries`].
@@ -187,7 +187,7 @@ impl Tree {
         let stat = statat(&base, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
         let stat = stat.map_err(SkillError::io(path))?;
         let file = TreeFile::new(PathBuf::from("SKILL.md"), &stat, Some(name.into()));
-        let exceeded = if file.size > limits.skill_bytes { vec![Exceeded::Bytes] } else { Vec::new() };
+        let exceeded = if file.size > limits.skill_bytes { vec![ExceededLimit::Bytes] } else { Vec::new() };
         let root = path.parent().unwrap_or(Path::new("")).to_owned();
         let (base, base_path) = (Arc::new(base), Some(above.to_owned()));
         Ok(Self { root, files: vec![file], skipped: Vec::new(), exceeded, base, base_path })
@@ -197,11 +197,11 @@ impl Tree {
     pub fn within(&self, limits: &Limits) -> Result<(), SkillError> {
         let what = match self.exceeded.first() {
             None => return Ok(()),
-            Some(Exceeded::Bytes) => format!("more than {} bytes", limits.skill_bytes),
-            Some(Exceeded::Entries) => {
+            Some(ExceededLimit::Bytes) => format!("more than {} bytes", limits.skill_bytes),
+            Some(ExceededLimit::Entries) => {
                 format!("more than {} files and directories", limits.entries)
             }
-            Some(Exceeded::Depth) => format!("directories nested more than {} deep", limits.depth),
+            Some(ExceededLimit::Depth) => format!("directories nested more than {} deep", limits.depth),
         };
         Err(SkillError::Limit { path: self.root.clone(), what })
     }
@@ -234,6 +234,26 @@ impl Tree {
     /// is an error.
     pub fn open(&self, file: &TreeFile) -> Result<File, SkillError> {
         self.open_now(file).map(|(file, _)| file)
+    }
+
+    /// Reads a file as [`Tree::open`] opens it; `None` where it has more than `most` bytes by now.
+    pub fn read(&self, file: &TreeFile, most: u64) -> Result<Option<Vec<u8>>, SkillError> {
+        let mut bytes = Vec::new();
+        // A file may grow while it is read.
+        let read = self.open(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|source| SkillError::Io { path: self.path_of(file), source })?;
+        Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
+    }
+
+    /// Where a skipped link leads, as it says itself; `None` where it is not a link any more.
+    pub fn link_target(&self, skipped: &SkippedFile) -> Option<PathBuf> {
+        let (above, name) = (skipped.path.parent()?, skipped.path.file_name()?);
+        let target = if above.as_os_str().is_empty() {
+            readlinkat(&self.base, name, Vec::new())
+        } else {
+            readlinkat(open_beneath(self.base.as_fd(), above, DIRECTORY).ok()?, name, Vec::new())
+        };
+        Some(OsString::from_vec(target.ok()?.into_bytes()).into())
     }
 
     /// Opens a file, with what the system knows of it now.
@@ -329,7 +349,7 @@ impl<'a> Walk<'a> {
             }
             self.entries += 1;
             if self.entries > self.limits.entries {
-                self.exceed(Exceeded::Entries);
+                self.exceed(ExceededLimit::Entries);
                 return Ok(());
             }
             let path = relative.join(std::ffi::OsStr::from_bytes(name));
@@ -362,7 +382,7 @@ impl<'a> Walk<'a> {
             FileType::Directory if VCS_DIRECTORIES.iter().any(|vcs| name.to_bytes() == vcs.as_bytes()) => {
                 self.skip(path, SkipReason::VersionControl);
             }
-            FileType::Directory if depth >= self.limits.depth => self.exceed(Exceeded::Depth),
+            FileType::Directory if depth >= self.limits.depth => self.exceed(ExceededLimit::Depth),
             FileType::Directory => {
                 let inner = open_inner(fd, name).and_then(|inner| self.directory(inner, &path, depth + 1));
                 if let Err(error) = inner {
@@ -407,7 +427,7 @@ impl<'a> Walk<'a> {
     fn file(&mut self, file: TreeFile) {
         self.bytes = self.bytes.saturating_add(file.size);
         if self.bytes > self.limits.skill_bytes {
-            self.exceed(Exceeded::Bytes);
+            self.exceed(ExceededLimit::Bytes);
         }
         self.tree.files.push(file);
     }
@@ -437,10 +457,10 @@ impl<'a> Walk<'a> {
     }
 
     fn skip(&mut self, path: PathBuf, reason: SkipReason) {
-        self.tree.skipped.push(Skipped { path, reason });
+        self.tree.skipped.push(SkippedFile { path, reason });
     }
 
-    fn exceed(&mut self, limit: Exceeded) {
+    fn exceed(&mut self, limit: ExceededLimit) {
         if !self.tree.exceeded.contains(&limit) {
             self.tree.exceeded.push(limit);
         }
@@ -489,7 +509,7 @@ mod tests {
         let tree = Tree::of_directory(place.path(), &Limits::default(), SymlinkPolicy::Skip).unwrap();
         let with = |error: io::Error| {
             let mut tree = tree.clone();
-            tree.skipped.push(Skipped { path: "locked".into(), reason: SkipReason::of(&error) });
+            tree.skipped.push(SkippedFile { path: "locked".into(), reason: SkipReason::of(&error) });
             tree.manifest().unwrap_err()
         };
         assert!(tree.manifest().is_ok());

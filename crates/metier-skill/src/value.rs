@@ -25,12 +25,12 @@ pub enum Data {
     /// A list.
     List(Vec<Value>),
     /// Fields, in the order of the file. No key stands twice.
-    Map(Vec<Entry>),
+    Map(Vec<Field>),
 }
 
 /// One field of a mapping.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct Field {
     /// The key.
     pub key: Scalar,
     /// Where the key stands.
@@ -239,7 +239,7 @@ impl Value {
     }
 
     /// The entries, if it is a mapping.
-    pub fn as_map(&self) -> Option<&[Entry]> {
+    pub fn as_map(&self) -> Option<&[Field]> {
         match &self.data {
             Data::Map(entries) => Some(entries),
             _ => None,
@@ -294,13 +294,13 @@ impl PartialEq for Value {
 
 impl Eq for Value {}
 
-impl PartialEq for Entry {
+impl PartialEq for Field {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key && self.value == other.value
     }
 }
 
-impl Eq for Entry {}
+impl Eq for Field {}
 
 /// The text view: a scalar's text as it is; lists and mappings on one line, `[a, b]` and `{k: v}`.
 impl fmt::Display for Value {
@@ -316,7 +316,7 @@ impl fmt::Display for Value {
             }
             Data::Map(entries) => {
                 f.write_str("{")?;
-                for (index, Entry { key, value, .. }) in entries.iter().enumerate() {
+                for (index, Field { key, value, .. }) in entries.iter().enumerate() {
                     write!(f, "{}{}: {value}", if index == 0 { "" } else { ", " }, key.text)?;
                 }
                 f.write_str("}")

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::allowed_tools::AllowedTools;
-use crate::value::{Data, Entry, Scalar, ScalarKind, Value};
+use crate::tool_rules::ToolRules;
+use crate::value::{Data, Field, Scalar, ScalarKind, Value};
 use crate::{Skill, Span};
 
 /// The longest key that YAML takes without `? `; escapes make it longer than its text.
@@ -41,7 +41,7 @@ impl Skill {
         if let Some(metadata) = &self.metadata {
             entry(&mut out, 0, &Scalar::string("metadata"), metadata);
         }
-        for Entry { key, value, .. } in &self.fields {
+        for Field { key, value, .. } in &self.fields {
             entry(&mut out, 0, key, value);
         }
         out.push_str("---\n");
@@ -51,9 +51,9 @@ impl Skill {
 }
 
 /// As a string, which is the standard's form, unless the rules would not come apart again.
-fn tools_value(tools: &AllowedTools) -> Value {
+fn tools_value(tools: &ToolRules) -> Value {
     let joined = tools.rules().join(" ");
-    if AllowedTools::split(&joined) == *tools {
+    if ToolRules::split(&joined) == *tools {
         return Value::string(joined);
     }
     let rules = tools.rules().iter().map(Value::string).collect();
@@ -96,7 +96,7 @@ fn below(out: &mut String, indent: usize, value: &Value) {
         }
         Data::Map(entries) => {
             out.push('\n');
-            for Entry { key, value, .. } in entries {
+            for Field { key, value, .. } in entries {
                 entry(out, indent, key, value);
             }
         }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, options};
 
 use crate::diagnostic::Findings;
-use crate::value::{Data, Entry, Scalar, Value};
+use crate::value::{Data, Field, Scalar, Value};
 use crate::{Code, Span};
 
 pub(crate) mod repair;
@@ -111,7 +111,7 @@ struct Open {
 
 enum OpenKind {
     List(Vec<Value>),
-    Map { entries: Vec<Entry>, key: Option<(Scalar, Span)>, seen: HashSet<String> },
+    Map { entries: Vec<Field>, key: Option<(Scalar, Span)>, seen: HashSet<String> },
 }
 
 struct Builder<'a, 'f, 'r> {
@@ -240,7 +240,7 @@ impl Builder<'_, '_, '_> {
                 None => *key = Some(self.findings.key(value)),
                 Some((key, key_span)) => {
                     if is_new(&key, entries, seen) {
-                        entries.push(Entry { key, key_span, value });
+                        entries.push(Field { key, key_span, value });
                     } else {
                         let message =
                             format!("the key `{}` stands here twice; remove one", key.text().escape_debug());
@@ -267,7 +267,7 @@ impl Findings<'_> {
 
 /// Whether a mapping has no such key yet. Comparing with each is fastest for the handful that a mapping
 /// has; from there on a set keeps hostile input linear.
-fn is_new(key: &Scalar, entries: &[Entry], seen: &mut HashSet<String>) -> bool {
+fn is_new(key: &Scalar, entries: &[Field], seen: &mut HashSet<String>) -> bool {
     const FEW: usize = 16;
     if entries.len() < FEW {
         return entries.iter().all(|entry| entry.key.text() != key.text());

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use metier_skill::Coded as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,8 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use std::ffi::{OsStr, OsString};
+use metier_skill::Coded as _;
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -20,6 +21,7 @@ use metier_skill::{
     Code, Digest, Limits, Location, Reading, Rules, SkillError, SkipReason, SymlinkPolicy, tree_digest,
     validate_skill,
 };
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 /// A file of a skill: path, mode, content.
@@ -307,19 +309,8 @@ fn within_a_minute<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static)
     receive.recv_timeout(Duration::from_mins(1)).unwrap()
 }
 
-/// Makes a named pipe; `false`, with a word about it, where there is no `mkfifo`.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn make_pipe(path: impl AsRef<OsStr>) -> bool {
-    match Command::new("mkfifo").arg(path).status() {
-        Ok(status) => {
-            assert!(status.success());
-            true
-        }
-        Err(error) => {
-            eprintln!("skipped: cannot run mkfifo: {error}");
-            false
-        }
-    }
+fn make_pipe(path: impl AsRef<Path>) {
+    mknodat(CWD, path.as_ref(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
 
 fn validated(path: &Path) -> Result<Reading, SkillError> {
@@ -331,9 +322,7 @@ fn validated(path: &Path) -> Result<Reading, SkillError> {
 fn a_pipe_among_the_files_is_left_out() {
     let place = skill(BASE);
     let path = place.path().join("scripts/pipe.sh");
-    if !make_pipe(&path) {
-        return;
-    }
+    make_pipe(&path);
     let root = place.path().to_owned();
     assert_eq!(within_a_minute(move || digest(&root)), digest_of(BASE));
     let reading = validated(place.path()).unwrap();
@@ -349,9 +338,8 @@ fn skill_md_that_is_no_regular_file_is_reported() {
     let directory = skill(&[("SKILL.md/inside.md", 0o644, SKILL_MD)]);
     let mut places = vec![directory];
     let piped = skill(&[]);
-    if make_pipe(piped.path().join("SKILL.md")) {
-        places.push(piped);
-    }
+    make_pipe(piped.path().join("SKILL.md"));
+    places.push(piped);
     for place in &places {
         let reading = validated(place.path()).unwrap();
         let codes: Vec<Code> = reading.diagnostics.iter().map(|found| found.code).collect();
@@ -364,9 +352,7 @@ fn skill_md_that_is_no_regular_file_is_reported() {
 fn a_single_file_that_is_a_pipe_is_an_error() {
     let place = skill(&[]);
     let path = place.path().join("single.md");
-    if !make_pipe(&path) {
-        return;
-    }
+    make_pipe(&path);
     assert_eq!(validated(&path).unwrap_err().code(), "skill-io");
     let root = path.clone();
     let result = within_a_minute(move || Location::find(&root).unwrap().tree_digest(&Limits::default()));

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::fs;
 
 use metier_skill::{
-    AllowedTools, Code, Data, Diagnostic, Entry, Fix, Origin, Reading, Rules, Scalar, Skill, SkillName, Span,
+    Code, Data, Diagnostic, Field, Fix, Origin, Reading, Rules, Scalar, Skill, SkillName, Span, ToolRules,
     Value, apply_fixes, read, validate_skill, validate_skill_name,
 };
 use proptest::collection::vec;
@@ -339,11 +339,11 @@ fn any_key() -> impl Strategy<Value = Scalar> {
 fn entries(
     keys: impl Strategy<Value = Scalar>,
     values: impl Strategy<Value = Value>,
-) -> impl Strategy<Value = Vec<Entry>> {
+) -> impl Strategy<Value = Vec<Field>> {
     vec((keys, values), 0..4).prop_map(|pairs| {
         let mut seen = HashSet::new();
         let new = pairs.into_iter().filter(|(key, _)| seen.insert(key.text().to_owned()));
-        new.map(|(key, value)| Entry { key, key_span: Span::default(), value }).collect()
+        new.map(|(key, value)| Field { key, key_span: Span::default(), value }).collect()
     })
 }
 
@@ -360,7 +360,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn any_tools() -> impl Strategy<Value = AllowedTools> {
+fn any_tools() -> impl Strategy<Value = ToolRules> {
     let rule = prop_oneof![
         select(
             &["Read", "Bash(git add *)", "a b", "a,b", "(", ")", "x(", "a) b", "(a b", "1", "~", "[a]"][..]
@@ -368,7 +368,7 @@ fn any_tools() -> impl Strategy<Value = AllowedTools> {
         .prop_map(str::to_owned),
         any_text(),
     ];
-    vec(rule, 0..4).prop_map(AllowedTools::from_rules)
+    vec(rule, 0..4).prop_map(ToolRules::from_rules)
 }
 
 const STANDARD_FIELDS: [&str; 6] =
@@ -486,10 +486,10 @@ proptest! {
 
     #[test]
     fn tools_come_apart_outside_parentheses_only(text in "([a-c(), \té]|\\(\\)){0,16}") {
-        let tools = AllowedTools::split(&text);
+        let tools = ToolRules::split(&text);
         let rules = tools.rules();
-        prop_assert_eq!(&AllowedTools::split(&rules.join(" ")), &tools);
-        prop_assert_eq!(&AllowedTools::split(&rules.join(", ")), &tools);
+        prop_assert_eq!(&ToolRules::split(&rules.join(" ")), &tools);
+        prop_assert_eq!(&ToolRules::split(&rules.join(", ")), &tools);
         let without = |text: &str| text.replace([',', ' ', '\t'], "");
         prop_assert_eq!(without(&rules.concat()), without(&text), "nothing is lost");
         for rule in rules {

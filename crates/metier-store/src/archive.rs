@@ -1,7 +1,7 @@
 //! Archives of skills, read without trust: ZIP (`.zip`, `.skill`), tar and tar.gz.
 //!
 //! [`unpack`] hands out files and never writes one. What it hands out has a path that is relative, has `/` between its
-//! parts, leads nowhere else on any system and is there once; whether that is a *skill* is for [`Layout`] and for
+//! parts, leads nowhere else on any system and is there once; whether that is a *skill* is for [`ArchiveLayout`] and for
 //! `metier_skill` to say. An archive that lies in any way it can be caught at is refused whole, by an
 //! [`ArchiveError`] with a code of its own; whoever writes must therefore write where nobody looks yet, and throw that away
 //! after an error.
@@ -9,7 +9,7 @@
 //! What is kept of a file is its path, its bytes and whether its owner may run it. Times, owners, groups, other
 //! permissions (set-user-id among them), comments and empty directories are dropped: no digest of a skill has them.
 //!
-//! Not a lie, and left out with a word in [`Unpacked::skipped`]: what macOS adds (`__MACOSX/`, `.DS_Store`, `._name`),
+//! Not a lie, and left out with a word in [`UnpackedArchive::skipped`]: what macOS adds (`__MACOSX/`, `.DS_Store`, `._name`),
 //! because most archives made there have it and nobody put it there; and version-control directories, because they are
 //! no part of a skill and no digest would cover them.
 //!
@@ -26,13 +26,15 @@ mod format;
 mod gzip;
 mod layout;
 pub(crate) mod name;
+mod subjects;
 mod tar;
 mod zip;
 
 pub use entry::{SkippedEntry, SkippedReason};
 pub use error::{ArchiveError, EntryProblem, NameProblem};
-pub use format::Format;
-pub use layout::Layout;
+pub use format::ArchiveFormat;
+pub use layout::ArchiveLayout;
+pub use subjects::unpack_subjects;
 
 pub(crate) use entry::skipped_reason;
 
@@ -107,9 +109,9 @@ pub struct ArchiveFile<'a> {
 /// What was unpacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Unpacked {
+pub struct UnpackedArchive {
     /// What kind of archive it was.
-    pub format: Format,
+    pub format: ArchiveFormat,
     /// The paths of all files that were handed out, sorted.
     pub files: Vec<String>,
     /// Their bytes in all.
@@ -120,7 +122,7 @@ pub struct Unpacked {
 
 /// Gets each file. It is called from several threads at once, for files in any order, and should not start parallel work
 /// with `rayon` itself: a thread that waits for that takes up the next file, and holds two.
-pub type Write<'a> = dyn Fn(ArchiveFile<'_>) -> Result<(), StoreError> + Sync + 'a;
+pub type FileWriter<'a> = dyn Fn(ArchiveFile<'_>) -> Result<(), StoreError> + Sync + 'a;
 
 /// Hands out every file of an archive, or says why it is refused; files that were handed out before an error are to be
 /// thrown away. What kind of archive it is is told by its bytes.
@@ -136,7 +138,7 @@ pub type Write<'a> = dyn Fn(ArchiveFile<'_>) -> Result<(), StoreError> + Sync + 
 /// #     let place = tempfile::tempdir().unwrap();
 /// #     std::fs::write(place.path().join("SKILL.md"), "---\nname: tidy-up\ndescription: Tidies up.\n---\nTidy up.\n").unwrap();
 /// #     let folder = metier_skill::Folder::open(place.path()).unwrap();
-/// #     metier_store::pack(&folder, &metier_skill::Rules::standard(), metier_store::Format::Zip)?.bytes
+/// #     metier_store::pack(&folder, &metier_skill::Rules::standard(), metier_store::ArchiveFormat::Zip)?.bytes
 /// # };
 /// let unpacked = unpack(&archive, &ArchiveLimits::default(), &|file| {
 ///     assert_eq!(file.path, "tidy-up/SKILL.md");
@@ -146,14 +148,18 @@ pub type Write<'a> = dyn Fn(ArchiveFile<'_>) -> Result<(), StoreError> + Sync + 
 /// # Ok(())
 /// # }
 /// ```
-pub fn unpack(archive: &[u8], limits: &ArchiveLimits, write: &Write<'_>) -> Result<Unpacked, StoreError> {
+pub fn unpack(
+    archive: &[u8],
+    limits: &ArchiveLimits,
+    write: &FileWriter<'_>,
+) -> Result<UnpackedArchive, StoreError> {
     if archive.len() as u64 > limits.archive_bytes {
         return Err(ArchiveError::TooLarge { limit: limits.archive_bytes }.into());
     }
     let mut unpacked = match format::detect(archive)? {
-        Format::Zip => zip::unpack(archive, limits, write)?,
-        Format::Tar => tar::unpack(&mut tar::Stream::plain(archive), limits, write)?,
-        Format::TarGz => tar::unpack(&mut tar::Stream::gzip(archive, limits)?, limits, write)?,
+        ArchiveFormat::Zip => zip::unpack(archive, limits, write)?,
+        ArchiveFormat::Tar => tar::unpack(&mut tar::Stream::plain(archive), limits, write)?,
+        ArchiveFormat::TarGz => tar::unpack(&mut tar::Stream::gzip(archive, limits)?, limits, write)?,
     };
     unpacked.files.sort_unstable();
     if unpacked.files.is_empty() {
@@ -170,7 +176,7 @@ pub fn skill_digest(archive: &[u8]) -> Result<Digest, StoreError> {
         files.lock().unwrap_or_else(PoisonError::into_inner).push(found);
         Ok(())
     })?;
-    let layout = Layout::of(unpacked.files.iter().map(String::as_str))?;
+    let layout = ArchiveLayout::of(unpacked.files.iter().map(String::as_str))?;
     let folder = format!("{}/", layout.only()?);
     let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
     let files = files.iter().filter_map(|(path, is_executable, digest)| {

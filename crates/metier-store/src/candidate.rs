@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metier_catalog::read_requires;
+use metier_scan::{ScanReport, ScanVerdict, SubjectFiles};
 use metier_skill::{Limits, Location, Profile, Rules, Skill, Tier};
 use rayon::prelude::*;
 
-use crate::archive::{ArchiveError, Layout};
-use crate::install::{InstallOptions, Wanted};
+use crate::archive::{ArchiveError, ArchiveLayout};
+use crate::install::{InstallOptions, SkillSelection};
 use crate::lock::LockedSkill;
-use crate::provenance::{Provenance, Scanned, Signed};
-use crate::scan::{Files, Report, Verdict};
+use crate::provenance::{Provenance, ScanSummary, ValidSignature};
 use crate::signature::{Signer, verify};
-use crate::source::{Fetched, Source};
+use crate::source::{FetchedSource, SkillSource};
 use crate::staging::{Basket, Staged};
 use crate::{SignatureError, StoreError};
 
@@ -25,7 +25,7 @@ pub(crate) struct Candidate {
     pub(crate) locked: LockedSkill,
     pub(crate) provenance: Provenance,
     pub(crate) staged: Staged,
-    pub(crate) report: Report,
+    pub(crate) report: ScanReport,
     /// The key that signed it, whether anybody here knows it or not.
     pub(crate) key: Option<String>,
     /// What a person should know of it.
@@ -42,19 +42,19 @@ impl Candidate {
 
 /// The skills of a source that are wanted, each checked. Findings of the scan do not stop anything here.
 pub(crate) fn candidates(
-    source: &dyn Source,
-    fetched: &Fetched,
+    source: &dyn SkillSource,
+    fetched: &FetchedSource,
     basket: &Basket<'_>,
-    wanted: &Wanted,
+    wanted: &SkillSelection,
     profile: Profile,
     options: &InstallOptions,
 ) -> Result<Vec<Candidate>, StoreError> {
     let layout = basket.layout().or_else(|error| match error {
         // There are skills, and none of those that were asked for; or there are none any more.
         StoreError::Archive(ArchiveError::NoSkill)
-            if !fetched.skills.is_empty() || matches!(wanted, Wanted::At(_)) =>
+            if !fetched.skills.is_empty() || matches!(wanted, SkillSelection::At(_)) =>
         {
-            Ok(Layout::default())
+            Ok(ArchiveLayout::default())
         }
         StoreError::Archive(ArchiveError::NoSkill) if !fetched.is_single => {
             let problem = "without a skill: no folder in it has a `SKILL.md`".to_owned();
@@ -81,10 +81,10 @@ pub(crate) fn candidates(
 
 /// The folders that are wanted.
 fn chosen<'l>(
-    source: &dyn Source,
-    fetched: &Fetched,
-    layout: &'l Layout,
-    wanted: &Wanted,
+    source: &dyn SkillSource,
+    fetched: &FetchedSource,
+    layout: &'l ArchiveLayout,
+    wanted: &SkillSelection,
 ) -> Result<Vec<&'l str>, StoreError> {
     let mut named: BTreeMap<&str, &str> = BTreeMap::new();
     for folder in layout.skills() {
@@ -105,8 +105,8 @@ fn chosen<'l>(
         has: some(has.iter()),
     };
     match wanted {
-        Wanted::All => Ok(named.into_values().collect()),
-        Wanted::Only => {
+        SkillSelection::All => Ok(named.into_values().collect()),
+        SkillSelection::Only => {
             // What stands beside the only skill of an archive is a sign of something else; signatures may.
             let is_stray = |file: &&String| {
                 file.strip_suffix(".sig")
@@ -129,7 +129,7 @@ fn chosen<'l>(
                 }),
             }
         }
-        Wanted::At(paths) => paths
+        SkillSelection::At(paths) => paths
             .iter()
             .map(|path| {
                 let found = layout.skills().iter().find(|folder| *folder == path).map(String::as_str);
@@ -137,7 +137,7 @@ fn chosen<'l>(
             })
             .collect(),
         // Whoever names one twice wants it once.
-        Wanted::Named(names) => names
+        SkillSelection::Named(names) => names
             .iter()
             .enumerate()
             .filter(|(at, name)| !names[..*at].contains(name))
@@ -156,8 +156,8 @@ fn some<'a>(names: impl ExactSizeIterator<Item = &'a &'a str>) -> String {
 }
 
 fn candidate(
-    source: &dyn Source,
-    fetched: &Fetched,
+    source: &dyn SkillSource,
+    fetched: &FetchedSource,
     folder: &str,
     staged: Staged,
     signature: Option<String>,
@@ -165,7 +165,7 @@ fn candidate(
     options: &InstallOptions,
 ) -> Result<Candidate, StoreError> {
     let location = Location::find(&staged.directory)?;
-    let skill = valid(&location, folder, &profile.rules())?;
+    let (skill, about_rules) = valid(&location, folder, &profile.rules())?;
     let digest = staged.manifest.digest();
     let signer = signature.as_deref().map(|text| verify(text, &digest, &options.trust)).transpose();
     let (signer, key, mut notes) = match signer {
@@ -183,11 +183,12 @@ fn candidate(
             return Err(StoreError::SignatureOf { name: skill.name.as_str().to_owned(), source });
         }
     };
-    let report = Files::read(&location, &Limits::default())?.scan();
+    let report = SubjectFiles::read(&location, &Limits::default())?.scan();
     let (tier, tier_from) = tier(options.tier, signer.as_ref());
     let is_own =
         |note: &&String| fetched.folder.is_some() || note.starts_with(&format!("left out {folder}/"));
     notes.extend(fetched.notes.iter().filter(is_own).cloned());
+    notes.extend(about_rules.into_iter().map(|message| format!("`{}`: {message}", skill.name)));
     let path = match (&fetched.base, &fetched.folder) {
         (base, Some(_)) => base.clone(),
         (Some(base), None) => Some(format!("{base}/{folder}")),
@@ -208,7 +209,7 @@ fn candidate(
         who: options.who.clone(),
         tier,
         tier_from: tier_from.to_owned(),
-        signature: signer.as_ref().zip(signature).map(|(signer, text)| Signed {
+        signature: signer.as_ref().zip(signature).map(|(signer, text)| ValidSignature {
             name: signer.name.clone(),
             fingerprint: signer.fingerprint.clone(),
             text,
@@ -233,13 +234,16 @@ fn candidate(
     Ok(Candidate { locked, provenance, staged, report, key, notes })
 }
 
-/// The skill, if it is one by these rules.
-fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<Skill, StoreError> {
-    let reading = location.validate(rules)?;
+/// The skill, if it is one by these rules, and what its rules for tools come to.
+fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<(Skill, Vec<String>), StoreError> {
+    let reading = location.validate_with(rules, metier_policy::lint)?;
     let error = reading.diagnostics.iter().find(|found| found.is_error());
     let reason = error.map(|found| format!("{}:{}: {}", found.file, found.line, found.message));
     match (reading.skill, reason) {
-        (Some(skill), None) => Ok(skill),
+        (Some(skill), None) => {
+            let found = reading.diagnostics.into_iter().filter(|found| found.code.is_about_tool_rule());
+            Ok((skill, found.map(|found| found.message).collect()))
+        }
         (_, reason) => Err(StoreError::Invalid {
             name: folder.to_owned(),
             reason: reason.unwrap_or_else(|| "there is nothing to read".to_owned()),
@@ -256,14 +260,14 @@ fn tier(asked: Option<Tier>, signer: Option<&Signer>) -> (Tier, &'static str) {
     }
 }
 
-fn scanned(report: &Report, is_accepted: bool) -> Scanned {
+fn scanned(report: &ScanReport, is_accepted: bool) -> ScanSummary {
     let mut rules: Vec<String> = report.findings.iter().map(|finding| finding.rule.to_owned()).collect();
     rules.sort_unstable();
     rules.dedup();
     let verdict = report.verdict();
-    Scanned {
+    ScanSummary {
         verdict: verdict.as_str().to_owned(),
         rules,
-        is_accepted: is_accepted && verdict == Verdict::Block,
+        is_accepted: is_accepted && verdict == ScanVerdict::Block,
     }
 }

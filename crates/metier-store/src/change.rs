@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::candidate::Candidate;
 use crate::lock::LockedSkill;
-use crate::provenance::Scanned;
+use crate::provenance::ScanSummary;
 
 /// How many files a difference names.
 const FILES_SHOWN: usize = 5;
@@ -14,7 +14,7 @@ const FILES_SHOWN: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ChangeKind {
     /// It was not there.
     Installed,
     /// It is something else now.
@@ -30,26 +30,26 @@ pub enum Kind {
 /// What becomes of one skill.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Change {
+pub struct PlannedChange {
     /// Its name.
     pub name: String,
     /// What happens to it.
-    pub kind: Kind,
+    pub kind: ChangeKind,
     /// What it was.
     pub before: Option<LockedSkill>,
     /// What it is.
     pub after: Option<LockedSkill>,
     /// What the scan says of it.
-    pub scan: Option<Scanned>,
+    pub scan: Option<ScanSummary>,
     /// Its files that are new, gone or different: `+`, `-` or `~`, and the path; `x` where a file may be run that could not be before.
     pub files: Vec<String>,
 }
 
-impl Change {
+impl PlannedChange {
     pub(crate) fn new(before: Option<&LockedSkill>, candidate: &Candidate) -> Self {
         let after = &candidate.locked;
         let kind = match before {
-            None => Kind::Installed,
+            None => ChangeKind::Installed,
             Some(before)
                 if before.digest == after.digest
                     && before.tier == after.tier
@@ -57,9 +57,9 @@ impl Change {
                     && before.commit == after.commit
                     && before.source == after.source =>
             {
-                Kind::Unchanged
+                ChangeKind::Unchanged
             }
-            Some(_) => Kind::Changed,
+            Some(_) => ChangeKind::Changed,
         };
         let files =
             before.and_then(LockedSkill::manifest).map(|old| differences(&old, &candidate.staged.manifest));
@@ -75,7 +75,7 @@ impl Change {
 
     pub(crate) fn removed(before: &LockedSkill) -> Self {
         let (name, before) = (before.name.clone(), Some(before.clone()));
-        Self { name, kind: Kind::Removed, before, after: None, scan: None, files: Vec::new() }
+        Self { name, kind: ChangeKind::Removed, before, after: None, scan: None, files: Vec::new() }
     }
 
     /// Whether it is what it was, wherever it comes from now.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::StoreError;
 use crate::change::differences;
-use crate::generation::Installed;
+use crate::generation::InstalledSkills;
 use crate::lock::LockedSkill;
 use crate::plant::folders;
 use crate::staging::remove;
@@ -28,7 +28,7 @@ const TOO_MUCH: u32 = 0o6222;
 /// Whether one installed skill is what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Verified {
+pub struct VerifiedSkill {
     /// Its name.
     pub name: String,
     /// The digest that it should have; none where it should not be there at all.
@@ -37,7 +37,7 @@ pub struct Verified {
     pub differences: Vec<String>,
 }
 
-impl Verified {
+impl VerifiedSkill {
     /// Whether all is well.
     pub const fn is_fine(&self) -> bool {
         self.differences.is_empty()
@@ -47,7 +47,7 @@ impl Verified {
 /// What was removed, or would be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Swept {
+pub struct SweepReport {
     /// Skills.
     pub trees: usize,
     /// Files.
@@ -60,10 +60,10 @@ pub struct Swept {
 
 impl Store {
     /// Digests installed skills again: those of these names, or all, and with them whatever else is where installed skills are found.
-    pub fn verify_installed(&self, names: &[String]) -> Result<Vec<Verified>, StoreError> {
+    pub fn verify_installed(&self, names: &[String]) -> Result<Vec<VerifiedSkill>, StoreError> {
         loop {
             let Some((generation, installed)) = self.installed_at()? else {
-                return Installed::default().named(names).map(|_| Vec::new());
+                return InstalledSkills::default().named(names).map(|_| Vec::new());
             };
             let skills = installed.named(names)?;
             let mut found: Vec<_> =
@@ -72,7 +72,7 @@ impl Store {
                 found.extend(strangers(&generation, &installed));
             }
             // What another process replaced meanwhile is not what was changed.
-            if found.iter().all(Verified::is_fine) || self.generation()?.as_ref() == Some(&generation) {
+            if found.iter().all(VerifiedSkill::is_fine) || self.generation()?.as_ref() == Some(&generation) {
                 return Ok(found);
             }
         }
@@ -89,7 +89,7 @@ impl Store {
         below.parent().is_some_and(is_tree)
     }
 
-    pub(crate) fn verified(&self, skill: &LockedSkill, generation: &Path) -> Verified {
+    pub(crate) fn verified(&self, skill: &LockedSkill, generation: &Path) -> VerifiedSkill {
         let mut differences = Vec::new();
         let tree = self.tree(&skill.digest, &skill.name);
         let link = generation.join("skills").join(skill.tier.as_str()).join(&skill.name);
@@ -104,7 +104,7 @@ impl Store {
             Some(manifest) => differences.extend(tree_differences(&tree, &manifest)),
             None => differences.push("the lock's files are not those of its digest".to_owned()),
         }
-        Verified { name: skill.name.clone(), digest: Some(skill.digest), differences }
+        VerifiedSkill { name: skill.name.clone(), digest: Some(skill.digest), differences }
     }
 
     /// Removes what is neither installed nor referred to: `kept` are the skills that a journal can still ask for.
@@ -114,11 +114,11 @@ impl Store {
         now: SystemTime,
         dry_run: bool,
         patience: Duration,
-    ) -> Result<Swept, StoreError> {
+    ) -> Result<SweepReport, StoreError> {
         let _held = if dry_run { None } else { Some(self.hold(patience)?) };
         let installed = self.installed()?;
         // Whoever still reads the state before comes to its end.
-        let states: Vec<Installed> = self.states().into_iter().chain([installed]).collect();
+        let states: Vec<InstalledSkills> = self.states().into_iter().chain([installed]).collect();
         let skills = || states.iter().flat_map(|state| state.lock().skills());
         let trees: HashSet<Digest> = skills().map(|skill| skill.digest).collect();
         let mut objects: HashSet<Digest> = kept | &trees;
@@ -153,7 +153,7 @@ impl Store {
             None => is_old(path, now),
         });
         let paths = gone_trees.iter().map(|(_, path)| path).chain(gone_objects.iter().map(|(_, path)| path));
-        let swept = Swept {
+        let swept = SweepReport {
             trees: gone_trees.len(),
             objects: gone_objects.len(),
             bytes: freed(paths.cloned()),
@@ -199,7 +199,7 @@ impl Store {
 }
 
 /// What is where installed skills are found, and has the name of none.
-fn strangers(generation: &Path, installed: &Installed) -> Vec<Verified> {
+fn strangers(generation: &Path, installed: &InstalledSkills) -> Vec<VerifiedSkill> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in entries(&generation.join("skills")).into_iter().flat_map(|tier| entries(&tier)) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -207,7 +207,7 @@ fn strangers(generation: &Path, installed: &Installed) -> Vec<Verified> {
             found.entry(name).or_default().push(not_locked(&path));
         }
     }
-    found.into_iter().map(|(name, differences)| Verified { name, digest: None, differences }).collect()
+    found.into_iter().map(|(name, differences)| VerifiedSkill { name, digest: None, differences }).collect()
 }
 
 fn not_locked(path: &Path) -> String {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Digest, SkillError};
+use metier_skill::{Coded as _, Digest, SkillError};
 
 use crate::{ArchiveError, SignatureError, TrustError};
 
@@ -213,7 +213,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// The stable code.
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "store-missing",
             Self::Changed { .. } => "store-changed",

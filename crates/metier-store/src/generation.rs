@@ -16,12 +16,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use metier_catalog::installed_directory;
 use metier_skill::{Digest, Tier};
 use rayon::prelude::*;
 
 use crate::StoreError;
 use crate::error::io_error;
-use crate::lock::{LOCK_FILE, LOCK_MAX, Lock, LockedSkill};
+use crate::lock::{LOCK_FILE, LOCK_MAX, LockedSkill, Lockfile};
 use crate::plant::close;
 use crate::provenance::{PROVENANCE_FILE, Provenance, Provenances};
 use crate::staging::{Staged, Staging, remove};
@@ -35,14 +36,14 @@ const READS: usize = 10;
 
 /// Which skills are installed, and what is known of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Installed {
-    lock: Lock,
+pub struct InstalledSkills {
+    lock: Lockfile,
     provenances: Provenances,
 }
 
-impl Installed {
+impl InstalledSkills {
     /// What is pinned.
-    pub const fn lock(&self) -> &Lock {
+    pub const fn lock(&self) -> &Lockfile {
         &self.lock
     }
 
@@ -73,7 +74,7 @@ impl Installed {
             next.provenances.insert(skill.name.clone(), provenance.following(self.provenance(&skill.name)));
             locked.push(skill);
         }
-        next.lock = Lock::new(locked);
+        next.lock = Lockfile::new(locked);
         next
     }
 
@@ -82,7 +83,7 @@ impl Installed {
         let kept = self.lock.skills().iter().filter(|skill| !is_gone(&skill.name)).cloned().collect();
         let mut provenances = self.provenances.clone();
         provenances.retain(|name, _| !is_gone(name));
-        Self { lock: Lock::new(kept), provenances }
+        Self { lock: Lockfile::new(kept), provenances }
     }
 
     /// The files that say so. What could not be read back is not written: nobody could change anything any more.
@@ -105,16 +106,16 @@ pub(crate) struct Held(#[expect(dead_code, reason = "it is held, not used")] Fil
 impl Store {
     /// Where installed skills of a tier are found, by their names.
     pub fn skills_directory(&self, tier: Tier) -> PathBuf {
-        self.root().join("current/skills").join(tier.as_str())
+        installed_directory(self.root(), tier)
     }
 
     /// What is installed now.
-    pub fn installed(&self) -> Result<Installed, StoreError> {
-        Ok(self.installed_at()?.map_or_else(Installed::default, |(_, installed)| installed))
+    pub fn installed(&self) -> Result<InstalledSkills, StoreError> {
+        Ok(self.installed_at()?.map_or_else(InstalledSkills::default, |(_, installed)| installed))
     }
 
     /// The same with the directory of the state that says so; nothing where nothing ever was installed.
-    pub(crate) fn installed_at(&self) -> Result<Option<(PathBuf, Installed)>, StoreError> {
+    pub(crate) fn installed_at(&self) -> Result<Option<(PathBuf, InstalledSkills)>, StoreError> {
         let current = self.root().join("current");
         let mut last = None;
         for _ in 0..READS {
@@ -182,7 +183,7 @@ impl Store {
         &self,
         _held: &Held,
         staging: &Staging<'_>,
-        next: &Installed,
+        next: &InstalledSkills,
         staged: &[(String, Staged)],
     ) -> Result<(), StoreError> {
         let files = next.files()?;
@@ -214,7 +215,7 @@ impl Store {
 
     fn write_generation(
         directory: &Path,
-        next: &Installed,
+        next: &InstalledSkills,
         files: &[(&str, Vec<u8>)],
     ) -> Result<(), StoreError> {
         let step = || {
@@ -245,7 +246,7 @@ impl Store {
     }
 
     /// Every state that stays, as far as it can be read.
-    pub(crate) fn states(&self) -> Vec<Installed> {
+    pub(crate) fn states(&self) -> Vec<InstalledSkills> {
         let generations = self.root().join("generations");
         let numbers = self.lasting().unwrap_or_else(|| self.numbers()).into_iter();
         numbers.filter_map(|number| read_generation(&generations.join(number.to_string())).ok()).collect()
@@ -278,7 +279,7 @@ fn number(generation: &Path) -> Option<u64> {
     generation.file_name()?.to_str()?.parse().ok()
 }
 
-fn read_generation(directory: &Path) -> Result<Installed, StoreError> {
+fn read_generation(directory: &Path) -> Result<InstalledSkills, StoreError> {
     let read = |name: &str| {
         let path = directory.join(name);
         let mut text = String::new();
@@ -290,11 +291,11 @@ fn read_generation(directory: &Path) -> Result<Installed, StoreError> {
         Ok((text, path))
     };
     let (text, path) = read(LOCK_FILE)?;
-    let lock = Lock::parse(&text, &path)?;
+    let lock = Lockfile::parse(&text, &path)?;
     let (text, path) = read(PROVENANCE_FILE)?;
     let provenances =
         serde_json::from_str(&text).map_err(|error| StoreError::Lock { path, reason: error.to_string() })?;
-    Ok(Installed { lock, provenances })
+    Ok(InstalledSkills { lock, provenances })
 }
 
 #[cfg(test)]
@@ -320,11 +321,11 @@ mod tests {
             let mut provenance: Provenance = serde_json::from_str(PROVENANCE).unwrap();
             let long = if file == LOCK_FILE { &mut skill.source } else { &mut provenance.source };
             *long = "x".repeat(most);
-            let next = Installed::default().with(vec![(skill, provenance)]);
+            let next = InstalledSkills::default().with(vec![(skill, provenance)]);
             let error = store.switch(&held, &staging, &next, &[]).unwrap_err();
             assert_eq!(error.code(), "store-too-large");
             assert!(error.to_string().contains(file), "{error}");
-            assert_eq!(store.installed().unwrap(), Installed::default());
+            assert_eq!(store.installed().unwrap(), InstalledSkills::default());
         }
     }
 

@@ -4,22 +4,22 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use metier_scan::ScanVerdict;
 use metier_skill::{Profile, Tier};
 
 use crate::candidate::{Candidate, candidates};
-use crate::change::{Change, Kind};
-use crate::generation::Installed;
-use crate::lock::{Lock, LockedSkill};
+use crate::change::{ChangeKind, PlannedChange};
+use crate::generation::InstalledSkills;
+use crate::lock::{LockedSkill, Lockfile};
 use crate::provenance::Provenance;
-use crate::scan::{self, Verdict};
-use crate::source::{Fetching, GIT_HOST, GitSource, Source, parse_source};
+use crate::source::{FetchContext, GIT_HOST, GitSource, SkillSource, parse_source};
 use crate::staging::Staging;
 use crate::store::Store;
 use crate::{StoreError, TrustFile};
 
 /// Which skills of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SkillSelection {
     /// The only one there is.
     Only,
     /// All.
@@ -30,7 +30,7 @@ pub enum Wanted {
     At(Vec<String>),
 }
 
-impl Wanted {
+impl SkillSelection {
     pub(crate) fn has(&self, name: &str) -> bool {
         match self {
             Self::Only | Self::All => true,
@@ -96,45 +96,45 @@ impl InstallOptions {
 
 /// What is asked for.
 #[derive(Debug)]
-pub struct Request {
+pub struct InstallRequest {
     /// Where from.
-    pub source: Box<dyn Source>,
+    pub source: Box<dyn SkillSource>,
     /// Which skills of it.
-    pub wanted: Wanted,
+    pub wanted: SkillSelection,
 }
 
 /// What was or would be done.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct Installation {
     /// What becomes of each skill, by name.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PlannedChange>,
     /// What a person should know.
     pub notes: Vec<String>,
 }
 
 /// Decides whether something that would change may; what it says instead stops everything.
-type Check<'c> = dyn Fn(&Change, &Installed) -> Result<(), StoreError> + 'c;
+type Check<'c> = dyn Fn(&PlannedChange, &InstalledSkills) -> Result<(), StoreError> + 'c;
 
 impl Store {
     /// Installs skills from sources: all that is asked for, or nothing.
     pub fn install(
         &self,
-        requests: &[Request],
+        requests: &[InstallRequest],
         options: &InstallOptions,
-        fetching: &Fetching<'_>,
-    ) -> Result<Outcome, StoreError> {
+        fetching: &FetchContext<'_>,
+    ) -> Result<Installation, StoreError> {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         for request in requests {
             let profile = options.profile.unwrap_or_default();
             all.extend(fetch(&staging, &*request.source, &request.wanted, profile, options, fetching)?);
         }
-        let check = |change: &Change, _: &Installed| match (&change.kind, &change.before) {
-            (Kind::Changed, Some(before)) if !options.replace => {
+        let check = |change: &PlannedChange, _: &InstalledSkills| match (&change.kind, &change.before) {
+            (ChangeKind::Changed, Some(before)) if !options.replace => {
                 Err(StoreError::Occupied { name: change.name.clone(), origin: before.origin() })
             }
-            (Kind::Changed, Some(before)) if !options.allow_moved_tag => moved_tag(change, before),
+            (ChangeKind::Changed, Some(before)) if !options.allow_moved_tag => moved_tag(change, before),
             _ => Ok(()),
         };
         self.apply(&staging, all, options, &check, fetching)
@@ -143,11 +143,11 @@ impl Store {
     /// Installs exactly what a lock says, or nothing.
     pub fn install_locked(
         &self,
-        lock: &Lock,
+        lock: &Lockfile,
         working: &Path,
         options: &InstallOptions,
-        fetching: &Fetching<'_>,
-    ) -> Result<Outcome, StoreError> {
+        fetching: &FetchContext<'_>,
+    ) -> Result<Installation, StoreError> {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         let skills: Vec<&LockedSkill> = lock.skills().iter().collect();
@@ -178,8 +178,8 @@ impl Store {
         names: &[String],
         working: &Path,
         options: &InstallOptions,
-        fetching: &Fetching<'_>,
-    ) -> Result<Outcome, StoreError> {
+        fetching: &FetchContext<'_>,
+    ) -> Result<Installation, StoreError> {
         let installed = self.installed()?;
         let staging = self.staging(options)?;
         let mut all = Vec::new();
@@ -206,7 +206,7 @@ impl Store {
             all.extend(found);
         }
         let snapshot = installed.clone();
-        let check = |change: &Change, installed: &Installed| {
+        let check = |change: &PlannedChange, installed: &InstalledSkills| {
             let (name, now) = (change.name.clone(), installed.get(&change.name));
             if now.is_none() {
                 return Err(StoreError::NotInstalled { name });
@@ -221,20 +221,20 @@ impl Store {
     }
 
     /// Removes installed skills: all that are named, or none.
-    pub fn remove(&self, names: &[String], options: &InstallOptions) -> Result<Outcome, StoreError> {
-        let changes = |installed: &Installed| -> Result<Vec<Change>, StoreError> {
+    pub fn remove(&self, names: &[String], options: &InstallOptions) -> Result<Installation, StoreError> {
+        let changes = |installed: &InstalledSkills| -> Result<Vec<PlannedChange>, StoreError> {
             let is_there = |name: &&String| !options.missing_ok || installed.get(name).is_some();
             let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
             if there.is_empty() {
                 return Ok(Vec::new());
             }
-            Ok(installed.named(&there)?.into_iter().map(Change::removed).collect())
+            Ok(installed.named(&there)?.into_iter().map(PlannedChange::removed).collect())
         };
         let is_gone = |name: &str| names.iter().any(|gone| gone == name);
         if options.dry_run {
             let installed = self.installed()?;
             let notes = installed.without(is_gone).lock().unmet();
-            return Ok(Outcome { changes: changes(&installed)?, notes });
+            return Ok(Installation { changes: changes(&installed)?, notes });
         }
         let staging = Staging::new(self)?;
         let held = self.hold(options.patience)?;
@@ -243,7 +243,7 @@ impl Store {
         if !changes.is_empty() {
             self.switch(&held, &staging, &installed.without(is_gone), &[])?;
         }
-        Ok(Outcome { changes, notes: installed.without(is_gone).lock().unmet() })
+        Ok(Installation { changes, notes: installed.without(is_gone).lock().unmet() })
     }
 
     fn staging(&self, options: &InstallOptions) -> Result<Staging<'_>, StoreError> {
@@ -257,24 +257,24 @@ impl Store {
         candidates: Vec<Candidate>,
         options: &InstallOptions,
         check: &Check<'_>,
-        fetching: &Fetching<'_>,
-    ) -> Result<Outcome, StoreError> {
+        fetching: &FetchContext<'_>,
+    ) -> Result<Installation, StoreError> {
         unique(&candidates)?;
-        let plan = |state: &Option<(PathBuf, Installed)>| -> Result<Vec<Change>, StoreError> {
-            let none = (PathBuf::new(), Installed::default());
+        let plan = |state: &Option<(PathBuf, InstalledSkills)>| -> Result<Vec<PlannedChange>, StoreError> {
+            let none = (PathBuf::new(), InstalledSkills::default());
             let (generation, installed) = state.as_ref().unwrap_or(&none);
             let change = |candidate: &Candidate| {
-                let mut change = Change::new(installed.get(&candidate.locked.name), candidate);
+                let mut change = PlannedChange::new(installed.get(&candidate.locked.name), candidate);
                 if !options.replace && change.is_same_bytes() {
-                    change.kind = Kind::Unchanged;
+                    change.kind = ChangeKind::Unchanged;
                 }
                 let is_held_otherwise = |before: &LockedSkill| before.profile != candidate.locked.profile;
                 if options.profile.is_some() && change.before.as_ref().is_some_and(is_held_otherwise) {
-                    change.kind = Kind::Changed;
+                    change.kind = ChangeKind::Changed;
                 }
                 let is_changed = |before: &LockedSkill| !self.verified(before, generation).is_fine();
-                if change.kind == Kind::Unchanged && change.before.as_ref().is_some_and(is_changed) {
-                    change.kind = Kind::Repaired;
+                if change.kind == ChangeKind::Unchanged && change.before.as_ref().is_some_and(is_changed) {
+                    change.kind = ChangeKind::Repaired;
                 }
                 check(&change, installed)?;
                 let is_other = |agreed: &Vec<LockedSkill>| !agreed.contains(&candidate.locked);
@@ -294,7 +294,7 @@ impl Store {
         if options.dry_run {
             let changes = plan(&self.installed_at()?)?;
             notes.extend(kept(&changes, &offered));
-            return Ok(Outcome { changes, notes });
+            return Ok(Installation { changes, notes });
         }
         // What may not be is known before anybody is waited for.
         plan(&self.installed_at()?)?;
@@ -302,13 +302,13 @@ impl Store {
         let held = self.hold(options.patience)?;
         let state = self.installed_at()?;
         let changes = plan(&state)?;
-        if changes.iter().any(|change| change.kind != Kind::Unchanged) {
+        if changes.iter().any(|change| change.kind != ChangeKind::Unchanged) {
             let (mut skills, mut staged) = (Vec::new(), Vec::new());
-            let is_new = |(_, change): &(Candidate, &Change)| change.kind != Kind::Unchanged;
+            let is_new = |(_, change): &(Candidate, &PlannedChange)| change.kind != ChangeKind::Unchanged;
             for (candidate, change) in candidates.into_iter().zip(&changes).filter(is_new) {
                 staged.push((candidate.locked.name.clone(), candidate.staged));
                 // What is put right is known already, and what was accepted stays accepted.
-                if change.kind != Kind::Repaired {
+                if change.kind != ChangeKind::Repaired {
                     skills.push((candidate.locked, candidate.provenance));
                 }
             }
@@ -316,14 +316,14 @@ impl Store {
             self.switch(&held, staging, &installed.with(skills), &staged)?;
         }
         notes.extend(kept(&changes, &offered));
-        Ok(Outcome { changes, notes })
+        Ok(Installation { changes, notes })
     }
 }
 
 /// What stays as it was installed although it was offered from elsewhere: a line each.
-fn kept(changes: &[Change], offered: &[String]) -> Vec<String> {
-    let kept = changes.iter().zip(offered).filter(|(change, _)| change.kind == Kind::Unchanged);
-    let line = |(change, offered): (&Change, &String)| {
+fn kept(changes: &[PlannedChange], offered: &[String]) -> Vec<String> {
+    let kept = changes.iter().zip(offered).filter(|(change, _)| change.kind == ChangeKind::Unchanged);
+    let line = |(change, offered): (&PlannedChange, &String)| {
         let origin = change.before.as_ref()?.origin();
         let name = &change.name;
         (origin != *offered).then(|| {
@@ -337,7 +337,7 @@ fn kept(changes: &[Change], offered: &[String]) -> Vec<String> {
 }
 
 /// A source, what is wanted of it, and the skills that this is about.
-type Group<'l> = (Box<dyn Source>, Wanted, Vec<&'l LockedSkill>);
+type Group<'l> = (Box<dyn SkillSource>, SkillSelection, Vec<&'l LockedSkill>);
 
 /// Skills by where they came from and what they are held to, so that each source is fetched once; in the order in which they will be found.
 fn together<'l>(
@@ -370,27 +370,27 @@ fn together<'l>(
             }
             error => error,
         };
-        let source: Box<dyn Source> = match &first.commit {
+        let source: Box<dyn SkillSource> = match &first.commit {
             Some(_) => Box::new(git(first)),
             None => parse_source(&first.source, working, GIT_HOST).map_err(gone)?,
         };
         let paths: Vec<String> = group.iter().filter_map(|skill| skill.path.clone()).collect();
         let is_whole = paths.is_empty();
-        Ok((source, if is_whole { Wanted::Only } else { Wanted::At(paths) }, group))
+        Ok((source, if is_whole { SkillSelection::Only } else { SkillSelection::At(paths) }, group))
     };
     groups.into_iter().map(source).collect()
 }
 
 fn fetch(
     staging: &Staging<'_>,
-    source: &dyn Source,
-    wanted: &Wanted,
+    source: &dyn SkillSource,
+    wanted: &SkillSelection,
     profile: Profile,
     options: &InstallOptions,
-    fetching: &Fetching<'_>,
+    fetching: &FetchContext<'_>,
 ) -> Result<Vec<Candidate>, StoreError> {
     // The rules are ready when the files are.
-    rayon::spawn(scan::prepare);
+    rayon::spawn(metier_scan::prepare);
     let basket = staging.basket()?;
     let fetched = source.fetch(wanted, &basket, fetching)?;
     (fetching.progress)("checking");
@@ -399,7 +399,7 @@ fn fetch(
 
 /// What a lock says must be what is there.
 fn as_locked(candidate: &Candidate, skill: &LockedSkill) -> Result<(), StoreError> {
-    let change = Change::new(Some(skill), candidate);
+    let change = PlannedChange::new(Some(skill), candidate);
     if candidate.locked.digest == skill.digest && candidate.locked.name == skill.name {
         let (Some(signer), key) = (&skill.signer, &candidate.key) else { return Ok(()) };
         if key.as_ref() == Some(signer) {
@@ -413,7 +413,7 @@ fn as_locked(candidate: &Candidate, skill: &LockedSkill) -> Result<(), StoreErro
 }
 
 /// A tag is the commit that it was.
-fn moved_tag(change: &Change, before: &LockedSkill) -> Result<(), StoreError> {
+fn moved_tag(change: &PlannedChange, before: &LockedSkill) -> Result<(), StoreError> {
     let tag = |skill: &LockedSkill| Some(skill.reference.as_deref()?.strip_prefix("refs/tags/")?.to_owned());
     match (&change.after, tag(before), &before.commit) {
         (Some(after), Some(name), Some(was))
@@ -448,16 +448,16 @@ fn unique(candidates: &[Candidate]) -> Result<(), StoreError> {
 
 /// Whether the scan and the past allow it.
 fn may(
-    change: &Change,
+    change: &PlannedChange,
     candidate: &Candidate,
-    installed: &Installed,
+    installed: &InstalledSkills,
     options: &InstallOptions,
 ) -> Result<(), StoreError> {
-    if matches!(change.kind, Kind::Unchanged | Kind::Repaired) {
+    if matches!(change.kind, ChangeKind::Unchanged | ChangeKind::Repaired) {
         return Ok(());
     }
     let name = change.name.clone();
-    if candidate.report.verdict() == Verdict::Block && !options.accept_risk {
+    if candidate.report.verdict() == ScanVerdict::Block && !options.accept_risk {
         let worst = candidate.report.because();
         let first = candidate.report.findings.iter().find(|finding| worst.contains(&finding.rule));
         let place = first

@@ -4,8 +4,9 @@
 //! Whoever wants to know later what a skill was when it was used finds it here ([`Store::keep`], [`Store::manifest`]).
 //! What is read is digested again, so that a changed byte is an error and never an answer.
 //!
-//! [`unpack`] reads archives, [`Layout`] says which skills are in them, [`pack`] writes them. [`sign`] and [`verify`] are
-//! for signatures, with the keys that a [`TrustFile`] knows. [`scan`] looks at a skill before it is used.
+//! [`unpack`] reads archives, [`ArchiveLayout`] says which skills are in them, [`pack`] writes them. [`sign`] and [`verify`] are
+//! for signatures, with the keys that a [`TrustFile`] knows. `metier-scan` looks at a skill before it is
+//! installed; [`unpack_subjects`] hands it what is in an archive.
 
 mod archive;
 mod candidate;
@@ -18,7 +19,6 @@ mod lock;
 mod pack;
 mod plant;
 mod provenance;
-pub mod scan;
 mod signature;
 mod source;
 mod staging;
@@ -26,20 +26,21 @@ mod store;
 mod trust;
 
 pub use archive::{
-    ArchiveError, ArchiveFile, ArchiveLimits, EntryProblem, Format, Layout, NameProblem, SkippedEntry,
-    SkippedReason, Unpacked, Write, skill_digest, unpack,
+    ArchiveError, ArchiveFile, ArchiveFormat, ArchiveLayout, ArchiveLimits, EntryProblem, FileWriter,
+    NameProblem, SkippedEntry, SkippedReason, UnpackedArchive, skill_digest, unpack, unpack_subjects,
 };
-pub use change::{Change, Kind};
-pub use check::{Swept, Verified};
+pub use change::{ChangeKind, PlannedChange};
+pub use check::{SweepReport, VerifiedSkill};
 pub use error::StoreError;
-pub use generation::Installed;
-pub use install::{InstallOptions, Outcome, Request, Wanted};
-pub use lock::{LOCK_FILE, Lock, LockedSkill};
-pub use pack::{Packed, pack};
-pub use provenance::{Provenance, Scanned, Signed};
+pub use generation::InstalledSkills;
+pub use install::{InstallOptions, InstallRequest, Installation, SkillSelection};
+pub use lock::{LOCK_FILE, LockedSkill, Lockfile};
+pub use pack::{PackedSkill, pack};
+pub use provenance::{Provenance, ScanSummary, ValidSignature};
 pub use signature::{NAMESPACE, SignatureError, Signer, sign, verify};
 pub use source::{
-    ArchiveSource, DirectorySource, Fetched, Fetching, GIT_HOST, GitSource, Source, parse_source,
+    ArchiveSource, DirectorySource, FetchContext, FetchedSource, GIT_HOST, GitSource, SkillSource,
+    parse_source,
 };
 pub use staging::Basket;
 pub use store::Store;

@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::source::git::{is_address, is_commit};
 
-/// What the file is called.
-pub const LOCK_FILE: &str = "metier.lock";
+pub use metier_catalog::LOCK_FILE;
 
 /// The format that is written.
 const VERSION: u32 = 1;
@@ -24,7 +23,7 @@ const HEADER: &str = "# Written by metier: every skill that is installed, and th
 /// Every installed skill, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lock {
+pub struct Lockfile {
     version: u32,
     #[serde(default, rename = "skill")]
     skills: Vec<LockedSkill>,
@@ -108,13 +107,13 @@ impl LockedSkill {
     }
 }
 
-impl Default for Lock {
+impl Default for Lockfile {
     fn default() -> Self {
         Self { version: VERSION, skills: Vec::new() }
     }
 }
 
-impl Lock {
+impl Lockfile {
     /// These skills, of which no two have one name.
     pub fn new(mut skills: Vec<LockedSkill>) -> Self {
         skills.sort_by(|a, b| a.name.cmp(&b.name));

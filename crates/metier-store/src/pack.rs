@@ -17,7 +17,7 @@ use metier_skill::{
 };
 
 use crate::StoreError;
-use crate::archive::{ArchiveLimits, Format, SkippedEntry, name, skipped_reason};
+use crate::archive::{ArchiveFormat, ArchiveLimits, SkippedEntry, name, skipped_reason};
 
 /// How much work compression is: nearly as small as the most, and a third of the time.
 const LEVEL: u8 = 6;
@@ -25,7 +25,7 @@ const LEVEL: u8 = 6;
 /// A skill as an archive.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Packed {
+pub struct PackedSkill {
     /// The archive.
     pub bytes: Vec<u8>,
     /// The skill's name, which its folder has.
@@ -51,15 +51,15 @@ struct PackedFile {
 ///
 /// ```no_run
 /// use metier_skill::{Folder, Rules};
-/// use metier_store::{Format, pack};
+/// use metier_store::{ArchiveFormat, pack};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let packed = pack(&Folder::open("skills/tidy-up".as_ref())?, &Rules::standard(), Format::Zip)?;
+/// let packed = pack(&Folder::open("skills/tidy-up".as_ref())?, &Rules::standard(), ArchiveFormat::Zip)?;
 /// std::fs::write("tidy-up.skill", packed.bytes)?;
 /// # Ok(())
 /// # }
 /// ```
-pub fn pack(folder: &Folder, rules: &Rules, format: Format) -> Result<Packed, StoreError> {
+pub fn pack(folder: &Folder, rules: &Rules, format: ArchiveFormat) -> Result<PackedSkill, StoreError> {
     let mut files = Vec::new();
     let captured = folder.capture(&rules.limits, |file, bytes| {
         files.push((file.clone(), bytes.to_vec()));
@@ -84,20 +84,20 @@ pub fn pack(folder: &Folder, rules: &Rules, format: Format) -> Result<Packed, St
         (bytes, checked) = written(&files, format, 0, folder)?;
     }
     checked?;
-    Ok(Packed { bytes, name, digest, skipped })
+    Ok(PackedSkill { bytes, name, digest, skipped })
 }
 
 /// The archive, and whether it can be unpacked: what nobody else could is found by whoever packs it.
 fn written(
     files: &[PackedFile],
-    format: Format,
+    format: ArchiveFormat,
     level: u8,
     folder: &Folder,
 ) -> Result<(Vec<u8>, Result<(), StoreError>), StoreError> {
     let bytes = match format {
-        Format::Zip => zip::write(files, level),
-        Format::Tar => tar::write(files),
-        Format::TarGz => tar::write(files).map(|archive| tar::compress(&archive, level)),
+        ArchiveFormat::Zip => zip::write(files, level),
+        ArchiveFormat::Tar => tar::write(files),
+        ArchiveFormat::TarGz => tar::write(files).map(|archive| tar::compress(&archive, level)),
     };
     let bytes = bytes.ok_or_else(|| {
         let source = io::ErrorKind::FileTooLarge.into();

@@ -32,9 +32,9 @@ pub struct Provenance {
     /// Why so far: `default`, `asked` or `signature`.
     pub tier_from: String,
     /// Its signature, and whose it is.
-    pub signature: Option<Signed>,
+    pub signature: Option<ValidSignature>,
     /// What the scan found.
-    pub scan: Scanned,
+    pub scan: ScanSummary,
     /// The digests that it had before, the last one last. What is among them is not news.
     #[serde(default)]
     pub history: Vec<Digest>,
@@ -43,7 +43,7 @@ pub struct Provenance {
 /// A signature that counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Signed {
+pub struct ValidSignature {
     /// The name that the trust file has for the key.
     pub name: String,
     /// The key.
@@ -55,7 +55,7 @@ pub struct Signed {
 /// What a scan found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Scanned {
+pub struct ScanSummary {
     /// `clean`, `look` or `block`.
     pub verdict: String,
     /// The rules that found something.

@@ -17,11 +17,11 @@ pub use git::GitSource;
 
 use crate::StoreError;
 use crate::archive::ArchiveLimits;
-use crate::install::Wanted;
+use crate::install::SkillSelection;
 use crate::staging::Basket;
 
 /// Something that skills come from.
-pub trait Source: fmt::Debug + Send + Sync {
+pub trait SkillSource: fmt::Debug + Send + Sync {
     /// What it is called in a lock, so that it can be found again.
     fn name(&self) -> String;
 
@@ -29,15 +29,15 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// out, and nothing that is wrong with them matters then.
     fn fetch(
         &self,
-        wanted: &Wanted,
+        wanted: &SkillSelection,
         basket: &Basket<'_>,
-        fetching: &Fetching<'_>,
-    ) -> Result<Fetched, StoreError>;
+        fetching: &FetchContext<'_>,
+    ) -> Result<FetchedSource, StoreError>;
 }
 
 /// What sources work with.
 #[non_exhaustive]
-pub struct Fetching<'a> {
+pub struct FetchContext<'a> {
     /// The program `git`.
     pub git: PathBuf,
     /// How much is taken.
@@ -48,7 +48,7 @@ pub struct Fetching<'a> {
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
 
-impl<'a> Fetching<'a> {
+impl<'a> FetchContext<'a> {
     /// The usual limits, and nobody to tell.
     pub fn new(git: impl Into<PathBuf>) -> Self {
         let (limits, patience) = (ArchiveLimits::default(), Duration::from_mins(10));
@@ -63,7 +63,7 @@ impl<'a> Fetching<'a> {
     }
 }
 
-impl fmt::Debug for Fetching<'_> {
+impl fmt::Debug for FetchContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fetching").field("git", &self.git).finish_non_exhaustive()
     }
@@ -72,7 +72,7 @@ impl fmt::Debug for Fetching<'_> {
 /// What a source was when it was fetched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fetched {
+pub struct FetchedSource {
     /// The branch, tag or commit that was asked for.
     pub reference: Option<String>,
     /// The commit that this was.
@@ -105,7 +105,7 @@ pub const GIT_HOST: &str = "https://github.com";
 /// assert_eq!(source.name(), "https://github.com/acme/skills");
 /// # Ok::<(), metier_store::StoreError>(())
 /// ```
-pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dyn Source>, StoreError> {
+pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dyn SkillSource>, StoreError> {
     let wrong = |problem: &str| StoreError::Source { text: text.to_owned(), problem: problem.to_owned() };
     if text.is_empty() || text.chars().any(char::is_control) {
         return Err(wrong("no source: name a directory, an archive or a git repository"));
@@ -145,7 +145,7 @@ pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dy
     if is_path || is_archive {
         return Err(wrong("not there"));
     }
-    GitSource::parse(text, git_host).map(|source| Box::new(source) as Box<dyn Source>)
+    GitSource::parse(text, git_host).map(|source| Box::new(source) as Box<dyn SkillSource>)
 }
 
 /// The folder that a skill is in which has none of its own: named like this, as far as a folder can be.

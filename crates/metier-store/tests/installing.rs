@@ -10,8 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use metier_skill::{Digest, Folder, Manifest, ManifestFile, Rules, Tier};
 use metier_store::{
-    ArchiveSource, DirectorySource, Fetching, Format, GIT_HOST, InstallOptions, Lock, LockedSkill, Request,
-    Source, Store, StoreError, Swept, TrustFile, Wanted, pack, parse_source,
+    ArchiveFormat, ArchiveSource, DirectorySource, FetchContext, GIT_HOST, InstallOptions, InstallRequest,
+    LockedSkill, Lockfile, SkillSelection, SkillSource, Store, StoreError, SweepReport, TrustFile, pack,
+    parse_source,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -55,7 +56,7 @@ fn locked_skill() -> impl Strategy<Value = LockedSkill> {
 
 fn parse_all(text: &str) {
     // Whatever comes of it.
-    let _ = Lock::parse(text, Path::new("metier.lock"));
+    let _ = Lockfile::parse(text, Path::new("metier.lock"));
     let _ = TrustFile::parse(text);
     let _ = parse_source(text, Path::new("/nowhere"), GIT_HOST);
 }
@@ -66,16 +67,16 @@ proptest! {
     #[test]
     fn a_lock_is_read_as_it_was_written(skills in prop::collection::vec(locked_skill(), 0..5)) {
         let by_name: BTreeMap<String, LockedSkill> = skills.into_iter().map(|skill| (skill.name.clone(), skill)).collect();
-        let lock = Lock::new(by_name.into_values().rev().collect());
+        let lock = Lockfile::new(by_name.into_values().rev().collect());
         let text = lock.text().unwrap();
-        let read = Lock::parse(&text, Path::new("metier.lock")).unwrap();
+        let read = Lockfile::parse(&text, Path::new("metier.lock")).unwrap();
         prop_assert_eq!(&read, &lock);
         prop_assert_eq!(read.text().unwrap(), text);
     }
 
     #[test]
     fn a_lock_with_something_else_in_it_is_read_or_refused(skill in locked_skill(), at in any::<prop::sample::Index>(), other in any::<char>()) {
-        let mut text: Vec<char> = Lock::new(vec![skill]).text().unwrap().chars().collect();
+        let mut text: Vec<char> = Lockfile::new(vec![skill]).text().unwrap().chars().collect();
         let at = at.index(text.len());
         text[at] = other;
         let text: String = text.into_iter().collect();
@@ -129,8 +130,8 @@ impl Ground {
 
     fn install(&self) -> Digest {
         let source = Box::new(DirectorySource::new(self.0.path().join("pdf")));
-        let request = Request { source, wanted: Wanted::Only };
-        self.store().install(&[request], &InstallOptions::new("now"), &Fetching::new("git")).unwrap();
+        let request = InstallRequest { source, wanted: SkillSelection::Only };
+        self.store().install(&[request], &InstallOptions::new("now"), &FetchContext::new("git")).unwrap();
         self.digest()
     }
 
@@ -146,12 +147,13 @@ impl Ground {
         fs::create_dir_all(&skill).unwrap();
         fs::write(skill.join("SKILL.md"), "---\nname: md\ndescription: Use when testing.\n---\nDo it.\n")
             .unwrap();
-        let request = Request { source: Box::new(DirectorySource::new(skill)), wanted: Wanted::Only };
-        self.store().install(&[request], &InstallOptions::new("now"), &Fetching::new("git")).unwrap();
+        let request =
+            InstallRequest { source: Box::new(DirectorySource::new(skill)), wanted: SkillSelection::Only };
+        self.store().install(&[request], &InstallOptions::new("now"), &FetchContext::new("git")).unwrap();
     }
 
     fn update(&self, options: &InstallOptions) -> Result<Digest, StoreError> {
-        self.store().update(&[], self.0.path(), options, &Fetching::new("git"))?;
+        self.store().update(&[], self.0.path(), options, &FetchContext::new("git"))?;
         Ok(self.digest())
     }
 
@@ -159,7 +161,7 @@ impl Ground {
         self.store().installed().unwrap().get("pdf").unwrap().digest
     }
 
-    fn sweep(&self, kept: &[Digest], now: SystemTime, dry_run: bool) -> Swept {
+    fn sweep(&self, kept: &[Digest], now: SystemTime, dry_run: bool) -> SweepReport {
         let kept: HashSet<Digest> = kept.iter().copied().collect();
         self.store().sweep(&kept, now, dry_run, Duration::ZERO).unwrap()
     }
@@ -181,7 +183,7 @@ fn a_sweep_keeps_what_is_installed_what_is_referred_to_and_what_is_young() {
     let made = fs::metadata(ground.store().root()).unwrap().modified().unwrap();
     let (soon, later) = (made + Duration::from_mins(59), made + Duration::from_hours(2));
     let tree = ground.store().root().join("trees").join(first.hex());
-    let count = |swept: Swept| (swept.trees, swept.objects);
+    let count = |swept: SweepReport| (swept.trees, swept.objects);
     assert_eq!(count(ground.sweep(&[], soon, false)), (0, 0));
     // The tree can be made again from what is kept; the files and what they make up are.
     assert_eq!(count(ground.sweep(&[first], later, true)), (1, 0));
@@ -192,7 +194,7 @@ fn a_sweep_keeps_what_is_installed_what_is_referred_to_and_what_is_young() {
     assert_eq!(count(would), (0, 3), "a manifest and two files; the third is in both");
     assert_eq!(ground.sweep(&[], later, false), would);
     assert!(!ground.has(&first) && ground.has(&second));
-    assert!(ground.store().verify_installed(&[]).unwrap().iter().all(metier_store::Verified::is_fine));
+    assert!(ground.store().verify_installed(&[]).unwrap().iter().all(metier_store::VerifiedSkill::is_fine));
     // What was never heard of is no reason to fail.
     ground.sweep(&[Digest::of(b"nothing")], later, false);
 }
@@ -213,7 +215,11 @@ fn a_sweep_removes_what_its_dry_run_says() {
     let text = fs::metadata(ground.0.path().join("pdf/SKILL.md")).unwrap().len();
     assert!(would.bytes > text, "what only the tree that goes has as well is free: {} bytes", would.bytes);
     assert_eq!(ground.sweep(&[], now, false), would);
-    assert_eq!(ground.sweep(&[], now + Duration::from_hours(2), true), Swept::default(), "nothing is left");
+    assert_eq!(
+        ground.sweep(&[], now + Duration::from_hours(2), true),
+        SweepReport::default(),
+        "nothing is left"
+    );
 }
 
 #[test]
@@ -254,7 +260,7 @@ fn nothing_is_installed_but_what_was_agreed_to() {
     assert_eq!(ground.digest(), first);
     options.agreed = None;
     options.dry_run = true;
-    let planned = ground.store().update(&[], ground.0.path(), &options, &Fetching::new("git")).unwrap();
+    let planned = ground.store().update(&[], ground.0.path(), &options, &FetchContext::new("git")).unwrap();
     let shown = planned.changes[0].after.clone().unwrap();
     options.agreed = Some(vec![shown.clone()]);
     options.dry_run = false;
@@ -280,11 +286,12 @@ fn damaged(path: &Path, how: &str) -> &'static str {
 fn a_signature_that_cannot_be_read_stops_everything() {
     let ground = Ground::new();
     let (above, skill) = (ground.0.path(), ground.0.path().join("pdf"));
-    let packed = pack(&Folder::open(&skill).unwrap(), &Rules::standard(), Format::Zip).unwrap().bytes;
+    let packed = pack(&Folder::open(&skill).unwrap(), &Rules::standard(), ArchiveFormat::Zip).unwrap().bytes;
     fs::write(above.join("pdf.skill"), packed).unwrap();
-    let install = |source: Box<dyn Source>| {
-        let request = Request { source, wanted: Wanted::All };
-        let outcome = ground.store().install(&[request], &InstallOptions::new("now"), &Fetching::new("git"));
+    let install = |source: Box<dyn SkillSource>| {
+        let request = InstallRequest { source, wanted: SkillSelection::All };
+        let outcome =
+            ground.store().install(&[request], &InstallOptions::new("now"), &FetchContext::new("git"));
         outcome.map_or_else(|error| error.code(), |_| "fine")
     };
     for how in ["pipe", "bytes", "long"] {
@@ -304,16 +311,16 @@ fn a_signature_that_cannot_be_read_stops_everything() {
 fn git_has_so_much_time_and_so_much_room() {
     let place = tempfile::tempdir().unwrap();
     let store = Store::new(place.path().join("store"));
-    let install = |source: &str, fetching: &Fetching<'_>| {
+    let install = |source: &str, fetching: &FetchContext<'_>| {
         let source = parse_source(source, place.path(), GIT_HOST).unwrap();
-        let request = Request { source, wanted: Wanted::All };
+        let request = InstallRequest { source, wanted: SkillSelection::All };
         store
             .install(&[request], &InstallOptions::new("2026-01-01T00:00:00Z"), fetching)
             .unwrap_err()
             .to_string()
     };
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut fetching = Fetching::new("git");
+    let mut fetching = FetchContext::new("git");
     fetching.patience = Duration::from_millis(300);
     let told = install(&format!("git://{}/x", silent.local_addr().unwrap()), &fetching);
     assert!(told.contains("it took longer than"), "{told}");
@@ -333,7 +340,7 @@ fn git_has_so_much_time_and_so_much_room() {
     ] {
         assert!(Command::new("git").args(args).current_dir(&repository).status().unwrap().success());
     }
-    let mut fetching = Fetching::new("git");
+    let mut fetching = FetchContext::new("git");
     fetching.limits.archive_bytes = 1 << 20;
     let told = install(&format!("file://{}", repository.display()), &fetching);
     assert!(told.contains("there is more than 1048576 bytes of it"), "{told}");

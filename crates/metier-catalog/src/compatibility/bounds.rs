@@ -130,7 +130,7 @@ impl fmt::Display for Bounds {
 }
 
 /// The version in what a program says when asked: the first number with a dot, or else the first number.
-pub(super) fn version_in(answer: &str) -> Option<Version> {
+pub fn version_in(answer: &str) -> Option<Version> {
     let mut first = None;
     for word in answer.split(|c: char| !c.is_ascii_digit() && c != '.') {
         let word = word.trim_matches('.');

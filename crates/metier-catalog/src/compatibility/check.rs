@@ -5,10 +5,10 @@ use super::machine::{Machine, Os};
 use super::programs::Program;
 use super::read::{Group, Need, What};
 use super::table::{self, System};
-use super::{Requirement, Status};
+use super::{Requirement, RequirementStatus};
 
 /// What comes of looking: a status, and the reason.
-type Answer = (Status, String);
+type Answer = (RequirementStatus, String);
 
 /// Ways of which the reasons are told.
 const REASONS: usize = 4;
@@ -16,22 +16,26 @@ const REASONS: usize = 4;
 /// Checks one group of needs: met when one is, unknown when one is not known.
 pub(super) fn check(group: &Group, machine: &dyn Machine) -> Requirement {
     let answers: Vec<Answer> = group.any_of.iter().map(|need| check_need(need, machine)).collect();
-    let of = |status: Status| answers.iter().filter(move |answer| answer.0 == status).map(|answer| &answer.1);
-    let status = if of(Status::Met).next().is_some() {
-        Status::Met
-    } else if of(Status::Unknown).next().is_some() || answers.is_empty() {
-        Status::Unknown
+    let of = |status: RequirementStatus| {
+        answers.iter().filter(move |answer| answer.0 == status).map(|answer| &answer.1)
+    };
+    let status = if of(RequirementStatus::Met).next().is_some() {
+        RequirementStatus::Met
+    } else if of(RequirementStatus::Unknown).next().is_some() || answers.is_empty() {
+        RequirementStatus::Unknown
     } else {
-        Status::Unmet
+        RequirementStatus::Unmet
     };
     let mut reasons: Vec<&str> = Vec::new();
-    for (_, reason) in answers.iter().filter(|answer| status != Status::Met || answer.0 == Status::Met) {
+    for (_, reason) in
+        answers.iter().filter(|answer| status != RequirementStatus::Met || answer.0 == RequirementStatus::Met)
+    {
         if !reasons.contains(&reason.as_str()) {
             reasons.push(reason);
         }
     }
     // One way that works is enough to know; of ways that do not, each has its reason.
-    reasons.truncate(if status == Status::Met { 1 } else { REASONS });
+    reasons.truncate(if status == RequirementStatus::Met { 1 } else { REASONS });
     Requirement { text: group.text.clone(), status, reason: reasons.join("; ") }
 }
 
@@ -44,14 +48,14 @@ fn check_need(need: &Need, machine: &dyn Machine) -> Answer {
         } else {
             reason
         };
-        return (Status::Met, format!("optional: {reason}"));
+        return (RequirementStatus::Met, format!("optional: {reason}"));
     }
     match status {
-        Status::Met if need.beyond => {
-            (Status::Unknown, format!("{reason}, but more is asked than metier can see"))
+        RequirementStatus::Met if need.beyond => {
+            (RequirementStatus::Unknown, format!("{reason}, but more is asked than metier can see"))
         }
-        Status::Unmet if need.conditional => {
-            (Status::Unknown, format!("needed in some cases only: {reason}"))
+        RequirementStatus::Unmet if need.conditional => {
+            (RequirementStatus::Unknown, format!("needed in some cases only: {reason}"))
         }
         _ => (status, reason),
     }
@@ -63,21 +67,23 @@ fn check_what(what: &What, machine: &dyn Machine) -> Answer {
         What::Named { name, sure } => check_name(name, *sure, machine),
         What::System(system) => check_system(*system, machine.os()),
         What::NotSystem(system) => match check_system(*system, machine.os()) {
-            (Status::Met, _) => (Status::Unmet, format!("this is {}, which is ruled out", machine.os())),
-            (Status::Unmet, _) => (Status::Met, format!("this is {}", machine.os())),
+            (RequirementStatus::Met, _) => {
+                (RequirementStatus::Unmet, format!("this is {}, which is ruled out", machine.os()))
+            }
+            (RequirementStatus::Unmet, _) => (RequirementStatus::Met, format!("this is {}", machine.os())),
             unknown => unknown,
         },
         What::Agent(agent) => check_agent(agent, machine.agent()),
-        What::AnyAgent => (Status::Met, "other agents will do".to_owned()),
+        What::AnyAgent => (RequirementStatus::Met, "other agents will do".to_owned()),
         What::Network => match machine.has_network() {
-            Some(true) => (Status::Met, "there is a network".to_owned()),
-            Some(false) => (Status::Unmet, "there is no network".to_owned()),
-            None => (Status::Unknown, "metier does not try the network".to_owned()),
+            Some(true) => (RequirementStatus::Met, "there is a network".to_owned()),
+            Some(false) => (RequirementStatus::Unmet, "there is no network".to_owned()),
+            None => (RequirementStatus::Unknown, "metier does not try the network".to_owned()),
         },
-        What::Unseen(why) => (Status::Unknown, (*why).to_owned()),
-        What::Nothing => (Status::Met, "nothing is needed".to_owned()),
+        What::Unseen(why) => (RequirementStatus::Unknown, (*why).to_owned()),
+        What::Nothing => (RequirementStatus::Met, "nothing is needed".to_owned()),
         What::Unreadable => {
-            (Status::Unknown, "metier does not understand this: check it yourself".to_owned())
+            (RequirementStatus::Unknown, "metier does not understand this: check it yourself".to_owned())
         }
     }
 }
@@ -88,52 +94,56 @@ fn check_program(program: &Program, bounds: &Bounds, machine: &dyn Machine) -> A
     let mut best: Option<Answer> = None;
     for name in program.executables.iter().filter(|name| machine.has_program(name)) {
         let answer = check_version(name, bounds, machine);
-        if answer.0 == Status::Met {
+        if answer.0 == RequirementStatus::Met {
             return answer;
         }
-        if best.as_ref().is_none_or(|best| best.0 == Status::Unmet && answer.0 == Status::Unknown) {
+        if best
+            .as_ref()
+            .is_none_or(|best| best.0 == RequirementStatus::Unmet && answer.0 == RequirementStatus::Unknown)
+        {
             best = Some(answer);
         }
     }
     best.unwrap_or_else(|| {
         let names: Vec<String> = program.executables.iter().map(|name| format!("`{name}`")).collect();
         let verb = if names.len() == 1 { "is not" } else { "are not" };
-        (Status::Unmet, format!("{} {verb} on the path: install it", names.join(" and ")))
+        (RequirementStatus::Unmet, format!("{} {verb} on the path: install it", names.join(" and ")))
     })
 }
 
 fn check_version(name: &str, bounds: &Bounds, machine: &dyn Machine) -> Answer {
     if bounds.is_any() {
-        return (Status::Met, format!("`{name}` is installed"));
+        return (RequirementStatus::Met, format!("`{name}` is installed"));
     }
     let Some(version) = machine.version_of(name) else {
         return (
-            Status::Unknown,
+            RequirementStatus::Unknown,
             format!("`{name}` is installed, but its version is not known; {bounds} is needed"),
         );
     };
     match bounds.fit(&version) {
-        Fit::Inside => (Status::Met, format!("`{name}` is {version}")),
-        Fit::Outside => (Status::Unmet, format!("`{name}` is {version}, and {bounds} is needed")),
-        Fit::Perhaps => {
-            (Status::Unknown, format!("`{name}` is {version}, newer than the {bounds} that is named"))
-        }
+        Fit::Inside => (RequirementStatus::Met, format!("`{name}` is {version}")),
+        Fit::Outside => (RequirementStatus::Unmet, format!("`{name}` is {version}, and {bounds} is needed")),
+        Fit::Perhaps => (
+            RequirementStatus::Unknown,
+            format!("`{name}` is {version}, newer than the {bounds} that is named"),
+        ),
     }
 }
 
 fn check_name(name: &str, sure: bool, machine: &dyn Machine) -> Answer {
     if machine.has_program(name) {
-        (Status::Met, format!("`{name}` is installed"))
+        (RequirementStatus::Met, format!("`{name}` is installed"))
     } else if sure {
-        (Status::Unmet, format!("`{name}` is not on the path: install it"))
+        (RequirementStatus::Unmet, format!("`{name}` is not on the path: install it"))
     } else {
-        (Status::Unknown, format!("`{name}` is not on the path, but may go by another name there"))
+        (RequirementStatus::Unknown, format!("`{name}` is not on the path, but may go by another name there"))
     }
 }
 
 fn check_system(system: System, os: Os) -> Answer {
     let met = match system {
-        System::Any => return (Status::Met, "any system will do".to_owned()),
+        System::Any => return (RequirementStatus::Met, "any system will do".to_owned()),
         System::Linux | System::Distribution => matches!(os, Os::Linux | Os::Wsl),
         System::MacOs => os == Os::MacOs,
         System::Windows => os == Os::Windows,
@@ -141,21 +151,23 @@ fn check_system(system: System, os: Os) -> Answer {
         System::Unix => matches!(os, Os::Linux | Os::Wsl | Os::MacOs),
     };
     match (met, system) {
-        (_, _) if os == Os::Other => (Status::Unknown, "metier does not know this system".to_owned()),
-        (true, System::Distribution) => {
-            (Status::Unknown, format!("this is {os}, but metier does not look at which"))
+        (_, _) if os == Os::Other => {
+            (RequirementStatus::Unknown, "metier does not know this system".to_owned())
         }
-        (true, _) => (Status::Met, format!("this is {os}")),
-        (false, _) => (Status::Unmet, format!("this is {os}")),
+        (true, System::Distribution) => {
+            (RequirementStatus::Unknown, format!("this is {os}, but metier does not look at which"))
+        }
+        (true, _) => (RequirementStatus::Met, format!("this is {os}")),
+        (false, _) => (RequirementStatus::Unmet, format!("this is {os}")),
     }
 }
 
 fn check_agent(wanted: &str, agent: Option<&str>) -> Answer {
     let Some(agent) = agent else {
-        return (Status::Unknown, "metier was not told which agent will use this".to_owned());
+        return (RequirementStatus::Unknown, "metier was not told which agent will use this".to_owned());
     };
     let known = table::agent(agent).unwrap_or(agent);
     // `Claude` alone may be any of its products.
     let same = known == wanted || (wanted == "claude" && known.starts_with("claude-"));
-    (if same { Status::Met } else { Status::Unmet }, format!("the agent is {agent}"))
+    (if same { RequirementStatus::Met } else { RequirementStatus::Unmet }, format!("the agent is {agent}"))
 }

@@ -193,6 +193,27 @@ pub(super) fn program(executable: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.executables.contains(&executable))
 }
 
+/// How to ask an installed program for its version: start it with these arguments and read its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VersionQuery {
+    /// The arguments.
+    pub arguments: &'static [&'static str],
+    /// Whether the answer comes on standard error instead of standard output.
+    pub answers_on_stderr: bool,
+}
+
+/// How to ask a program for its version; `None` for a program that must not be started for that.
+///
+/// A [`Machine`](super::Machine) may start only programs that have one: names come from skills.
+pub fn version_query(executable: &str) -> Option<VersionQuery> {
+    match program(executable)?.ask {
+        Ask::Output(arguments) => Some(VersionQuery { arguments, answers_on_stderr: false }),
+        Ask::Errors(arguments) => Some(VersionQuery { arguments, answers_on_stderr: true }),
+        Ask::Never => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

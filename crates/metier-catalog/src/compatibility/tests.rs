@@ -43,9 +43,9 @@ impl Machine for Made {
 /// `+` for each requirement that is met, `-` for one that is not, `?` for one unknown.
 fn signs(found: &Compatibility) -> String {
     let sign = |found: &Requirement| match found.status {
-        Status::Met => '+',
-        Status::Unmet => '-',
-        Status::Unknown => '?',
+        RequirementStatus::Met => '+',
+        RequirementStatus::Unmet => '-',
+        RequirementStatus::Unknown => '?',
     };
     found.requirements.iter().map(sign).collect()
 }
@@ -66,7 +66,7 @@ fn check_metadata(pairs: &[(&str, &str, &str)]) {
 
 #[test]
 fn nothing_said_is_met() {
-    let nothing = Compatibility { status: Status::Met, requirements: Vec::new() };
+    let nothing = Compatibility { status: RequirementStatus::Met, requirements: Vec::new() };
     assert_eq!(compatibility(None, [], &LINUX), nothing);
     assert_eq!(compatibility(Some(" \n"), [("author", "someone"), ("version", "1.0")], &LINUX), nothing);
 }
@@ -239,7 +239,7 @@ fn what_is_not_understood_is_one_requirement_and_says_so() {
     let text = "Wants a quiet room. Also two cups, and tea.";
     let found = compatibility(Some(text), [], &LINUX);
     let [only] = found.requirements.as_slice() else { panic!("{found:#?}") };
-    assert_eq!((only.text.as_str(), only.status), (text, Status::Unknown));
+    assert_eq!((only.text.as_str(), only.status), (text, RequirementStatus::Unknown));
     assert_eq!(only.reason, "metier does not understand this: check it yourself");
     check_texts(&LINUX, &[("git. Also two cups, and tea.", "+?"), ("git, tea and biscuits", "+??")]);
     check_texts(&LINUX, &[("an API key", "?"), ("MY_TOKEN must be set", "?"), ("the tea MCP server", "?")]);
@@ -310,7 +310,7 @@ fn work_is_bounded() {
         let text = piece.repeat(200_000);
         let found = compatibility(Some(&text), [("bins", text.as_str()), ("openclaw", &text)], &LINUX);
         assert!(found.requirements.len() <= REQUIREMENTS_MAX + 1, "{piece}");
-        assert_ne!(found.status, Status::Met, "{piece}");
+        assert_ne!(found.status, RequirementStatus::Met, "{piece}");
     }
     let many: Vec<(String, String)> = (0..100_000).map(|at| ("bins".into(), format!("t{at}"))).collect();
     let found = compatibility(None, many.iter().map(|(key, value)| (key.as_str(), value.as_str())), &LINUX);
@@ -374,10 +374,10 @@ proptest! {
     ) {
         let found = compatibility(Some(&text), [(key, value.as_str())], &Made { agent, ..LINUX });
         let has = |status| found.requirements.iter().any(|found| found.status == status);
-        let expected = match (has(Status::Unmet), has(Status::Unknown)) {
-            (true, _) => Status::Unmet,
-            (_, true) => Status::Unknown,
-            _ => Status::Met,
+        let expected = match (has(RequirementStatus::Unmet), has(RequirementStatus::Unknown)) {
+            (true, _) => RequirementStatus::Unmet,
+            (_, true) => RequirementStatus::Unknown,
+            _ => RequirementStatus::Met,
         };
         prop_assert_eq!(found.status, expected);
         for requirement in &found.requirements {

@@ -86,7 +86,7 @@ fn word_kind(word: &str) -> Kind {
     }
 }
 
-/// How many bytes of a word the text begins with. A dot belongs to a word that goes on after it (`Node.js`),
+/// How many bytes of a word the text begins with. A dot belongs to a word that goes on after it (`RequiresNode.js`),
 /// a slash to paths, addresses and the names of packages only (`macOS/Linux` is two).
 fn word_length(rest: &str) -> usize {
     let relative = rest.starts_with("./") || rest.starts_with("../");

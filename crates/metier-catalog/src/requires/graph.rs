@@ -6,7 +6,7 @@ use super::{Requires, RequiresError, read_requires, read_version};
 
 /// What the graph has to know of one skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Node<'a> {
+pub struct RequiresNode<'a> {
     /// The name.
     pub name: &'a str,
     /// `metadata.version`.
@@ -102,7 +102,7 @@ fn circle(cycle: &[String]) -> String {
 /// Skills and what they need of each other.
 ///
 /// ```
-/// use metier_catalog::{Node, RequiresGraph};
+/// use metier_catalog::{RequiresNode, RequiresGraph};
 ///
 /// let node = |name, requires| Node { name, version: Some("1.0"), requires };
 /// let graph = RequiresGraph::new(&[node("report", Some("charts, pdf")), node("charts", Some("pdf")), node("pdf", None)]);
@@ -120,9 +120,9 @@ pub struct RequiresGraph<'a> {
 
 impl<'a> RequiresGraph<'a> {
     /// The graph of some skills. Of two with one name the first counts.
-    pub fn new(nodes: &[Node<'a>]) -> Self {
+    pub fn new(nodes: &[RequiresNode<'a>]) -> Self {
         let mut index = HashMap::with_capacity(nodes.len());
-        let mut winners: Vec<&Node<'a>> = Vec::with_capacity(nodes.len());
+        let mut winners: Vec<&RequiresNode<'a>> = Vec::with_capacity(nodes.len());
         for node in nodes {
             index.entry(node.name).or_insert_with(|| {
                 winners.push(node);
@@ -169,7 +169,7 @@ impl<'a> RequiresGraph<'a> {
         order
     }
 
-    fn read(&mut self, node: &Node<'a>, winners: &[&Node<'a>]) -> Vec<usize> {
+    fn read(&mut self, node: &RequiresNode<'a>, winners: &[&RequiresNode<'a>]) -> Vec<usize> {
         let mut edges = Vec::new();
         let mut seen = HashSet::new();
         let skill = || node.name.to_owned();
@@ -258,19 +258,20 @@ mod tests {
 
     use super::*;
 
-    fn node<'a>((name, version, requires): &(&'a str, &'a str, &'a str)) -> Node<'a> {
+    fn node<'a>((name, version, requires): &(&'a str, &'a str, &'a str)) -> RequiresNode<'a> {
         let some = |text: &'a str| (!text.is_empty()).then_some(text);
-        Node { name, version: some(version), requires: some(requires) }
+        RequiresNode { name, version: some(version), requires: some(requires) }
     }
 
     fn codes(skills: &[(&str, &str, &str)]) -> Vec<String> {
-        let nodes: Vec<Node> = skills.iter().map(node).collect();
+        let nodes: Vec<RequiresNode> = skills.iter().map(node).collect();
         let graph = RequiresGraph::new(&nodes);
         graph.problems().iter().map(|problem| format!("{} {}", problem.code(), problem.skill())).collect()
     }
 
     fn cycles(skills: &[(&str, &str)]) -> Vec<String> {
-        let nodes: Vec<Node> = skills.iter().map(|(name, requires)| node(&(name, "", requires))).collect();
+        let nodes: Vec<RequiresNode> =
+            skills.iter().map(|(name, requires)| node(&(name, "", requires))).collect();
         let graph = RequiresGraph::new(&nodes);
         let cycles = graph.problems().iter().filter_map(|problem| match problem {
             RequiresProblem::Cycle { cycle } => Some(cycle.join(" ")),
@@ -332,8 +333,8 @@ mod tests {
         // A chain in which each also needs the first: as many circles as skills, up to all of them long.
         let lists: Vec<String> =
             (0..COUNT).map(|at| format!("{} {}", names[(at + 1) % COUNT], names[0])).collect();
-        let nodes: Vec<Node> = (0..COUNT)
-            .map(|at| Node { name: &names[at], version: None, requires: Some(&lists[at]) })
+        let nodes: Vec<RequiresNode> = (0..COUNT)
+            .map(|at| RequiresNode { name: &names[at], version: None, requires: Some(&lists[at]) })
             .collect();
         let graph = RequiresGraph::new(&nodes);
         assert_eq!(graph.needs(&names[0]).len(), COUNT - 1);
@@ -354,10 +355,10 @@ mod tests {
                 lists[*from].push_str(&names[*to]);
                 lists[*from].push(' ');
             }
-            let nodes: Vec<Node> = names
+            let nodes: Vec<RequiresNode> = names
                 .iter()
                 .zip(&lists)
-                .map(|(name, list)| Node { name, version: None, requires: Some(list) })
+                .map(|(name, list)| RequiresNode { name, version: None, requires: Some(list) })
                 .collect();
             let graph = RequiresGraph::new(&nodes);
             let mut seen = HashSet::new();

@@ -25,17 +25,17 @@ fn k02_the_trusted_tier_wins_and_the_other_is_reported() {
     place.skill("mine/pdf", "Use mine.");
     let roots = vec![place.root("mine", Tier::User), place.root("ours", Tier::Builtin)];
     let catalog = scan(roots.clone());
-    assert_eq!(catalog.find("pdf").unwrap().id.to_string(), "builtin/pdf");
+    assert_eq!(catalog.by_name("pdf").unwrap().id.to_string(), "builtin/pdf");
     let shadowed: Vec<_> = catalog.shadowed().collect();
     assert_eq!(shadowed.len(), 1);
     assert_eq!(shadowed[0].id.to_string(), "user/pdf");
     assert_eq!(shadowed[0].shadowed_by.as_ref().unwrap().to_string(), "builtin/pdf");
-    assert_eq!(catalog.get("user/pdf").unwrap().description(), "Use mine.", "an id is that very one");
+    assert_eq!(catalog.by_id("user/pdf").unwrap().description(), "Use mine.", "an id is that very one");
 
     let mut options = CatalogOptions::new(roots);
     options.precedence = Precedence::new(&[Tier::User]).unwrap();
     let catalog = Scanner::new(options).scan(later());
-    assert_eq!(catalog.find("pdf").unwrap().id.to_string(), "user/pdf", "the order can be set");
+    assert_eq!(catalog.by_name("pdf").unwrap().id.to_string(), "user/pdf", "the order can be set");
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn k03_content_that_changed_under_an_unchanged_time_is_read_again() {
         .unwrap();
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), modified);
     for catalog in [scanner.scan(later()), Scanner::new(options).scan(later())] {
-        let entry = catalog.find("pdf").unwrap();
+        let entry = catalog.by_name("pdf").unwrap();
         assert_eq!(entry.description(), "Use when two.");
-        let old = before.find("pdf").unwrap();
+        let old = before.by_name("pdf").unwrap();
         assert_ne!(entry.facts.skill_md_digest, old.facts.skill_md_digest);
         assert_eq!(entry.facts.skill_md_digest, metier_skill::Digest::of(&fs::read(&file).unwrap()));
     }
@@ -91,7 +91,7 @@ fn k13_what_is_off_is_left_out_unless_asked_for() {
     let catalog = Scanner::new(options).scan(later());
     assert_eq!(names(&catalog), ["docx"]);
     assert_eq!(catalog.all().len(), 2);
-    assert!(!catalog.find("pdf").unwrap().is_enabled());
+    assert!(!catalog.by_name("pdf").unwrap().is_enabled());
 }
 
 #[test]

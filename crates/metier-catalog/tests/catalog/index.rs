@@ -440,7 +440,7 @@ fn a_directory_in_place_of_a_link_to_it_stays_in_the_index() {
     for _ in 0..3 {
         reads(&place);
         let catalog = Scanner::new(options(&place)).scan(later());
-        assert_eq!(catalog.find("pdf").unwrap().real_path(), place.path("root/pdf"));
+        assert_eq!(catalog.by_name("pdf").unwrap().real_path(), place.path("root/pdf"));
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use metier_catalog::{
-    CatalogOptions, Places, Root, Scanner, Scope, State, StateRule, StateRules, Tier, TrustStore,
+    CatalogOptions, Root, RootLocations, Scanner, Scope, State, StateRule, StateRules, Tier, TrustStore,
 };
 
 use crate::support::{Place, codes, later, names, scan, skill_md, text};
@@ -52,7 +52,7 @@ fn links_in_a_root_are_followed_to_skills_and_only_there() {
     place.link("root/round", place.path("root"));
     let catalog = scan(vec![place.root("root", Tier::User)]);
     assert_eq!(names(&catalog), ["linked"]);
-    let entry = catalog.find("linked").unwrap();
+    let entry = catalog.by_name("linked").unwrap();
     assert_eq!(entry.path(), place.path("root/linked"));
     assert_eq!(entry.real_path(), place.path("elsewhere/linked"));
     assert_eq!(codes(&catalog), ["link-not-skill", "link-deep", "link-broken", "link-not-skill"]);
@@ -87,11 +87,11 @@ fn identical_copies_are_one_entry_with_several_places() {
     place.skill("c/linked", "Use.");
     let roots = ["a", "b", "a"].map(|root| place.root(root, Tier::User));
     let catalog = scan(roots.to_vec());
-    let same = catalog.find("same").unwrap();
+    let same = catalog.by_name("same").unwrap();
     let places: Vec<_> = same.places().iter().map(|place| place.path.clone()).collect();
     assert_eq!(places, [place.path("a/same"), place.path("b/same")]);
     assert_eq!(catalog.shadowed().map(|entry| entry.id.to_string()).collect::<Vec<_>>(), ["user/other~2"]);
-    assert_eq!(catalog.get("user/other~2").unwrap().path(), place.path("b/other"));
+    assert_eq!(catalog.by_id("user/other~2").unwrap().path(), place.path("b/other"));
     assert_eq!(catalog.all().len(), 4);
 }
 
@@ -106,8 +106,8 @@ fn within_a_tier_the_project_wins_then_the_order_of_roots() {
     let user = place.root("user", Tier::User);
     let second = place.root("second", Tier::User);
     let catalog = scan(vec![second.clone(), user.clone(), project]);
-    assert_eq!(catalog.find("x").unwrap().description(), "Use project.");
-    assert_eq!(scan(vec![second, user]).find("x").unwrap().description(), "Use second.");
+    assert_eq!(catalog.by_name("x").unwrap().description(), "Use project.");
+    assert_eq!(scan(vec![second, user]).by_name("x").unwrap().description(), "Use second.");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_is_off_shadows_nothing() {
     let rule = StateRule::new(None, Some(Tier::User), None, State::Off).unwrap();
     options.states = StateRules::default().layer(vec![rule]);
     let catalog = Scanner::new(options).scan(later());
-    assert_eq!(catalog.find("x").unwrap().id.to_string(), "third_party/x");
+    assert_eq!(catalog.by_name("x").unwrap().id.to_string(), "third_party/x");
     assert_eq!(catalog.shadowed().count(), 0);
 }
 
@@ -130,7 +130,7 @@ fn the_author_s_wish_to_be_hidden_is_a_state() {
     let text = "---\nname: x\ndescription: Use.\ndisable-model-invocation: true\n---\nDo it.\n";
     place.write("root/x/SKILL.md", text);
     let catalog = scan(vec![place.root("root", Tier::User)]);
-    assert_eq!(catalog.find("x").unwrap().state, State::UserOnly);
+    assert_eq!(catalog.by_name("x").unwrap().state, State::UserOnly);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn the_usual_places_are_the_project_s_the_person_s_and_the_organisation_s() {
     let place = Place::new();
     fs::create_dir_all(place.path("me/code/project/.git")).unwrap();
     fs::create_dir_all(place.path("me/code/project/part")).unwrap();
-    let places = Places {
+    let places = RootLocations {
         working: Some(place.path("me/code/project/part")),
         home: Some(place.path("me")),
         system: Some(place.path("etc")),
@@ -221,7 +221,7 @@ fn the_usual_places_are_the_project_s_the_person_s_and_the_organisation_s() {
     place.link("me/code/project/part/.claude/skills", place.path("me/code/project"));
     assert_eq!(roots(&trust), all("third_party", "user"), "a link to what is trusted is not that");
 
-    let at_home = Places { working: Some(place.path("me")), ..places.clone() };
+    let at_home = RootLocations { working: Some(place.path("me")), ..places.clone() };
     let tiers: Vec<_> = at_home.roots(&TrustStore::default()).iter().map(|root| root.tier).collect();
     assert_eq!(tiers, [Tier::User, Tier::User, Tier::Org], "at home the home's skills are one's own");
 }
@@ -254,7 +254,7 @@ fn builtin_skills_are_there_when_asked_for_and_win() {
     options.builtin = true;
     let catalog = Scanner::new(options).scan(later());
     assert_eq!(names(&catalog), ["using-metier", "writing-skills"]);
-    let entry = catalog.find("using-metier").unwrap();
+    let entry = catalog.by_name("using-metier").unwrap();
     assert!(entry.builtin().is_some());
     assert_eq!(entry.path_text(), "builtin:using-metier");
     assert_eq!(catalog.shadowed().count(), 1);
@@ -286,7 +286,7 @@ fn an_untrusted_root_does_not_lead_out_of_its_repository() {
     place.skill("private/diary", "Use.");
     place.link("project/.claude/skills", place.path("private"));
     fs::create_dir_all(place.path("project/.git")).unwrap();
-    let places = Places { working: Some(place.path("project")), ..Places::default() };
+    let places = RootLocations { working: Some(place.path("project")), ..RootLocations::default() };
     let catalog = scan(places.roots(&TrustStore::default()));
     assert_eq!((names(&catalog).len(), codes(&catalog)), (0, vec!["link-outside"]));
     let trust = TrustStore::new(place.path("trusted"));

@@ -4,14 +4,14 @@ use std::fs;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use metier_catalog::{CatalogChange, CatalogOptions, Scanner, Tier, WatchOptions, Watcher};
+use metier_catalog::{CatalogOptions, CatalogUpdate, Scanner, Tier, WatchOptions, Watcher};
 
 use crate::support::{Place, names, now, scan, text};
 
 /// Longer than any machine needs; a test that waits this long fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn watch(place: &Place, debounce: Duration) -> (metier_catalog::Catalog, Watcher, Receiver<CatalogChange>) {
+fn watch(place: &Place, debounce: Duration) -> (metier_catalog::Catalog, Watcher, Receiver<CatalogUpdate>) {
     let scanner = Scanner::new(CatalogOptions::new(vec![place.root("root", Tier::User)]));
     let (sender, changes) = mpsc::channel();
     let mut options = WatchOptions::new(now);
@@ -29,12 +29,12 @@ fn k18_an_edit_makes_a_snapshot_with_the_new_description() {
     let place = Place::new();
     place.skill("root/x", "Use before.");
     let (first, watcher, changes) = watch(&place, Duration::ZERO);
-    assert_eq!(first.find("x").unwrap().description(), "Use before.");
+    assert_eq!(first.by_name("x").unwrap().description(), "Use before.");
     place.skill("root/x", "Use after.");
     // With no debounce the file may be seen while it is written.
     let newest = loop {
         let change = changes.recv_timeout(PATIENCE).unwrap();
-        if change.catalog.find("x").is_some_and(|entry| entry.description() == "Use after.") {
+        if change.catalog.by_name("x").is_some_and(|entry| entry.description() == "Use after.") {
             break change;
         }
     };
@@ -90,7 +90,7 @@ fn a_root_that_appears_and_a_link_s_target_are_watched_too() {
     place.link("root/linked", place.path("elsewhere/linked"));
     let until = |description: &str| loop {
         let change = changes.recv_timeout(PATIENCE).unwrap();
-        if change.catalog.find("linked").is_some_and(|entry| entry.description() == description) {
+        if change.catalog.by_name("linked").is_some_and(|entry| entry.description() == description) {
             break;
         }
     };

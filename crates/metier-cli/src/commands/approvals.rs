@@ -1,15 +1,14 @@
 //! `metier approvals`: what a person has approved and refused.
 
-use metier_journal::{Answer, Context};
-use metier_session::{KeptApproval, approval_event};
+use metier_host::{Environment, Metier};
+use metier_journal::{RecordContext, RecordedAnswer};
+use metier_session::{StoredApproval, approval_event};
 use serde_json::json;
 
 use crate::commands::approve::until;
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
+use crate::host::tell;
 use crate::output::Output;
-use crate::sessions;
 use crate::table::one_line;
 
 /// List what you have approved and refused, or take it back
@@ -30,8 +29,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
-    let store = sessions::must_keep_approvals(&environment)?;
+    let metier = Metier::with_defaults(Environment::read());
+    let store = metier.kept_approvals()?;
     let (mut kept, problems) = store.list()?;
     for problem in &problems {
         output.note(format_args!(
@@ -42,17 +41,19 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let revoked: Vec<String> = args.revoke.iter().map(|id| meant(id, &kept)).collect::<Result<_, _>>()?;
     if !args.revoke.is_empty() {
-        let config = Config::read(&environment, &Flags::default())?;
-        let recorder = config.recording.open(&environment)?;
+        let recorder = Metier::open()?.recorder()?;
         for revoked in kept.extract_if(.., |kept| revoked.contains(&kept.id)) {
-            recorder.record(&Context::default(), &approval_event(&revoked.approval, Answer::Revoked))?;
+            recorder.record(
+                &RecordContext::default(),
+                &approval_event(&revoked.approval, RecordedAnswer::Revoked),
+            )?;
             store.forget(&revoked.approval)?;
             output.note(format_args!("forgot {}", revoked.id))?;
         }
-        recorder.close(output)?;
+        tell(&recorder.close(), output)?;
     }
     if args.json {
-        let row = |kept: &KeptApproval| {
+        let row = |kept: &StoredApproval| {
             let mut row = json!(kept.approval);
             row["id"] = json!(kept.id);
             row
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// The id that begins with this text, if one does: nothing is revoked by half.
-fn meant(text: &str, kept: &[KeptApproval]) -> Result<String, NotFoundError> {
+fn meant(text: &str, kept: &[StoredApproval]) -> Result<String, NotFoundError> {
     let ids: Vec<&String> = kept.iter().map(|kept| &kept.id).filter(|id| id.starts_with(text)).collect();
     match ids.as_slice() {
         [id] if !text.is_empty() => Ok((*id).clone()),
@@ -87,7 +88,7 @@ fn meant(text: &str, kept: &[KeptApproval]) -> Result<String, NotFoundError> {
 }
 
 /// `ID  yes  NAME may run a script (PATH), until the skill changes  [digest]`
-fn row(KeptApproval { id, approval, .. }: &KeptApproval) -> String {
+fn row(StoredApproval { id, approval, .. }: &StoredApproval) -> String {
     let answer = if approval.granted { "yes" } else { "no" };
     let script =
         approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();

@@ -11,13 +11,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use clap::Subcommand;
-use metier_journal::{Place, Query, Reader, Time};
+use metier_host::{Environment, Metier, now};
+use metier_journal::{JournalAddress, JournalReader, RecordQuery, Time};
 
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
+use crate::host::tell;
 use crate::output::Output;
-use crate::recording;
 use crate::table::one_line;
 
 /// Look at the journal: what was shown, read, run, approved and refused
@@ -57,16 +56,21 @@ struct JournalArgs {
 }
 
 impl JournalArgs {
-    fn place(&self, environment: &Environment, output: &mut Output) -> anyhow::Result<Place> {
+    /// The journal, and the host that it is looked at from: where it is named, settings are not read.
+    fn open(&self, output: &mut Output) -> anyhow::Result<(Metier, JournalAddress)> {
         if let Some(text) = &self.journal {
-            let base = environment.working.clone().unwrap_or_default();
-            return Ok(recording::place(text, &base, environment)?);
+            let metier = Metier::with_defaults(Environment::read());
+            let place = metier.journal_at(text)?;
+            return Ok((metier, place));
         }
-        let config = Config::read(environment, &Flags::default())?;
-        for note in &config.notes {
-            output.note(format_args!("note: {note}"))?;
-        }
-        Ok(config.recording.place()?.clone())
+        let metier = Metier::open()?;
+        tell(&metier.settings().notes, output)?;
+        let place = metier.journal_address()?;
+        Ok((metier, place))
+    }
+
+    fn place(&self, output: &mut Output) -> anyhow::Result<JournalAddress> {
+        Ok(self.open(output)?.1)
     }
 }
 
@@ -96,8 +100,13 @@ struct QueryArgs {
 
 impl QueryArgs {
     /// The query. Values that no record has are told; an id that means several sessions is an error.
-    fn query(&self, reader: &mut Reader, limit: Option<usize>, output: &mut Output) -> anyhow::Result<Query> {
-        let now = recording::now();
+    fn query(
+        &self,
+        reader: &mut JournalReader,
+        limit: Option<usize>,
+        output: &mut Output,
+    ) -> anyhow::Result<RecordQuery> {
+        let now = now();
         let time = |text: &String| {
             Time::parse_near(text, now).ok_or_else(|| {
                 UsageError(format!(
@@ -106,7 +115,7 @@ impl QueryArgs {
             })
         };
         let Self { skill, session, kind, since, until } = self;
-        let mut query = Query {
+        let mut query = RecordQuery {
             skill: skill.clone(),
             session: session.clone(),
             kind: kind.clone(),
@@ -120,9 +129,14 @@ impl QueryArgs {
         Ok(query)
     }
 
-    fn check(&self, reader: &mut Reader, query: &mut Query, output: &mut Output) -> anyhow::Result<()> {
+    fn check(
+        &self,
+        reader: &mut JournalReader,
+        query: &mut RecordQuery,
+        output: &mut Output,
+    ) -> anyhow::Result<()> {
         let (mut sessions, mut kinds, mut has_skill) = (BTreeSet::new(), BTreeSet::new(), false);
-        reader.each_matching(&Query::default(), |record| {
+        reader.each_matching(&RecordQuery::default(), |record| {
             let matches = |id: &&String| {
                 self.session.as_ref().is_some_and(|wanted| id.starts_with(wanted) || id.ends_with(wanted))
             };

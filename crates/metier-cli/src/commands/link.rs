@@ -1,6 +1,6 @@
 //! `metier link`: skills made visible to an agent in the person's own home, and taken away again.
 
-use metier_home::{Agent, HomeError, Linked, link_skill, unlink_skill};
+use metier_home::{Agent, HomeError, LinkedSkill, link_skill, unlink_skill};
 use metier_prompt::{MountSource, SkillMount};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.chosen.skills(output)?;
-    let home = skills.environment.home.clone();
+    let home = skills.metier().environment().home.clone();
     let home = home.ok_or_else(|| UsageError("there is no home to link into; set HOME".to_owned()))?;
     let directory = home.join(args.agent.skills_directory());
     let mut done = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn link(mount: &SkillMount, directory: &std::path::Path, undo: bool) -> Result<Linked, HomeError> {
+fn link(mount: &SkillMount, directory: &std::path::Path, undo: bool) -> Result<LinkedSkill, HomeError> {
     let name = mount.effective_name().unwrap_or_default();
     let MountSource::Path(path) = mount.source() else {
         return Err(HomeError::NotFound { path: name.into() });

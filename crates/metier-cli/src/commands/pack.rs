@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use metier_host::Environment;
 use metier_skill::{Folder, Rules};
-use metier_store::{Format, pack};
+use metier_store::{ArchiveFormat, pack};
 use serde_json::json;
 
 use super::lock::write;
-use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -51,8 +51,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         |ending: &str| args.output.as_ref().is_some_and(|path| path.to_string_lossy().ends_with(ending));
     let by_name = if ends(".tar.gz") || ends(".tgz") { Kind::TarGz } else { Kind::Zip };
     let (format, ending) = match args.format.unwrap_or(by_name) {
-        Kind::Zip => (Format::Zip, "skill"),
-        Kind::TarGz => (Format::TarGz, "tar.gz"),
+        Kind::Zip => (ArchiveFormat::Zip, "skill"),
+        Kind::TarGz => (ArchiveFormat::TarGz, "tar.gz"),
     };
     let directory = environment.absolute(&args.directory);
     let packed = pack(&Folder::open(&directory)?, &Rules::standard(), format)?;

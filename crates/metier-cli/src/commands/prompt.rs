@@ -1,18 +1,16 @@
-//! `metier prompt`: the catalogue that a model chooses skills from.
+//! `metier prompt`: the skill list that a model chooses skills from.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use metier_catalog::Entry;
-use metier_prompt::{Activation, Catalogue, Format, Listed, LocationStyle};
-use metier_search::SearchHit;
+use metier_host::HostCatalog;
+use metier_prompt::{ActivationHint, ListFormat, ListedSkill, LocationStyle, SkillList};
 
-use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
+use crate::host::{Flags, finish};
 use crate::output::Output;
-use crate::skills::Skills;
 use crate::table::counted;
 
 mod explain;
@@ -73,7 +71,7 @@ enum FormatArg {
     Json,
 }
 
-impl From<FormatArg> for Format {
+impl From<FormatArg> for ListFormat {
     fn from(format: FormatArg) -> Self {
         match format {
             FormatArg::Xml => Self::Xml,
@@ -138,14 +136,14 @@ fn tool(text: &str) -> Option<String> {
 
 impl Args {
     /// The format of the list; `--json` is one only where the list itself is printed.
-    fn format(&self) -> Result<Format, UsageError> {
+    fn format(&self) -> Result<ListFormat, UsageError> {
         match self.format {
             Some(_) if self.json && !self.explain => {
                 Err(UsageError("`--json` is the same as `--format json`: leave one of them out".to_owned()))
             }
             Some(format) => Ok(format.into()),
-            None if self.json && !self.explain => Ok(Format::Json),
-            None => Ok(Format::Xml),
+            None if self.json && !self.explain => Ok(ListFormat::Json),
+            None => Ok(ListFormat::Xml),
         }
     }
 
@@ -163,13 +161,13 @@ impl Args {
         }
     }
 
-    fn activation(&self, style: LocationStyle<'_>) -> Result<Activation<'_>, UsageError> {
+    fn activation(&self, style: LocationStyle<'_>) -> Result<ActivationHint<'_>, UsageError> {
         match &self.activation {
             Some(ActivationArg::Read) if style == LocationStyle::Omit => Err(UsageError(
                 "`--activation read` needs something to read: leave out `--location none`".to_owned(),
             )),
-            Some(ActivationArg::Tool(name)) => Ok(Activation::Tool(name)),
-            Some(ActivationArg::Name) => Ok(Activation::ByName),
+            Some(ActivationArg::Tool(name)) => Ok(ActivationHint::Tool(name)),
+            Some(ActivationArg::Name) => Ok(ActivationHint::ByName),
             Some(ActivationArg::Read) | None => Ok(style.activation()),
         }
     }
@@ -185,14 +183,15 @@ impl Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let format = args.format()?;
-    let skills = Skills::find(&args.catalog, output)?;
-    let style = args.location(skills.environment.working.as_deref())?;
+    let skills = args.catalog.find(output)?;
+    let style = args.location(skills.metier().environment().working.as_deref())?;
     let activation = args.activation(style)?;
-    let entries = relevant(&skills, args.task.as_deref(), output)?;
+    output.flush()?;
+    let entries = skills.relevant(args.task.as_deref())?;
     // What is to be read and cannot be is no use to a model.
     let needs_file = style != LocationStyle::Omit;
     let files: Vec<Option<PathBuf>> =
-        entries.iter().map(|entry| if needs_file { skill_md(entry, &skills) } else { None }).collect();
+        entries.iter().map(|entry| if needs_file { skills.skill_md(entry) } else { None }).collect();
     let (mut shown, mut homeless) = (Vec::new(), Vec::new());
     let mut locations = Vec::new();
     for (entry, file) in entries.into_iter().zip(&files) {
@@ -203,24 +202,24 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         shown.push(entry);
         locations.push(file.as_deref().and_then(|file| style.text(file)));
     }
-    let listed: Vec<Listed<'_>> = shown
+    let listed: Vec<ListedSkill<'_>> = shown
         .iter()
         .zip(&locations)
         .filter_map(|(entry, location)| {
             let description = entry.listing()?.description;
-            Some(Listed { name: entry.name(), description, location: location.as_deref() })
+            Some(ListedSkill { name: entry.name(), description, location: location.as_deref() })
         })
         .collect();
     let hint = args.search();
-    let catalogue = Catalogue::new(&listed)
+    let list = SkillList::new(&listed)
         .format(format)
         .budget(args.budget)
         .activation(Some(activation))
         .search(hint.as_deref());
     if args.explain {
-        let explanation = catalogue.explain();
+        let explanation = list.explain();
         let explained = explain::Explained::new(&explanation, &shown, &homeless, &skills);
-        if args.json || format == Format::Json {
+        if args.json || format == ListFormat::Json {
             output.json(&explained)?;
         } else {
             explained.print(output)?;
@@ -229,19 +228,19 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             note_nothing(args.budget, output)?;
         }
     } else {
-        print(&catalogue, listed.len(), homeless.len(), args.budget, output)?;
+        print(&list, listed.len(), homeless.len(), args.budget, output)?;
     }
     if !args.explain {
         note_missing(&skills, listed.len(), output)?;
     }
-    skills.finish(output)?;
+    finish(skills, output)?;
     Ok(Exit::Done)
 }
 
 /// Says what is not in the list for reasons of its own, and where more is said.
-fn note_missing(skills: &Skills, listed: usize, output: &mut Output) -> anyhow::Result<()> {
+fn note_missing(skills: &HostCatalog, listed: usize, output: &mut Output) -> anyhow::Result<()> {
     let is_off = |entry: &&Entry| !entry.state.is_for_models() && entry.shadowed_by.is_none();
-    let off = skills.catalog.all().iter().filter(is_off).count();
+    let off = skills.all().iter().filter(is_off).count();
     let broken = explain::unusable(skills);
     for (count, what) in [(off, "off or for people alone"), (broken, "not usable")] {
         if count > 0 {
@@ -255,13 +254,13 @@ fn note_missing(skills: &Skills, listed: usize, output: &mut Output) -> anyhow::
 }
 
 fn print(
-    catalogue: &Catalogue<'_>,
+    list: &SkillList<'_>,
     count: usize,
     homeless: usize,
     budget: Option<usize>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let rendered = catalogue.render();
+    let rendered = list.render();
     output.text(&rendered.text)?;
     for (count, what) in [
         (count - rendered.omitted, "listed"),
@@ -286,31 +285,4 @@ fn note_nothing(budget: Option<usize>, output: &mut Output) -> anyhow::Result<()
         "nothing fits into {budget} tokens; the list needs about a hundred to begin with"
     ))?;
     Ok(())
-}
-
-/// The skills that models are shown, the most relevant first: by the task, else by tier and name.
-fn relevant<'a>(
-    skills: &'a Skills,
-    task: Option<&str>,
-    output: &mut Output,
-) -> anyhow::Result<Vec<&'a Entry>> {
-    let mut entries: Vec<&Entry> = skills.catalog.for_models().map(|skill| skill.entry).collect();
-    // By name already; the sort keeps that within a tier.
-    entries.sort_by_key(|entry| skills.config.precedence.value.rank(entry.tier()));
-    if let Some(task) = task {
-        let search = skills.search(output)?;
-        let hits = search.query(task, entries.len());
-        let places = hits.iter().map(SearchHit::name).zip(0..).collect::<HashMap<&str, usize>>();
-        entries.sort_by_key(|entry| places.get(entry.name()).copied().unwrap_or(usize::MAX));
-    }
-    Ok(entries)
-}
-
-/// Where a model finds `SKILL.md`.
-fn skill_md(entry: &Entry, skills: &Skills) -> Option<PathBuf> {
-    let directory = match entry.builtin() {
-        Some(builtin) => builtin.unpack(&skills.environment.cache_directory()?.join("builtin")).ok()?,
-        None => entry.path().to_owned(),
-    };
-    Some(directory.join(entry.file_name()))
 }

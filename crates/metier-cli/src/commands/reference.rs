@@ -234,7 +234,7 @@ impl Properties {
         let metadata = self.frontmatter.get("metadata").map(|value| match &value.data {
             // The reference turns what is nested into the text that Python prints for it.
             Data::Map(entries) => {
-                let text = |entry: &metier_skill::Entry| {
+                let text = |entry: &metier_skill::Field| {
                     (entry.key.text().to_owned(), json!(python::str(&entry.value)))
                 };
                 serde_json::Value::Object(entries.iter().map(text).collect())

@@ -4,10 +4,9 @@ use metier_catalog::State;
 use metier_search::{SearchHit, SearchMatch};
 use serde_json::{Value, json};
 
-use crate::config::Flags;
 use crate::exit::Exit;
+use crate::host::{Flags, finish};
 use crate::output::Output;
-use crate::skills::Skills;
 use crate::table::{Columns, one_line, width_of};
 
 /// Search for skills that fit a task
@@ -38,15 +37,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let skills = Skills::find(&args.catalog, output)?;
-    let search = skills.search(output)?;
+    let skills = args.catalog.find(output)?;
+    output.flush()?;
+    let search = skills.search()?;
     let hits = search.query(&args.query.join(" "), args.limit as usize);
     if args.json {
         output.json(&json!({ "hits": hits.iter().map(to_json).collect::<Vec<_>>() }))?;
     } else {
         print(&hits, output)?;
     }
-    skills.finish(output)?;
+    finish(skills, output)?;
     // As `grep` does: nothing found is not an error, but worth knowing.
     Ok(if hits.is_empty() { Exit::Findings } else { Exit::Done })
 }

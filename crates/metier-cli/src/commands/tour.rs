@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metier_catalog::{Catalog, CatalogOptions, Scanner};
-use metier_journal::{Journal, Options, Place, Query, Reader, Trigger, verify, verify_export};
-use metier_policy::Places;
-use metier_prompt::{Catalogue, Listed};
+use metier_host::SystemClock;
+use metier_journal::{
+    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, verify, verify_export,
+};
+use metier_policy::Anchors;
+use metier_prompt::{ListedSkill, SkillList};
 use metier_sandbox::Protection;
 use metier_session::{Recording, ScriptCall, Session, SessionOptions, replay};
 use metier_skill::tokens;
@@ -17,7 +20,6 @@ use metier_store::Store;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::environment::{Clock, Environment};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::counted;
@@ -74,15 +76,18 @@ impl Tour {
         let place = place.canonicalize()?;
         let mut options = CatalogOptions::new(Vec::new());
         options.builtin = true;
-        let catalog = Scanner::new(options).scan(Environment::read().now);
-        let journal = Journal::open(&Place::file(place.join("journal.db")), Options::new(Arc::new(Clock)))?;
+        let catalog = Scanner::new(options).scan(SystemClock::time());
+        let journal = Journal::open(
+            &JournalAddress::file(place.join("journal.db")),
+            JournalOptions::new(Arc::new(SystemClock)),
+        )?;
         let (journal, store, work) = (Arc::new(journal), Store::new(place.join("store")), place.join("work"));
         std::fs::create_dir(&work)?;
         let recording = Recording::Journal(Arc::clone(&journal));
-        let places = Places::new(&work, place.join("home"));
-        let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
+        let places = Anchors::new(&work, place.join("home"));
+        let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(SystemClock));
         options.store = Some(store.clone());
-        let session = Session::start(options, Some("tour"))?;
+        let session = Session::with_id(options, "tour")?;
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -123,12 +128,16 @@ impl Tour {
 
     fn prompt(&mut self, output: &mut Output) -> anyhow::Result<()> {
         self.heading("A model sees names and descriptions, until it needs more.", "prompt", output)?;
-        let skills: Vec<Listed<'_>> = self
+        let skills: Vec<ListedSkill<'_>> = self
             .catalog
             .for_models()
-            .map(|skill| Listed { name: skill.entry.name(), description: skill.description, location: None })
+            .map(|skill| ListedSkill {
+                name: skill.entry.name(),
+                description: skill.description,
+                location: None,
+            })
             .collect();
-        let rendered = Catalogue::new(&skills).render();
+        let rendered = SkillList::new(&skills).render();
         let xml = rendered.text.lines().skip_while(|line| !line.starts_with('<'));
         for line in xml.take(4) {
             output.cut(format_args!("   {line}"))?;
@@ -154,7 +163,7 @@ impl Tour {
     fn activation(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let command = format!("activate {SKILL}");
         self.heading("Activated, a skill hands out its instructions: these very bytes.", &command, output)?;
-        let activation = self.session.activate(SKILL, Trigger::Model)?;
+        let activation = self.session.activate(SKILL)?;
         let lines = activation.content.lines();
         for line in lines
             .clone()
@@ -220,8 +229,8 @@ impl Tour {
         let Self { session, journal, store, .. } = self;
         session.end()?;
         drop(journal);
-        let recorded = Place::file(place.join("journal.db"));
-        let records = Reader::open(&recorded)?.query(&Query::default())?;
+        let recorded = JournalAddress::file(place.join("journal.db"));
+        let records = JournalReader::open(&recorded)?.query(&RecordQuery::default())?;
         let of_skills = records
             .iter()
             .filter(|record| record.event["kind"].as_str().is_some_and(|kind| kind.starts_with("skill.")));
@@ -237,7 +246,7 @@ impl Tour {
             ))?;
         }
         let verified = verify(&recorded, &[])?;
-        let replayed = replay(&mut Reader::open(&recorded)?, &store, &Query::default())?;
+        let replayed = replay(&mut JournalReader::open(&recorded)?, &store, &RecordQuery::default())?;
         let is_whole = verified.damage.is_none() && replayed.divergence.is_none();
         let whole = output.colored(if is_whole { "whole" } else { "NOT whole" }, is_whole);
         output.line(format_args!(
@@ -251,9 +260,9 @@ impl Tour {
     }
 
     /// What happens when somebody makes a no into a yes afterwards.
-    fn forge(recorded: &Place, output: &mut Output) -> anyhow::Result<()> {
+    fn forge(recorded: &JournalAddress, output: &mut Output) -> anyhow::Result<()> {
         let mut lines = Vec::new();
-        Reader::open(recorded)?.export(&mut lines)??;
+        JournalReader::open(recorded)?.export(&mut lines)??;
         let text =
             String::from_utf8_lossy(&lines).replacen("\"decision\":\"deny\"", "\"decision\":\"allow\"", 1);
         let damage = verify_export(&mut BufReader::new(text.as_bytes()), &[])?.damage;

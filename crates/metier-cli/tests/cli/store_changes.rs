@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use metier_store::Lock;
+use metier_store::Lockfile;
 
 use crate::store_support::{set_mode, text};
 use crate::support::Place;
@@ -361,7 +361,7 @@ fn a_lock_names_what_is_below_it_from_where_it_is() {
     place.done(&["remove", "pdf", "ocr"]);
     fs::create_dir_all(place.path().join("theirs/deep/inside")).unwrap();
     fs::rename(place.path().join("project/skills"), place.path().join("theirs/skills")).unwrap();
-    let lock = Lock::new(vec![pdf_of(&place.read("project/metier.lock"))]);
+    let lock = Lockfile::new(vec![pdf_of(&place.read("project/metier.lock"))]);
     place.write("theirs/metier.lock", lock.text().unwrap());
     let inside = |place: &Place| {
         let mut command = place.at_home(&["install", "--locked"]);
@@ -376,7 +376,7 @@ fn a_lock_names_what_is_below_it_from_where_it_is() {
 }
 
 fn pdf_of(text: &str) -> metier_store::LockedSkill {
-    Lock::parse(text, "metier.lock".as_ref()).unwrap().get("pdf").unwrap().clone()
+    Lockfile::parse(text, "metier.lock".as_ref()).unwrap().get("pdf").unwrap().clone()
 }
 
 #[test]

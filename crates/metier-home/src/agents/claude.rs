@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::{AWS, HostCopy, Plan, pair};
-use crate::env::{Env, Host, pick};
+use crate::env::{HostVariables, Variables, pick};
 use crate::error::HomeError;
 use crate::home::TEMPORARY;
 use crate::isolation::{AgentSandbox, IsolationConfig, NetworkPolicy};
@@ -41,9 +41,9 @@ pub struct BedrockConfig {
 
 impl BedrockConfig {
     /// What the host says, in its variables or in its settings for Claude Code; variables win.
-    pub fn detect(host: &Host) -> Option<Self> {
+    pub fn detect(host: &HostVariables) -> Option<Self> {
         let settings = host_settings_env(host);
-        let find = |env: &Env, name: &str| env.get(name).cloned().filter(|value| !value.is_empty());
+        let find = |env: &Variables, name: &str| env.get(name).cloned().filter(|value| !value.is_empty());
         for (env, source) in [(&host.env, "shell"), (&settings, "host_settings")] {
             let value = |name: &str| find(env, name).or_else(|| find(&settings, name));
             if find(env, BEDROCK).as_deref() == Some("1") {
@@ -55,7 +55,7 @@ impl BedrockConfig {
     }
 }
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Result<Plan, HomeError> {
+pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path) -> Result<Plan, HomeError> {
     let mut plan = Plan::default();
     let bedrock = BedrockConfig::detect(host).filter(|_| config.api_key.is_none());
     let mut settings_env = Map::from_iter([("DISABLE_AUTOUPDATER".to_owned(), json!("1"))]);
@@ -112,7 +112,7 @@ pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path) -> Result
 
 /// What the host authenticates with.
 fn inherit(
-    host: &Host,
+    host: &HostVariables,
     config: &IsolationConfig,
     bedrock: Option<&BedrockConfig>,
     plan: &mut Plan,
@@ -149,16 +149,16 @@ fn inherit(
 }
 
 /// Where the host's own Claude Code has its things.
-fn directory(host: &Host) -> Option<PathBuf> {
+fn directory(host: &HostVariables) -> Option<PathBuf> {
     host.var("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| host.at_home(".claude"))
 }
 
-fn host_settings(host: &Host) -> Map<String, Value> {
+fn host_settings(host: &HostVariables) -> Map<String, Value> {
     let text = directory(host).map(|own| own.join("settings.json")).and_then(|path| fs::read(path).ok());
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-pub(crate) fn host_settings_env(host: &Host) -> Env {
+pub(crate) fn host_settings_env(host: &HostVariables) -> Variables {
     let settings = host_settings(host);
     let env = settings.get("env").and_then(Value::as_object).into_iter().flatten();
     env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()

@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::{HostCopy, Plan, pair};
-use crate::env::{Host, pick};
+use crate::env::{HostVariables, pick};
 use crate::home::HomeOptions;
 use crate::isolation::IsolationConfig;
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, options: &HomeOptions) -> Plan {
+pub(super) fn plan(
+    host: &HostVariables,
+    config: &IsolationConfig,
+    home: &Path,
+    options: &HomeOptions,
+) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([pair("CODEX_HOME", home.join(".codex").to_string_lossy())]);
     match &config.api_key {

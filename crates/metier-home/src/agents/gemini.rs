@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Plan, pair};
 use crate::agent::Agent;
-use crate::env::{Host, pick};
+use crate::env::{HostVariables, pick};
 use crate::error::HomeError;
 use crate::home::HomeOptions;
 use crate::isolation::IsolationConfig;
@@ -18,7 +18,12 @@ const BUNDLED: &[&str] = &["skill-creator", "antigravity-support"];
 /// Without a terminal, what it would ask about is not there at all.
 const POLICY: &str = "[[rule]]\ntoolName = \"activate_skill\"\ndecision = \"allow\"\npriority = 500\n";
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, options: &HomeOptions) -> Plan {
+pub(super) fn plan(
+    host: &HostVariables,
+    config: &IsolationConfig,
+    home: &Path,
+    options: &HomeOptions,
+) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([pair("GEMINI_CLI_HOME", home.to_string_lossy())]);
     let agent = Agent::Gemini.title();

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::{HostCopy, Plan, pair};
-use crate::env::{Host, pick};
+use crate::env::{HostVariables, pick};
 use crate::isolation::IsolationConfig;
 
-pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path, is_hermetic: bool) -> Plan {
+pub(super) fn goose(host: &HostVariables, config: &IsolationConfig, home: &Path, is_hermetic: bool) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([
         pair("XDG_CONFIG_HOME", home.join(".config").to_string_lossy()),
@@ -48,7 +48,7 @@ pub(super) fn goose(host: &Host, config: &IsolationConfig, home: &Path, is_herme
 /// Skills that Copilot brings along.
 const BUNDLED: &[&str] = &["customize-cloud-agent", "github-pr-media"];
 
-pub(super) fn copilot(host: &Host, config: &IsolationConfig, home: &Path) -> Plan {
+pub(super) fn copilot(host: &HostVariables, config: &IsolationConfig, home: &Path) -> Plan {
     let mut plan = Plan::default();
     plan.own.extend([pair("XDG_CONFIG_HOME", home.join(".config").to_string_lossy())]);
     // It unpacks itself there, hundreds of megabytes at a time.

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::{AWS, HostCopy, Plan, pair};
 use crate::agent::Agent;
-use crate::env::{Host, pick};
+use crate::env::{HostVariables, pick};
 use crate::isolation::IsolationConfig;
 
-pub(super) fn plan(host: &Host, config: &IsolationConfig, home: &Path, is_hermetic: bool) -> Plan {
+pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path, is_hermetic: bool) -> Plan {
     let mut plan = Plan::default();
     for (name, path) in [
         ("XDG_CONFIG_HOME", ".config"),

@@ -2,10 +2,12 @@
 
 use std::fs;
 
-use metier_home::{Agent, BedrockConfig, Home, Host, IsolationConfig, NetworkPolicy, Secret, redacted};
+use metier_home::{
+    Agent, BedrockConfig, Home, HostVariables, IsolationConfig, NetworkPolicy, Secret, redacted,
+};
 use serde_json::{Value, json};
 
-use metier_skill::is_secret_name;
+use metier_skill::{Coded as _, is_secret_name};
 
 use crate::common::Ground;
 
@@ -230,7 +232,7 @@ fn e30_to_e33_aws_comes_along_only_for_bedrock() {
     assert!(error.to_string().contains("AWS config directory not found"), "{error}");
     assert_eq!((error.code(), bare.homes()), ("home-auth", 0), "E35: nothing is left");
     let env = BEDROCK.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let homeless = Host::new(env);
+    let homeless = HostVariables::new(env);
     let error = Home::new(Agent::ClaudeCode, &homeless, &bare.options()).unwrap_err();
     assert_eq!((error.code(), bare.homes()), ("home-auth", 0));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use metier_home::{Agent, Env, Home, HomeError, HomeOptions, Host, IsolationConfig};
+use metier_home::{Agent, Home, HomeError, HomeOptions, HostVariables, IsolationConfig, Variables};
 use tempfile::TempDir;
 
 pub(crate) struct Ground(pub(crate) TempDir);
@@ -53,12 +53,12 @@ impl Ground {
     }
 
     /// A host with these variables and a home of its own.
-    pub(crate) fn host(&self, env: &[(&str, &str)]) -> Host {
+    pub(crate) fn host(&self, env: &[(&str, &str)]) -> HostVariables {
         let pairs = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let mut all: Env = pairs.collect();
+        let mut all: Variables = pairs.collect();
         all.insert("PATH".to_owned(), "/usr/bin:/bin".to_owned());
         all.insert("HOME".to_owned(), self.path("host").to_string_lossy().into_owned());
-        Host::new(all)
+        HostVariables::new(all)
     }
 
     pub(crate) fn home(&self, agent: Agent, env: &[(&str, &str)]) -> Home {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use metier_home::{HomeError, MountOptions, MountedSkill, mount_skills};
 use metier_prompt::SkillMount;
-use metier_skill::{SkipReason, SymlinkPolicy, tree_digest};
+use metier_skill::{Coded as _, SkipReason, SymlinkPolicy, tree_digest};
 
 use crate::common::{Ground, skill_md};
 

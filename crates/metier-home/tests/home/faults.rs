@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use metier_home::{Agent, Home, HomeOptions, Host, MountOptions, mount_skills, remove_leftovers};
+use metier_home::{Agent, Home, HomeOptions, HostVariables, MountOptions, mount_skills, remove_leftovers};
 use metier_prompt::SkillMount;
+use metier_skill::Coded as _;
 
 use crate::common::{Ground, skill_md};
 use crate::small_disk::in_small_file_system;
@@ -46,7 +47,7 @@ fn mounts(ground: &Path) -> Vec<SkillMount> {
 
 fn new_home(ground: &Path) -> Home {
     let env = [("HOME".to_owned(), ground.join("host").to_string_lossy().into_owned())].into();
-    Home::new(Agent::ClaudeCode, &Host::new(env), &HomeOptions::new(ground.join("homes"))).unwrap()
+    Home::new(Agent::ClaudeCode, &HostVariables::new(env), &HomeOptions::new(ground.join("homes"))).unwrap()
 }
 
 /// Every skill is there with all of its files.

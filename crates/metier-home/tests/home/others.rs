@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use metier_home::{Agent, Closing, Home, MountOptions, ProjectFile, leaks, project_files};
+use metier_home::{Agent, Enclosure, Home, MountOptions, ProjectFile, leaks, project_files};
 use metier_prompt::SkillMount;
+use metier_skill::Coded as _;
 
 use crate::common::Ground;
 
@@ -119,7 +120,7 @@ fn gemini_and_copilot_leave_what_they_bring_along() {
 /// The paths that are covered for an agent whose program is this one, below the ground.
 fn covered(ground: &Ground, agent: Agent, program: &str, work: &str) -> Vec<String> {
     let closing =
-        Closing::of(agent, &ground.path(program), &ground.path(work), &ground.path("system")).unwrap();
+        Enclosure::of(agent, &ground.path(program), &ground.path(work), &ground.path("system")).unwrap();
     let below =
         |path: &Path| path.strip_prefix(ground.0.path()).ok().map(|path| path.to_str().unwrap().to_owned());
     closing.covered.iter().filter_map(|path| below(path)).collect()
@@ -132,7 +133,7 @@ fn everything_is_closed_that_an_agent_looks_into() {
     let nested = ground.skill("work/.agents/skills/group/more/nested").join("SKILL.md");
     fs::create_dir_all(ground.path("work/.goose/skills")).unwrap();
     let program = ground.path("bin/agent");
-    let of = |agent| Closing::of(agent, &program, &ground.path("work"), &ground.path("system")).unwrap();
+    let of = |agent| Enclosure::of(agent, &program, &ground.path("work"), &ground.path("system")).unwrap();
     assert_eq!(of(Agent::Codex).hidden, std::slice::from_ref(&nested));
     assert_eq!(covered(&ground, Agent::Goose, "bin/agent", "work"), ["work/.agents", "work/.goose"]);
     let found = leaks(Agent::Goose, &ground.path("work"), &ground.path("system"));
@@ -223,7 +224,7 @@ fn an_agent_is_not_started_inside_of_what_would_be_covered() {
     let ground = Ground::new();
     ground.skill("me/.claude/skills/mine");
     let work = ground.path("me/.claude/skills/mine");
-    let error = Closing::of(Agent::Codex, Path::new("/bin/sh"), &work, &ground.path("system")).unwrap_err();
+    let error = Enclosure::of(Agent::Codex, Path::new("/bin/sh"), &work, &ground.path("system")).unwrap_err();
     assert_eq!(error.code(), "home-leaks");
     assert!(error.to_string().contains("me/.claude"), "{error}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use metier_skill::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::privacy::{Content, Variable};
+use crate::privacy::{RecordedContent, Variable};
 
 /// A script's run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,10 +19,10 @@ pub struct ScriptExecuted {
     /// The digest of the bytes that ran.
     pub script_digest: Digest,
     /// What it was called with.
-    pub arguments: Content,
+    pub arguments: RecordedContent,
     /// What it was given to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Content>,
+    pub input: Option<RecordedContent>,
     /// What it got from its environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, Variable>,
@@ -40,10 +40,10 @@ pub struct ScriptExecuted {
     pub protections: Vec<String>,
     /// What it printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stdout: Option<Content>,
+    pub stdout: Option<RecordedContent>,
     /// What it complained of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<Content>,
+    pub stderr: Option<RecordedContent>,
     /// Where it ran, and what it did there, as far as it was observed.
     #[serde(flatten)]
     pub facts: RunFacts,
@@ -63,7 +63,7 @@ pub struct RunFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
     /// Connections that it asked for, each destination once.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<ConnectionRecord>,
     /// Destinations that the list has no room for, and attempts at more than the proxy remembers.
     #[serde(skip_serializing_if = "is_zero")]
     pub connections_left_out: u64,
@@ -74,7 +74,7 @@ pub struct RunFacts {
     pub planted_left_out: u64,
     /// Files in the work directory that were created, changed and deleted while it ran.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub touched: Option<Touched>,
+    pub touched: Option<TouchedPaths>,
     /// Paths that it tried to write to and was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_writes: Option<PathList>,
@@ -85,7 +85,7 @@ pub struct RunFacts {
     pub missing_protections: Vec<String>,
     /// Who allowed it, and how.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub approved: Option<Approved>,
+    pub approved: Option<RunApproval>,
 }
 
 impl RunFacts {
@@ -97,7 +97,7 @@ impl RunFacts {
         (self.connections, self.planted) = (Vec::new(), Vec::new());
         let touched = self.touched.iter_mut();
         let lists = touched.flat_map(|all| {
-            let Touched { created, changed, deleted, temporary, incomplete: _ } = all;
+            let TouchedPaths { created, changed, deleted, temporary, incomplete: _ } = all;
             [created, changed, deleted, temporary]
         });
         for list in lists.chain(self.refused_writes.as_mut()) {
@@ -117,7 +117,7 @@ const fn is_zero(number: &u64) -> bool {
 
 /// Who allowed a run, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approved {
+pub struct RunApproval {
     /// `policy` where nobody had to be asked, `stored` or `session` for an earlier answer; else who answered just now:
     /// `terminal`, `flag`, `client`.
     pub how: String,
@@ -139,7 +139,7 @@ pub struct NetworkUse {
 
 /// A destination that a run asked to be connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct ConnectionRecord {
     /// The destination, as `host:port`.
     pub to: String,
     /// Why it was refused; absent where it was reached.
@@ -175,7 +175,7 @@ pub struct PlantedFile {
 /// Files in the work directory that were created, changed and deleted during a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Touched {
+pub struct TouchedPaths {
     /// New ones.
     pub created: PathList,
     /// Those that had been there and are different.

@@ -1,10 +1,9 @@
 //! Attributes of spans and metrics, each with a bound on its size.
 
 use metier_skill::Digest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 
-use crate::privacy::Content;
+use super::messages::{AnyValue, ArrayValue, KeyValue, Value};
+use crate::privacy::RecordedContent;
 
 /// The longest text, in bytes. A record may have 256 KiB; a queue full of such would be no bounded queue.
 const MAX_TEXT: usize = 512;
@@ -18,7 +17,7 @@ pub(super) struct Attributes(Vec<KeyValue>);
 
 impl Attributes {
     pub(super) fn text(self, key: &str, text: &str) -> Self {
-        self.with(key, Value::StringValue(cut(text).to_owned()))
+        self.with(key, Value::Text(cut(text).to_owned()))
     }
 
     pub(super) fn optional_text(self, key: &str, text: Option<&str>) -> Self {
@@ -33,7 +32,7 @@ impl Attributes {
     }
 
     /// The digest of a content and never its text.
-    pub(super) fn content(self, key: &str, content: Option<&Content>) -> Self {
+    pub(super) fn content(self, key: &str, content: Option<&RecordedContent>) -> Self {
         match content {
             Some(content) => self.digest(key, &content.digest),
             None => self,
@@ -41,24 +40,24 @@ impl Attributes {
     }
 
     pub(super) fn count(self, key: &str, count: u64) -> Self {
-        self.with(key, Value::IntValue(i64::try_from(count).unwrap_or(i64::MAX)))
+        self.with(key, Value::Number(i64::try_from(count).unwrap_or(i64::MAX)))
     }
 
     pub(super) fn optional_number(self, key: &str, number: Option<i64>) -> Self {
         match number {
-            Some(number) => self.with(key, Value::IntValue(number)),
+            Some(number) => self.with(key, Value::Number(number)),
             None => self,
         }
     }
 
     pub(super) fn flag(self, key: &str, flag: bool) -> Self {
-        self.with(key, Value::BoolValue(flag))
+        self.with(key, Value::Flag(flag))
     }
 
     pub(super) fn list(self, key: &str, texts: &[String]) -> Self {
-        let texts = texts.iter().take(MAX_LIST).map(|text| Value::StringValue(cut(text).to_owned()));
+        let texts = texts.iter().take(MAX_LIST).map(|text| Value::Text(cut(text).to_owned()));
         let values = texts.map(|text| AnyValue { value: Some(text) }).collect();
-        self.with(key, Value::ArrayValue(ArrayValue { values }))
+        self.with(key, Value::List(ArrayValue { values }))
     }
 
     pub(super) fn followed_by(mut self, other: Self) -> Self {
@@ -72,7 +71,7 @@ impl Attributes {
 
     fn with(mut self, key: &str, value: Value) -> Self {
         let value = Some(AnyValue { value: Some(value) });
-        self.0.push(KeyValue { key: key.to_owned(), value, ..KeyValue::default() });
+        self.0.push(KeyValue { key: key.to_owned(), value });
         self
     }
 }
@@ -95,9 +94,9 @@ mod tests {
 
         let many = vec![long; 100];
         let list = Attributes::default().list("many", &many).into_list();
-        let Some(Value::ArrayValue(array)) = list[0].value.clone().unwrap().value else { panic!("no list") };
+        let Some(Value::List(array)) = list[0].value.clone().unwrap().value else { panic!("no list") };
         assert_eq!(array.values.len(), MAX_LIST);
-        assert_eq!(array.values[0].value, Some(Value::StringValue("a".repeat(511))));
+        assert_eq!(array.values[0].value, Some(Value::Text("a".repeat(511))));
     }
 
     #[test]
@@ -106,6 +105,6 @@ mod tests {
         assert_eq!(content.text.as_deref(), Some("a secret"));
         let list = Attributes::default().content("content", Some(&content)).into_list();
         let value = list[0].value.clone().unwrap().value;
-        assert_eq!(value, Some(Value::StringValue(content.digest.to_string())));
+        assert_eq!(value, Some(Value::Text(content.digest.to_string())));
     }
 }

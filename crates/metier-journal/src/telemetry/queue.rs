@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::metrics::v1::Metric;
-use opentelemetry_proto::tonic::trace::v1::Span;
-
 use super::TelemetryReport;
+use super::messages::{Metric, Span};
 use super::seen::Seen;
 use super::spans::{self, OpenSession};
 use super::totals::Totals;

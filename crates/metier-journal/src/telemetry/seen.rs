@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::event::{Event, ScriptExecuted, ScriptOutcome, Trigger};
-use crate::record::{Row, Time};
+use crate::record::{RecordRef, Time};
 
 /// A record.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Head {
 
 impl<'a> Seen<'a> {
     /// Nothing if it is no record that a journal could have written.
-    pub(super) fn read(row: &Row<'a>) -> Option<Self> {
+    pub(super) fn read(row: &RecordRef<'a>) -> Option<Self> {
         let time = Time::parse(row.time)?.as_micros();
         let head: Head = serde_json::from_str(row.event).ok()?;
         Some(Self {

@@ -3,20 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::metrics::v1::{
-    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
-};
-use opentelemetry_proto::tonic::collector::trace::v1::{
-    ExportTraceServiceRequest, ExportTraceServiceResponse,
-};
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
-use opentelemetry_proto::tonic::metrics::v1::{Metric, ResourceMetrics, ScopeMetrics};
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 
 use super::TelemetrySettings;
 use super::attributes::{Attributes, cut};
+use super::messages::{
+    Metric, MetricsRequest, Resource, ResourceMetrics, ResourceSpans, Response, Scope, ScopeMetrics,
+    ScopeSpans, Span, TraceRequest,
+};
 use super::names;
 use super::queue::Queue;
 use super::transport::{Failure, Signal, Transport};
@@ -59,15 +53,15 @@ impl Sender {
 
     fn send_spans(&self, resource: Resource, spans: Vec<Span>) {
         let count = spans.len() as u64;
-        let scope_spans = vec![ScopeSpans { scope: Some(scope()), spans, ..ScopeSpans::default() }];
+        let scope_spans = vec![ScopeSpans { scope: Some(scope()), spans }];
         let resource = Some(resource);
-        let resource_spans = vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }];
-        let message = ExportTraceServiceRequest { resource_spans };
+        let resource_spans = vec![ResourceSpans { resource, scope_spans }];
+        let message = TraceRequest { resource_spans };
         match self.deliver(Signal::Traces, &message.encode_to_vec()) {
             Ok(answer) => {
-                let answer = ExportTraceServiceResponse::decode(&*answer).unwrap_or_default();
+                let answer = Response::decode(&*answer).unwrap_or_default();
                 let partial = answer.partial_success.unwrap_or_default();
-                let rejected = u64::try_from(partial.rejected_spans).unwrap_or(0).min(count);
+                let rejected = u64::try_from(partial.rejected).unwrap_or(0).min(count);
                 self.queue.arrived(count - rejected);
                 if rejected > 0 {
                     self.queue.lost(rejection(rejected, "spans", &partial.error_message));
@@ -78,16 +72,15 @@ impl Sender {
     }
 
     fn send_metrics(&mut self, resource: Resource, metrics: Vec<Metric>) {
-        let scope_metrics = vec![ScopeMetrics { scope: Some(scope()), metrics, ..ScopeMetrics::default() }];
+        let scope_metrics = vec![ScopeMetrics { scope: Some(scope()), metrics }];
         let resource = Some(resource);
-        let resource_metrics =
-            vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }];
-        let message = ExportMetricsServiceRequest { resource_metrics };
+        let resource_metrics = vec![ResourceMetrics { resource, scope_metrics }];
+        let message = MetricsRequest { resource_metrics };
         match self.deliver(Signal::Metrics, &message.encode_to_vec()) {
             Ok(answer) => {
-                let answer = ExportMetricsServiceResponse::decode(&*answer).unwrap_or_default();
+                let answer = Response::decode(&*answer).unwrap_or_default();
                 let partial = answer.partial_success.unwrap_or_default();
-                if let Ok(rejected @ 1..) = u64::try_from(partial.rejected_data_points) {
+                if let Ok(rejected @ 1..) = u64::try_from(partial.rejected) {
                     self.queue.lost(rejection(rejected, "metric points", &partial.error_message));
                 }
             }
@@ -138,13 +131,13 @@ impl Sender {
             .text(names::SERVICE_NAME, &self.service)
             .text(names::SERVICE_INSTANCE, instance)
             .into_list();
-        Resource { attributes, ..Resource::default() }
+        Resource { attributes }
     }
 }
 
-fn scope() -> InstrumentationScope {
+fn scope() -> Scope {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    InstrumentationScope { name: "metier".to_owned(), version, ..InstrumentationScope::default() }
+    Scope { name: "metier".to_owned(), version }
 }
 
 /// What a server said, without anything that a terminal would obey.

@@ -1,12 +1,10 @@
 //! Spans of records: their ids, names, times and attributes. Ids come from the records alone, so that every process that goes on with a session
 //! adds to the same trace.
 
-use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
-use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use sha2::{Digest as _, Sha256};
 
 use super::attributes::{Attributes, cut};
+use super::messages::{KIND_INTERNAL, STATUS_ERROR, Span, Status};
 use super::names;
 use super::seen::{Seen, nanoseconds, outcome_word, script_error, trigger_word};
 use crate::event::{Event, ScriptExecuted, ToolInvoked, ToolOutcome, Trigger};
@@ -50,7 +48,7 @@ impl OpenSession {
             trace_id: session_trace(session),
             span_id: root_id(session),
             name,
-            kind: SpanKind::Internal as i32,
+            kind: KIND_INTERNAL,
             start_time_unix_nano: nanoseconds(self.started),
             end_time_unix_nano: nanoseconds(self.last),
             attributes: attributes.into_list(),
@@ -97,14 +95,11 @@ pub(super) fn of_record(seen: &Seen<'_>) -> Option<Span> {
         span_id: first_bytes(&[seen.id], 8),
         parent_span_id,
         name: cut(&shape.name).to_owned(),
-        kind: SpanKind::Internal as i32,
+        kind: KIND_INTERNAL,
         start_time_unix_nano: nanoseconds(start),
         end_time_unix_nano: nanoseconds(seen.time),
         attributes: shape.attributes.followed_by(about_record).into_list(),
-        status: shape
-            .error
-            .map(|error| Status { message: cut(&error).to_owned(), code: StatusCode::Error as i32 }),
-        ..Span::default()
+        status: shape.error.map(|error| Status { message: cut(&error).to_owned(), code: STATUS_ERROR }),
     })
 }
 

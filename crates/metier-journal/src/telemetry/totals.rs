@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::common::v1::KeyValue;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
-};
-
 use super::attributes::{Attributes, cut};
+use super::messages::{
+    CUMULATIVE, Data, Histogram, HistogramDataPoint, KeyValue, Metric, NumberDataPoint, Sum,
+};
 use super::names;
 use super::seen::{Seen, nanoseconds, outcome_word, trigger_word};
 use crate::event::{Event, ScriptOutcome};
@@ -150,13 +146,11 @@ impl Totals {
             let series = self.counts.iter().filter(|((metric, _), _)| metric == name);
             let data_points =
                 series.map(|((_, labels), count)| number_point(labels, *count, times)).collect();
-            let temporality = AggregationTemporality::Cumulative as i32;
-            let sum = Sum { data_points, aggregation_temporality: temporality, is_monotonic: true };
+            let sum = Sum { data_points, aggregation_temporality: CUMULATIVE, is_monotonic: true };
             metric(name, unit, description, Data::Sum(sum))
         });
         let data_points = self.durations.iter().map(|(labels, all)| all.point(labels, times)).collect();
-        let temporality = AggregationTemporality::Cumulative as i32;
-        let histogram = Histogram { data_points, aggregation_temporality: temporality };
+        let histogram = Histogram { data_points, aggregation_temporality: CUMULATIVE };
         let durations =
             metric(names::SCRIPT_DURATION, "s", "How long scripts ran", Data::Histogram(histogram));
         counters.chain([durations]).filter(has_points).collect()
@@ -175,7 +169,6 @@ impl Durations {
             explicit_bounds: EDGES.to_vec(),
             min: self.least.map(|least| least.as_secs_f64()),
             max: self.most.map(|most| most.as_secs_f64()),
-            ..HistogramDataPoint::default()
         }
     }
 }
@@ -186,7 +179,6 @@ fn metric(name: &str, unit: &str, description: &str, data: Data) -> Metric {
         unit: unit.to_owned(),
         description: description.to_owned(),
         data: Some(data),
-        ..Metric::default()
     }
 }
 
@@ -195,8 +187,7 @@ fn number_point(labels: &Labels, count: u64, (start, end): (u64, u64)) -> Number
         attributes: attributes(labels),
         start_time_unix_nano: start,
         time_unix_nano: end,
-        value: Some(Value::AsInt(i64::try_from(count).unwrap_or(i64::MAX))),
-        ..NumberDataPoint::default()
+        as_int: Some(i64::try_from(count).unwrap_or(i64::MAX)),
     }
 }
 
@@ -204,7 +195,7 @@ fn has_points(metric: &Metric) -> bool {
     match &metric.data {
         Some(Data::Sum(sum)) => !sum.data_points.is_empty(),
         Some(Data::Histogram(histogram)) => !histogram.data_points.is_empty(),
-        _ => false,
+        None => false,
     }
 }
 

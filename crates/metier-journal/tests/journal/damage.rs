@@ -6,9 +6,11 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Counting, asked, entry, event, filled, open, place};
+use crate::clock::TestClock;
+use crate::common::{asked, entry, event, filled, open, place};
 use metier_journal::{
-    Checkpoint, Context, DamageKind, Entry, Event, Place, Reader, Time, verify, verify_export,
+    Checkpoint, DamageKind, Event, JournalAddress, JournalReader, PendingRecord, RecordContext, Time, verify,
+    verify_export,
 };
 
 fn records() -> u64 {
@@ -21,18 +23,19 @@ fn scratch() -> tempfile::TempDir {
 }
 
 /// A journal of mostly short records, some long ones among them, that share pages and overflow them.
-fn mixed(directory: &Path, count: u64) -> Place {
-    let source = Counting::new(1);
+fn mixed(directory: &Path, count: u64) -> JournalAddress {
+    let clock = TestClock::new(1);
     let journal = open(directory);
-    let context = Context::session("s");
+    let context = RecordContext::session("s");
     for number in 0..count - 1 {
         let entry = match number {
             7 => {
                 let long = serde_json::json!({ "kind": "host.note", "text": "long ".repeat(900) });
-                Entry::of_value(&*source, &context, long).unwrap()
+                PendingRecord::of_value(&*clock, &context, long).unwrap()
             }
-            _ if number % 9 == 0 => entry(&*source, "session-1", number),
-            _ => Entry::new(&*source, &context, &Event::SkillDeactivated { name: "pdf".to_owned() }).unwrap(),
+            _ if number % 9 == 0 => entry(&*clock, "session-1", number),
+            _ => PendingRecord::new(&*clock, &context, &Event::SkillDeactivated { name: "pdf".to_owned() })
+                .unwrap(),
         };
         journal.append(entry).unwrap();
     }
@@ -40,9 +43,9 @@ fn mixed(directory: &Path, count: u64) -> Place {
     place(directory)
 }
 
-fn export(place: &Place) -> Vec<u8> {
+fn export(place: &JournalAddress) -> Vec<u8> {
     let mut lines = Vec::new();
-    Reader::open(place).unwrap().export(&mut lines).unwrap().unwrap();
+    JournalReader::open(place).unwrap().export(&mut lines).unwrap().unwrap();
     lines
 }
 
@@ -92,7 +95,7 @@ fn every_bit_of_the_file() {
             });
             let file = File::options().write(true).open(path).unwrap();
             file.write_all_at(&[bytes[at] ^ bit], at as u64).unwrap();
-            let found = match verify(&Place::file(path), &[]) {
+            let found = match verify(&JournalAddress::file(path), &[]) {
                 Ok(verification) => verification.damage.is_some(),
                 // A file that says it is something else is not a journal any more, and that is said.
                 Err(_) => true,
@@ -207,8 +210,8 @@ fn rows_that_are_changed() {
 }
 
 /// The checkpoint of a journal as it is.
-fn checkpoint(place: &Place) -> Checkpoint {
-    Reader::open(place).unwrap().checkpoint(Time::from_micros(0)).unwrap().unwrap()
+fn checkpoint(place: &JournalAddress) -> Checkpoint {
+    JournalReader::open(place).unwrap().checkpoint(Time::from_micros(0)).unwrap().unwrap()
 }
 
 #[test]
@@ -239,12 +242,12 @@ fn what_is_rewritten_is_found_against_a_checkpoint() {
     let checkpoint = checkpoint(&filled(directory.path(), 40));
     let forged = tempfile::tempdir().unwrap();
     let journal = open(forged.path());
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..60 {
         // All but one as they were.
         let event = if number == 17 { event(18) } else { event(number) };
-        let context = Context::session(format!("session-{}", number % 3));
-        journal.append(Entry::new(&*source, &context, &event).unwrap()).unwrap();
+        let context = RecordContext::session(format!("session-{}", number % 3));
+        journal.append(PendingRecord::new(&*clock, &context, &event).unwrap()).unwrap();
     }
     journal.close().unwrap();
     let forged = place(forged.path());
@@ -260,9 +263,9 @@ fn what_is_rewritten_is_found_against_a_checkpoint() {
 fn bits_of_the_log() {
     let directory = scratch();
     let journal = open(directory.path());
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..30 {
-        journal.append(entry(&*source, "s", number)).unwrap();
+        journal.append(entry(&*clock, "s", number)).unwrap();
     }
     let files = ["journal.db", "journal.db-wal", "journal.db-lock"];
     let left: Vec<Vec<u8>> =

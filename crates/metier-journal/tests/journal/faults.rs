@@ -10,19 +10,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use metier_journal::{Checkpoint, Journal, Options, Place, Reader, Receipt, Source, verify};
+use metier_journal::{
+    Checkpoint, Clock, Journal, JournalAddress, JournalOptions, JournalReader, Receipt, verify,
+};
 
-use crate::common::{Counting, asked, entry, filled, place};
+use crate::clock::TestClock;
+use crate::common::{asked, entry, filled, place};
 
 /// So many that the ones that are added have a checkpoint among them.
 const BEFORE: u64 = 1018;
 const ADDED: u64 = 8;
 
-fn open(directory: &Path, number: u64) -> (Arc<Counting>, Result<Journal, metier_journal::JournalError>) {
-    let source = Counting::new(number);
-    let mut options = Options::new(Arc::clone(&source) as Arc<dyn Source>);
+fn open(directory: &Path, number: u64) -> (Arc<TestClock>, Result<Journal, metier_journal::JournalError>) {
+    let clock = TestClock::new(number);
+    let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     options.remember = Some(directory.join("checkpoint.json"));
-    (source, Journal::open(&place(directory), options))
+    (clock, Journal::open(&place(directory), options))
 }
 
 /// Not a test: opens a journal, adds to it, closes it, and notes what was acknowledged.
@@ -33,13 +36,13 @@ fn writer() {
     let (directory, notes) = what.split_once('\n').unwrap();
     let mut notes = File::create(notes).unwrap();
     let mut note = |text: String| notes.write_all(text.as_bytes()).unwrap();
-    let (source, journal) = open(Path::new(directory), 7);
+    let (clock, journal) = open(Path::new(directory), 7);
     let journal = match journal {
         Ok(journal) => journal,
         Err(error) => return note(format!("open {}\n", error.code())),
     };
     for number in 0..ADDED {
-        let entry = entry(&*source, "faulty", number);
+        let entry = entry(&*clock, "faulty", number);
         let id = entry.id();
         match journal.append(entry) {
             Ok(Receipt::Recorded { sequence, .. }) => note(format!("{id} {sequence}\n")),
@@ -102,20 +105,20 @@ impl Run {
     fn check(&self, fault: &str) {
         let below = self.below();
         // The next process goes on, and repairs what there is to repair.
-        let (source, journal) = open(&below, 8);
+        let (clock, journal) = open(&below, 8);
         let journal = journal.unwrap_or_else(|error| panic!("{fault}: {error}\n{}", self.notes));
-        journal.append(entry(&*source, "next", 1)).unwrap();
+        journal.append(entry(&*clock, "next", 1)).unwrap();
         journal.close().unwrap();
         let remembered = Checkpoint::read(&below.join("checkpoint.json")).unwrap();
-        let place: Place = place(&below);
+        let place: JournalAddress = place(&below);
         let verification = verify(&place, &[remembered]).unwrap();
         assert_eq!(verification.damage, None, "{fault}\n{}", self.notes);
         let mut there: BTreeMap<String, u64> = BTreeMap::new();
-        let each = |row: &metier_journal::Row<'_>, _: &_| {
+        let each = |row: &metier_journal::RecordRef<'_>, _: &_| {
             assert_eq!(there.insert(row.id.to_owned(), row.sequence), None, "{fault}: twice");
             ControlFlow::Continue(())
         };
-        Reader::open(&place).unwrap().each(each).unwrap();
+        JournalReader::open(&place).unwrap().each(each).unwrap();
         let acknowledged =
             self.notes.lines().filter_map(|note| note.split_once(' ')).filter(|note| note.0.len() == 36);
         for (id, sequence) in acknowledged {

@@ -7,13 +7,14 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use metier_journal::{Journal, JournalError, Options, Query, Reader, verify};
+use metier_journal::{Journal, JournalError, JournalOptions, JournalReader, RecordQuery, verify};
 
-use crate::common::{Counting, entry, place};
+use crate::clock::TestClock;
+use crate::common::{entry, place};
 use crate::small_disk::in_small_file_system;
 
 fn journal(directory: &Path) -> Result<Journal, JournalError> {
-    Journal::open(&place(directory), Options::new(Counting::new(1)))
+    Journal::open(&place(directory), JournalOptions::new(TestClock::new(1)))
 }
 
 /// Takes all the room there is.
@@ -25,22 +26,22 @@ fn fill(path: &Path) {
 }
 
 fn size(directory: &Path) -> u64 {
-    Reader::open(&place(directory)).unwrap().size().unwrap()
+    JournalReader::open(&place(directory)).unwrap().size().unwrap()
 }
 
 #[test]
 fn a_full_disk() {
     let Some(small) = in_small_file_system("full::a_full_disk", 8) else { return };
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     let journal = journal(&small).unwrap();
-    journal.append(entry(&*source, "s", 0)).unwrap();
+    journal.append(entry(&*clock, "s", 0)).unwrap();
     let ballast = small.join("ballast");
     fill(&ballast);
     // Room was kept for what is being done right now, and for no more.
     journal.ready().unwrap();
     let (mut number, mut recorded) = (1, 2);
     loop {
-        match journal.append(entry(&*source, "s", number)) {
+        match journal.append(entry(&*clock, "s", number)) {
             Ok(_) => recorded += 1,
             Err(error) => {
                 assert_eq!(error.code(), "journal-full", "{error}");
@@ -60,7 +61,7 @@ fn a_full_disk() {
     // With room again, it goes on.
     fs::remove_file(&ballast).unwrap();
     journal.ready().unwrap();
-    journal.append(entry(&*source, "s", number)).unwrap();
+    journal.append(entry(&*clock, "s", number)).unwrap();
     journal.close().unwrap();
     let verification = verify(&place(&small), &[]).unwrap();
     assert_eq!((verification.records, verification.damage), (recorded + 1, None));
@@ -72,15 +73,15 @@ fn no_room_to_begin() {
     fill(&small.join("ballast"));
     assert_eq!(journal(&small).unwrap_err().code(), "journal-full");
     fs::remove_file(small.join("ballast")).unwrap();
-    journal(&small).unwrap().append(entry(&*Counting::new(1), "s", 0)).unwrap();
+    journal(&small).unwrap().append(entry(&*TestClock::new(1), "s", 0)).unwrap();
 }
 
 #[test]
 fn a_file_system_that_becomes_read_only() {
     let Some(small) = in_small_file_system("full::a_file_system_that_becomes_read_only", 8) else { return };
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     let first = journal(&small).unwrap();
-    first.append(entry(&*source, "s", 0)).unwrap();
+    first.append(entry(&*clock, "s", 0)).unwrap();
     first.close().unwrap();
     let remount = |how: &str| {
         let status = Command::new("mount").args(["-o", how]).arg(&small).status().unwrap();
@@ -91,12 +92,12 @@ fn a_file_system_that_becomes_read_only() {
     assert_eq!(error.code(), "journal-read-only", "{error}");
     assert!(error.to_string().contains("make it writable"), "{error}");
     // What was recorded can still be read.
-    assert_eq!(Reader::open(&place(&small)).unwrap().query(&Query::default()).unwrap().len(), 2);
+    assert_eq!(JournalReader::open(&place(&small)).unwrap().query(&RecordQuery::default()).unwrap().len(), 2);
     assert_eq!(verify(&place(&small), &[]).unwrap().damage, None);
     remount("remount,rw");
     let second = journal(&small).unwrap();
     second.ready().unwrap();
-    second.append(entry(&*source, "s", 1)).unwrap();
+    second.append(entry(&*clock, "s", 1)).unwrap();
     assert_eq!(size(&small), 3);
 }
 
@@ -122,8 +123,8 @@ fn a_disk_that_becomes_full_for_many_at_once() {
         return;
     };
     let journal = journal(&small).unwrap();
-    let source = Counting::new(1);
-    journal.append(entry(&*source, "s", 0)).unwrap();
+    let clock = TestClock::new(1);
+    journal.append(entry(&*clock, "s", 0)).unwrap();
     journal.ready().unwrap();
     fill(&small.join("ballast"));
     let recorded = std::sync::atomic::AtomicUsize::new(0);
@@ -131,9 +132,12 @@ fn a_disk_that_becomes_full_for_many_at_once() {
         for _ in 0..16 {
             scope.spawn(|| {
                 let long = serde_json::json!({ "kind": "x", "text": "x".repeat(60_000) });
-                let entry =
-                    metier_journal::Entry::of_value(&*source, &metier_journal::Context::default(), long)
-                        .unwrap();
+                let entry = metier_journal::PendingRecord::of_value(
+                    &*clock,
+                    &metier_journal::RecordContext::default(),
+                    long,
+                )
+                .unwrap();
                 let result = journal.append(entry);
                 recorded.fetch_add(usize::from(result.is_ok()), std::sync::atomic::Ordering::Relaxed);
             });
@@ -152,7 +156,7 @@ fn a_journal_on_a_full_disk_is_not_to_blame() {
         return;
     };
     let first = journal(&small).unwrap();
-    first.append(entry(&*Counting::new(1), "s", 0)).unwrap();
+    first.append(entry(&*TestClock::new(1), "s", 0)).unwrap();
     first.close().unwrap();
     fill(&small.join("ballast"));
     let error = journal(&small).unwrap_err();

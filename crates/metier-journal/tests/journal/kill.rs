@@ -11,8 +11,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Counting, asked, entry, place};
-use metier_journal::{Durability, Journal, Options, Place, Query, Reader, Receipt, Source, verify};
+use crate::clock::TestClock;
+use crate::common::{asked, entry, place};
+use metier_journal::{
+    Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, Receipt, RecordQuery, verify,
+};
 
 /// Not a test: a writer that goes on until it is killed, and notes what was acknowledged.
 #[test]
@@ -21,14 +24,14 @@ fn writer() {
     let Some(what) = asked("METIER_WRITER") else { return };
     let [place, notes, number, durability] = what.split('\n').collect::<Vec<_>>()[..] else { return };
     let mut notes = File::options().append(true).create(true).open(notes).unwrap();
-    let source = Counting::new(number.parse().unwrap());
-    let mut options = Options::new(Arc::clone(&source) as Arc<dyn Source>);
+    let clock = TestClock::new(number.parse().unwrap());
+    let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     if durability == "batched" {
         options.durability = Durability::Batched;
     }
-    let journal = Journal::open(&place.parse::<Place>().unwrap(), options).unwrap();
+    let journal = Journal::open(&place.parse::<JournalAddress>().unwrap(), options).unwrap();
     for count in 0.. {
-        let entry = entry(&*source, number, count);
+        let entry = entry(&*clock, number, count);
         let id = entry.id();
         // One call, so that a note is there or is not.
         let note = match journal.append(entry).unwrap() {
@@ -105,7 +108,7 @@ impl Writers {
         let verification = verify(&place, &[]).unwrap();
         assert_eq!(verification.damage, None, "after {} kills", self.killed);
         let mut there: BTreeMap<String, u64> = BTreeMap::new();
-        Reader::open(&place)
+        JournalReader::open(&place)
             .unwrap()
             .each(|row, _| {
                 assert_eq!(
@@ -155,7 +158,8 @@ fn kills(count: usize) {
 
 /// Whether the first writer came so far as to make a journal.
 fn has_table(path: &Path) -> bool {
-    Reader::open(&Place::file(path)).is_ok_and(|mut reader| reader.size().is_ok_and(|size| size > 0))
+    JournalReader::open(&JournalAddress::file(path))
+        .is_ok_and(|mut reader| reader.size().is_ok_and(|size| size > 0))
 }
 
 #[test]
@@ -179,7 +183,7 @@ fn batched_writers_leave_a_whole_chain() {
     let directory = tempfile::tempdir().unwrap();
     let mut writers = Writers { directory: directory.path().to_owned(), seed: 7, started: 0, killed: 0 };
     let place = place(directory.path());
-    let size = || Reader::open(&place).and_then(|mut reader| reader.size()).unwrap_or(0);
+    let size = || JournalReader::open(&place).and_then(|mut reader| reader.size()).unwrap_or(0);
     for round in 1..=5 {
         let before = size();
         let mut child = writers.start("batched");
@@ -195,9 +199,9 @@ fn batched_writers_leave_a_whole_chain() {
 }
 
 /// Of the records that a writer queued, the journal has the first ones, in the order in which they were queued.
-fn assert_first_records_in_order(place: &Place, notes: &Path, session: &str) {
-    let query = Query { session: Some(session.to_owned()), ..Query::default() };
-    let there = Reader::open(place).unwrap().query(&query).unwrap();
+fn assert_first_records_in_order(place: &JournalAddress, notes: &Path, session: &str) {
+    let query = RecordQuery { session: Some(session.to_owned()), ..RecordQuery::default() };
+    let there = JournalReader::open(place).unwrap().query(&query).unwrap();
     let there: Vec<String> = there.iter().map(|record| record.id.clone()).collect();
     let queued = fs::read_to_string(notes).unwrap();
     let queued: Vec<&str> = queued.lines().collect();
@@ -211,21 +215,21 @@ fn assert_first_records_in_order(place: &Place, notes: &Path, session: &str) {
 #[test]
 fn whoever_holds_the_lock_is_named() {
     let directory = tempfile::tempdir().unwrap();
-    let source = Counting::new(1);
-    let mut options = Options::new(Arc::clone(&source) as Arc<dyn Source>);
+    let clock = TestClock::new(1);
+    let mut options = JournalOptions::new(Arc::clone(&clock) as Arc<dyn Clock>);
     options.patience = Duration::from_millis(50);
     let journal = Journal::open(&place(directory.path()), options).unwrap();
-    journal.append(entry(&*source, "s", 1)).unwrap();
+    journal.append(entry(&*clock, "s", 1)).unwrap();
     let other = File::open(directory.path().join("journal.db-lock")).unwrap();
     other.lock().unwrap();
-    let error = journal.append(entry(&*source, "s", 2)).unwrap_err();
+    let error = journal.append(entry(&*clock, "s", 2)).unwrap_err();
     assert_eq!(error.code(), "journal-busy");
     let holder = format!("process {} (", std::process::id());
     assert!(error.to_string().contains(&holder), "{error}");
     // Whoever gave up is not in the way afterwards.
     drop(other);
-    journal.append(entry(&*source, "s", 3)).unwrap();
+    journal.append(entry(&*clock, "s", 3)).unwrap();
     drop(journal);
-    let sessions = Query { session: Some("s".to_owned()), ..Query::default() };
-    assert_eq!(Reader::open(&place(directory.path())).unwrap().query(&sessions).unwrap().len(), 2);
+    let sessions = RecordQuery { session: Some("s".to_owned()), ..RecordQuery::default() };
+    assert_eq!(JournalReader::open(&place(directory.path())).unwrap().query(&sessions).unwrap().len(), 2);
 }

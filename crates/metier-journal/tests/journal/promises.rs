@@ -1,6 +1,6 @@
 //! What every store promises, kept in files.
 
-use metier_journal::Place;
+use metier_journal::JournalAddress;
 use tempfile::TempDir;
 
 use crate::behaviours::{self, Ground, assert_whole, exported, fill};
@@ -10,8 +10,8 @@ use crate::common::{filled, place};
 struct Files(TempDir);
 
 impl Ground for Files {
-    fn place(&self, name: &str) -> Place {
-        Place::file(self.0.path().join(name))
+    fn place(&self, name: &str) -> JournalAddress {
+        JournalAddress::file(self.0.path().join(name))
     }
 
     fn alter(&self, name: &str, statement: &str) {

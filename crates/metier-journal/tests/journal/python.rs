@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use metier_journal::{Checkpoint, Place, Reader, Time, verify_export};
+use metier_journal::{Checkpoint, JournalAddress, JournalReader, Time, verify_export};
 
 use crate::common::filled;
 
@@ -19,8 +19,8 @@ fn python(arguments: &[&Path]) -> (String, Option<i32>) {
     (String::from_utf8(output.stdout).unwrap(), output.status.code())
 }
 
-fn checkpoint(place: &Place) -> Checkpoint {
-    Reader::open(place).unwrap().checkpoint(Time::from_micros(0)).unwrap().unwrap()
+fn checkpoint(place: &JournalAddress) -> Checkpoint {
+    JournalReader::open(place).unwrap().checkpoint(Time::from_micros(0)).unwrap().unwrap()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn an_export_and_what_is_changed_in_it() {
     let path = |name: &str| directory.path().join(name);
     let place = filled(directory.path(), 1100);
     let mut bytes = Vec::new();
-    Reader::open(&place).unwrap().export(&mut bytes).unwrap().unwrap();
+    JournalReader::open(&place).unwrap().export(&mut bytes).unwrap().unwrap();
     fs::write(path("export"), &bytes).unwrap();
     fs::write(path("checkpoint"), checkpoint(&place).to_text()).unwrap();
     let since = [path("export"), "--since".into(), path("checkpoint")];
@@ -60,7 +60,7 @@ fn proofs() {
     for count in [1, 2, 6, 7, 20] {
         let below = tempfile::tempdir().unwrap();
         let place = filled(below.path(), count);
-        let mut reader = Reader::open(&place).unwrap();
+        let mut reader = JournalReader::open(&place).unwrap();
         let now = Time::from_micros(0);
         let mut proofs = Vec::new();
         for sequence in 0..=count {
@@ -88,10 +88,10 @@ fn that_a_journal_goes_on() {
     let old = filled(directory.path(), 12);
     let old = checkpoint(&old);
     let journal = crate::common::open(directory.path());
-    let source = crate::common::Counting::new(2);
+    let clock = crate::clock::TestClock::new(2);
     for number in 0..9 {
-        journal.append(crate::common::entry(&*source, "s", number)).unwrap();
-        let mut reader = Reader::open(&crate::common::place(directory.path())).unwrap();
+        journal.append(crate::common::entry(&*clock, "s", number)).unwrap();
+        let mut reader = JournalReader::open(&crate::common::place(directory.path())).unwrap();
         let proof = reader.prove_consistency(old.clone(), Time::from_micros(0)).unwrap().unwrap();
         assert!(proof.holds());
         fs::write(&path, serde_json::to_string(&proof).unwrap()).unwrap();

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metier_journal::{
-    Journal, JournalError, Observer, Options, Place, Query, Reader, Row, Source, Time, verify,
+    Clock, Journal, JournalAddress, JournalError, JournalOptions, JournalReader, Observer, RecordQuery,
+    RecordRef, Time, verify,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::common::{Counting, entry, filled, place};
+use crate::clock::TestClock;
+use crate::common::{entry, filled, place};
 
 #[test]
 fn what_is_appended_is_there_and_verifies() {
@@ -19,15 +21,15 @@ fn what_is_appended_is_there_and_verifies() {
     assert_eq!(verification.skipped, Vec::<String>::new());
     // The first, and two checkpoints.
     assert_eq!(verification.records, 3003);
-    let mut reader = Reader::open(&place).unwrap();
-    let stats = reader.stats(&Query::default()).unwrap();
+    let mut reader = JournalReader::open(&place).unwrap();
+    let stats = reader.stats(&RecordQuery::default()).unwrap();
     assert_eq!((stats.records, stats.sessions, stats.skills.len()), (3003, 3, 4));
 }
 
 /// A source of ids that panics at its second, which is that of the first record.
 struct Panicking(AtomicUsize);
 
-impl Source for Panicking {
+impl Clock for Panicking {
     fn now(&self) -> Time {
         Time::from_micros(0)
     }
@@ -40,7 +42,7 @@ impl Source for Panicking {
 }
 
 impl Observer for Panicking {
-    fn recorded(&self, row: &Row<'_>) {
+    fn recorded(&self, row: &RecordRef<'_>) {
         self.0.fetch_add(1, Ordering::Relaxed);
         assert!(row.sequence != 3, "on purpose");
     }
@@ -51,17 +53,17 @@ impl Observer for Panicking {
 fn a_clock_and_an_observer_that_panic() {
     let directory = tempfile::tempdir().unwrap();
     let observer = Arc::new(Panicking(AtomicUsize::new(0)));
-    let mut options = Options::new(Arc::new(Panicking(AtomicUsize::new(0))));
+    let mut options = JournalOptions::new(Arc::new(Panicking(AtomicUsize::new(0))));
     options.observer = Some(Arc::clone(&observer) as Arc<dyn Observer>);
     let journal = Journal::open(&place(directory.path()), options).unwrap();
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     let failed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for thread in 0..8 {
-            let (journal, source, failed) = (&journal, &source, &failed);
+            let (journal, clock, failed) = (&journal, &clock, &failed);
             scope.spawn(move || {
                 for number in 0..5 {
-                    let result = journal.append(entry(&**source, &format!("{thread}"), number));
+                    let result = journal.append(entry(&**clock, &format!("{thread}"), number));
                     failed.fetch_add(usize::from(result.is_err()), Ordering::Relaxed);
                 }
             });
@@ -83,16 +85,19 @@ fn what_is_no_journal() {
     std::fs::write(path("text"), "not a database").unwrap();
     rusqlite::Connection::open(path("other")).unwrap().execute_batch("CREATE TABLE x(y)").unwrap();
     for name in ["directory", "fifo", "text", "other"] {
-        let place = Place::file(path(name));
+        let place = JournalAddress::file(path(name));
         let refused = |result: Result<(), JournalError>| {
             let error = result.unwrap_err();
             assert_eq!(error.code(), "journal-unreadable", "{name}: {error}");
         };
-        refused(Journal::open(&place, Options::new(Counting::new(0))).map(drop));
-        refused(Reader::open(&place).map(drop));
+        refused(Journal::open(&place, JournalOptions::new(TestClock::new(0))).map(drop));
+        refused(JournalReader::open(&place).map(drop));
         assert!(verify(&place, &[]).unwrap().damage.is_some(), "{name}");
     }
-    assert_eq!(Reader::open(&Place::file(path("none"))).unwrap_err().code(), "journal-not-found");
+    assert_eq!(
+        JournalReader::open(&JournalAddress::file(path("none"))).unwrap_err().code(),
+        "journal-not-found"
+    );
 }
 
 /// Somebody who lets the database itself do the forging.
@@ -111,7 +116,7 @@ fn what_is_added_to_the_database() {
         connection.execute_batch(statement).unwrap();
         drop(connection);
         assert!(verify(&place, &[]).unwrap().damage.is_some(), "{statement}");
-        let error = Journal::open(&place, Options::new(Counting::new(0))).unwrap_err();
+        let error = Journal::open(&place, JournalOptions::new(TestClock::new(0))).unwrap_err();
         assert_eq!(error.code(), "journal-unreadable", "{statement}: {error}");
     }
 }
@@ -119,7 +124,7 @@ fn what_is_added_to_the_database() {
 /// A clock that panics whenever it is asked; entries have times of another.
 struct Broken;
 
-impl Source for Broken {
+impl Clock for Broken {
     fn now(&self) -> Time {
         panic!("on purpose")
     }
@@ -133,15 +138,15 @@ impl Source for Broken {
 fn a_clock_that_panics_when_a_checkpoint_is_remembered() {
     let directory = tempfile::tempdir().unwrap();
     for durability in [metier_journal::Durability::Full, metier_journal::Durability::Batched] {
-        let mut options = Options::new(Arc::new(Broken));
+        let mut options = JournalOptions::new(Arc::new(Broken));
         options.durability = durability;
         options.remember = Some(directory.path().join("checkpoint.json"));
-        let place = Place::file(directory.path().join(format!("{durability:?}.db")));
+        let place = JournalAddress::file(directory.path().join(format!("{durability:?}.db")));
         let journal = Journal::open(&place, options).unwrap();
-        let source = Counting::new(1);
+        let clock = TestClock::new(1);
         for number in 0..1100 {
             // One of them brings the checkpoint; the answer is an error, and there is one.
-            let _ = journal.append(entry(&*source, "s", number));
+            let _ = journal.append(entry(&*clock, "s", number));
         }
         let _ = journal.flush();
         // Closing asks for the time as well.
@@ -155,14 +160,14 @@ fn a_clock_that_panics_when_a_checkpoint_is_remembered() {
 fn a_journal_that_is_removed_while_it_is_written_to() {
     let directory = tempfile::tempdir().unwrap();
     let journal = crate::common::open(directory.path());
-    let source = Counting::new(1);
-    journal.append(entry(&*source, "s", 0)).unwrap();
+    let clock = TestClock::new(1);
+    journal.append(entry(&*clock, "s", 0)).unwrap();
     std::fs::remove_file(directory.path().join("journal.db")).unwrap();
-    let error = journal.append(entry(&*source, "s", 1)).unwrap_err();
+    let error = journal.append(entry(&*clock, "s", 1)).unwrap_err();
     assert!(error.to_string().contains("removed or replaced"), "{error}");
     drop(journal);
     // Nor is a new one begun in its place without a word.
-    let error = Journal::open(&place(directory.path()), Options::new(Counting::new(0))).unwrap_err();
+    let error = Journal::open(&place(directory.path()), JournalOptions::new(TestClock::new(0))).unwrap_err();
     assert!(error.code() == "journal-damaged" && error.to_string().contains("-lock"), "{error}");
 }
 
@@ -173,30 +178,35 @@ fn files_of_others() {
     let path = |name: &str| directory.path().join(name);
     rusqlite::Connection::open(path("other.db")).unwrap().execute_batch("CREATE TABLE x(y)").unwrap();
     let before = std::fs::read(path("other.db")).unwrap();
-    Journal::open(&Place::file(path("other.db")), Options::new(Counting::new(0))).unwrap_err();
+    Journal::open(&JournalAddress::file(path("other.db")), JournalOptions::new(TestClock::new(0)))
+        .unwrap_err();
     assert!(before == std::fs::read(path("other.db")).unwrap());
     assert!(!path("other.db-reserve").exists());
     for ending in ["-lock", "-reserve"] {
         std::fs::write(path("victim"), "mine").unwrap();
         std::os::unix::fs::symlink(path("victim"), path(&format!("k.db{ending}"))).unwrap();
-        Journal::open(&Place::file(path("k.db")), Options::new(Counting::new(0))).unwrap_err();
+        Journal::open(&JournalAddress::file(path("k.db")), JournalOptions::new(TestClock::new(0)))
+            .unwrap_err();
         assert_eq!(std::fs::read_to_string(path("victim")).unwrap(), "mine", "{ending}");
         std::fs::remove_file(path(&format!("k.db{ending}"))).unwrap();
     }
     // Killed before anything was made.
     std::fs::write(path("empty.db"), "").unwrap();
-    assert_eq!(Reader::open(&Place::file(path("empty.db"))).unwrap_err().code(), "journal-not-found");
-    Journal::open(&Place::file(path("empty.db")), Options::new(Counting::new(0))).unwrap();
+    assert_eq!(
+        JournalReader::open(&JournalAddress::file(path("empty.db"))).unwrap_err().code(),
+        "journal-not-found"
+    );
+    Journal::open(&JournalAddress::file(path("empty.db")), JournalOptions::new(TestClock::new(0))).unwrap();
 }
 
 #[test]
 fn what_nobody_could_read_back_is_refused() {
-    use metier_journal::{Context, Entry};
+    use metier_journal::{PendingRecord, RecordContext};
     let nested = |depth: usize| (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
     let entry = |data: serde_json::Value| {
-        Entry::of_value(
-            &*Counting::new(1),
-            &Context::default(),
+        PendingRecord::of_value(
+            &*TestClock::new(1),
+            &RecordContext::default(),
             serde_json::json!({ "kind": "x", "data": data }),
         )
     };

@@ -1,16 +1,17 @@
 //! What a journal promises wherever it is kept: each is a function over a place, for one store like for the other.
 
 use metier_journal::{
-    Checkpoint, Context, DamageKind, Durability, Entry, Journal, JournalError, Options, Place, Query, Reader,
-    Receipt, verify, verify_export,
+    Checkpoint, DamageKind, Durability, Journal, JournalAddress, JournalError, JournalOptions, JournalReader,
+    PendingRecord, Receipt, RecordContext, RecordQuery, verify, verify_export,
 };
 
-use crate::common::{Counting, entry};
+use crate::clock::TestClock;
+use crate::common::entry;
 
 /// A store under test.
 pub(crate) trait Ground: Sync {
     /// A place of this name; there is nothing in it yet.
-    fn place(&self, name: &str) -> Place;
+    fn place(&self, name: &str) -> JournalAddress;
 
     /// Changes what is stored, behind the journal's back. `{record}` is the table, `{own}` what only the rows of this place are, and `{stream}` the
     /// columns that come before the usual ones.
@@ -42,35 +43,36 @@ pub(crate) fn all(ground: &dyn Ground) {
     }
 }
 
-pub(crate) fn open(place: &Place, number: u64) -> Journal {
-    Journal::open(place, Options::new(Counting::new(number))).unwrap()
+pub(crate) fn open(place: &JournalAddress, number: u64) -> Journal {
+    Journal::open(place, JournalOptions::new(TestClock::new(number))).unwrap()
 }
 
 /// Records so many events, several in one step; always the same ones.
-pub(crate) fn fill(place: &Place, count: u64) {
-    let options = Options { durability: Durability::Batched, ..Options::new(Counting::new(0)) };
+pub(crate) fn fill(place: &JournalAddress, count: u64) {
+    let options =
+        JournalOptions { durability: Durability::Batched, ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(place, options).unwrap();
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..count {
-        journal.append(entry(&*source, &format!("session-{}", number % 3), number)).unwrap();
+        journal.append(entry(&*clock, &format!("session-{}", number % 3), number)).unwrap();
     }
     journal.close().unwrap();
 }
 
-pub(crate) fn exported(place: &Place) -> Vec<u8> {
+pub(crate) fn exported(place: &JournalAddress) -> Vec<u8> {
     let mut lines = Vec::new();
-    Reader::open(place).unwrap().export(&mut lines).unwrap().unwrap();
+    JournalReader::open(place).unwrap().export(&mut lines).unwrap().unwrap();
     lines
 }
 
 /// It verifies, and has so many records.
-pub(crate) fn assert_whole(place: &Place, records: u64) {
+pub(crate) fn assert_whole(place: &JournalAddress, records: u64) {
     let verification = verify(place, &[]).unwrap();
     assert_eq!((verification.damage, verification.records), (None, records), "{place}");
 }
 
 /// Verifying finds this first.
-fn assert_damaged(place: &Place, kinds: &[DamageKind], sequence: u64, why: &str) {
+fn assert_damaged(place: &JournalAddress, kinds: &[DamageKind], sequence: u64, why: &str) {
     let damage = verify(place, &[]).unwrap().damage;
     let damage = damage.unwrap_or_else(|| panic!("{why}: nothing was found"));
     assert!(kinds.contains(&damage.kind) && damage.sequence == Some(sequence), "{why}: {damage:?}");
@@ -78,15 +80,15 @@ fn assert_damaged(place: &Place, kinds: &[DamageKind], sequence: u64, why: &str)
 
 fn what_is_appended_is_there(ground: &dyn Ground, name: &str) {
     let place = ground.place(name);
-    assert!(matches!(Reader::open(&place), Err(JournalError::NotFound { .. })));
+    assert!(matches!(JournalReader::open(&place), Err(JournalError::NotFound { .. })));
     fill(&place, 3000);
     // The first, and two checkpoints.
     assert_whole(&place, 3003);
-    let mut reader = Reader::open(&place).unwrap();
+    let mut reader = JournalReader::open(&place).unwrap();
     assert_eq!(reader.size().unwrap(), 3003);
-    let stats = reader.stats(&Query::default()).unwrap();
+    let stats = reader.stats(&RecordQuery::default()).unwrap();
     assert_eq!((stats.records, stats.sessions, stats.skills.len()), (3003, 3, 4));
-    let query = Query { session: Some("session-1".to_owned()), ..Query::default() };
+    let query = RecordQuery { session: Some("session-1".to_owned()), ..RecordQuery::default() };
     assert_eq!(reader.query(&query).unwrap().len(), 1000);
     let lines = exported(&place);
     let verification = verify_export(&mut &*lines, &[]).unwrap();
@@ -122,10 +124,10 @@ fn many_journals_are_open_at_once(ground: &dyn Ground, name: &str) {
 }
 
 fn append_each(journal: &Journal, thread: u64, count: u64) {
-    let source = Counting::new(1 + thread);
+    let clock = TestClock::new(1 + thread);
     let mut last = None;
     for number in 0..count {
-        let receipt = journal.append(entry(&*source, &format!("thread-{thread}"), number)).unwrap();
+        let receipt = journal.append(entry(&*clock, &format!("thread-{thread}"), number)).unwrap();
         let Receipt::Recorded { sequence, .. } = receipt else { panic!("{receipt:?}") };
         // What was appended later comes later.
         assert!(last.replace(sequence) < Some(sequence));
@@ -160,37 +162,41 @@ fn one_who_is_behind_catches_up(ground: &dyn Ground, name: &str) {
     assert_eq!((verification.damage, verification.checkpoints), (None, 1));
     assert_eq!(verification.records, checkpoint.size);
     assert_eq!(verification.root, checkpoint.root);
-    let query = Query { kind: Some("journal.checkpoint".to_owned()), ..Query::default() };
-    let places = Reader::open(&place).unwrap().query(&query).unwrap();
+    let query = RecordQuery { kind: Some("journal.checkpoint".to_owned()), ..RecordQuery::default() };
+    let places = JournalReader::open(&place).unwrap().query(&query).unwrap();
     let places: Vec<u64> = places.iter().map(|record| record.sequence).collect();
     assert_eq!(places, [1023, 2047, 3071, 4095]);
 }
 
 fn what_is_queued_is_written(ground: &dyn Ground, name: &str) {
     let place = ground.place(name);
-    let options = Options { durability: Durability::Batched, ..Options::new(Counting::new(0)) };
+    let options =
+        JournalOptions { durability: Durability::Batched, ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(&place, options).unwrap();
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     for number in 0..20 {
-        let receipt = journal.append(entry(&*source, "queued", number)).unwrap();
+        let receipt = journal.append(entry(&*clock, "queued", number)).unwrap();
         assert_eq!(receipt, Receipt::Queued);
     }
     journal.flush().unwrap();
     assert_whole(&place, 21);
-    journal.append(entry(&*source, "queued", 20)).unwrap();
+    journal.append(entry(&*clock, "queued", 20)).unwrap();
     journal.close().unwrap();
     assert_whole(&place, 22);
 }
 
 fn a_step_may_be_large(ground: &dyn Ground, name: &str) {
     let place = ground.place(name);
-    let options = Options { durability: Durability::Batched, ..Options::new(Counting::new(0)) };
+    let options =
+        JournalOptions { durability: Durability::Batched, ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(&place, options).unwrap();
-    let source = Counting::new(1);
+    let clock = TestClock::new(1);
     let text = "x".repeat(250 << 10);
     for number in 0..140 {
         let event = serde_json::json!({"kind": "host.large", "number": number, "text": text});
-        journal.append(Entry::of_value(&*source, &Context::session("large"), event).unwrap()).unwrap();
+        journal
+            .append(PendingRecord::of_value(&*clock, &RecordContext::session("large"), event).unwrap())
+            .unwrap();
     }
     journal.close().unwrap();
     assert_whole(&place, 141);
@@ -200,7 +206,8 @@ fn what_was_cut_off_is_refused(ground: &dyn Ground, name: &str) {
     let place = ground.place(name);
     let directory = tempfile::tempdir().unwrap();
     let remember = directory.path().join("checkpoint");
-    let options = || Options { remember: Some(remember.clone()), ..Options::new(Counting::new(0)) };
+    let options =
+        || JournalOptions { remember: Some(remember.clone()), ..JournalOptions::new(TestClock::new(0)) };
     let journal = Journal::open(&place, options()).unwrap();
     append_each(&journal, 0, 20);
     journal.close().unwrap();
@@ -288,7 +295,7 @@ fn nothing_is_added_to_what_was_changed(ground: &dyn Ground, name: &str) {
         let journal = open(&place, 0);
         append_each(&journal, 0, 10);
         ground.alter(&name, change);
-        let added = journal.append(entry(&*Counting::new(7), "after", 0));
+        let added = journal.append(entry(&*TestClock::new(7), "after", 0));
         assert!(matches!(added, Err(JournalError::Damaged { .. })), "{change}: {added:?}");
     }
 }

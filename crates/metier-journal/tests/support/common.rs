@@ -1,47 +1,24 @@
-//! What the suites of the journal share: a clock and ids that repeat, and events of many kinds.
+//! What the suites of the journal share: events of many kinds, and journals with them.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_journal::{
-    Content, Context, Entry, Event, Journal, Options, Place, Privacy, RunFacts, ScriptExecuted,
-    ScriptOutcome, Source, Time, Trigger,
+    Clock, Event, Journal, JournalAddress, JournalOptions, PendingRecord, Privacy, RecordContext,
+    RecordedContent, RunFacts, ScriptExecuted, ScriptOutcome, Trigger,
 };
 use metier_skill::{Digest, Tier};
-use uuid::Uuid;
 
-/// A clock that goes on by a millisecond whenever somebody looks at it, and ids in a row.
-#[derive(Debug, Default)]
-pub(crate) struct Counting(AtomicU64, u64);
+use crate::clock::TestClock;
 
-impl Counting {
-    /// With ids that no other number gives.
-    pub(crate) fn new(number: u64) -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(0), number))
-    }
-}
-
-impl Source for Counting {
-    fn now(&self) -> Time {
-        let count = self.0.fetch_add(1, Ordering::Relaxed);
-        Time::from_micros(1_790_000_000_000_000 + i64::try_from(count).unwrap() * 1000)
-    }
-
-    fn id(&self) -> Uuid {
-        Uuid::from_u64_pair(self.1, self.0.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-pub(crate) fn place(directory: &Path) -> Place {
-    Place::file(directory.join("journal.db"))
+pub(crate) fn place(directory: &Path) -> JournalAddress {
+    JournalAddress::file(directory.join("journal.db"))
 }
 
 pub(crate) fn open(directory: &Path) -> Journal {
-    Journal::open(&place(directory), Options::new(Counting::new(0))).unwrap()
+    Journal::open(&place(directory), JournalOptions::new(TestClock::new(0))).unwrap()
 }
 
-fn content(text: &str) -> Content {
+fn content(text: &str) -> RecordedContent {
     Privacy::default().content(text.as_bytes())
 }
 
@@ -95,16 +72,16 @@ pub(crate) fn event(number: u64) -> Event {
     }
 }
 
-pub(crate) fn entry(source: &dyn Source, session: &str, number: u64) -> Entry {
-    Entry::new(source, &Context::session(session), &event(number)).unwrap()
+pub(crate) fn entry(clock: &dyn Clock, session: &str, number: u64) -> PendingRecord {
+    PendingRecord::new(clock, &RecordContext::session(session), &event(number)).unwrap()
 }
 
 /// A journal with so many records besides its own.
-pub(crate) fn filled(directory: &Path, count: u64) -> Place {
-    let source = Counting::new(1);
+pub(crate) fn filled(directory: &Path, count: u64) -> JournalAddress {
+    let clock = TestClock::new(1);
     let journal = open(directory);
     for number in 0..count {
-        journal.append(entry(&*source, &format!("session-{}", number % 3), number)).unwrap();
+        journal.append(entry(&*clock, &format!("session-{}", number % 3), number)).unwrap();
     }
     journal.close().unwrap();
     place(directory)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use metier_journal::Place;
+use metier_journal::JournalAddress;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
@@ -166,7 +166,7 @@ impl Server {
         format!("postgres://{role}:{ENCODED}@127.0.0.1:{}/{database}?{parameters}", self.port)
     }
 
-    pub(crate) fn place(&self, stream: &str) -> Place {
+    pub(crate) fn place(&self, stream: &str) -> JournalAddress {
         self.url("admin", "postgres", &format!("stream={stream}")).parse().unwrap()
     }
 

@@ -6,11 +6,14 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use metier_journal::{Context, Entry, Event, Place, Query, Reader, Receipt, verify};
+use metier_journal::{
+    Event, JournalAddress, JournalReader, PendingRecord, Receipt, RecordContext, RecordQuery, verify,
+};
 use rustix::process::Signal;
 
 use crate::behaviours::open;
-use crate::common::{Counting, asked};
+use crate::clock::TestClock;
+use crate::common::asked;
 use crate::server::{Server, wait_for};
 
 const WRITERS: usize = 16;
@@ -35,8 +38,8 @@ fn start(place: &str, number: usize, directory: &Path) -> Child {
 pub(crate) fn write() {
     let Some(what) = asked("METIER_WRITER") else { return };
     let [place, number, path] = what.split('\n').collect::<Vec<_>>().try_into().unwrap();
-    let place: Place = place.parse().unwrap();
-    let source = Counting::new(u64::from(std::process::id()));
+    let place: JournalAddress = place.parse().unwrap();
+    let clock = TestClock::new(u64::from(std::process::id()));
     let journal = open(&place, u64::from(std::process::id()) << 32);
     let mut acknowledged = File::create(path).unwrap();
     // Who is to be killed writes until then, however fast it is.
@@ -44,8 +47,9 @@ pub(crate) fn write() {
     for count in 0..if is_killed { usize::MAX } else { RECORDS } {
         let name = format!("{number}-{count}");
         let event = Event::SkillDeactivated { name: name.clone() };
-        let receipt =
-            journal.append(Entry::new(&*source, &Context::session("writers"), &event).unwrap()).unwrap();
+        let receipt = journal
+            .append(PendingRecord::new(&*clock, &RecordContext::session("writers"), &event).unwrap())
+            .unwrap();
         let Receipt::Recorded { sequence, hash } = receipt else { panic!("{receipt:?}") };
         acknowledged.write_all(format!("{name} {sequence} {hash}\n").as_bytes()).unwrap();
     }
@@ -90,11 +94,11 @@ pub(crate) fn outlive(mut server: Server) {
     check(&server.place("shared"), &acknowledged(directory.path()), &at);
 }
 
-fn check(place: &Place, acknowledged: &[(String, u64, String)], at: &[usize]) {
+fn check(place: &JournalAddress, acknowledged: &[(String, u64, String)], at: &[usize]) {
     let verification = verify(place, &[]).unwrap();
     assert_eq!(verification.damage, None);
-    let query = Query { session: Some("writers".to_owned()), ..Query::default() };
-    let found = Reader::open(place).unwrap().query(&query).unwrap();
+    let query = RecordQuery { session: Some("writers".to_owned()), ..RecordQuery::default() };
+    let found = JournalReader::open(place).unwrap().query(&query).unwrap();
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     for record in &found {
         *times.entry(record.event["name"].as_str().unwrap()).or_default() += 1;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use metier_journal::{
-    Answer, Connection, Event, Observer, PathList, Privacy, Row, RunFacts, ScriptExecuted, ScriptOutcome,
-    Telemetry, Time, ToolInvoked, ToolOutcome, Touched, Trigger,
+    ConnectionRecord, Event, Observer, PathList, Privacy, RecordRef, RecordedAnswer, RunFacts,
+    ScriptExecuted, ScriptOutcome, Telemetry, Time, ToolInvoked, ToolOutcome, TouchedPaths, Trigger,
 };
 use metier_skill::{Digest, Tier};
 use serde_json::json;
@@ -22,7 +22,7 @@ pub(crate) fn record(telemetry: &Telemetry, number: u32, session: Option<&str>, 
     let event = event.to_string();
     let hash = Digest::of(b"");
     let sequence = u64::from(number);
-    telemetry.recorded(&Row { sequence, id: &id, time: &time, session, event: &event, hash });
+    telemetry.recorded(&RecordRef { sequence, id: &id, time: &time, session, event: &event, hash });
 }
 
 /// A record of this event, in session `s1`.
@@ -40,9 +40,9 @@ fn facts() -> RunFacts {
     let (created, changed, deleted, temporary) = (list(), list(), list(), list());
     let mut facts = RunFacts::default();
     facts.work_directory = Some(CANARY.to_owned());
-    facts.touched = Some(Touched { created, changed, deleted, temporary, incomplete: false });
+    facts.touched = Some(TouchedPaths { created, changed, deleted, temporary, incomplete: false });
     facts.refused_writes = Some(list());
-    facts.connections = vec![Connection { to: CANARY.to_owned(), refused: None, times: 1 }];
+    facts.connections = vec![ConnectionRecord { to: CANARY.to_owned(), refused: None, times: 1 }];
     facts
 }
 
@@ -132,7 +132,7 @@ fn skill_events() -> Vec<Event> {
             script: Some("scripts/fill.py".to_owned()),
             access: "network".to_owned(),
             network: Some("host".to_owned()),
-            answer: Answer::Granted,
+            answer: RecordedAnswer::Granted,
             lifetime: "once".to_owned(),
             by: None,
             how: Some("terminal".to_owned()),

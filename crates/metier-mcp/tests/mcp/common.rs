@@ -2,14 +2,12 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
-use metier_journal::{Source, Time};
-use metier_mcp::{Library, LibraryOptions, Stock, serve};
-use metier_policy::Places;
-use metier_sandbox::{Executor, Reserved, WorkDirectory};
+use metier_mcp::{Library, LibraryContents, LibraryOptions, serve};
+use metier_policy::Anchors;
+use metier_sandbox::{Executor, ReservedPaths, WorkDirectory};
 use metier_session::{Recording, SessionOptions};
 use metier_skill::Tier;
 use serde_json::{Value, json};
@@ -21,25 +19,11 @@ use tokio::io::{
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
+
+use crate::clock::TestClock;
 
 /// Longer than anything takes that should not wait.
 const SOON: Duration = Duration::from_secs(30);
-
-/// Each look at it is a microsecond later.
-#[derive(Debug, Default)]
-struct Ticking(AtomicU64);
-
-impl Source for Ticking {
-    fn now(&self) -> Time {
-        let ticks = self.0.fetch_add(1, Ordering::Relaxed);
-        Time::from_micros(1_800_000_000_000_000 + i64::try_from(ticks).unwrap())
-    }
-
-    fn id(&self) -> Uuid {
-        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::Relaxed)) | 7 << 76 | 2 << 62)
-    }
-}
 
 /// A directory with skills in it.
 pub(crate) struct Ground(TempDir);
@@ -74,23 +58,23 @@ impl Ground {
     pub(crate) fn work(&self) -> WorkDirectory {
         let path = self.0.path().canonicalize().unwrap().join("work");
         fs::create_dir_all(&path).unwrap();
-        WorkDirectory::open(path, &Reserved::default()).unwrap()
+        WorkDirectory::open(path, &ReservedPaths::default()).unwrap()
     }
 
     pub(crate) fn library(&self, options: LibraryOptions) -> Arc<Library> {
-        Library::new(options, Stock::new(self.session()))
+        Library::new(options, LibraryContents::new(self.session()))
     }
 
     /// A library whose scripts are run by this.
     pub(crate) fn library_with(&self, executor: Arc<dyn Executor + Send + Sync>) -> Arc<Library> {
         let mut session = self.session();
         session.executor = executor;
-        Library::new(LibraryOptions::default(), Stock::new(session))
+        Library::new(LibraryOptions::default(), LibraryContents::new(session))
     }
 
     fn session(&self) -> SessionOptions {
-        let places = Places::new(self.0.path(), self.0.path().join("home"));
-        let clock = Arc::<Ticking>::default();
+        let places = Anchors::new(self.0.path(), self.0.path().join("home"));
+        let clock = TestClock::new(0);
         SessionOptions::new(self.catalog(), places, Recording::Nowhere, clock)
     }
 }

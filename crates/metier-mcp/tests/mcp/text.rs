@@ -1,6 +1,6 @@
 //! What a model is given: text, once, that says what to do next.
 
-use metier_mcp::{Ask, CataloguePlace, Library, LibraryOptions, McpError, Shown};
+use metier_mcp::{AskMode, Greeting, Library, LibraryOptions, McpError, SkillListPlacement};
 use serde_json::{Value, json};
 
 use crate::common::{Client, Ground, run, said};
@@ -91,7 +91,7 @@ async fn an_empty_list_says_how_to_see_all() {
 async fn what_nobody_can_be_asked_about_names_the_command() {
     let ground = Ground::new();
     let quiet = options(|options| {
-        options.ask = Ask::Never;
+        options.ask = AskMode::Never;
         options.approve = "metier approve --root skills".to_owned();
     });
     let library = ground.library(quiet);
@@ -137,8 +137,8 @@ async fn what_is_not_mcp_is_answered_and_reported() {
 #[tokio::test]
 async fn a_library_that_is_closed_shows_what_it_knows() {
     let ground = Ground::new();
-    let nowhere = || options(|options| options.catalogue = CataloguePlace::Nowhere);
-    let library = Library::closed(nowhere(), Shown::default());
+    let nowhere = || options(|options| options.skill_list = SkillListPlacement::Nowhere);
+    let library = Library::closed(nowhere(), Greeting::default());
     let (mut client, greeting) = Client::greeted(library.clone(), json!({})).await;
     assert_eq!(greeting.get("instructions"), None);
     assert_eq!(client.ask("tools/list", json!({})).await["result"]["tools"], json!([]));

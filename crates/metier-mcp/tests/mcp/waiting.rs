@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use metier_mcp::Library;
-use metier_sandbox::{Ending, Executor, Job, Outcome, SandboxError, Sink};
+use metier_sandbox::{Ending, Executor, Job, RunOutcome, SandboxError, Sink};
 use serde_json::{Value, json};
 
 use crate::common::{Client, Ground, run, said};
@@ -22,12 +22,12 @@ struct Held {
 }
 
 impl Executor for Held {
-    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<Outcome, SandboxError> {
+    fn run(&self, _: &Job, _: &mut dyn Sink) -> Result<RunOutcome, SandboxError> {
         let mut state = self.state.lock().unwrap();
         state.0 += 1;
         self.changed.notify_all();
         drop(self.changed.wait_while(state, |state| !state.1).unwrap());
-        Ok(Outcome::new(Ending::Exited(0)))
+        Ok(RunOutcome::new(Ending::Exited(0)))
     }
 }
 

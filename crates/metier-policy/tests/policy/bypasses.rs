@@ -1,7 +1,7 @@
 //! Ways to get past rules, none of which may work. Each group has something that does pass, so that no check is empty.
 
-use metier_policy::{Allowlist, Call, Denylist, Places};
-use metier_skill::AllowedTools;
+use metier_policy::{Allowlist, Anchors, Denylist, ToolCall};
+use metier_skill::ToolRules;
 use serde_json::{Value, json};
 
 /// Rules, what they allow, and what tries to get past them.
@@ -257,8 +257,8 @@ const SHELL: &[Group] = &[
     },
 ];
 
-fn places() -> Places {
-    Places::new("/repo", "/me").with_skill("/me/skill")
+fn places() -> Anchors {
+    Anchors::new("/repo", "/me").with_skill("/me/skill")
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn no_command_gets_past_a_rule() {
     let mut attempts = 0;
     let mut passed = Vec::new();
     for group in SHELL {
-        let list = Allowlist::new(&AllowedTools::split(group.rules), &places());
+        let list = Allowlist::new(&ToolRules::split(group.rules), &places());
         assert_eq!(
             list.notes().iter().filter(|note| note.code.as_str() == "rule-never-matches").count(),
             never(group.rules),
@@ -274,12 +274,12 @@ fn no_command_gets_past_a_rule() {
             group.rules
         );
         for line in group.allowed {
-            let outcome = list.find(&Call::new("Bash", *line));
+            let outcome = list.find(&ToolCall::new("Bash", *line));
             assert!(outcome.is_ok(), "{} does not allow {line:?}: {outcome:?}", group.rules);
         }
         for line in group.attempts {
             attempts += 1;
-            if list.find(&Call::new("Bash", *line)).is_ok() {
+            if list.find(&ToolCall::new("Bash", *line)).is_ok() {
                 passed.push(line);
             }
         }
@@ -418,12 +418,15 @@ fn no_call_gets_past_a_rule() {
     ];
     let mut attempts = 0;
     for (rules, allowed, tried) in groups {
-        let list = Allowlist::new(&AllowedTools::split(rules), &places());
+        let list = Allowlist::new(&ToolRules::split(rules), &places());
         let tool = if rules.starts_with("mcp__") { "mcp__db__x" } else { rules.split('(').next().unwrap() };
-        assert!(list.find(&Call::new(tool, allowed.clone())).is_ok(), "{rules}");
+        assert!(list.find(&ToolCall::new(tool, allowed.clone())).is_ok(), "{rules}");
         for (tool, input) in *tried {
             attempts += 1;
-            assert!(list.find(&Call::new(*tool, input.clone())).is_err(), "{rules} allows {tool} {input}");
+            assert!(
+                list.find(&ToolCall::new(*tool, input.clone())).is_err(),
+                "{rules} allows {tool} {input}"
+            );
         }
     }
     assert!(attempts >= 60, "{attempts}");
@@ -486,13 +489,13 @@ const DENIED: &[(&str, &[&str], &[&str])] = &[
 #[test]
 fn nothing_gets_past_a_rule_that_denies() {
     for (rules, passes, attempts) in DENIED {
-        let list = Denylist::new(&AllowedTools::split(rules), &places());
+        let list = Denylist::new(&ToolRules::split(rules), &places());
         assert!(list.notes().is_empty(), "{:?}", list.notes());
         for line in *passes {
-            assert_eq!(list.find(&Call::new("Bash", *line)), None, "{rules} {line:?}");
+            assert_eq!(list.find(&ToolCall::new("Bash", *line)), None, "{rules} {line:?}");
         }
         for line in *attempts {
-            assert!(list.find(&Call::new("Bash", *line)).is_some(), "{rules} lets through {line:?}");
+            assert!(list.find(&ToolCall::new("Bash", *line)).is_some(), "{rules} lets through {line:?}");
         }
     }
 }

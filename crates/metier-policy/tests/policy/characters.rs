@@ -1,7 +1,7 @@
 //! What a person, a model and a shell's reader take for invisible is one list.
 
-use metier_policy::{Access, Action, Allowlist, Call, Places, Question, Request};
-use metier_skill::{AllowedTools, Digest, Tier, escape_xml, is_invisible};
+use metier_policy::{Access, Action, Allowlist, Anchors, Question, Request, ToolCall};
+use metier_skill::{Digest, Tier, ToolRules, escape_xml, is_invisible};
 
 /// Every invisible character and its neighbours, and some of all others.
 fn characters() -> impl Iterator<Item = char> {
@@ -27,10 +27,10 @@ fn a_question_shows_every_character_of_a_script_or_something_in_its_place() {
 
 #[test]
 fn no_word_outside_quotes_has_what_nobody_sees() {
-    let list = Allowlist::new(&AllowedTools::split("Bash(echo *)"), &Places::new("/repo", "/me"));
+    let list = Allowlist::new(&ToolRules::split("Bash(echo *)"), &Anchors::new("/repo", "/me"));
     assert!(is_invisible('\u{2800}'), "a Braille pattern without dots is a blank to the eye");
     for c in characters().filter(|c| !c.is_ascii()) {
-        let is_allowed = list.find(&Call::new("Bash", format!("echo a{c}b"))).is_ok();
+        let is_allowed = list.find(&ToolCall::new("Bash", format!("echo a{c}b"))).is_ok();
         assert_eq!(is_allowed, !is_invisible(c) && !c.is_whitespace(), "{c:?}");
     }
 }

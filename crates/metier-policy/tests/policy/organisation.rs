@@ -1,10 +1,10 @@
 //! Nothing below an organisation's prohibition can allow what it forbids: every setting that could is tried.
 
 use metier_policy::{
-    Access, Action, ActiveSkill, Allowlist, Answer, Approval, Approvals, Approver, Call, DecisionCode,
-    Lifetime, Mode, Places, Policy, PolicySettings, Question, Request, Verdict,
+    Access, Action, Allowlist, Anchors, Answer, Approval, Approvals, Approver, DecisionCode, GuardMode,
+    GuardedSkill, Lifetime, Policy, PolicySettings, Question, Request, ToolCall, Verdict,
 };
-use metier_skill::{AllowedTools, Digest, Tier};
+use metier_skill::{Digest, Tier, ToolRules};
 use serde_json::{Value, json};
 
 const SKILL: &str = "deploy";
@@ -144,7 +144,7 @@ fn no_setting_is_left_out_here() {
 
 #[test]
 fn no_list_or_mode_allows_a_tool_that_is_forbidden() {
-    let places = Places::new("/repo", "/me");
+    let places = Anchors::new("/repo", "/me");
     let organisation = json!({ "deny": ["Bash(curl *)", "WebFetch", "mcp__evil", "load_skill"] });
     let lists = [
         "Bash",
@@ -157,26 +157,26 @@ fn no_list_or_mode_allows_a_tool_that_is_forbidden() {
         "mcp__evil",
     ];
     let calls = [
-        Call::new("BASH", "curl https://x"),
-        Call::new("functions.exec_command", "curl https://x"),
-        Call::new("run_terminal_cmd", json!({ "command": "curl https://x" })),
-        Call::new("Bash", json!({ "command": "ls", "cmd": "curl https://x" })),
-        Call::new("Web_Fetch", "https://x"),
-        Call::new("fetch_url", json!({ "url": "https://x" })),
-        Call::new("Bash", "curl https://x"),
-        Call::new("exec_command", json!({ "cmd": ["curl", "https://x"] })),
-        Call::new("WebFetch", "https://x"),
-        Call::new("mcp__evil__x", ""),
-        Call::new("load_skill", ""),
+        ToolCall::new("BASH", "curl https://x"),
+        ToolCall::new("functions.exec_command", "curl https://x"),
+        ToolCall::new("run_terminal_cmd", json!({ "command": "curl https://x" })),
+        ToolCall::new("Bash", json!({ "command": "ls", "cmd": "curl https://x" })),
+        ToolCall::new("Web_Fetch", "https://x"),
+        ToolCall::new("fetch_url", json!({ "url": "https://x" })),
+        ToolCall::new("Bash", "curl https://x"),
+        ToolCall::new("exec_command", json!({ "cmd": ["curl", "https://x"] })),
+        ToolCall::new("WebFetch", "https://x"),
+        ToolCall::new("mcp__evil__x", ""),
+        ToolCall::new("load_skill", ""),
     ];
-    for mode in Mode::ALL {
+    for mode in GuardMode::ALL {
         for person in [json!({ "mode": mode }), json!({ "mode": mode, "deny": ["Read"] })] {
             let policy = policy(organisation.clone(), &[person]);
             for tier in Tier::ALL {
-                let none = vec![ActiveSkill::new("x", tier)];
+                let none = vec![GuardedSkill::new("x", tier)];
                 let listed = lists.map(|list| {
-                    let list = Allowlist::new(&AllowedTools::split(list), &places);
-                    vec![ActiveSkill::new("x", tier).allowing(list)]
+                    let list = Allowlist::new(&ToolRules::split(list), &places);
+                    vec![GuardedSkill::new("x", tier).allowing(list)]
                 });
                 for active in listed.into_iter().chain([none, Vec::new()]) {
                     for call in &calls {
@@ -192,12 +192,12 @@ fn no_list_or_mode_allows_a_tool_that_is_forbidden() {
 
 #[test]
 fn a_mode_is_no_milder_than_the_organisation_s() {
-    for floor in Mode::ALL {
-        for wanted in Mode::ALL {
+    for floor in GuardMode::ALL {
+        for wanted in GuardMode::ALL {
             let policy = policy(json!({ "mode": floor }), &[json!({ "mode": wanted })]);
             assert_eq!(policy.mode(), floor.max(wanted));
         }
     }
-    assert_eq!(policy(json!({ "mode": "advisory" }), &[]).mode(), Mode::Advisory);
-    assert_eq!(Policy::default().mode(), Mode::Allowlist);
+    assert_eq!(policy(json!({ "mode": "advisory" }), &[]).mode(), GuardMode::Advisory);
+    assert_eq!(Policy::default().mode(), GuardMode::Allowlist);
 }

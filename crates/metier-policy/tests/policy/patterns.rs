@@ -1,11 +1,11 @@
 //! Rules that deny and files that are not written out: alternatives in braces, patterns, homes, and what is left open.
 
-use metier_policy::{Call, Denylist, Places};
-use metier_skill::AllowedTools;
+use metier_policy::{Anchors, Denylist, ToolCall};
+use metier_skill::ToolRules;
 
 fn denies(rules: &str, line: &str) -> bool {
-    let places = Places::new("/work/repo", "/work/home");
-    Denylist::new(&AllowedTools::split(rules), &places).find(&Call::new("Bash", line)).is_some()
+    let places = Anchors::new("/work/repo", "/work/home");
+    Denylist::new(&ToolRules::split(rules), &places).find(&ToolCall::new("Bash", line)).is_some()
 }
 
 #[test]

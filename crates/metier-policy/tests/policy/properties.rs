@@ -4,8 +4,8 @@
 
 use std::cell::Cell;
 
-use metier_policy::{ActiveSkill, Allowlist, Call, Denylist, Guard, Mode, Places, Verdict};
-use metier_skill::{AllowedTools, Tier};
+use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
+use metier_skill::{Tier, ToolRules};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -23,16 +23,16 @@ fn config(times: u32) -> ProptestConfig {
     ProptestConfig { cases: usual.cases * times, rng_seed, failure_persistence: None, ..usual }
 }
 
-fn places() -> Places {
-    Places::new("/repo", "/me")
+fn places() -> Anchors {
+    Anchors::new("/repo", "/me")
 }
 
 fn allowlist(rules: &str) -> Allowlist {
-    Allowlist::new(&AllowedTools::split(rules), &places())
+    Allowlist::new(&ToolRules::split(rules), &places())
 }
 
 fn is_allowed(list: &Allowlist, line: &str) -> bool {
-    list.find(&Call::new("Bash", line)).is_ok()
+    list.find(&ToolCall::new("Bash", line)).is_ok()
 }
 
 /// Pieces that command lines are made of, in any order. Nothing but `aa`, `bb` and `zz` is a program.
@@ -225,12 +225,12 @@ fn what_is_allowed_runs_nothing_else() {
 
 #[test]
 fn what_no_rule_denies_does_not_run_it() {
-    let list = Denylist::new(&AllowedTools::split("Bash(zz *)"), &places());
+    let list = Denylist::new(&ToolRules::split("Bash(zz *)"), &places());
     let passed = Cell::new(0);
     let mut runner = TestRunner::new(config(40));
     runner
         .run(&any_line(), |line| {
-            if list.find(&Call::new("Bash", line.as_str())).is_some() {
+            if list.find(&ToolCall::new("Bash", line.as_str())).is_some() {
                 return Ok(());
             }
             passed.set(passed.get() + 1);
@@ -277,29 +277,30 @@ const RULES: &[&str] = &[
     "Read(./.env)",
 ];
 
-fn call() -> impl Strategy<Value = Call> {
+fn call() -> impl Strategy<Value = ToolCall> {
     let file = select(
         &["/repo/src/a", "src/../x", "docs/a.md", "/etc/passwd", ".env", "~/x", "src -> /etc", "/repo/docs"]
             [..],
     );
     let url = select(&["https://a.example.com/", "http://example.com", "https://a@b.example.com", "x"][..]);
     prop_oneof![
-        4 => any_line().prop_map(|line| Call::new("Bash", line)),
-        2 => (select(&["Read", "Edit", "Write", "Grep", "Glob", "read_file"][..]), file).prop_map(|(tool, path)| Call::new(tool, path)),
-        1 => url.prop_map(|url| Call::new("WebFetch", url)),
-        1 => select(&["mcp__git__x", "mcp__github__get_x", "mcp__github__", "TodoWrite", "load_skill"][..]).prop_map(|tool| Call::new(tool, "")),
-        1 => select(&["deploy", "deploy now", "commit"][..]).prop_map(|name| Call::new("Skill", name)),
-        1 => any_line().prop_map(|line| Call::new("PowerShell", line)),
+        4 => any_line().prop_map(|line| ToolCall::new("Bash", line)),
+        2 => (select(&["Read", "Edit", "Write", "Grep", "Glob", "read_file"][..]), file).prop_map(|(tool, path)| ToolCall::new(tool, path)),
+        1 => url.prop_map(|url| ToolCall::new("WebFetch", url)),
+        1 => select(&["mcp__git__x", "mcp__github__get_x", "mcp__github__", "TodoWrite", "load_skill"][..]).prop_map(|tool| ToolCall::new(tool, "")),
+        1 => select(&["deploy", "deploy now", "commit"][..]).prop_map(|name| ToolCall::new("Skill", name)),
+        1 => any_line().prop_map(|line| ToolCall::new("PowerShell", line)),
     ]
 }
 
-fn rules() -> impl Strategy<Value = AllowedTools> {
-    vec(select(RULES), 0..5).prop_map(AllowedTools::from_rules)
+fn rules() -> impl Strategy<Value = ToolRules> {
+    vec(select(RULES), 0..5).prop_map(ToolRules::from_rules)
 }
 
-fn guard(allowed: &AllowedTools, denied: &AllowedTools) -> Guard {
-    let skill = ActiveSkill::new("x", Tier::User).allowing(Allowlist::new(allowed, &places()));
-    Guard::new(Mode::Allowlist, vec![skill]).denying("the command line", Denylist::new(denied, &places()))
+fn guard(allowed: &ToolRules, denied: &ToolRules) -> Guard {
+    let skill = GuardedSkill::new("x", Tier::User).allowing(Allowlist::new(allowed, &places()));
+    Guard::new(GuardMode::Allowlist, vec![skill])
+        .denying("the command line", Denylist::new(denied, &places()))
 }
 
 proptest! {
@@ -309,30 +310,30 @@ proptest! {
     fn more_rules_allow_no_less(some in rules(), more in rules(), call in call()) {
         // A rule that begins with a parenthesis takes the one before it along; that is a mistake, not a rule.
         prop_assume!(!more.rules().first().is_some_and(|rule| rule.starts_with('(')));
-        let nothing = AllowedTools::default();
+        let nothing = ToolRules::default();
         let before = guard(&some, &nothing).decide(&call).verdict;
-        let both = AllowedTools::from_rules(some.rules().iter().chain(more.rules()));
+        let both = ToolRules::from_rules(some.rules().iter().chain(more.rules()));
         prop_assert!(guard(&both, &nothing).decide(&call).verdict <= before, "{both:?} {call:?}");
     }
 
     #[test]
     fn more_rules_deny_no_less(some in rules(), denied in rules(), more in rules(), call in call()) {
         let before = guard(&some, &denied).decide(&call).verdict;
-        let both = AllowedTools::from_rules(denied.rules().iter().chain(more.rules()));
+        let both = ToolRules::from_rules(denied.rules().iter().chain(more.rules()));
         prop_assert!(guard(&some, &both).decide(&call).verdict >= before, "{both:?} {call:?}");
     }
 
     #[test]
     fn more_active_skills_allow_no_more(some in rules(), other in rules(), call in call()) {
-        let list = |rules: &AllowedTools| ActiveSkill::new("x", Tier::User).allowing(Allowlist::new(rules, &places()));
-        let one = Guard::new(Mode::Allowlist, vec![list(&some)]).decide(&call).verdict;
-        let two = Guard::new(Mode::Allowlist, vec![list(&some), list(&other)]).decide(&call).verdict;
+        let list = |rules: &ToolRules| GuardedSkill::new("x", Tier::User).allowing(Allowlist::new(rules, &places()));
+        let one = Guard::new(GuardMode::Allowlist, vec![list(&some)]).decide(&call).verdict;
+        let two = Guard::new(GuardMode::Allowlist, vec![list(&some), list(&other)]).decide(&call).verdict;
         prop_assert!(two >= one);
     }
 
     #[test]
     fn a_command_that_is_allowed_and_denied_is_denied(rules in rules(), line in any_line()) {
-        let both = guard(&rules, &rules).decide(&Call::new("Bash", line));
+        let both = guard(&rules, &rules).decide(&ToolCall::new("Bash", line));
         prop_assert_eq!(both.verdict, Verdict::Deny, "{:?}", both);
     }
 
@@ -346,10 +347,10 @@ proptest! {
             written += &style(word, styles[index]);
         }
         for rule in rules {
-            let list = Allowlist::new(&AllowedTools::from_rules([&rule]), &places());
+            let list = Allowlist::new(&ToolRules::from_rules([&rule]), &places());
             prop_assert_eq!(is_allowed(&list, &plain), is_allowed(&list, &written), "{} {:?}", rule, written);
-            let list = Denylist::new(&AllowedTools::from_rules([&rule]), &places());
-            let denied = |line: &str| list.find(&Call::new("Bash", line)).is_some();
+            let list = Denylist::new(&ToolRules::from_rules([&rule]), &places());
+            let denied = |line: &str| list.find(&ToolCall::new("Bash", line)).is_some();
             prop_assert_eq!(denied(&plain), denied(&written), "{} {:?}", rule, written);
         }
     }

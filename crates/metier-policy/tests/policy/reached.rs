@@ -4,28 +4,28 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use metier_policy::{Allowlist, Call, Denylist, Places, Policy, Verdict};
-use metier_skill::AllowedTools;
+use metier_policy::{Allowlist, Anchors, Denylist, Policy, ToolCall, Verdict};
+use metier_skill::ToolRules;
 use serde_json::{Value, json};
 
-fn places() -> Places {
-    Places::new("/repo", "/me")
+fn places() -> Anchors {
+    Anchors::new("/repo", "/me")
 }
 
-fn allows(rules: &str, call: &Call) -> bool {
-    Allowlist::new(&AllowedTools::split(rules), &places()).find(call).is_ok()
+fn allows(rules: &str, call: &ToolCall) -> bool {
+    Allowlist::new(&ToolRules::split(rules), &places()).find(call).is_ok()
 }
 
-fn denies(rules: &str, call: &Call) -> bool {
-    Denylist::new(&AllowedTools::split(rules), &places()).find(call).is_some()
+fn denies(rules: &str, call: &ToolCall) -> bool {
+    Denylist::new(&ToolRules::split(rules), &places()).find(call).is_some()
 }
 
-fn shell(input: impl Into<Value>) -> Call {
-    Call::new("Bash", input)
+fn shell(input: impl Into<Value>) -> ToolCall {
+    ToolCall::new("Bash", input)
 }
 
 /// The call on a machine with these links.
-fn on(links: &[(&str, &str)], input: impl Into<Value>) -> Call {
+fn on(links: &[(&str, &str)], input: impl Into<Value>) -> ToolCall {
     let call = shell(input);
     call.shell_paths(&places()).into_iter().fold(call, |call, path| {
         let real = leads_to(&path, links);
@@ -197,7 +197,7 @@ fn rules_that_deny_follow_options_that_name_a_directory() {
 
 #[test]
 fn nothing_is_destroyed_in_a_directory_that_an_option_names() {
-    let list = Allowlist::new(&AllowedTools::split("Bash"), &places());
+    let list = Allowlist::new(&ToolRules::split("Bash"), &places());
     let links = &[("/repo/zz", "/me"), ("/repo/top", "/")];
     for line in [
         "env -C / find -delete",
@@ -227,7 +227,7 @@ fn nothing_is_destroyed_in_a_directory_that_an_option_names() {
 #[test]
 fn nothing_is_destroyed_through_a_link_or_what_feeds_it() {
     let links = &[("/repo/zz", "/me"), ("/repo/top", "/"), ("/repo/sub/in", "/repo/build")];
-    let list = Allowlist::new(&AllowedTools::split("Bash"), &places());
+    let list = Allowlist::new(&ToolRules::split("Bash"), &places());
     for line in [
         "rm -rf zz/*",
         "rm -rf zz/",
@@ -347,8 +347,8 @@ fn rules_about_paths_look_into_code() {
 #[test]
 fn nothing_is_destroyed_after_several_moves() {
     let at = |directory: &str, line: &str| {
-        let places = Places::new(directory, "/tmp/me");
-        let list = Allowlist::new(&AllowedTools::split("Bash"), &places);
+        let places = Anchors::new(directory, "/tmp/me");
+        let list = Allowlist::new(&ToolRules::split("Bash"), &places);
         let is_allowed = list.find(&shell(line)).is_ok();
         let guard = Policy::default().guard(Vec::new(), &places);
         assert_eq!(guard.decide(&shell(line)).verdict == Verdict::Allow, is_allowed, "{line}");
@@ -379,7 +379,7 @@ fn nothing_is_destroyed_after_several_moves() {
         assert!(at("/tmp/repo/src", line), "{line}");
     }
     // A link leads home as well as its name does.
-    let list = Allowlist::new(&AllowedTools::split("Bash"), &places());
+    let list = Allowlist::new(&ToolRules::split("Bash"), &places());
     assert!(list.find(&on(&[], "cd zz && rm -rf *")).is_ok());
     assert!(list.find(&on(&[("/repo/zz", "/me")], "cd zz && rm -rf *")).is_err());
 }

@@ -3,24 +3,24 @@
 
 use std::path::PathBuf;
 
-use metier_policy::{Allowlist, Call, Denylist, Places, Policy, Verdict};
-use metier_skill::AllowedTools;
+use metier_policy::{Allowlist, Anchors, Denylist, Policy, ToolCall, Verdict};
+use metier_skill::ToolRules;
 use serde_json::{Value, json};
 
-fn places() -> Places {
-    Places::new("/repo", "/me")
+fn places() -> Anchors {
+    Anchors::new("/repo", "/me")
 }
 
-fn allows(rules: &str, call: &Call) -> bool {
-    Allowlist::new(&AllowedTools::split(rules), &places()).find(call).is_ok()
+fn allows(rules: &str, call: &ToolCall) -> bool {
+    Allowlist::new(&ToolRules::split(rules), &places()).find(call).is_ok()
 }
 
-fn denies(rules: &str, call: &Call) -> bool {
-    Denylist::new(&AllowedTools::split(rules), &places()).find(call).is_some()
+fn denies(rules: &str, call: &ToolCall) -> bool {
+    Denylist::new(&ToolRules::split(rules), &places()).find(call).is_some()
 }
 
-fn shell(input: Value) -> Call {
-    Call::new("Bash", input)
+fn shell(input: Value) -> ToolCall {
+    ToolCall::new("Bash", input)
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn links_are_followed_where_a_command_goes_and_what_it_opens() {
 
 #[test]
 fn hosts_are_one_host_however_they_are_written() {
-    let fetch = |url: &str| Call::new("WebFetch", json!({ "url": url }));
+    let fetch = |url: &str| ToolCall::new("WebFetch", json!({ "url": url }));
     for metadata in [
         "http://169.254.169.254/",
         "http://2852039166/",
@@ -146,9 +146,9 @@ fn hosts_are_one_host_however_they_are_written() {
 #[test]
 fn nothing_destroys_a_home_or_a_system_whatever_the_rules() {
     let at = |directory: &str, line: &str| {
-        let places = Places::new(directory, "/me");
-        let list = Allowlist::new(&AllowedTools::split("Bash"), &places);
-        list.find(&Call::new("Bash", line)).is_ok()
+        let places = Anchors::new(directory, "/me");
+        let list = Allowlist::new(&ToolRules::split("Bash"), &places);
+        list.find(&ToolCall::new("Bash", line)).is_ok()
     };
     for line in [
         "find / -delete",
@@ -191,16 +191,16 @@ fn nothing_destroys_a_home_or_a_system_whatever_the_rules() {
         !at("/me", "find -delete") && !at("/me", "find -L -delete") && !at("/me", "find -name x -delete")
     );
     assert!(!at("/", "find -delete"));
-    let list = Allowlist::new(&AllowedTools::split("Bash"), &places());
+    let list = Allowlist::new(&ToolRules::split("Bash"), &places());
     let there = json!({ "command": "find -delete", "workdir": "/repo", "cwd": "/me" });
-    assert!(list.find(&Call::new("Bash", there)).is_err());
+    assert!(list.find(&ToolCall::new("Bash", there)).is_err());
 }
 
 #[test]
 fn without_a_list_only_what_nobody_means_is_denied() {
     let guard = Policy::default().guard(Vec::new(), &places());
     let verdict = |line: &str| {
-        let decision = guard.decide(&Call::new("Bash", line));
+        let decision = guard.decide(&ToolCall::new("Bash", line));
         (decision.verdict, decision.code.as_str())
     };
     assert_eq!(verdict("rm -rf /"), (Verdict::Deny, "critical-path"));

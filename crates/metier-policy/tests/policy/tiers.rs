@@ -1,10 +1,11 @@
 //! What tiers, settings and people decide about skills.
 
 use metier_policy::{
-    Access, Action, ActiveSkill, Allowlist, Answer, Approval, Approvals, Approver, Call, Decision, Lifetime,
-    Mode, Nobody, Places, Policy, PolicyError, PolicySettings, Question, Reach, Request, Verdict,
+    Access, Action, Allowlist, Anchors, Answer, Approval, Approvals, Approver, Decision, GuardMode,
+    GuardedSkill, Lifetime, NoApprover, Policy, PolicyError, PolicySettings, Question, Reach, Request,
+    ToolCall, Verdict,
 };
-use metier_skill::{AllowedTools, Digest, Tier};
+use metier_skill::{Digest, Tier, ToolRules};
 use serde_json::{Value, json};
 
 fn digest() -> Digest {
@@ -187,7 +188,7 @@ fn an_answer_is_about_these_bytes_this_script_and_this_access() {
     let other = Request::new(Tier::ThirdParty, "deploy", digest(), Action::Run { script: "other.sh" });
     for request in [changed, other, request.with_network(), request.destructive()] {
         assert_eq!(policy.recall(&request, None, &approvals).verdict, Verdict::Ask);
-        let decision = policy.settle(&request, None, &mut approvals, &mut Nobody).decision;
+        let decision = policy.settle(&request, None, &mut approvals, &mut NoApprover).decision;
         assert_eq!(shown(&decision), (Verdict::Deny, "nobody-to-ask"));
     }
     // Each kind of access is a question of its own.
@@ -217,16 +218,16 @@ fn a_no_outweighs_a_yes_and_what_is_once_is_used_up_only_by_what_happens() {
         answer(Access::Network, false, Lifetime::Session("a".to_owned())),
     ]);
     assert_eq!(
-        shown(&policy.settle(&request, Some("a"), &mut approvals, &mut Nobody).decision),
+        shown(&policy.settle(&request, Some("a"), &mut approvals, &mut NoApprover).decision),
         (Verdict::Deny, "refused")
     );
     // The script did not run, so that its approval is still there.
     assert_eq!(
-        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody).decision),
+        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut NoApprover).decision),
         (Verdict::Allow, "approved")
     );
     assert_eq!(
-        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut Nobody).decision),
+        shown(&policy.settle(&request, Some("b"), &mut approvals, &mut NoApprover).decision),
         (Verdict::Deny, "nobody-to-ask")
     );
     // The same question again replaces the answer.
@@ -363,7 +364,7 @@ fn the_narrower_answer_wins() {
     assert_eq!(policy.recall(&request, Some("a"), &approvals).verdict, Verdict::Allow);
     assert_eq!(policy.recall(&request, Some("b"), &approvals).verdict, Verdict::Deny);
     approvals.record(answer(true, Lifetime::Once));
-    let settled = policy.settle(&request, Some("b"), &mut approvals, &mut Nobody);
+    let settled = policy.settle(&request, Some("b"), &mut approvals, &mut NoApprover);
     assert_eq!((settled.decision.verdict, settled.used.len()), (Verdict::Allow, 1));
     assert_eq!(policy.recall(&request, Some("b"), &approvals).verdict, Verdict::Deny);
 }
@@ -430,39 +431,41 @@ fn a_path_has_one_meaning() {
 
 #[test]
 fn modes() {
-    let places = Places::new("/repo", "/me");
-    let list = Allowlist::new(&AllowedTools::split("Read"), &places);
-    let decide = |mode: Mode, skills: Vec<ActiveSkill>, tool: &str| {
-        let decision = metier_policy::Guard::new(mode, skills).decide(&Call::new(tool, "x"));
+    let places = Anchors::new("/repo", "/me");
+    let list = Allowlist::new(&ToolRules::split("Read"), &places);
+    let decide = |mode: GuardMode, skills: Vec<GuardedSkill>, tool: &str| {
+        let decision = metier_policy::Guard::new(mode, skills).decide(&ToolCall::new(tool, "x"));
         (decision.verdict, decision.code.as_str())
     };
-    let listed = |tier| vec![ActiveSkill::new("a", tier).allowing(list.clone())];
-    let silent = || vec![ActiveSkill::new("b", Tier::User)];
+    let listed = |tier| vec![GuardedSkill::new("a", tier).allowing(list.clone())];
+    let silent = || vec![GuardedSkill::new("b", Tier::User)];
     for tier in Tier::ALL {
-        assert_eq!(decide(Mode::Allowlist, listed(tier), "Read"), (Verdict::Allow, "rule-matched"));
-        assert_eq!(decide(Mode::Allowlist, listed(tier), "Write"), (Verdict::Deny, "outside-list"));
-        assert_eq!(decide(Mode::Advisory, listed(tier), "Write"), (Verdict::Allow, "advisory"));
-        assert_eq!(decide(Mode::PreApprove, listed(tier), "Write"), (Verdict::Ask, "not-pre-approved"));
+        assert_eq!(decide(GuardMode::Allowlist, listed(tier), "Read"), (Verdict::Allow, "rule-matched"));
+        assert_eq!(decide(GuardMode::Allowlist, listed(tier), "Write"), (Verdict::Deny, "outside-list"));
+        assert_eq!(decide(GuardMode::Advisory, listed(tier), "Write"), (Verdict::Allow, "advisory"));
+        assert_eq!(decide(GuardMode::PreApprove, listed(tier), "Write"), (Verdict::Ask, "not-pre-approved"));
     }
-    assert_eq!(decide(Mode::PreApprove, listed(Tier::User), "Read"), (Verdict::Allow, "rule-matched"));
+    assert_eq!(decide(GuardMode::PreApprove, listed(Tier::User), "Read"), (Verdict::Allow, "rule-matched"));
     assert_eq!(
-        decide(Mode::PreApprove, listed(Tier::ThirdParty), "Read"),
+        decide(GuardMode::PreApprove, listed(Tier::ThirdParty), "Read"),
         (Verdict::Ask, "not-pre-approved")
     );
-    assert_eq!(decide(Mode::Allowlist, silent(), "Write"), (Verdict::Allow, "no-list"));
-    assert_eq!(decide(Mode::Allowlist, Vec::new(), "Write"), (Verdict::Allow, "no-list"));
-    assert_eq!(decide(Mode::Allowlist, listed(Tier::User), "load_skill"), (Verdict::Allow, "own-tool"));
+    assert_eq!(decide(GuardMode::Allowlist, silent(), "Write"), (Verdict::Allow, "no-list"));
+    assert_eq!(decide(GuardMode::Allowlist, Vec::new(), "Write"), (Verdict::Allow, "no-list"));
+    assert_eq!(decide(GuardMode::Allowlist, listed(Tier::User), "load_skill"), (Verdict::Allow, "own-tool"));
     let nothing =
-        vec![ActiveSkill::new("c", Tier::User).allowing(Allowlist::new(&AllowedTools::default(), &places))];
-    assert_eq!(decide(Mode::Allowlist, nothing, "Read"), (Verdict::Deny, "empty-list"));
+        vec![GuardedSkill::new("c", Tier::User).allowing(Allowlist::new(&ToolRules::default(), &places))];
+    assert_eq!(decide(GuardMode::Allowlist, nothing, "Read"), (Verdict::Deny, "empty-list"));
 }
 
 fn allows(rules: &[&str], tool: &str, input: Value) -> bool {
-    let places = Places::new("/repo", "/me");
+    let places = Anchors::new("/repo", "/me");
     let active = rules.iter().map(|rules| {
-        ActiveSkill::new("a", Tier::User).allowing(Allowlist::new(&AllowedTools::split(rules), &places))
+        GuardedSkill::new("a", Tier::User).allowing(Allowlist::new(&ToolRules::split(rules), &places))
     });
-    metier_policy::Guard::new(Mode::Allowlist, active.collect()).decide(&Call::new(tool, input)).verdict
+    metier_policy::Guard::new(GuardMode::Allowlist, active.collect())
+        .decide(&ToolCall::new(tool, input))
+        .verdict
         == Verdict::Allow
 }
 

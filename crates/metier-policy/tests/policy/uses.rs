@@ -1,11 +1,11 @@
 //! What programs do with the files that they name: reading is not changing, and few programs do nothing but read.
 
-use metier_policy::{Call, Denylist, Places};
-use metier_skill::AllowedTools;
+use metier_policy::{Anchors, Denylist, ToolCall};
+use metier_skill::ToolRules;
 
 fn denies(rules: &str, line: &str) -> bool {
-    let places = Places::new("/repo", "/me");
-    Denylist::new(&AllowedTools::split(rules), &places).find(&Call::new("Bash", line)).is_some()
+    let places = Anchors::new("/repo", "/me");
+    Denylist::new(&ToolRules::split(rules), &places).find(&ToolCall::new("Bash", line)).is_some()
 }
 
 #[test]

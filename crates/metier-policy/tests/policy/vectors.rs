@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use metier_policy::{Allowlist, Call, Denylist, NoteCode, Places};
-use metier_skill::{AllowedTools, Origin, Rules, read};
+use metier_policy::{Allowlist, Anchors, Denylist, ToolCall};
+use metier_skill::{Code, Origin, Rules, ToolRules, read};
 use serde_json::Value;
 
 fn cases(kind: &str) -> Vec<Value> {
@@ -16,15 +16,15 @@ fn cases(kind: &str) -> Vec<Value> {
     cases
 }
 
-fn places() -> Places {
+fn places() -> Anchors {
     let home = Path::new("/home").join("u");
-    Places::new("/repo", &home).with_skill(home.join(".agents/skills/x")).with_plugin("/plug")
+    Anchors::new("/repo", &home).with_skill(home.join(".agents/skills/x")).with_plugin("/plug")
 }
 
-fn tools(value: &Value) -> AllowedTools {
+fn tools(value: &Value) -> ToolRules {
     match value {
-        Value::Array(rules) => AllowedTools::from_rules(rules.iter().map(|rule| rule.as_str().unwrap())),
-        other => AllowedTools::split(other.as_str().unwrap()),
+        Value::Array(rules) => ToolRules::from_rules(rules.iter().map(|rule| rule.as_str().unwrap())),
+        other => ToolRules::split(other.as_str().unwrap()),
     }
 }
 
@@ -33,9 +33,9 @@ fn allowlists() {
     let mut wrong = Vec::new();
     for case in cases("allowlist") {
         let list = Allowlist::new(&tools(&case["rules"]), &places());
-        let outcome = list.find(&Call::new(case["tool"].as_str().unwrap(), case["input"].clone()));
+        let outcome = list.find(&ToolCall::new(case["tool"].as_str().unwrap(), case["input"].clone()));
         let verdict = if outcome.is_ok() { "allow" } else { "deny" };
-        let warns = list.notes().iter().any(|note| note.code != NoteCode::RuleBroad);
+        let warns = list.notes().iter().any(|note| note.code != Code::RuleBroad);
         if verdict != case["expect"] || (outcome.is_ok() && warns != case["warns"]) {
             wrong.push(format!("{case}: {outcome:?}, {:?}", list.notes()));
         }
@@ -47,7 +47,7 @@ fn allowlists() {
 fn deny_rules() {
     for case in cases("deny-rule") {
         let list = Denylist::new(&tools(&case["rules"]), &places());
-        let call = Call::new(case["tool"].as_str().unwrap(), case["input"].clone());
+        let call = ToolCall::new(case["tool"].as_str().unwrap(), case["input"].clone());
         let verdict = if list.find(&call).is_some() { "deny" } else { "allow" };
         assert_eq!(verdict, case["expect"], "{case}");
     }
@@ -73,7 +73,7 @@ fn values_of_the_frontmatter() {
                 assert_eq!(notes.len(), 2, "{case}");
             }
             Value::Object(expect) if expect["error"] == "type" => assert!(has_error, "{case}"),
-            Value::Object(_) => assert_eq!(notes[0].code, NoteCode::RuleNeverMatches, "{case}"),
+            Value::Object(_) => assert_eq!(notes[0].code, Code::RuleNeverMatches, "{case}"),
             _ => unreachable!("{case}"),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use metier_prompt::{
-    AgentSkillsSection, DisclosureError, DiscoveredSkill, Format, MountSource, OpenSections, ReadSection,
+    AgentSkillsSection, DisclosureError, DiscoveredSkill, ListFormat, MountSource, OpenSections, ReadSection,
     RenderedPrompt, Rendering, Section, SessionView, SkillKind, Visibility,
 };
 use metier_skill::tokens;
@@ -319,7 +319,7 @@ proptest! {
     fn a_list_keeps_its_budget_and_says_what_is_missing(
         skills in prop::collection::vec(("[a-z]{1,20}", prop::option::of(".{0,300}")), 1..30),
         budget in 0..1500_usize, by_tool: bool,
-        format in prop::sample::select(vec![Format::Xml, Format::Markdown, Format::Json]),
+        format in prop::sample::select(vec![ListFormat::Xml, ListFormat::Markdown, ListFormat::Json]),
     ) {
         let found = skills.iter().enumerate().map(|(number, (name, description))| DiscoveredSkill {
             name: format!("{name}-{number}"),

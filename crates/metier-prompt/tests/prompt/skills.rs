@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metier_prompt::{
-    AgentSkillsSection, AnySection, DisclosureError, DiscoveredSkill, EnabledSkills, Format, InlineSkill,
+    AgentSkillsSection, AnySection, DisclosureError, DiscoveredSkill, EnabledSkills, InlineSkill, ListFormat,
     MountSource, Prompt, PromptError, RefReason, RenderedPrompt, SessionView, SkillKind, SkillMount,
     SkillRef, SkillsSection, Visibility,
 };
@@ -367,7 +367,7 @@ fn what_is_denied_need_not_have_a_name_for_a_directory() {
 
 #[test]
 fn a_list_of_nothing_is_nothing_in_every_format() {
-    for format in [Format::Xml, Format::Markdown, Format::Json] {
+    for format in [ListFormat::Xml, ListFormat::Markdown, ListFormat::Json] {
         assert_eq!(one(AgentSkillsSection::new([]).format(format)).render(&session()).unwrap().text, "");
     }
     let rendered =

@@ -1,9 +1,9 @@
 //! Every form that a prompt takes, as a model and a person read it.
 
 use metier_prompt::{
-    AgentSkillsSection, AnySection, DiscoveredSkill, EnabledSkills, Format, InlineSkill, MountSource, Prompt,
-    RenderedPrompt, Rendering, Section, SectionPath, SessionView, SkillMount, SkillRef, SkillsSection, Tool,
-    Visibility,
+    AgentSkillsSection, AnySection, DiscoveredSkill, EnabledSkills, InlineSkill, ListFormat, MountSource,
+    Prompt, RenderedPrompt, Rendering, Section, SectionPath, SessionView, SkillMount, SkillRef,
+    SkillsSection, Tool, Visibility,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -137,7 +137,9 @@ fn found() -> Vec<DiscoveredSkill> {
 
 #[test]
 fn found_skills() {
-    for (name, format) in [("xml", Format::Xml), ("markdown", Format::Markdown), ("json", Format::Json)] {
+    for (name, format) in
+        [("xml", ListFormat::Xml), ("markdown", ListFormat::Markdown), ("json", ListFormat::Json)]
+    {
         let list = AgentSkillsSection::new(found()).format(format);
         insta::assert_snapshot!(format!("found skills {name}"), plainly(&one(list.clone())));
         insta::assert_snapshot!(format!("found skills {name} cut"), plainly(&one(list.clone().budget(180))));

@@ -17,7 +17,7 @@ use crate::stopwatch::Stopwatch;
 
 /// The most that was seen in use.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Usage {
+pub(super) struct ResourceUsage {
     pub(super) cpu_ms: u64,
     pub(super) memory: u64,
     pub(super) written: u64,
@@ -37,7 +37,7 @@ pub(super) struct Watch {
     writable: Vec<Growth>,
     /// Memory that the machine had free when the script began.
     available: u64,
-    peak: Usage,
+    peak: ResourceUsage,
     pages: u64,
     ticks_per_second: u64,
 }
@@ -72,13 +72,13 @@ impl Watch {
             temporary: temporary.into_iter().filter_map(|path| open(Path::new(path))).collect(),
             writable: writable.filter_map(|bind| Growth::watch(bind.path.path())).collect(),
             available: available_memory().unwrap_or(0),
-            peak: Usage::default(),
+            peak: ResourceUsage::default(),
             pages: rustix::param::page_size() as u64,
             ticks_per_second: rustix::param::clock_ticks_per_second().max(1),
         }
     }
 
-    pub(super) const fn peak(&self) -> Usage {
+    pub(super) const fn peak(&self) -> ResourceUsage {
         self.peak
     }
 

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 
 use crate::executor::Limit;
-use crate::profile::Limits;
+use crate::profile::RunLimits;
 
 /// The groups of one run; removed with it.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ const PREFIX: &str = "metier-";
 
 impl Group {
     /// A new group with these bounds, as far as that is possible here.
-    pub(super) fn create(limits: &Limits) -> Option<Self> {
+    pub(super) fn create(limits: &RunLimits) -> Option<Self> {
         static CLEANED: Once = Once::new();
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let unified = own_path(&own, "").and_then(|path| version_2(&path));
@@ -64,7 +64,7 @@ impl Group {
         (group.memory.is_some() || group.processes.is_some()).then_some(group)
     }
 
-    fn in_version_2(parent: &Path, limits: &Limits) -> Option<Self> {
+    fn in_version_2(parent: &Path, limits: &RunLimits) -> Option<Self> {
         let directory = make(parent)?;
         let group = Self { version: 2, memory: Some(directory.clone()), processes: Some(directory.clone()) };
         // Dropping it removes the directory again.
@@ -122,7 +122,7 @@ impl Group {
     }
 
     /// Whether `process` is in it, with the bounds as they should be: how it is done.
-    pub(super) fn bounds(&self, process: Pid, limits: &Limits) -> (Option<String>, Option<String>) {
+    pub(super) fn bounds(&self, process: Pid, limits: &RunLimits) -> (Option<String>, Option<String>) {
         let own =
             fs::read_to_string(format!("/proc/{}/cgroup", process.as_raw_nonzero())).unwrap_or_default();
         let describe = |directory: &Option<PathBuf>, file: &str, controller: &str, most: u64| {

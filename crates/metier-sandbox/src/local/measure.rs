@@ -8,7 +8,7 @@ use rustix::process::Pid;
 use super::cgroup::Group;
 use super::ids;
 use crate::plan::{Mode, Net, Plan};
-use crate::profile::Limits;
+use crate::profile::RunLimits;
 use crate::protection::{Protection, Protections};
 
 /// What the script's process says of itself, besides.
@@ -22,7 +22,7 @@ pub(super) struct Tried {
 pub(super) fn measure(
     pid: Pid,
     plan: &Plan,
-    limits: &Limits,
+    limits: &RunLimits,
     group: Option<&Group>,
     tried: Tried,
 ) -> Protections {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::armed::Made;
 use super::survey::{Lists, Survey};
 use crate::SandboxError;
-use crate::executor::Planted;
+use crate::executor::PlantedItem;
 use crate::plan::Raw;
 use crate::stopwatch::Stopwatch;
 
@@ -116,7 +116,7 @@ pub(super) struct Note {
     /// Whether there was ever more than one at a time.
     pub(super) overlapped: bool,
     /// What was found when nobody could be told.
-    pub(super) unreported: Vec<Planted>,
+    pub(super) unreported: Vec<PlantedItem>,
     /// Repositories that runs have made. This alone is remembered when all of them have ended.
     pub(super) made: Vec<Made>,
 }

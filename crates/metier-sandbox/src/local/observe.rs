@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 
-use crate::executor::Paths;
+use crate::executor::PathSample;
 use crate::seccomp::{WRITES, Write, Written};
 use crate::sys::{self, Notified};
 
@@ -34,7 +34,7 @@ const LONGEST: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Observer {
     stop: Option<PipeWriter>,
-    thread: Option<JoinHandle<Paths>>,
+    thread: Option<JoinHandle<PathSample>>,
 }
 
 impl Observer {
@@ -48,7 +48,7 @@ impl Observer {
     }
 
     /// What was refused. Nobody may wait for an answer any more.
-    pub(super) fn finish(mut self) -> Option<Paths> {
+    pub(super) fn finish(mut self) -> Option<PathSample> {
         self.stop = None;
         self.thread.take()?.join().ok()
     }
@@ -62,7 +62,7 @@ impl Drop for Observer {
     }
 }
 
-fn observe(listener: &OwnedFd, stopped: &PipeReader, work: &Path) -> Paths {
+fn observe(listener: &OwnedFd, stopped: &PipeReader, work: &Path) -> PathSample {
     let mut all = Refusals::default();
     loop {
         let mut open = [PollFd::new(listener, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
@@ -117,7 +117,7 @@ impl Refusals {
         }
     }
 
-    fn paths(self) -> Paths {
+    fn paths(self) -> PathSample {
         const SHARE: usize = MOST_TOLD / KINDS;
         let mut room = MOST_TOLD - self.kinds.iter().map(|kind| kind.len().min(SHARE)).sum::<usize>();
         let mut first = Vec::new();
@@ -126,7 +126,7 @@ impl Refusals {
             room -= more;
             first.extend(kind.into_iter().take(SHARE + more));
         }
-        Paths { count: self.count, first }
+        PathSample { count: self.count, first }
     }
 }
 

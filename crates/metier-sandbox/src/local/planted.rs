@@ -20,10 +20,10 @@ use super::led::led;
 use super::notes::{Key, Known, Moment, Note, NoteError, Notes, Running};
 use super::survey::{Kind, Seen, survey};
 use super::{armed, launch, named};
-use crate::executor::{Planted, PlantedBy};
+use crate::executor::{PlantedBy, PlantedItem};
 use crate::plan::{Mode, Raw};
-use crate::profile::{Place, Profile};
-use crate::{SandboxError, Unsettled, WorkDirectory};
+use crate::profile::{PinnedPath, SandboxProfile};
+use crate::{SandboxError, UnsettledRuns, WorkDirectory};
 
 /// The work directories of a run, from before it begins until what it left is dealt with.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Watch {
     /// Paths at the top of any of the directories that were there before. They are read-only inside, or refused.
     pub(super) present: Vec<PathBuf>,
     /// What earlier runs left.
-    found: Vec<Planted>,
+    found: Vec<PlantedItem>,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct Watched {
 
 impl Watch {
     /// Looks at what there is, beneath a handle on each writable directory; deals with what killed runs left there.
-    pub(super) fn begin(profile: &Profile, mode: Mode, notes: &Notes) -> Result<Self, SandboxError> {
+    pub(super) fn begin(profile: &SandboxProfile, mode: Mode, notes: &Notes) -> Result<Self, SandboxError> {
         let is_temporary = profile.writable.iter().all(WorkDirectory::is_temporary);
         let running = notes.for_one(is_temporary).begin().map_err(|error| cannot_note(error.into()))?;
         let mut watch = Self { places: Vec::new(), running, present: Vec::new(), found: Vec::new() };
@@ -63,7 +63,7 @@ impl Watch {
     /// The same for one directory.
     fn add(
         &mut self,
-        profile: &Profile,
+        profile: &SandboxProfile,
         work: &WorkDirectory,
         mode: Mode,
         notes: &Notes,
@@ -95,7 +95,7 @@ impl Watch {
     }
 
     /// Deals with what is new now that the script has ended, and says what it was.
-    pub(super) fn end(self) -> Vec<Planted> {
+    pub(super) fn end(self) -> Vec<PlantedItem> {
         let Self { places, running, mut found, present: _ } = self;
         for one in &places {
             let settled = one.notes.with(&one.known, |note, killed| {
@@ -108,20 +108,20 @@ impl Watch {
             // killed. What was found was dealt with, and is reported in any case.
             found.extend(settled.map(|settled| settled.value).unwrap_or_default());
         }
-        found.sort_by(Planted::by_urgency);
+        found.sort_by(PlantedItem::by_urgency);
         found
     }
 
     /// Leaves it to the next run to look: something of this one may still be running.
-    pub(super) fn abandon(mut self) -> Vec<Planted> {
+    pub(super) fn abandon(mut self) -> Vec<PlantedItem> {
         self.running.abandon();
-        self.found.sort_by(Planted::by_urgency);
+        self.found.sort_by(PlantedItem::by_urgency);
         self.found
     }
 }
 
 impl Watched {
-    fn new(place: &Place, notes: Notes) -> Result<Self, SandboxError> {
+    fn new(place: &PinnedPath, notes: Notes) -> Result<Self, SandboxError> {
         let (directory, base) = (open_place(place)?, place.path().to_owned());
         let known = Known::new(place.identity(), &directory, &base);
         Ok(Self { directory, base, known, notes })
@@ -139,7 +139,7 @@ impl Watched {
         listed: &BTreeSet<PathBuf>,
         work: &WorkDirectory,
         mode: Mode,
-    ) -> (Vec<PathBuf>, Vec<Planted>) {
+    ) -> (Vec<PathBuf>, Vec<PlantedItem>) {
         let interrupted = killed.filter(|_| note.runs.is_empty());
         let is_interrupted = interrupted.is_some();
         if is_interrupted {
@@ -186,7 +186,7 @@ fn still_there(before: &BTreeMap<PathBuf, Seen>, now: &BTreeMap<PathBuf, Seen>) 
 ///
 /// `directory` is the one that [`Local::with_notes`](crate::Local::with_notes) was given. Directories in which something still
 /// runs are left alone. A note that cannot be read is an error that names it, before anything is moved.
-pub fn settle_notes(directory: &Path) -> io::Result<Vec<Unsettled>> {
+pub fn settle_notes(directory: &Path) -> io::Result<Vec<UnsettledRuns>> {
     let notes = Notes::Disk(directory.to_owned());
     let keys = Notes::keys(directory)?;
     for key in &keys {
@@ -207,7 +207,7 @@ pub fn settle_notes(directory: &Path) -> io::Result<Vec<Unsettled>> {
     }
 }
 
-fn settle_one(notes: &Notes, key: Key, note: &mut Note, killed: Option<Moment>) -> Option<Unsettled> {
+fn settle_one(notes: &Notes, key: Key, note: &mut Note, killed: Option<Moment>) -> Option<UnsettledRuns> {
     if !note.runs.is_empty() {
         return None;
     }
@@ -216,7 +216,7 @@ fn settle_one(notes: &Notes, key: Key, note: &mut Note, killed: Option<Moment>) 
         return None;
     };
     let mut planted = std::mem::take(&mut note.unreported);
-    let place = Place::pin(&work).ok().filter(|place| place.identity() == key);
+    let place = PinnedPath::pin(&work).ok().filter(|place| place.identity() == key);
     let one = place.and_then(|place| Watched::new(&place, notes.clone()).ok());
     match (one.filter(|one| one.known.is_of(note)), killed) {
         (Some(one), Some(_)) => planted.extend(one.settle(note, PlantedBy::InterruptedRun, killed)),
@@ -224,8 +224,8 @@ fn settle_one(notes: &Notes, key: Key, note: &mut Note, killed: Option<Moment>) 
         // Somewhere else by now, or gone: then nothing can be done about it.
         (None, _) => note.made.clear(),
     }
-    planted.sort_by(Planted::by_urgency);
-    Some(Unsettled { work, planted })
+    planted.sort_by(PlantedItem::by_urgency);
+    Some(UnsettledRuns { work, planted })
 }
 
 /// Why nothing runs where it cannot be noted.
@@ -237,7 +237,7 @@ fn cannot_note(error: NoteError) -> SandboxError {
 }
 
 /// Keeps what was found for the next run to report, since this one has nobody to tell.
-pub(super) fn keep_unreported(profile: &Profile, notes: &Notes, planted: Vec<Planted>) {
+pub(super) fn keep_unreported(profile: &SandboxProfile, notes: &Notes, planted: Vec<PlantedItem>) {
     let lasts = |work: &&WorkDirectory| !work.is_temporary() && !planted.is_empty();
     let Some(work) = profile.writable.iter().find(lasts) else { return };
     // It was dealt with; that nobody hears of it is all that is lost.
@@ -249,7 +249,7 @@ pub(super) fn keep_unreported(profile: &Profile, notes: &Notes, planted: Vec<Pla
 }
 
 /// A handle on a directory, if it is still the one that was chosen.
-fn open_place(place: &Place) -> Result<OwnedFd, SandboxError> {
+fn open_place(place: &PinnedPath) -> Result<OwnedFd, SandboxError> {
     let swapped = || SandboxError::Swapped { path: place.path().to_owned() };
     let at = |source: io::Error| SandboxError::Path { path: place.path().to_owned(), source };
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

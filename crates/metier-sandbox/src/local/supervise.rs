@@ -24,8 +24,8 @@ use super::touched::Touches;
 use crate::SandboxError;
 use crate::capture::Capture;
 use crate::control::{self, Received};
-use crate::error::Missing;
-use crate::executor::{Ending, Job, Limit, Outcome, Sink, Usage};
+use crate::error::MissingProtection;
+use crate::executor::{Ending, Job, Limit, ResourceUsage, RunOutcome, Sink};
 use crate::plan::{END, GO, Mode, Plan, Reply, Step};
 use crate::profile::Network;
 use crate::protection::{Protection, Protections};
@@ -46,7 +46,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// Protections that cannot be had; perhaps it can do without.
-    Missing(Vec<Missing>),
+    Missing(Vec<MissingProtection>),
     /// Anything else.
     Error(SandboxError),
 }
@@ -69,7 +69,7 @@ impl From<SandboxError> for Failed {
 /// A job that has run.
 #[derive(Debug)]
 pub(super) struct Finished {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RunOutcome,
     /// Whether nothing of it is left. Otherwise the kernel has not let go of it in time.
     pub(super) is_gone: bool,
 }
@@ -90,7 +90,7 @@ pub(super) struct Run<'a> {
     protections: Protections,
     failed: Option<Failed>,
     ending: Option<Ending>,
-    usage: Usage,
+    usage: ResourceUsage,
     /// Whether init has said how it ended.
     is_told: bool,
     started: Option<Stopwatch>,
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
             protections: Protections::default(),
             failed: None,
             ending: None,
-            usage: Usage::default(),
+            usage: ResourceUsage::default(),
             is_told: false,
             started: None,
             begun: Stopwatch::start(),
@@ -237,8 +237,8 @@ impl<'a> Run<'a> {
         let touched = self.touches.take().and_then(Touches::finish);
         let refused_writes = self.observer.take().and_then(Observer::finish);
         let usage = self.usage;
-        let outcome = Outcome { connections_left_out, touched, refused_writes, ..Outcome::new(ending) };
-        let outcome = Outcome { output, errors, usage, protections, connections, ..outcome };
+        let outcome = RunOutcome { connections_left_out, touched, refused_writes, ..RunOutcome::new(ending) };
+        let outcome = RunOutcome { output, errors, usage, protections, connections, ..outcome };
         Ok(Finished { outcome, is_gone })
     }
 
@@ -389,8 +389,12 @@ impl<'a> Run<'a> {
             Reply::Ended { code, signal, hit, cpu_ms, memory, written } => {
                 let started = self.started.unwrap_or(self.begun);
                 self.is_told = true;
-                self.usage =
-                    Usage { wall: started.elapsed(), cpu: Duration::from_millis(cpu_ms), memory, written };
+                self.usage = ResourceUsage {
+                    wall: started.elapsed(),
+                    cpu: Duration::from_millis(cpu_ms),
+                    memory,
+                    written,
+                };
                 self.ending = Some(match (hit, code, signal) {
                     (Some(hit), _, _) => Ending::Limit(hit),
                     (None, Some(code), _) => Ending::Exited(code),
@@ -426,8 +430,8 @@ impl<'a> Run<'a> {
         self.protections = measure(script, &self.plan, limits, self.group.as_ref(), tried);
         let strictness = self.job.profile.strictness;
         let lacking = self.protections.missing().filter(|found| strictness.needs(found.protection));
-        let missing: Vec<Missing> =
-            lacking.map(|found| Missing::new(found.protection, found.detail.clone())).collect();
+        let missing: Vec<MissingProtection> =
+            lacking.map(|found| MissingProtection::new(found.protection, found.detail.clone())).collect();
         if missing.is_empty() {
             if let Some(touches) = &self.touches {
                 touches.is_ready();
@@ -455,7 +459,7 @@ impl<'a> Run<'a> {
             }
         };
         let place = path.map(|path| format!(" `{}`", path.display())).unwrap_or_default();
-        Failed::Missing(vec![Missing::new(protection, format!("{what}{place}: {source}"))])
+        Failed::Missing(vec![MissingProtection::new(protection, format!("{what}{place}: {source}"))])
     }
 
     fn explain_other(

@@ -24,8 +24,8 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use self::tree::{Closed, Listed, MOST_NAMES, Parent, State, files, state, walk};
-use crate::executor::{Paths, Touched};
-use crate::profile::Place;
+use crate::executor::{PathSample, TouchedFiles};
+use crate::profile::PinnedPath;
 
 /// The most directories that are watched.
 const MOST_DIRECTORIES: usize = 10_000;
@@ -48,13 +48,13 @@ const TOLD: WatchFlags = WatchFlags::CREATE
 pub(super) struct Touches {
     ready: Receiver<()>,
     stop: Option<PipeWriter>,
-    found: Receiver<Touched>,
+    found: Receiver<TouchedFiles>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Touches {
     /// Begins to look. The job waits for [`Touches::is_ready`].
-    pub(super) fn start(place: &Place) -> io::Result<Self> {
+    pub(super) fn start(place: &PinnedPath) -> io::Result<Self> {
         let ((told, ready), (tell, found)) = (channel(), channel());
         let (stopped, stop) = io::pipe()?;
         let place = place.clone();
@@ -74,7 +74,7 @@ impl Touches {
     }
 
     /// What was created, changed and deleted since.
-    pub(super) fn finish(mut self) -> Option<Touched> {
+    pub(super) fn finish(mut self) -> Option<TouchedFiles> {
         self.stop = None;
         self.thread = None;
         self.found.recv().ok()
@@ -90,7 +90,7 @@ impl Drop for Touches {
 }
 
 /// Takes in what happens until it is to stop.
-fn observe(place: &Place, ready: &Sender<()>, stopped: &PipeReader) -> Option<Seen> {
+fn observe(place: &PinnedPath, ready: &Sender<()>, stopped: &PipeReader) -> Option<Seen> {
     let mut seen = Seen::look(place)?;
     let _ = ready.send(());
     while let Some(queue) = &seen.queue {
@@ -154,7 +154,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn look(place: &Place) -> Option<Self> {
+    fn look(place: &PinnedPath) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let root = File::from(rustix::fs::openat2(CWD, place.path(), flags, Mode::empty(), resolve).ok()?);
@@ -224,7 +224,7 @@ impl Seen {
         }
     }
 
-    fn touched(&mut self) -> Touched {
+    fn touched(&mut self) -> TouchedFiles {
         let mut found = Found { is_incomplete: !self.before.is_whole(), ..Found::default() };
         // Parents come before what is in them, so that what was compared whole is not looked at again.
         let mut compared: BTreeSet<PathBuf> = BTreeSet::new();
@@ -360,8 +360,8 @@ impl List {
         }
     }
 
-    fn paths(self) -> Paths {
-        Paths { count: self.count, first: self.first.into_iter().collect() }
+    fn paths(self) -> PathSample {
+        PathSample { count: self.count, first: self.first.into_iter().collect() }
     }
 }
 
@@ -375,8 +375,8 @@ struct Found {
 }
 
 impl Found {
-    fn touched(self) -> Touched {
-        Touched {
+    fn touched(self) -> TouchedFiles {
+        TouchedFiles {
             created: self.created.paths(),
             changed: self.changed.paths(),
             deleted: self.deleted.paths(),

@@ -11,7 +11,7 @@ use rustix::fs::MemfdFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::wire::{END, Order, SIGNAL, Said};
-use super::{Ended, Program};
+use super::{Program, ProgramEnd};
 use crate::SandboxError;
 use crate::control;
 use crate::launcher::SUPERVISOR;
@@ -19,13 +19,13 @@ use crate::plan::Step;
 
 /// A program that runs, with everything it has started. Dropping this ends all of it.
 #[derive(Debug)]
-pub struct Supervised {
+pub struct SupervisedProgram {
     supervisor: Child,
     control: OwnedFd,
     is_over: bool,
 }
 
-impl Supervised {
+impl SupervisedProgram {
     pub(crate) fn start(launcher: &Path, program: &Program) -> Result<Self, SandboxError> {
         let failed = |step: &str, source: io::Error| SandboxError::Launch { step: step.to_owned(), source };
         let (control, other) =
@@ -102,11 +102,11 @@ impl Supervised {
     }
 
     /// Waits until the program has ended, and everything it has started with it.
-    pub fn wait(&mut self) -> io::Result<Ended> {
+    pub fn wait(&mut self) -> io::Result<ProgramEnd> {
         let ended = match self.hear()? {
-            Some(Said::Ended { code, signal, left }) => Ended { code, signal, left },
+            Some(Said::Ended { code, signal, left }) => ProgramEnd { code, signal, left },
             // The supervisor itself was ended; how the program ended is not known.
-            _ => Ended { code: None, signal: Some(libc::SIGKILL), left: 0 },
+            _ => ProgramEnd { code: None, signal: Some(libc::SIGKILL), left: 0 },
         };
         self.supervisor.wait()?;
         self.is_over = true;
@@ -123,7 +123,7 @@ impl Supervised {
     }
 }
 
-impl Drop for Supervised {
+impl Drop for SupervisedProgram {
     fn drop(&mut self) {
         self.end();
     }

@@ -7,7 +7,9 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use metier_sandbox::{Ending, Executor as _, Job, Limit, Network, Paths, Place, Sink, Stream, Touched};
+use metier_sandbox::{
+    Ending, Executor as _, Job, Limit, Network, PathSample, PinnedPath, Sink, Stream, TouchedFiles,
+};
 
 use crate::{common, text};
 
@@ -183,7 +185,7 @@ fn the_skill_can_be_read_and_not_changed() {
     .unwrap();
     fs::write(skill.path().join("data"), "data").unwrap();
     let mut profile = common::profile(work.path());
-    profile.add_skill(Place::pin(skill.path()).unwrap());
+    profile.add_skill(PinnedPath::pin(skill.path()).unwrap());
     let script = "cd \"$METIER_SKILL_DIR\" && sh scripts/tool.sh
         echo x >new; echo x >>data; rm data; ls \"$CLAUDE_SKILL_DIR\"";
     let outcome = common::sh(profile, script);
@@ -257,7 +259,7 @@ fn what_a_script_did_in_a_directory_that_it_then_closed_is_recorded() {
 }
 
 /// What is found of a script, after which `sub` has these permissions.
-fn closed(script: &str, mode: u32) -> Touched {
+fn closed(script: &str, mode: u32) -> TouchedFiles {
     let work = common::work();
     let at = |name: &str| work.path().join(name);
     fs::create_dir(at("sub")).unwrap();
@@ -271,6 +273,6 @@ fn closed(script: &str, mode: u32) -> Touched {
     outcome.touched.unwrap()
 }
 
-fn names(paths: &Paths) -> Vec<&str> {
+fn names(paths: &PathSample) -> Vec<&str> {
     paths.first.iter().map(|path| path.to_str().unwrap()).collect()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use metier_sandbox::{Ending, Outcome};
+use metier_sandbox::{Ending, RunOutcome};
 
 use crate::{common, text};
 
@@ -13,12 +13,12 @@ const GIT: &[&str] = &["/usr/bin/git", "/usr/local/bin/git"];
 fn there_is_git() -> bool {
     let found = GIT.iter().any(|path| Path::new(path).exists());
     if !found {
-        println!("skipped: there is no git here");
+        common::skip("git is not installed in /usr; it is not run in the sandbox");
     }
     found
 }
 
-fn assert_prints(outcome: &Outcome, expected: &str) {
+fn assert_prints(outcome: &RunOutcome, expected: &str) {
     let errors = text(&outcome.errors.bytes);
     assert_eq!(outcome.ending, Ending::Exited(0), "{errors}");
     assert_eq!(text(&outcome.output.bytes).trim_end(), expected, "{errors}");

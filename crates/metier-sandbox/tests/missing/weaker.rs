@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use metier_sandbox::{Ending, Executor, Job, Limit, Local, Outcome, Protection, Strictness};
+use metier_sandbox::{Ending, Executor, Job, Limit, Local, Protection, RunOutcome, Strictness};
 
 use crate::common;
 use crate::filter::Lacking;
@@ -80,7 +80,7 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Makes all attempts; what came of each, and whether everything outside is as it was.
-fn attempt_all(strictness: Strictness) -> (Outcome, Vec<String>, bool) {
+fn attempt_all(strictness: Strictness) -> (RunOutcome, Vec<String>, bool) {
     let (work, outside) = (open_to_all(), open_to_all());
     for name in ["secret", "victim", "other"] {
         let path = outside.path().join(name);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_sandbox::{Executor as _, Job, Local, Outcome, settle_notes};
+use metier_sandbox::{Executor as _, Job, Local, RunOutcome, settle_notes};
 
 use crate::{after, common, planted, repository};
 
@@ -11,7 +11,7 @@ const MAKE: &str = "mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/hea
     printf '[core]\\n\\tbare = false\\n' > sub/.git/config";
 const ARM: &str = "printf '[core]\\n\\tfsmonitor = evil\\n' >> sub/.git/config";
 
-fn sh(local: &Local, work: &Path, script: &str) -> Outcome {
+fn sh(local: &Local, work: &Path, script: &str) -> RunOutcome {
     let job = Job::new(common::profile(work), "/bin/sh", ["-c", script].map(Into::into).to_vec());
     local.run(&job, &mut ()).unwrap()
 }

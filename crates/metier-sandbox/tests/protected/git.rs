@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use metier_sandbox::{Profile, Reserved, WorkDirectory};
+use metier_sandbox::{ReservedPaths, SandboxProfile, WorkDirectory};
 use metier_skill::Tier;
 
 use crate::{after, common, planted, repository};
@@ -168,9 +168,12 @@ fn hooks_and_settings_that_a_repository_names_stay() {
 }
 
 /// A profile whose host has named a home.
-fn at_home(work: &Path, home: &Path) -> Profile {
-    let reserved = Reserved::default().home(home);
-    Profile::new(Tier::ThirdParty, WorkDirectory::open(work.canonicalize().unwrap(), &reserved).unwrap())
+fn at_home(work: &Path, home: &Path) -> SandboxProfile {
+    let reserved = ReservedPaths::default().home(home);
+    SandboxProfile::new(
+        Tier::ThirdParty,
+        WorkDirectory::open(work.canonicalize().unwrap(), &reserved).unwrap(),
+    )
 }
 
 /// `git config --global core.hooksPath .hooks` holds in every repository, also in one that a script makes.
@@ -213,9 +216,9 @@ fn hooks_that_other_configuration_of_the_person_names_are_set_aside() {
     let outside = place.path().join("config");
     fs::write(&outside, "[core]\n\thooksPath = .hooks\n").unwrap();
     let inside = work.canonicalize().unwrap().join("xdg/git/config");
-    let reserved = Reserved::default().git_config(&outside).git_config(&inside);
+    let reserved = ReservedPaths::default().git_config(&outside).git_config(&inside);
     let work_directory = WorkDirectory::open(work.canonicalize().unwrap(), &reserved).unwrap();
-    let profile = Profile::new(Tier::ThirdParty, work_directory);
+    let profile = SandboxProfile::new(Tier::ThirdParty, work_directory);
     let script = "mkdir -p .hooks xdg/git; echo evil > .hooks/pre-commit; echo evil > xdg/git/config";
     let outcome = common::sh(profile, script);
     let moved = [".hooks", "xdg/git/config"].map(|path| (path.to_owned(), true, false));

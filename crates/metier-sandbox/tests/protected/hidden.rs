@@ -4,21 +4,21 @@
 use std::fs;
 use std::path::Path;
 
-use metier_sandbox::{Job, Outcome, Profile, Reserved, Strictness, WorkDirectory};
+use metier_sandbox::{Job, ReservedPaths, RunOutcome, SandboxProfile, Strictness, WorkDirectory};
 use metier_skill::Tier;
 
 use crate::{after, common, repository};
 
 /// A profile whose work directory has a skill root at `root`.
-fn with_root(work: &Path, root: &str) -> Profile {
-    let reserved = Reserved::default().kept("a skill root", work.canonicalize().unwrap().join(root));
-    Profile::new(Tier::ThirdParty, WorkDirectory::open(work, &reserved).unwrap())
+fn with_root(work: &Path, root: &str) -> SandboxProfile {
+    let reserved = ReservedPaths::default().kept("a skill root", work.canonicalize().unwrap().join(root));
+    SandboxProfile::new(Tier::ThirdParty, WorkDirectory::open(work, &reserved).unwrap())
 }
 
 /// What was found: the path, who obeys it, whether it was moved, and whether it was left on purpose.
-fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, String, bool, bool)> {
+fn planted(outcome: &RunOutcome, work: &Path) -> Vec<(String, String, bool, bool)> {
     let base = work.canonicalize().unwrap();
-    let of = |one: &metier_sandbox::Planted| {
+    let of = |one: &metier_sandbox::PlantedItem| {
         let path = one.path.strip_prefix(&base).unwrap().display().to_string();
         (path, one.obeyed_by.clone(), one.moved_to.is_some(), one.stays)
     };

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::{after, left, moved, planted, repository};
 
 /// What is reported, with who obeys it and whether it runs commands.
-fn effects(outcome: &metier_sandbox::Outcome) -> Vec<(&str, bool)> {
+fn effects(outcome: &metier_sandbox::RunOutcome) -> Vec<(&str, bool)> {
     outcome.planted.iter().map(|one| (one.obeyed_by.as_str(), one.runs_commands)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use metier_sandbox::{Profile, Reserved, WorkDirectory};
+use metier_sandbox::{ReservedPaths, SandboxProfile, WorkDirectory};
 use metier_skill::Tier;
 
 use crate::{after, common, left, moved, planted, repository};
@@ -29,9 +29,9 @@ fn hooks_that_are_named_by_an_absolute_path_are_looked_at() {
         fs::create_dir(&work).unwrap();
         let absolute = work.canonicalize().unwrap().join("app/hk").display().to_string();
         with_hooks_path(&work, if by_home { "~/work/app/hk" } else { &absolute });
-        let reserved = Reserved::default().home(home.path());
+        let reserved = ReservedPaths::default().home(home.path());
         let opened = WorkDirectory::open(work.canonicalize().unwrap(), &reserved).unwrap();
-        let profile = Profile::new(Tier::ThirdParty, opened);
+        let profile = SandboxProfile::new(Tier::ThirdParty, opened);
         let outcome = common::sh(profile, "echo evil >> app/hk/pre-commit; echo evil > app/hk/post-commit");
         assert_eq!(planted(&outcome, &work), [left("app/hk/post-commit"), left("app/hk/pre-commit")]);
     }

@@ -12,7 +12,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use metier_sandbox::{
-    Ending, Executor as _, Job, Local, Outcome, PlantedBy, Profile, Sink, Stream, WorkDirectory, settle_notes,
+    Ending, Executor as _, Job, Local, PlantedBy, RunOutcome, SandboxProfile, Sink, Stream, WorkDirectory,
+    settle_notes,
 };
 use metier_skill::Tier;
 
@@ -61,14 +62,14 @@ fn obeyed(work: &Path) -> Vec<&'static str> {
 }
 
 /// The names that an outcome reports and that were moved.
-fn moved(outcomes: &[Outcome], work: &Path) -> BTreeSet<PathBuf> {
+fn moved(outcomes: &[RunOutcome], work: &Path) -> BTreeSet<PathBuf> {
     let planted = outcomes.iter().flat_map(|outcome| &outcome.planted).filter(|one| one.moved_to.is_some());
     planted.map(|one| one.path.strip_prefix(work).unwrap().to_owned()).collect()
 }
 
 /// Starts runs one after the other, each when the one before has planted what it plants; ends them in the order in which they
 /// began. Every name is planted when each of them begins, and again after each of them ended.
-fn overlap(local: &Local, work: &Path) -> Vec<Outcome> {
+fn overlap(local: &Local, work: &Path) -> Vec<RunOutcome> {
     let outcomes = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let mut all = Vec::new();
@@ -305,7 +306,7 @@ fn a_temporary_directory_has_no_note_that_lasts() {
     let notes = common::work();
     let work = WorkDirectory::temporary().unwrap();
     let job = Job::new(
-        Profile::new(Tier::ThirdParty, work),
+        SandboxProfile::new(Tier::ThirdParty, work),
         "/bin/sh",
         ["-c", "echo x; echo y > AGENTS.md"].map(Into::into).to_vec(),
     );

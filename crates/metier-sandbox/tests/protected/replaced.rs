@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-use metier_sandbox::{Executor as _, Job, Local, Outcome, Sink, Stream};
+use metier_sandbox::{Executor as _, Job, Local, RunOutcome, Sink, Stream};
 
 use crate::{common, repository};
 
@@ -32,9 +32,9 @@ fn until(command: &str) -> String {
 }
 
 /// What is reported: the path, whether it existed before, whether it was left on purpose, and whether it runs commands.
-fn planted(outcome: &Outcome, work: &Path) -> Vec<(String, bool, bool, bool)> {
+fn planted(outcome: &RunOutcome, work: &Path) -> Vec<(String, bool, bool, bool)> {
     let base = work.canonicalize().unwrap();
-    let of = |one: &metier_sandbox::Planted| {
+    let of = |one: &metier_sandbox::PlantedItem| {
         let path = one.path.strip_prefix(&base).unwrap().display().to_string();
         (path, one.changed, one.stays && one.moved_to.is_none(), one.runs_commands)
     };

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, o
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::{MutationOutcome, RejectCode, Version};
+use super::{DocumentVersion, MutationOutcome, RejectCode};
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -50,10 +50,10 @@ impl Entry {
     }
 
     /// Nothing for what is no document.
-    pub(super) const fn version(&self) -> Option<Version> {
+    pub(super) const fn version(&self) -> Option<DocumentVersion> {
         match self {
-            Self::Absent => Some(Version::Absent),
-            Self::File { digest, .. } => Some(Version::Digest(*digest)),
+            Self::Absent => Some(DocumentVersion::Absent),
+            Self::File { digest, .. } => Some(DocumentVersion::Digest(*digest)),
             Self::Other(_) => None,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use metier_skill::Digest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{MutationOutcome, RejectCode, Version};
+use super::{DocumentVersion, MutationOutcome, RejectCode};
 
 /// The longest request id, actor, intent and target, in bytes.
 const TEXT_MAX: usize = 4096;
@@ -13,7 +13,7 @@ const TEXT_MAX: usize = 4096;
 /// Changes that somebody asks for, and what must hold for them. What is left out of its JSON is empty, and an envelope that lacks something is rejected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Envelope {
+pub struct MutationEnvelope {
     /// Whoever has no answer sends the envelope again under the same id.
     pub request_id: String,
     /// Who asks.
@@ -23,7 +23,7 @@ pub struct Envelope {
     /// The active skills, with the digests of their trees.
     pub skills: BTreeMap<String, Digest>,
     /// What is to be changed: all of it, or nothing.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DocumentChange>,
     /// What must hold besides the base versions.
     pub preconditions: Vec<Precondition>,
     /// Only say what would become of it.
@@ -33,11 +33,11 @@ pub struct Envelope {
 /// A new content for a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct DocumentChange {
     /// Which document.
     pub target: String,
     /// What it was when the change was thought of. A change without it is rejected.
-    pub base_version: Option<Version>,
+    pub base_version: Option<DocumentVersion>,
     /// Its content from now on, or nothing to delete it. In JSON text, or a list of bytes if it is none; it cannot be left out, so that nobody deletes
     /// something by forgetting it.
     #[serde(serialize_with = "write_payload", deserialize_with = "read_payload")]
@@ -56,7 +56,7 @@ pub struct Precondition {
 
 /// How much an envelope may bring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct MutationLimits {
     /// So many changes.
     pub changes: usize,
     /// So many preconditions.
@@ -65,19 +65,21 @@ pub struct Limits {
     pub bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for MutationLimits {
     fn default() -> Self {
         Self { changes: 64, preconditions: 256, bytes: 16 << 20 }
     }
 }
 
-impl Envelope {
+impl MutationEnvelope {
     /// The digest of all that it asks for. Whether it is a dry run makes no difference.
     pub fn digest(&self) -> Digest {
         let Self { request_id, actor, intent, skills, changes, preconditions, dry_run: _ } = self;
         let changes: Vec<_> = changes
             .iter()
-            .map(|change| (&change.target, change.base_version, Version::of(change.payload.as_deref())))
+            .map(|change| {
+                (&change.target, change.base_version, DocumentVersion::of(change.payload.as_deref()))
+            })
             .collect();
         // Values that always have a JSON text.
         let text = serde_json::json!([request_id, actor, intent, skills, changes, preconditions]).to_string();
@@ -85,7 +87,7 @@ impl Envelope {
     }
 
     /// Whether it is complete, within limits, and of one mind about each document. Every gateway should ask this first.
-    pub fn check(&self, limits: &Limits) -> Result<(), MutationOutcome> {
+    pub fn check(&self, limits: &MutationLimits) -> Result<(), MutationOutcome> {
         let reject = |code, reason: String| Err(MutationOutcome::rejected(code, reason));
         let texts = [("request id", &self.request_id), ("actor", &self.actor), ("intent", &self.intent)];
         for (name, text) in texts {
@@ -115,7 +117,7 @@ impl Envelope {
         }
     }
 
-    fn check_size(&self, limits: &Limits) -> Result<(), MutationOutcome> {
+    fn check_size(&self, limits: &MutationLimits) -> Result<(), MutationOutcome> {
         if self.changes.is_empty() {
             return Err(MutationOutcome::rejected(RejectCode::Incomplete, "there is nothing to change"));
         }

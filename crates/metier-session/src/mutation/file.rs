@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use super::beneath::{Blocked, Documents, Entry, Missing, check_name, identity};
 use super::state::{Record, State, Step};
 use super::{
-    Envelope, Failure, FailureReason, Limits, MutationError, MutationGateway, MutationOutcome, RejectCode,
-    Version,
+    DocumentFailure, DocumentVersion, FailureReason, MutationEnvelope, MutationError, MutationGateway,
+    MutationLimits, MutationOutcome, RejectCode,
 };
 
 type Check = dyn Fn(&str, Option<&[u8]>) -> Result<(), String> + Send + Sync;
@@ -45,7 +45,7 @@ pub struct FileGateway {
     documents: Documents,
     state: State,
     state_path: PathBuf,
-    limits: Limits,
+    limits: MutationLimits,
     check: Option<Box<Check>>,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for FileGateway {
 /// Why a change was not made.
 enum Stopped {
     /// Somebody changed a document by hand in the meantime; everything is taken back.
-    Conflict(Failure),
+    Conflict(DocumentFailure),
     /// It could not be; everything is taken back.
     Failed(io::Error),
     /// It could not be, and was not taken back either, or it is not certain that it is on the disk.
@@ -96,7 +96,7 @@ impl FileGateway {
         }
         let documents = Documents::new(root, own[0]);
         let state_path = state_path.to_owned();
-        let gateway = Self { documents, state, state_path, limits: Limits::default(), check: None };
+        let gateway = Self { documents, state, state_path, limits: MutationLimits::default(), check: None };
         let held = gateway.state.lock().map_err(|source| gateway.of_state(source))?;
         gateway.recover()?;
         drop(held);
@@ -105,7 +105,7 @@ impl FileGateway {
 
     /// Takes more or less than usual.
     #[must_use]
-    pub const fn with_limits(mut self, limits: Limits) -> Self {
+    pub const fn with_limits(mut self, limits: MutationLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -140,7 +140,7 @@ impl FileGateway {
     }
 
     /// The answer; an error is one that comes early.
-    fn answer(&self, envelope: &Envelope) -> Result<MutationOutcome, MutationOutcome> {
+    fn answer(&self, envelope: &MutationEnvelope) -> Result<MutationOutcome, MutationOutcome> {
         envelope.check(&self.limits)?;
         envelope.targets().try_for_each(check_name)?;
         check_directories(envelope)?;
@@ -169,7 +169,7 @@ impl FileGateway {
         }
     }
 
-    fn objection(&self, envelope: &Envelope) -> Option<MutationOutcome> {
+    fn objection(&self, envelope: &MutationEnvelope) -> Option<MutationOutcome> {
         let check = self.check.as_ref()?;
         envelope.changes.iter().find_map(|change| {
             let reason = check(&change.target, change.payload.as_deref()).err()?;
@@ -181,7 +181,7 @@ impl FileGateway {
     }
 
     /// What every document that is named is now.
-    fn look<'a>(&self, envelope: &'a Envelope) -> Result<BTreeMap<&'a str, Entry>, MutationOutcome> {
+    fn look<'a>(&self, envelope: &'a MutationEnvelope) -> Result<BTreeMap<&'a str, Entry>, MutationOutcome> {
         let mut current = BTreeMap::new();
         for target in envelope.targets() {
             if !current.contains_key(target) {
@@ -194,9 +194,9 @@ impl FileGateway {
     /// A conflict is remembered, so that the same request, arriving once more, is not applied after its sender was told no.
     fn conflict(
         &self,
-        envelope: &Envelope,
+        envelope: &MutationEnvelope,
         record: Record,
-        failures: Vec<Failure>,
+        failures: Vec<DocumentFailure>,
     ) -> Result<MutationOutcome, MutationOutcome> {
         let outcome = MutationOutcome::Conflict { failures };
         if !envelope.dry_run {
@@ -209,7 +209,7 @@ impl FileGateway {
     /// Makes the changes, once nothing speaks against them.
     fn change(
         &self,
-        envelope: &Envelope,
+        envelope: &MutationEnvelope,
         mut record: Record,
         current: &BTreeMap<&str, Entry>,
     ) -> Result<MutationOutcome, MutationOutcome> {
@@ -234,11 +234,16 @@ impl FileGateway {
     }
 
     /// Puts every new content beside its document. What changes nothing is no step.
-    fn stage(&self, envelope: &Envelope, current: &BTreeMap<&str, Entry>) -> Result<Vec<Step>, Blocked> {
+    fn stage(
+        &self,
+        envelope: &MutationEnvelope,
+        current: &BTreeMap<&str, Entry>,
+    ) -> Result<Vec<Step>, Blocked> {
         let mut steps = Vec::new();
         for (index, change) in envelope.changes.iter().enumerate() {
             let (target, payload) = (&change.target, change.payload.as_deref());
-            let (base, new) = (change.base_version.unwrap_or(Version::Absent), Version::of(payload));
+            let (base, new) =
+                (change.base_version.unwrap_or(DocumentVersion::Absent), DocumentVersion::of(payload));
             if base == new {
                 continue;
             }
@@ -280,13 +285,16 @@ impl FileGateway {
     }
 
     /// Makes a step, unless it is made. What it took out of its place must be the base version.
-    fn step(&self, step: &Step) -> io::Result<Option<Failure>> {
-        let failure = |reason, current| Some(Failure { target: step.target.clone(), reason, current });
+    fn step(&self, step: &Step) -> io::Result<Option<DocumentFailure>> {
+        let failure =
+            |reason, current| Some(DocumentFailure { target: step.target.clone(), reason, current });
         if self.state.slot(step)? == Some(step.new) {
             match self.exchange(step, step.base, step.new) {
                 Ok(true) => {}
                 Ok(false) => return Err(Errno::NOENT.into()),
-                Err(Errno::NOENT) => return Ok(failure(FailureReason::Missing, Some(Version::Absent))),
+                Err(Errno::NOENT) => {
+                    return Ok(failure(FailureReason::Missing, Some(DocumentVersion::Absent)));
+                }
                 Err(Errno::EXIST) => {
                     let found = self.documents.read(&step.target).ok();
                     return Ok(failure(FailureReason::Exists, found.and_then(|found| found.version())));
@@ -317,7 +325,7 @@ impl FileGateway {
     }
 
     /// Moves a document into its slot, and the slot's content into its place, in one step. False if its directory is not there.
-    fn exchange(&self, step: &Step, here: Version, staged: Version) -> Result<bool, Errno> {
+    fn exchange(&self, step: &Step, here: DocumentVersion, staged: DocumentVersion) -> Result<bool, Errno> {
         let parent = self.documents.parent(&step.target, Missing::Leave);
         let (directory, name) = match parent {
             Ok(Some(found)) => found,
@@ -327,8 +335,12 @@ impl FileGateway {
         };
         let (slot, slots) = (&*step.slot, &self.state.staged);
         match (here, staged) {
-            (Version::Absent, _) => renameat_with(slots, slot, &directory, name, RenameFlags::NOREPLACE),
-            (_, Version::Absent) => renameat_with(&directory, name, slots, slot, RenameFlags::NOREPLACE),
+            (DocumentVersion::Absent, _) => {
+                renameat_with(slots, slot, &directory, name, RenameFlags::NOREPLACE)
+            }
+            (_, DocumentVersion::Absent) => {
+                renameat_with(&directory, name, slots, slot, RenameFlags::NOREPLACE)
+            }
             _ => renameat_with(slots, slot, &directory, name, RenameFlags::EXCHANGE),
         }?;
         Ok(true)
@@ -348,13 +360,13 @@ impl FileGateway {
 }
 
 impl MutationGateway for FileGateway {
-    fn submit(&self, envelope: &Envelope) -> MutationOutcome {
+    fn submit(&self, envelope: &MutationEnvelope) -> MutationOutcome {
         self.answer(envelope).unwrap_or_else(|early| early)
     }
 }
 
 /// A document cannot be a directory for another one of the same envelope.
-fn check_directories(envelope: &Envelope) -> Result<(), MutationOutcome> {
+fn check_directories(envelope: &MutationEnvelope) -> Result<(), MutationOutcome> {
     let names: Vec<&str> = envelope.changes.iter().map(|change| change.target.as_str()).collect();
     let is_below =
         |name: &str, other: &str| name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
@@ -368,20 +380,22 @@ fn check_directories(envelope: &Envelope) -> Result<(), MutationOutcome> {
 }
 
 /// Every base version and precondition that does not hold.
-fn failures(envelope: &Envelope, current: &BTreeMap<&str, Entry>) -> Vec<Failure> {
+fn failures(envelope: &MutationEnvelope, current: &BTreeMap<&str, Entry>) -> Vec<DocumentFailure> {
     let bases = envelope.changes.iter().map(|change| (&change.target, change.base_version));
-    let conditions =
-        envelope.preconditions.iter().map(|each| (&each.target_id, Some(Version::Digest(each.expected))));
+    let conditions = envelope
+        .preconditions
+        .iter()
+        .map(|each| (&each.target_id, Some(DocumentVersion::Digest(each.expected))));
     let mut failures = Vec::new();
     for (target, expected) in bases.chain(conditions) {
         let found = current.get(target.as_str()).and_then(Entry::version);
         let reason = match (expected, found) {
             (expected, found) if expected.is_some() && expected == found => continue,
-            (_, Some(Version::Absent)) => FailureReason::Missing,
-            (Some(Version::Absent), _) => FailureReason::Exists,
+            (_, Some(DocumentVersion::Absent)) => FailureReason::Missing,
+            (Some(DocumentVersion::Absent), _) => FailureReason::Exists,
             _ => FailureReason::DigestMismatch,
         };
-        let failure = Failure { target: target.clone(), reason, current: found };
+        let failure = DocumentFailure { target: target.clone(), reason, current: found };
         if !failures.contains(&failure) {
             failures.push(failure);
         }
@@ -389,8 +403,8 @@ fn failures(envelope: &Envelope, current: &BTreeMap<&str, Entry>) -> Vec<Failure
     failures
 }
 
-fn applied(envelope: &Envelope) -> MutationOutcome {
-    let version = |payload: &Option<Vec<u8>>| Version::of(payload.as_deref());
+fn applied(envelope: &MutationEnvelope) -> MutationOutcome {
+    let version = |payload: &Option<Vec<u8>>| DocumentVersion::of(payload.as_deref());
     let changes = envelope.changes.iter();
     let versions = changes.map(|change| (change.target.clone(), version(&change.payload))).collect();
     MutationOutcome::Applied { versions, dry_run: envelope.dry_run, repeated: false }

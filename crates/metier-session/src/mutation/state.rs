@@ -19,7 +19,7 @@ use rustix::process::{Gid, Uid};
 use serde::{Deserialize, Serialize};
 
 use super::beneath::Entry;
-use super::{MutationOutcome, Version};
+use super::{DocumentVersion, MutationOutcome};
 
 const PENDING: &str = "pending";
 /// Where a record is written before it has its place. No slot has this name.
@@ -44,8 +44,8 @@ pub(super) struct Record {
 pub(super) struct Step {
     pub(super) target: String,
     pub(super) slot: String,
-    pub(super) base: Version,
-    pub(super) new: Version,
+    pub(super) base: DocumentVersion,
+    pub(super) new: DocumentVersion,
 }
 
 /// The directory, held open.
@@ -108,7 +108,7 @@ impl State {
     }
 
     /// What is in a slot.
-    pub(super) fn slot(&self, step: &Step) -> io::Result<Option<Version>> {
+    pub(super) fn slot(&self, step: &Step) -> io::Result<Option<DocumentVersion>> {
         Ok(Entry::read(&self.staged, &step.slot)?.version())
     }
 

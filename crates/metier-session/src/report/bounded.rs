@@ -1,7 +1,7 @@
 //! Lists that a record has room for: so many entries, and so many bytes of JSON. Scripts choose their names, so a long text is
 //! shortened rather than left out, and takes no room from the entries after it.
 
-use metier_journal::{Connection, PlantedFile};
+use metier_journal::{ConnectionRecord, PlantedFile};
 use metier_skill::Digest;
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ impl Entry for String {
     }
 }
 
-impl Entry for Connection {
+impl Entry for ConnectionRecord {
     fn shortened(&self, most: usize) -> Self {
         let refused = self.refused.as_deref().map(|text| shorten(text, most));
         Self { to: shorten(&self.to, most), refused, times: self.times }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_session::{Change, Envelope, FileGateway, MutationOutcome, Version};
+use metier_session::{DocumentChange, DocumentVersion, FileGateway, MutationEnvelope, MutationOutcome};
 
 /// Documents and a gateway's state, in a directory that is removed afterwards.
 pub(crate) struct Place {
@@ -76,21 +76,21 @@ pub(crate) fn documents(all: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// A change from one content to another, or from or to nothing.
-pub(crate) fn change(target: &str, from: Option<&str>, to: Option<&str>) -> Change {
-    Change {
+pub(crate) fn change(target: &str, from: Option<&str>, to: Option<&str>) -> DocumentChange {
+    DocumentChange {
         target: target.to_owned(),
-        base_version: Some(Version::of(from.map(str::as_bytes))),
+        base_version: Some(DocumentVersion::of(from.map(str::as_bytes))),
         payload: to.map(|to| to.as_bytes().to_vec()),
     }
 }
 
-pub(crate) fn envelope(request_id: &str, changes: Vec<Change>) -> Envelope {
-    Envelope {
+pub(crate) fn envelope(request_id: &str, changes: Vec<DocumentChange>) -> MutationEnvelope {
+    MutationEnvelope {
         request_id: request_id.to_owned(),
         actor: "agent-1".to_owned(),
         intent: "for a test".to_owned(),
         changes,
-        ..Envelope::default()
+        ..MutationEnvelope::default()
     }
 }
 

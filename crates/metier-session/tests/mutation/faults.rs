@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
-use metier_session::{Envelope, FileGateway, MutationGateway as _, MutationOutcome};
+use metier_session::{FileGateway, MutationEnvelope, MutationGateway as _, MutationOutcome};
+use metier_skill::Coded as _;
 
 use crate::common::{Place, asked, change, documents, envelope, is_applied_now};
 
 const OLD: [(&str, &str); 4] = [("a", "old a"), ("b", "old b"), ("d/e", "old e"), ("other", "o")];
 const NEW: [(&str, &str); 4] = [("a", "new a"), ("d/e", "new e"), ("n/m", "new m"), ("other", "o")];
 
-fn wanted() -> Envelope {
+fn wanted() -> MutationEnvelope {
     let changes = vec![
         change("a", Some("old a"), Some("new a")),
         change("n/m", None, Some("new m")),

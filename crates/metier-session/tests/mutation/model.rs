@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use metier_session::{
-    Change, Envelope, Failure, FailureReason, MutationGateway as _, MutationOutcome, Precondition, Version,
+    DocumentChange, DocumentFailure, DocumentVersion, FailureReason, MutationEnvelope, MutationGateway as _,
+    MutationOutcome, Precondition,
 };
 use metier_skill::Digest;
 use proptest::collection::vec;
@@ -18,23 +19,23 @@ const CONTENTS: [&str; 3] = ["x", "y", ""];
 #[derive(Default)]
 struct Model {
     documents: BTreeMap<String, String>,
-    requests: BTreeMap<String, (Envelope, MutationOutcome)>,
+    requests: BTreeMap<String, (MutationEnvelope, MutationOutcome)>,
 }
 
 impl Model {
-    fn version(&self, name: &str) -> Version {
-        Version::of(self.documents.get(name).map(String::as_bytes))
+    fn version(&self, name: &str) -> DocumentVersion {
+        DocumentVersion::of(self.documents.get(name).map(String::as_bytes))
     }
 
     /// Nothing stands for any rejection.
-    fn submit(&mut self, asked: &Envelope) -> Option<MutationOutcome> {
+    fn submit(&mut self, asked: &MutationEnvelope) -> Option<MutationOutcome> {
         let mut names: Vec<_> = asked.changes.iter().map(|change| &change.target).collect();
         names.sort();
         names.dedup();
         if names.len() < asked.changes.len() || asked.changes.iter().any(|it| it.base_version.is_none()) {
             return None;
         }
-        let real = Envelope { dry_run: false, ..asked.clone() };
+        let real = MutationEnvelope { dry_run: false, ..asked.clone() };
         if let Some((before, outcome)) = self.requests.get(&asked.request_id) {
             return (*before == real).then(|| match outcome.clone() {
                 MutationOutcome::Applied { versions, dry_run, .. } => {
@@ -60,18 +61,19 @@ impl Model {
         Some(outcome)
     }
 
-    fn decide(&self, asked: &Envelope) -> MutationOutcome {
-        let mut failures: Vec<Failure> = Vec::new();
+    fn decide(&self, asked: &MutationEnvelope) -> MutationOutcome {
+        let mut failures: Vec<DocumentFailure> = Vec::new();
         let bases = asked.changes.iter().map(|it| (&it.target, it.base_version.unwrap()));
-        let others = asked.preconditions.iter().map(|it| (&it.target_id, Version::Digest(it.expected)));
+        let others =
+            asked.preconditions.iter().map(|it| (&it.target_id, DocumentVersion::Digest(it.expected)));
         for (target, expected) in bases.chain(others) {
             let current = self.version(target);
             let reason = match (expected, current) {
-                (_, Version::Absent) => FailureReason::Missing,
-                (Version::Absent, _) => FailureReason::Exists,
+                (_, DocumentVersion::Absent) => FailureReason::Missing,
+                (DocumentVersion::Absent, _) => FailureReason::Exists,
                 _ => FailureReason::DigestMismatch,
             };
-            let failure = Failure { target: target.clone(), reason, current: Some(current) };
+            let failure = DocumentFailure { target: target.clone(), reason, current: Some(current) };
             if expected != current && !failures.contains(&failure) {
                 failures.push(failure);
             }
@@ -79,7 +81,7 @@ impl Model {
         if !failures.is_empty() {
             return MutationOutcome::Conflict { failures };
         }
-        let version = |it: &Change| (it.target.clone(), Version::of(it.payload.as_deref()));
+        let version = |it: &DocumentChange| (it.target.clone(), DocumentVersion::of(it.payload.as_deref()));
         let versions = asked.changes.iter().map(version).collect();
         MutationOutcome::Applied { versions, dry_run: asked.dry_run, repeated: false }
     }
@@ -111,14 +113,16 @@ fn ask() -> impl Strategy<Value = Ask> {
 }
 
 impl Ask {
-    fn envelope(&self, model: &Model) -> Envelope {
-        let changes = self.changes.iter().map(|(target, from, to)| Change {
-            target: (*target).to_owned(),
-            base_version: Some(
-                from.map_or_else(|| model.version(target), |from| Version::of(from.map(str::as_bytes))),
-            ),
-            payload: to.map(|to| to.as_bytes().to_vec()),
-        });
+    fn envelope(&self, model: &Model) -> MutationEnvelope {
+        let changes =
+            self.changes.iter().map(|(target, from, to)| DocumentChange {
+                target: (*target).to_owned(),
+                base_version: Some(from.map_or_else(
+                    || model.version(target),
+                    |from| DocumentVersion::of(from.map(str::as_bytes)),
+                )),
+                payload: to.map(|to| to.as_bytes().to_vec()),
+            });
         let mut envelope = envelope(&self.id.to_string(), changes.collect());
         envelope.preconditions = self
             .conditions
@@ -140,7 +144,7 @@ proptest! {
     fn the_gateway_agrees_with_a_model(asks in vec((ask(), any::<bool>(), any::<bool>()), 1..24)) {
         let place = Place::new(&[]);
         let (mut model, mut gateway) = (Model::default(), place.gateway());
-        let mut last: Option<Envelope> = None;
+        let mut last: Option<MutationEnvelope> = None;
         for (ask, is_reopened, is_repeated) in asks {
             if is_reopened {
                 gateway = place.gateway();

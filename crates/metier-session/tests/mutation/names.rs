@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use metier_session::{Envelope, FileGateway, MutationGateway, Precondition};
-use metier_skill::Digest;
+use metier_session::{FileGateway, MutationEnvelope, MutationGateway, Precondition};
+use metier_skill::{Coded as _, Digest};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::common::{Place, change, documents, envelope};
@@ -23,7 +23,7 @@ fn codes(gateway: &FileGateway, target: &str) -> Vec<&'static str> {
         envelope("p", vec![change("ok", None, Some("y"))]),
     ];
     asked[3].preconditions = vec![Precondition { target_id: target.to_owned(), expected: digest }];
-    let dry = asked.clone().map(|it| Envelope { dry_run: true, ..it });
+    let dry = asked.clone().map(|it| MutationEnvelope { dry_run: true, ..it });
     let mut codes: Vec<_> = asked.iter().chain(&dry).map(|it| gateway.submit(it).code()).collect();
     codes.dedup();
     codes

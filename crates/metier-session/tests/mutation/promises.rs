@@ -5,23 +5,23 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use metier_session::{
-    Change, Envelope, Failure, FailureReason, FileGateway, MutationGateway, MutationLimits as Limits,
-    MutationOutcome, NoGateway, Precondition, Version,
+    DocumentChange, DocumentFailure, DocumentVersion, FailureReason, FileGateway, MutationEnvelope,
+    MutationGateway, MutationLimits, MutationOutcome, NoGateway, Precondition,
 };
-use metier_skill::Digest;
+use metier_skill::{Coded as _, Digest};
 
 use crate::common::{Place, change, documents, envelope, is_applied_now};
 
 /// What makes an envelope a wrong one.
-type Spoil = fn(&mut Envelope);
+type Spoil = fn(&mut MutationEnvelope);
 
 fn condition(target: &str, content: &str) -> Precondition {
     Precondition { target_id: target.to_owned(), expected: Digest::of(content.as_bytes()) }
 }
 
-fn failure(target: &str, reason: FailureReason, current: Option<&str>) -> Failure {
-    let current = Some(Version::of(current.map(str::as_bytes)));
-    Failure { target: target.to_owned(), reason, current }
+fn failure(target: &str, reason: FailureReason, current: Option<&str>) -> DocumentFailure {
+    let current = Some(DocumentVersion::of(current.map(str::as_bytes)));
+    DocumentFailure { target: target.to_owned(), reason, current }
 }
 
 #[test]
@@ -83,14 +83,14 @@ fn l03_what_is_incomplete_is_rejected() {
 #[test]
 fn l04_bad_requests_unprocessable_ones_and_conflicts_are_told_apart() {
     let place = Place::new(&[("a", "x"), ("b", "y")]);
-    let limits = Limits { changes: 2, preconditions: 1, bytes: 10 };
+    let limits = MutationLimits { changes: 2, preconditions: 1, bytes: 10 };
     let gateway = place.gateway().with_limits(limits).with_check(|target, payload| match payload {
         None => Err(format!("{target} stays")),
         Some(payload) if payload.starts_with(b"?") => Err("no question".to_owned()),
         Some(_) => Ok(()),
     });
-    let submit = |changes: Vec<Change>, preconditions| {
-        let outcome = gateway.submit(&Envelope { preconditions, ..envelope("1", changes) });
+    let submit = |changes: Vec<DocumentChange>, preconditions| {
+        let outcome = gateway.submit(&MutationEnvelope { preconditions, ..envelope("1", changes) });
         (outcome.status(), outcome.code())
     };
     let (a, b) = (change("a", Some("x"), Some("new")), change("b", Some("stale"), Some("new")));
@@ -115,18 +115,18 @@ fn l05_the_same_request_is_applied_once() {
     assert!(is_applied_now(&place.gateway().submit(&asked)));
     // Somebody goes back to the old content, so that it could be applied again.
     place.write("a", "x");
-    let versions = BTreeMap::from([("a".to_owned(), Version::of(Some(b"y")))]);
+    let versions = BTreeMap::from([("a".to_owned(), DocumentVersion::of(Some(b"y")))]);
     let again = MutationOutcome::Applied { versions, dry_run: false, repeated: true };
     let gateway = place.gateway();
     assert_eq!((gateway.submit(&asked), gateway.submit(&asked)), (again.clone(), again.clone()));
     // A dry run says what the real one would get.
-    assert_eq!(gateway.submit(&Envelope { dry_run: true, ..asked.clone() }), again);
+    assert_eq!(gateway.submit(&MutationEnvelope { dry_run: true, ..asked.clone() }), again);
     assert_eq!(place.all(), documents(&[("a", "x")]));
     let cases: [Spoil; 6] = [
         |it| it.actor.push('2'),
         |it| it.intent.push('2'),
         |it| it.changes[0].payload = None,
-        |it| it.changes[0].base_version = Some(Version::Absent),
+        |it| it.changes[0].base_version = Some(DocumentVersion::Absent),
         |it| it.skills = BTreeMap::from([("pdf".to_owned(), Digest::of(b"tree"))]),
         |it| it.preconditions = vec![condition("a", "x")],
     ];
@@ -164,12 +164,12 @@ fn l06_several_documents_change_together_or_not_at_all() {
     assert_eq!(gateway.submit(&stale), MutationOutcome::Conflict { failures });
     assert_eq!(place.all(), documents(&[("a", "1"), ("b", "2"), ("d/c", "3")]));
     assert!(!place.documents().join("e").exists());
-    let dry = gateway.submit(&Envelope { dry_run: true, ..envelope("2", changes("2")) });
+    let dry = gateway.submit(&MutationEnvelope { dry_run: true, ..envelope("2", changes("2")) });
     assert!(matches!(&dry, MutationOutcome::Applied { dry_run: true, repeated: false, .. }), "{dry:?}");
     assert_eq!(place.all(), documents(&[("a", "1"), ("b", "2"), ("d/c", "3")]));
     let outcome = gateway.submit(&envelope("2", changes("2")));
     let versions = [("a", Some("new")), ("b", None), ("d/c", Some("3")), ("e/f/g", Some(""))];
-    let versions = versions.map(|(name, it)| (name.to_owned(), Version::of(it.map(str::as_bytes))));
+    let versions = versions.map(|(name, it)| (name.to_owned(), DocumentVersion::of(it.map(str::as_bytes))));
     let applied = MutationOutcome::Applied { versions: versions.into(), dry_run: false, repeated: false };
     assert_eq!(outcome, applied);
     assert_eq!(place.all(), documents(&[("a", "new"), ("d/c", "3"), ("e/f/g", "")]));
@@ -203,13 +203,16 @@ fn r9_no_bypass_of_the_envelope() {
     let gateways: [&dyn MutationGateway; 2] = [&place.gateway(), &NoGateway];
     let mut number = 0;
     for gateway in gateways {
-        for base in [None, Some(Version::Absent), Some(Version::of(Some(b"stale")))] {
+        for base in [None, Some(DocumentVersion::Absent), Some(DocumentVersion::of(Some(b"stale")))] {
             for payload in [None, Some(b"y".to_vec())] {
                 for dry_run in [true, false] {
                     number += 1;
-                    let changes =
-                        vec![Change { target: "a".to_owned(), base_version: base, payload: payload.clone() }];
-                    let asked = Envelope { dry_run, ..envelope(&number.to_string(), changes) };
+                    let changes = vec![DocumentChange {
+                        target: "a".to_owned(),
+                        base_version: base,
+                        payload: payload.clone(),
+                    }];
+                    let asked = MutationEnvelope { dry_run, ..envelope(&number.to_string(), changes) };
                     assert_ne!(gateway.submit(&asked).as_str(), "applied", "{asked:?}");
                 }
             }
@@ -226,20 +229,24 @@ fn r9_no_bypass_of_the_envelope() {
         r#"{"changes":[{"target":"a","base_version":"absent"}]}"#,
         r#"{"changes":[{"target":"a","base_version":"latest","payload":"x"}]}"#,
     ] {
-        assert!(serde_json::from_str::<Envelope>(text).is_err(), "{text}");
+        assert!(serde_json::from_str::<MutationEnvelope>(text).is_err(), "{text}");
     }
 }
 
 #[test]
 fn envelopes_and_outcomes_have_a_text() {
     let mut asked = envelope("1", vec![change("a", None, Some("é")), change("b", Some("x"), None)]);
-    asked.changes.push(Change { target: "c".to_owned(), base_version: None, payload: Some(vec![0xff, 0]) });
+    asked.changes.push(DocumentChange {
+        target: "c".to_owned(),
+        base_version: None,
+        payload: Some(vec![0xff, 0]),
+    });
     asked.preconditions = vec![condition("a", "x")];
     asked.skills = BTreeMap::from([("pdf".to_owned(), Digest::of(b"tree"))]);
     let text = serde_json::to_string(&asked).unwrap();
     assert!(text.contains(r#"{"target":"a","base_version":"absent","payload":"é"}"#), "{text}");
     assert!(text.contains(r#""payload":null"#) && text.contains(r#""payload":[255,0]"#), "{text}");
-    assert_eq!(serde_json::from_str::<Envelope>(&text).unwrap(), asked);
+    assert_eq!(serde_json::from_str::<MutationEnvelope>(&text).unwrap(), asked);
     let outcome = MutationOutcome::Conflict { failures: vec![failure("a", FailureReason::Missing, None)] };
     let text = serde_json::to_string(&outcome).unwrap();
     assert_eq!(

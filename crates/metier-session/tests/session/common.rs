@@ -4,40 +4,25 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, StateRules};
-use metier_journal::{Event, Journal, Options, Place, Query, Reader, Record, Source, Time};
-use metier_policy::{Answer, Approver, Lifetime, Places, Question};
-use metier_sandbox::{Local, Reserved, WorkDirectory};
+use metier_journal::{Event, Journal, JournalAddress, JournalOptions, JournalReader, Record, RecordQuery};
+use metier_policy::{Anchors, Answer, Approver, Lifetime, Question};
+use metier_sandbox::{Local, ReservedPaths, WorkDirectory};
 use metier_session::{Recording, ScriptCall, Session, SessionOptions};
 use metier_skill::Tier;
 use metier_store::Store;
 use tempfile::TempDir;
-use uuid::Uuid;
 
-/// Each look at it is a microsecond later; ids are counted.
-#[derive(Debug, Default)]
-pub(crate) struct Ticking(AtomicU64);
-
-impl Source for Ticking {
-    fn now(&self) -> Time {
-        let ticks = self.0.fetch_add(1, Ordering::Relaxed);
-        Time::from_micros(1_800_000_000_000_000 + i64::try_from(ticks).unwrap())
-    }
-
-    fn id(&self) -> Uuid {
-        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::Relaxed)) | 7 << 76 | 2 << 62)
-    }
-}
+use crate::clock::TestClock;
 
 /// A directory with skills and a directory to work in; and, elsewhere, a journal, a store and a home.
 pub(crate) struct Ground {
     pub(crate) place: TempDir,
     own: TempDir,
-    pub(crate) clock: Arc<Ticking>,
+    pub(crate) clock: Arc<TestClock>,
     journal: Mutex<Option<Arc<Journal>>>,
 }
 
@@ -49,7 +34,7 @@ impl Ground {
             fs::create_dir(place.path().join(directory)).unwrap();
         }
         let own = tempfile::Builder::new().prefix("metier-test-own-").tempdir().unwrap();
-        Self { place, own, clock: Arc::default(), journal: Mutex::default() }
+        Self { place, own, clock: TestClock::new(0), journal: Mutex::default() }
     }
 
     /// With one skill, `pdf`, that has a file of each kind.
@@ -73,7 +58,7 @@ impl Ground {
 
     /// A directory here for scripts to work in, whatever rules a session has.
     pub(crate) fn work(&self, path: &str) -> WorkDirectory {
-        WorkDirectory::open(self.path(path).canonicalize().unwrap(), &Reserved::default()).unwrap()
+        WorkDirectory::open(self.path(path).canonicalize().unwrap(), &ReservedPaths::default()).unwrap()
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
@@ -99,15 +84,16 @@ impl Ground {
         Scanner::new(options).scan(SystemTime::UNIX_EPOCH)
     }
 
-    pub(crate) fn journal_place(&self) -> Place {
-        Place::file(self.own("journal.db"))
+    pub(crate) fn journal_place(&self) -> JournalAddress {
+        JournalAddress::file(self.own("journal.db"))
     }
 
     pub(crate) fn journal(&self) -> Arc<Journal> {
         let mut journal = self.journal.lock().unwrap();
         let open = || {
             Arc::new(
-                Journal::open(&self.journal_place(), Options::new(Arc::clone(&self.clock) as _)).unwrap(),
+                Journal::open(&self.journal_place(), JournalOptions::new(Arc::clone(&self.clock) as _))
+                    .unwrap(),
             )
         };
         Arc::clone(journal.get_or_insert_with(open))
@@ -124,7 +110,7 @@ impl Ground {
 
     /// The same, recorded elsewhere.
     pub(crate) fn options_with(&self, tier: Tier, recording: Recording) -> SessionOptions {
-        let places = Places::new(self.path("work"), self.own("home"));
+        let places = Anchors::new(self.path("work"), self.own("home"));
         let mut options =
             SessionOptions::new(self.catalog(tier), places, recording, Arc::clone(&self.clock) as _);
         options.store = Some(self.store());
@@ -133,19 +119,19 @@ impl Ground {
     }
 
     pub(crate) fn session(&self, tier: Tier) -> Session {
-        Session::start(self.options(tier), Some("s1")).unwrap()
+        Session::with_id(self.options(tier), "s1").unwrap()
     }
 
     pub(crate) fn call(&self, skill: &str, script: &str) -> ScriptCall {
         ScriptCall::new(skill, script, self.work("work"))
     }
 
-    pub(crate) fn reader(&self) -> Reader {
-        Reader::open(&self.journal_place()).unwrap()
+    pub(crate) fn reader(&self) -> JournalReader {
+        JournalReader::open(&self.journal_place()).unwrap()
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {
-        self.reader().query(&Query::default()).unwrap()
+        self.reader().query(&RecordQuery::default()).unwrap()
     }
 
     /// What was recorded, but for what the journal says of itself.

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use metier_journal::{Event, Time, ToolInvoked, ToolOutcome, Trigger};
+use metier_journal::{Event, Time, ToolInvoked, ToolOutcome};
 use metier_prompt::{
     AgentSkillsSection, InlineSkill, Prompt, PromptError, RefReason, Rendering, Section, SectionOverride,
     SectionPath, SessionState, SkillReader as _, SkillRef, SkillsSection, Tool, ToolAnswer, ToolContext,
     ToolFailure, ToolPolicy, ToolResult, ToolText, Visibility,
 };
 use metier_session::{
-    Budget, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, Usage, discovered, scan_directory,
+    Budget, ModelUsage, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, discovered, scan_directory,
 };
-use metier_skill::Tier;
+use metier_skill::{Coded as _, Tier};
 use serde_json::{Value, json};
 use std::time::SystemTime;
 
@@ -78,7 +78,7 @@ fn d22_overrides_are_there_from_the_beginning_and_forks_go_their_own_way() {
     assert_eq!(session.state(), &SessionState::default());
     session.state_mut().set_visibility(path("a"), Visibility::Full);
     session.state_mut().set_visibility(path("a.b"), Visibility::Summary);
-    let mut fork = session.fork(Some("s2")).unwrap();
+    let mut fork = session.fork_with_id("s2").unwrap();
     assert_eq!(fork.state().visibility(&path("a.b")), Some(Visibility::Summary), "a fork begins where it is");
     fork.state_mut().clear_visibility(&path("a"));
     assert_eq!(session.state().visibility(&path("a")), Some(Visibility::Full), "what it does is its own");
@@ -93,7 +93,7 @@ fn d23_what_is_opened_is_there_in_the_next_turn_within_the_same_budget() {
     let ground = Ground::with_pdf();
     let mut options = ground.options(Tier::User);
     options.budget = Some(Budget { total: Some(100), ..Budget::default() });
-    let mut session = Session::start(options, Some("s1")).unwrap();
+    let mut session = Session::with_id(options, "s1").unwrap();
     let mut turns = Vec::new();
     let answer = session
         .evaluate(&prompt().rendering(), |turn: &mut Turn<'_>| {
@@ -101,7 +101,9 @@ fn d23_what_is_opened_is_there_in_the_next_turn_within_the_same_budget() {
                 turn.prompt().tools.iter().map(|tool| tool.tool.name().to_owned()).collect();
             turns.push((turn.prompt().text.clone(), tools));
             let count = turns.len() as u64;
-            turn.session().record_usage(&format!("turn-{count}"), Usage { input: 30, output: 1 }).unwrap();
+            turn.session()
+                .record_usage(&format!("turn-{count}"), ModelUsage { input: 30, output: 1 })
+                .unwrap();
             match turns.len() {
                 1 => drop(turn.call("open_sections", &open(&["skills.linting"]), None)?),
                 2 => assert_eq!(turn.call("lint", &json!({}), None)?.text, "no errors"),
@@ -235,7 +237,7 @@ fn t06_what_is_denied_never_reaches_the_handler_and_is_recorded() {
     assert_eq!(call(&mut session, 7), (false, "set to 7".into(), 2, 1));
     assert_eq!(call(&mut session, 7), (true, "once is enough".into(), 2, 1));
     session.state_mut().values.clear();
-    session.activate("reader", Trigger::Model).unwrap();
+    session.activate("reader").unwrap();
     let (is_error, text, ran, _) = call(&mut session, 7);
     assert!(is_error && ran == 2 && text.contains("reader"), "an active skill's list said no: {text}");
     let outcomes: Vec<ToolOutcome> = invoked(&ground).iter().map(|call| call.outcome).collect();
@@ -293,9 +295,9 @@ fn t06_rules_hold_for_the_name_that_a_tool_is_called_by() {
             Turn::new(session, &rendering).unwrap().call("mcp__metier__set", &json!({ "to": 1 }), None);
         !reply.unwrap().is_error
     };
-    session.activate("linter", Trigger::Model).unwrap();
+    session.activate("linter").unwrap();
     assert!(call(&mut session), "its list names it");
-    session.activate("other", Trigger::Model).unwrap();
+    session.activate("other").unwrap();
     assert!(!call(&mut session), "it is denied by that name");
 }
 
@@ -385,16 +387,16 @@ fn t10_a_budget_limits_something_and_is_kept() {
     let start = |budget| {
         let mut options = ground.options(Tier::User);
         options.budget = Some(budget);
-        Session::start(options, Some("s1"))
+        Session::with_id(options, "s1")
     };
     let code = |budget| start(budget).unwrap_err().code();
     assert_eq!(code(Budget::default()), "budget-no-limit");
     assert_eq!(code(Budget { input: Some(0), ..Budget::default() }), "budget-no-tokens");
     let mut session = start(Budget { total: Some(10), output: Some(3), ..Budget::default() }).unwrap();
-    session.record_usage("one", Usage { input: 4, output: 1 }).unwrap();
-    session.record_usage("one", Usage { input: 5, output: 2 }).unwrap();
-    session.record_usage("two", Usage { input: 2, output: 1 }).unwrap();
-    assert_eq!(session.usage(), Usage { input: 7, output: 3 }, "exactly the limit is within it");
+    session.record_usage("one", ModelUsage { input: 4, output: 1 }).unwrap();
+    session.record_usage("one", ModelUsage { input: 5, output: 2 }).unwrap();
+    session.record_usage("two", ModelUsage { input: 2, output: 1 }).unwrap();
+    assert_eq!(session.usage(), ModelUsage { input: 7, output: 3 }, "exactly the limit is within it");
     let seen = Arc::new(Mutex::new(None));
     let look = {
         let seen = Arc::clone(&seen);
@@ -411,7 +413,7 @@ fn t10_a_budget_limits_something_and_is_kept() {
     let (told, allowance) = seen.lock().unwrap().take().unwrap();
     assert_eq!(told, ("s1".to_owned(), Some("t1".to_owned()), 0));
     assert_eq!((allowance.total, allowance.output, allowance.input), (Some(0), Some(0), None));
-    let breach = session.record_usage("two", Usage { input: 2, output: 2 }).unwrap_err();
+    let breach = session.record_usage("two", ModelUsage { input: 2, output: 2 }).unwrap_err();
     assert_eq!(breach.code(), "budget-output", "before the total, which is passed as well");
     let error = Turn::new(&mut session, &rendering).unwrap().call("look", &json!({}), None).unwrap_err();
     assert_eq!(error.code(), "budget-output");
@@ -426,7 +428,7 @@ fn t11_a_deadline_is_ahead_when_a_session_begins() {
     let begin = 1_800_000_000_000_000;
     let deadline = Some(Time::from_micros(begin + 900_000));
     options.budget = Some(Budget { deadline, ..Budget::default() });
-    assert_eq!(Session::start(options, None).unwrap_err().code(), "budget-deadline-too-near");
+    assert_eq!(Session::start(options).unwrap_err().code(), "budget-deadline-too-near");
 }
 
 #[test]

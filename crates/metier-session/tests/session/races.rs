@@ -12,9 +12,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use metier_journal::{Durability, Journal, Options, Query, Trigger};
+use metier_journal::{Durability, Journal, JournalOptions, RecordQuery};
 use metier_session::{Recording, Session, SessionError, replay};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::common::{Ground, asked};
@@ -134,12 +134,12 @@ impl Race {
         ground.write("outside/pdf/SKILL.md", &skill_md(SECRET));
         ground.write("outside/pdf/references/guide.md", SECRET);
         ground.write("outside/pdf/scripts/hello.sh", &format!("echo {SECRET}\n"));
-        let mut options = Options::new(Arc::clone(&ground.clock) as _);
+        let mut options = JournalOptions::new(Arc::clone(&ground.clock) as _);
         options.durability = Durability::Batched;
         let journal = Arc::new(Journal::open(&ground.journal_place(), options).unwrap());
         let mut session = ground.options_with(Tier::Org, Recording::Journal(Arc::clone(&journal)));
         session.store = Some(ground.store());
-        let session = Session::start(session, Some("s1")).unwrap();
+        let session = Session::with_id(session, "s1").unwrap();
         Self { ground, journal, session, seen: BTreeMap::new(), activations: 0, reads: 0 }
     }
 
@@ -172,7 +172,7 @@ impl Race {
 
     /// Activates the skill, and says what was activated: the body, the digests and the list of files agree.
     fn activate(&mut self, refusals: &[&str]) -> Option<(String, Digest)> {
-        let result = self.session.reload("pdf", Trigger::Model);
+        let result = self.session.reload("pdf");
         let activation = self.count(result, refusals)?;
         self.activations += 1;
         let held = self.session.active().next().unwrap();
@@ -192,7 +192,7 @@ impl Race {
 
     /// Reads a file: what comes back is what the skill had when it was activated.
     fn read(&mut self, path: &str, refusals: &[&str]) -> Option<Vec<u8>> {
-        let result = self.session.read_resource("pdf", path, None);
+        let result = self.session.read("pdf", path);
         let resource = self.count(result, refusals)?;
         self.reads += 1;
         let held = self.session.active().next().unwrap();
@@ -225,7 +225,7 @@ impl Race {
         println!("races, {name}: {done} rounds, {swaps} swaps, {:?}", self.seen);
         assert!(swaps > 2 && has_both(&self.seen), "{name}: they never met: {:?}", self.seen);
         self.journal.flush().unwrap();
-        let found = replay(&mut self.ground.reader(), &self.ground.store(), &Query::default()).unwrap();
+        let found = replay(&mut self.ground.reader(), &self.ground.store(), &RecordQuery::default()).unwrap();
         assert_eq!((found.divergence, found.activations, found.reads), (None, self.activations, self.reads));
     }
 }
@@ -393,7 +393,7 @@ fn a_script_and_another() {
     race.run("two scripts", (EXCHANGE, &one, &other), runs, |race, round| {
         // So that what is run is now one of them and now the other.
         if round % 2 == 0 {
-            let _ = race.session.reload("pdf", Trigger::Model).is_ok_and(|_| {
+            let _ = race.session.reload("pdf").is_ok_and(|_| {
                 race.activations += 1;
                 true
             });

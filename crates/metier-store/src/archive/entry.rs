@@ -5,11 +5,11 @@ use metier_skill::VCS_DIRECTORIES;
 
 use super::collisions::Names;
 use super::error::{ArchiveError, EntryProblem};
-use super::{ArchiveLimits, Format, Unpacked, name};
+use super::{ArchiveFormat, ArchiveLimits, UnpackedArchive, name};
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ChangeKind {
     File,
     Folder,
 }
@@ -52,12 +52,12 @@ pub(super) struct Intake<'a> {
     limits: &'a ArchiveLimits,
     names: Names,
     total: u64,
-    unpacked: Unpacked,
+    unpacked: UnpackedArchive,
 }
 
 impl<'a> Intake<'a> {
-    pub(super) fn new(limits: &'a ArchiveLimits, format: Format) -> Self {
-        let unpacked = Unpacked { format, files: Vec::new(), bytes: 0, skipped: Vec::new() };
+    pub(super) fn new(limits: &'a ArchiveLimits, format: ArchiveFormat) -> Self {
+        let unpacked = UnpackedArchive { format, files: Vec::new(), bytes: 0, skipped: Vec::new() };
         Self { limits, names: Names::default(), total: 0, unpacked }
     }
 
@@ -65,11 +65,11 @@ impl<'a> Intake<'a> {
     pub(super) fn admit<'n>(
         &mut self,
         raw: &'n [u8],
-        kind: Kind,
+        kind: ChangeKind,
         size: u64,
     ) -> Result<(&'n str, bool), ArchiveError> {
         let path = name::check(raw, self.limits.depth)?;
-        let is_folder = kind == Kind::Folder;
+        let is_folder = kind == ChangeKind::Folder;
         if is_folder && size > 0 {
             return Err(ArchiveError::entry(raw, EntryProblem::FolderWithData));
         }
@@ -100,7 +100,7 @@ impl<'a> Intake<'a> {
         self.total
     }
 
-    pub(super) fn finish(self) -> Unpacked {
+    pub(super) fn finish(self) -> UnpackedArchive {
         self.unpacked
     }
 }

@@ -6,7 +6,7 @@ use super::{tar, zip};
 /// A kind of archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Format {
+pub enum ArchiveFormat {
     /// ZIP, which `.skill` is as well.
     Zip,
     /// tar, not compressed.
@@ -16,12 +16,12 @@ pub enum Format {
 }
 
 /// What kind of archive this is, or what else it looks like.
-pub(super) fn detect(bytes: &[u8]) -> Result<Format, ArchiveError> {
+pub(super) fn detect(bytes: &[u8]) -> Result<ArchiveFormat, ArchiveError> {
     match bytes {
         [b'P', b'K', 7, 8, ..] => Err(ArchiveError::MultiDisk),
-        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Ok(Format::Zip),
-        [0x1f, 0x8b, ..] => Ok(Format::TarGz),
-        _ if tar::is_tar(bytes) => Ok(Format::Tar),
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Ok(ArchiveFormat::Zip),
+        [0x1f, 0x8b, ..] => Ok(ArchiveFormat::TarGz),
+        _ if tar::is_tar(bytes) => Ok(ArchiveFormat::Tar),
         _ if zip::has_end(bytes) => Err(ArchiveError::LeadingData),
         _ => Err(ArchiveError::UnknownFormat { looks_like: looks_like(bytes) }),
     }

@@ -12,21 +12,21 @@ use super::error::ArchiveError;
 /// `SKILL.md` inside of a skill is one of its files.
 ///
 /// ```
-/// use metier_store::Layout;
+/// use metier_store::ArchiveLayout;
 ///
-/// let layout = Layout::of(["repo/README.md", "repo/skills/x/SKILL.md", "repo/skills/x/a.py"])?;
+/// let layout = ArchiveLayout::of(["repo/README.md", "repo/skills/x/SKILL.md", "repo/skills/x/a.py"])?;
 /// assert_eq!(layout.skills(), ["repo/skills/x"]);
 /// assert_eq!(layout.outside(), ["repo/README.md"]);
 /// # Ok::<(), metier_store::ArchiveError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Layout {
+pub struct ArchiveLayout {
     skills: Vec<String>,
     outside: Vec<String>,
 }
 
-impl Layout {
-    /// The skills among these paths, which were checked ([`crate::Unpacked::files`]). There is at least one, and none is the archive
+impl ArchiveLayout {
+    /// The skills among these paths, which were checked ([`crate::UnpackedArchive::files`]). There is at least one, and none is the archive
     /// itself: the name of a skill's folder is the skill's.
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Result<Self, ArchiveError> {
         let paths: BTreeSet<&str> = paths.into_iter().collect();
@@ -101,21 +101,25 @@ mod tests {
 
     #[test]
     fn skills_are_where_a_skill_md_is() {
-        let layout = Layout::of(["b/skill.md", "a/SKILL.md", "a/inner/SKILL.md", "c/x.md", "a-b/y"]).unwrap();
+        let layout =
+            ArchiveLayout::of(["b/skill.md", "a/SKILL.md", "a/inner/SKILL.md", "c/x.md", "a-b/y"]).unwrap();
         assert_eq!(layout.skills(), ["a", "b"]);
         assert_eq!(layout.outside(), ["a-b/y", "c/x.md"]);
         assert_eq!(code(layout.only()), "archive-several-skills");
         assert_eq!(code(layout.nothing_outside()), "archive-outside-skill");
-        let one = Layout::of(["deep/er/a/SKILL.md", "deep/er/a/b/c"]).unwrap();
+        let one = ArchiveLayout::of(["deep/er/a/SKILL.md", "deep/er/a/b/c"]).unwrap();
         assert_eq!(one.only().unwrap(), "deep/er/a");
     }
 
     #[test]
     fn what_is_no_layout() {
-        assert_eq!(code(Layout::of([])), "archive-no-skill");
-        assert_eq!(code(Layout::of(["a/README.md", "a/Skill.md"])), "archive-no-skill");
-        assert_eq!(code(Layout::of(["SKILL.md", "a/SKILL.md"])), "archive-skill-at-root");
-        assert_eq!(code(Layout::of(["skill.md"])), "archive-skill-at-root");
-        assert_eq!(code(Layout::of(["a/SKILL.md", "README.md"]).unwrap().only()), "archive-outside-skill");
+        assert_eq!(code(ArchiveLayout::of([])), "archive-no-skill");
+        assert_eq!(code(ArchiveLayout::of(["a/README.md", "a/Skill.md"])), "archive-no-skill");
+        assert_eq!(code(ArchiveLayout::of(["SKILL.md", "a/SKILL.md"])), "archive-skill-at-root");
+        assert_eq!(code(ArchiveLayout::of(["skill.md"])), "archive-skill-at-root");
+        assert_eq!(
+            code(ArchiveLayout::of(["a/SKILL.md", "README.md"]).unwrap().only()),
+            "archive-outside-skill"
+        );
     }
 }

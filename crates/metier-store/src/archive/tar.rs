@@ -10,10 +10,10 @@ mod pax;
 
 use rayon::prelude::*;
 
-use super::entry::{Intake, Kind};
+use super::entry::{ChangeKind, Intake};
 use super::error::{ArchiveError, EntryProblem};
 use super::gzip::Gunzip;
-use super::{ArchiveFile, ArchiveLimits, Format, Unpacked, Write, format};
+use super::{ArchiveFile, ArchiveFormat, ArchiveLimits, FileWriter, UnpackedArchive, format};
 use crate::StoreError;
 
 use header::{BLOCK, Header, Type};
@@ -23,38 +23,38 @@ pub(super) use header::is_tar;
 /// The bytes of a tar archive, one after the other.
 #[derive(Debug)]
 pub(super) struct Stream<'a> {
-    source: Source<'a>,
+    source: SkillSource<'a>,
     /// How many were read.
     at: u64,
 }
 
 #[derive(Debug)]
-enum Source<'a> {
+enum SkillSource<'a> {
     Plain(&'a [u8]),
     Gzip(Box<Gunzip<'a>>),
 }
 
 impl<'a> Stream<'a> {
     pub(super) const fn plain(archive: &'a [u8]) -> Self {
-        Self { source: Source::Plain(archive), at: 0 }
+        Self { source: SkillSource::Plain(archive), at: 0 }
     }
 
     pub(super) fn gzip(archive: &'a [u8], limits: &ArchiveLimits) -> Result<Self, ArchiveError> {
-        Ok(Self { source: Source::Gzip(Box::new(Gunzip::new(archive, limits)?)), at: 0 })
+        Ok(Self { source: SkillSource::Gzip(Box::new(Gunzip::new(archive, limits)?)), at: 0 })
     }
 
-    const fn format(&self) -> Format {
+    const fn format(&self) -> ArchiveFormat {
         match self.source {
-            Source::Plain(_) => Format::Tar,
-            Source::Gzip(_) => Format::TarGz,
+            SkillSource::Plain(_) => ArchiveFormat::Tar,
+            SkillSource::Gzip(_) => ArchiveFormat::TarGz,
         }
     }
 
     /// Fills the buffer as far as there is something, and says how far.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
         let count = match &mut self.source {
-            Source::Gzip(gunzip) => gunzip.fill(buffer)?,
-            Source::Plain(rest) => {
+            SkillSource::Gzip(gunzip) => gunzip.fill(buffer)?,
+            SkillSource::Plain(rest) => {
                 let count = buffer.len().min(rest.len());
                 let (taken, left) = rest.split_at(count);
                 buffer.iter_mut().zip(taken).for_each(|(to, from)| *to = *from);
@@ -97,8 +97,8 @@ const EXTENSION_MAX: u64 = 64 << 10;
 pub(super) fn unpack(
     stream: &mut Stream<'_>,
     limits: &ArchiveLimits,
-    write: &Write<'_>,
-) -> Result<Unpacked, StoreError> {
+    write: &FileWriter<'_>,
+) -> Result<UnpackedArchive, StoreError> {
     let mut intake = Intake::new(limits, stream.format());
     let mut batch = Batch::new(write);
     let mut extended = pax::Extended::default();
@@ -158,10 +158,10 @@ fn entry(
         return Err(problem(EntryProblem::SizeDiffers).into());
     }
     let name = raw.strip_prefix(b"./").unwrap_or(raw);
-    if kind == Kind::Folder && matches!(name, b"" | b".") {
+    if kind == ChangeKind::Folder && matches!(name, b"" | b".") {
         return Ok(());
     }
-    let name = if kind == Kind::Folder { name.strip_suffix(b"/").unwrap_or(name) } else { name };
+    let name = if kind == ChangeKind::Folder { name.strip_suffix(b"/").unwrap_or(name) } else { name };
     let (path, is_wanted) = intake.admit(name, kind, header.size)?;
     let bytes = stream.content(header.size)?;
     if is_wanted {
@@ -198,7 +198,7 @@ fn end(stream: &mut Stream<'_>, extended: &pax::Extended) -> Result<(), ArchiveE
 
 /// Files that are handed out together, so that whoever digests and writes them can do so in parallel.
 struct Batch<'a> {
-    write: &'a Write<'a>,
+    write: &'a FileWriter<'a>,
     files: Vec<(String, bool, Vec<u8>)>,
     bytes: usize,
 }
@@ -208,7 +208,7 @@ impl<'a> Batch<'a> {
     const BYTES: usize = 8 << 20;
     const FILES: usize = 1_024;
 
-    fn new(write: &'a Write<'a>) -> Self {
+    fn new(write: &'a FileWriter<'a>) -> Self {
         Self { write, files: Vec::new(), bytes: 0 }
     }
 

@@ -14,9 +14,9 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use rayon::prelude::*;
 
 use super::bytes::Fields;
-use super::entry::{Intake, Kind};
+use super::entry::{ChangeKind, Intake};
 use super::error::{ArchiveError, EntryProblem};
-use super::{ArchiveFile, ArchiveLimits, Format, Unpacked, Write};
+use super::{ArchiveFile, ArchiveFormat, ArchiveLimits, FileWriter, UnpackedArchive};
 use crate::StoreError;
 
 use list::Listed;
@@ -36,9 +36,9 @@ struct Entry<'a> {
 pub(super) fn unpack(
     archive: &[u8],
     limits: &ArchiveLimits,
-    write: &Write<'_>,
-) -> Result<Unpacked, StoreError> {
-    let mut intake = Intake::new(limits, Format::Zip);
+    write: &FileWriter<'_>,
+) -> Result<UnpackedArchive, StoreError> {
+    let mut intake = Intake::new(limits, ArchiveFormat::Zip);
     let entries = entries(archive, limits, &mut intake)?;
     let hand_out = |room: &mut Room, entry: &Entry<'_>| {
         let bytes = room.content(entry)?;
@@ -87,7 +87,7 @@ fn entries<'a>(
     });
     let mut entries = located.collect::<Result<Vec<_>, ArchiveError>>()?;
     // What is left out is not unpacked at all.
-    entries.retain(|entry| entry.is_wanted || entry.listed.kind == Kind::Folder);
+    entries.retain(|entry| entry.is_wanted || entry.listed.kind == ChangeKind::Folder);
     Ok(entries)
 }
 

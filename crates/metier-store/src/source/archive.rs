@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use metier_skill::Digest;
 
-use super::{Fetched, Fetching, Source};
+use super::{FetchContext, FetchedSource, SkillSource};
 use crate::StoreError;
 use crate::archive::{ArchiveError, SkippedEntry, SkippedReason, unpack};
 use crate::error::io_error;
-use crate::install::Wanted;
+use crate::install::SkillSelection;
 use crate::signature::read_signature;
 use crate::staging::Basket;
 
@@ -27,12 +27,17 @@ impl ArchiveSource {
     }
 }
 
-impl Source for ArchiveSource {
+impl SkillSource for ArchiveSource {
     fn name(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }
 
-    fn fetch(&self, _: &Wanted, basket: &Basket<'_>, fetching: &Fetching<'_>) -> Result<Fetched, StoreError> {
+    fn fetch(
+        &self,
+        _: &SkillSelection,
+        basket: &Basket<'_>,
+        fetching: &FetchContext<'_>,
+    ) -> Result<FetchedSource, StoreError> {
         let limits = &fetching.limits;
         let bytes = read(&self.path, limits.archive_bytes)?;
         if bytes.len() as u64 > limits.archive_bytes {
@@ -43,12 +48,12 @@ impl Source for ArchiveSource {
         let version_control = |skipped: &&SkippedEntry| skipped.reason == SkippedReason::VersionControl;
         let notes = unpacked.skipped.iter().filter(version_control);
         let notes = notes.map(|skipped| format!("left out {}: it belongs to version control", skipped.path));
-        Ok(Fetched {
+        Ok(FetchedSource {
             resolved: Some(Digest::of(&bytes).to_string()),
             signature: beside(&self.path)?,
             is_single: true,
             notes: notes.collect(),
-            ..Fetched::default()
+            ..FetchedSource::default()
         })
     }
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use metier_skill::{Folder, Limits, NOT_SEARCHED, SkipReason, is_skill_directory};
 
 use super::archive::beside;
-use super::{Fetched, Fetching, Source, folder_name};
+use super::{FetchContext, FetchedSource, SkillSource, folder_name};
 use crate::StoreError;
 use crate::archive::{ArchiveError, ArchiveFile, ArchiveLimits, name};
 use crate::error::io_error;
-use crate::install::Wanted;
+use crate::install::SkillSelection;
 use crate::staging::Basket;
 
 /// How deep below a directory skills are looked for.
@@ -30,19 +30,19 @@ impl DirectorySource {
     }
 }
 
-impl Source for DirectorySource {
+impl SkillSource for DirectorySource {
     fn name(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }
 
     fn fetch(
         &self,
-        wanted: &Wanted,
+        wanted: &SkillSelection,
         basket: &Basket<'_>,
-        fetching: &Fetching<'_>,
-    ) -> Result<Fetched, StoreError> {
+        fetching: &FetchContext<'_>,
+    ) -> Result<FetchedSource, StoreError> {
         let real = fs::canonicalize(&self.path).map_err(io_error("read", &self.path))?;
-        let mut fetched = Fetched::default();
+        let mut fetched = FetchedSource::default();
         if is_skill_directory(&real) {
             let folder = folder_name(&real.to_string_lossy());
             let mut room = Room { limits: fetching.limits, entries: 0, bytes: 0 };
@@ -56,7 +56,7 @@ impl Source for DirectorySource {
         fetched.skills.clone_from(&skills);
         let mut room = Room { limits: fetching.limits, entries: 0, bytes: 0 };
         let is_wanted = |folder: &&String| match wanted {
-            Wanted::At(paths) => paths.contains(folder),
+            SkillSelection::At(paths) => paths.contains(folder),
             _ => wanted.has(folder.rsplit('/').next().unwrap_or(folder)),
         };
         for folder in skills.iter().filter(is_wanted) {

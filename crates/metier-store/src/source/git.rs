@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use metier_skill::SKILL_FILES;
 
 use self::program::{Blob, Git, LeftOut};
-use super::{Fetched, Fetching, Source, folder_name};
+use super::{FetchContext, FetchedSource, SkillSource, folder_name};
 use crate::archive::{ArchiveLimits, name};
-use crate::install::Wanted;
+use crate::install::SkillSelection;
 use crate::staging::Basket;
 use crate::{LockedSkill, StoreError};
 
@@ -139,24 +139,24 @@ const fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-impl Source for GitSource {
+impl SkillSource for GitSource {
     fn name(&self) -> String {
         self.url.clone()
     }
 
     fn fetch(
         &self,
-        wanted: &Wanted,
+        wanted: &SkillSelection,
         basket: &Basket<'_>,
-        fetching: &Fetching<'_>,
-    ) -> Result<Fetched, StoreError> {
+        fetching: &FetchContext<'_>,
+    ) -> Result<FetchedSource, StoreError> {
         (fetching.progress)(&format!("fetching {}", self.url));
         let git = Git::begin(fetching, basket.scratch()?)?;
         let (reference, commit) = self.resolve(&git)?;
         (fetching.progress)("reading");
         // Of everything else in the repository nobody asks how large it is or what it is called.
         let mut paths = match wanted {
-            Wanted::At(paths) => paths.clone(),
+            SkillSelection::At(paths) => paths.clone(),
             _ => self.directory.iter().cloned().collect(),
         };
         paths.extend(paths.clone().iter().map(|path| format!("{path}.sig")));
@@ -166,14 +166,14 @@ impl Source for GitSource {
         let below = self.directory.as_ref().map(|directory| format!("{directory}/")).unwrap_or_default();
         let note =
             |left: &LeftOut| Some(format!("left out {}: {}", left.path.strip_prefix(&below)?, left.why));
-        Ok(Fetched {
+        Ok(FetchedSource {
             reference,
             commit: Some(commit),
             base: self.directory.clone(),
             folder: sorted.folder,
             skills: sorted.skills,
             notes: others.iter().filter_map(note).collect(),
-            ..Fetched::default()
+            ..FetchedSource::default()
         })
     }
 }
@@ -221,13 +221,13 @@ impl GitSource {
     }
 
     /// The files of the skills that are wanted, in folders: a repository or directory that is a skill itself gets one of its name.
-    fn in_folders(&self, blobs: Vec<Blob>, wanted: &Wanted) -> Result<Sorted, StoreError> {
+    fn in_folders(&self, blobs: Vec<Blob>, wanted: &SkillSelection) -> Result<Sorted, StoreError> {
         let base = self.directory.as_deref().unwrap_or_default();
         let folders = blobs.iter().map(|blob| blob.path.rsplit_once('/').unwrap_or(("", &blob.path)));
         let found =
             folders.filter(|(_, file)| SKILL_FILES.contains(file)).map(|(folder, _)| folder.to_owned());
         let mut skills: BTreeSet<String> = found.collect();
-        if let Wanted::At(paths) = wanted {
+        if let SkillSelection::At(paths) = wanted {
             skills.retain(|folder| paths.contains(folder));
         } else if skills.contains(base) {
             let folder = folder_name(self.directory.as_deref().unwrap_or(&self.url));
@@ -250,7 +250,7 @@ impl GitSource {
         }
         let below = if base.is_empty() { String::new() } else { format!("{base}/") };
         let all = skills.iter().filter_map(|folder| folder.strip_prefix(&below)).map(str::to_owned).collect();
-        if !matches!(wanted, Wanted::At(_)) {
+        if !matches!(wanted, SkillSelection::At(_)) {
             skills.retain(|folder| wanted.has(folder.rsplit('/').next().unwrap_or(folder)));
         }
         let is_wanted = |path: &str| {

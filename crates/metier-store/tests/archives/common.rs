@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use metier_store::{ArchiveLimits, StoreError, Unpacked, unpack};
+use metier_store::{ArchiveLimits, StoreError, UnpackedArchive, unpack};
 
 pub(crate) const SKILL_MD: &str = "---\nname: a\ndescription: Does a thing when asked to.\n---\nDo it.\n";
 
@@ -24,7 +24,7 @@ pub(crate) fn limits() -> ArchiveLimits {
 /// What came of an archive.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) result: Result<Unpacked, StoreError>,
+    pub(crate) result: Result<UnpackedArchive, StoreError>,
     /// What was handed out, by path: whether it may be run, and its bytes.
     pub(crate) files: BTreeMap<String, (bool, Vec<u8>)>,
     /// The bytes that were handed out.
@@ -71,7 +71,7 @@ pub(crate) fn noise(count: usize) -> Vec<u8> {
 pub(crate) fn has_program(program: &str) -> bool {
     let found = std::process::Command::new(program).arg("--help").output().is_ok();
     if !found {
-        eprintln!("SKIPPED: {program} is not installed; what it says about archives is not tested");
+        crate::skips::skip(&format!("{program} is not installed; what it says about archives is not tested"));
     }
     found
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use metier_skill::{Code, Rules, validate_skill};
-use metier_store::{Format, Layout, SkippedReason};
+use metier_store::{ArchiveFormat, ArchiveLayout, SkippedReason};
 
 use crate::common::{Outcome, SKILL_MD, has_program, unpack_beside};
 use crate::tar_writer::{self, TarEntry, gzip, other, pax, tar};
@@ -177,7 +177,7 @@ fn tar_as_other_programs_write_it() {
     named[3] = 0b1_1110;
     let fields = [&[3_u8, 0][..], b"xyz", b"name\0", b"comment\0", &[0, 0]].concat();
     drop(named.splice(10..10, fields));
-    assert_eq!(fine(&named).result.unwrap().format, Format::TarGz);
+    assert_eq!(fine(&named).result.unwrap().format, ArchiveFormat::TarGz);
 }
 
 #[test]
@@ -271,11 +271,14 @@ fn skills_are_found_in_what_was_unpacked() {
     let repository = zip(["r-main/README.md", "r-main/skills/x/SKILL.md", "r-main/skills/y/skill.md"]
         .map(|name| file(name, SKILL_MD)));
     let files = paths(&repository.bytes());
-    let layout = Layout::of(files.iter().map(String::as_str)).unwrap();
+    let layout = ArchiveLayout::of(files.iter().map(String::as_str)).unwrap();
     assert_eq!(layout.skills(), ["r-main/skills/x", "r-main/skills/y"]);
     assert_eq!(layout.only().unwrap_err().code(), "archive-several-skills");
     let flat = paths(&zip([file("SKILL.md", SKILL_MD), file("x.py", "")]).bytes());
-    assert_eq!(Layout::of(flat.iter().map(String::as_str)).unwrap_err().code(), "archive-skill-at-root");
+    assert_eq!(
+        ArchiveLayout::of(flat.iter().map(String::as_str)).unwrap_err().code(),
+        "archive-skill-at-root"
+    );
 }
 
 #[test]

@@ -8,13 +8,15 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use metier_skill::{Digest, Folder, Manifest, ManifestFile, Rules, SymlinkPolicy, Tree, tree_digest};
-use metier_store::{ArchiveLimits, Format, Layout, Packed, SkippedReason, StoreError, pack};
+use metier_store::{
+    ArchiveFormat, ArchiveLayout, ArchiveLimits, PackedSkill, SkippedReason, StoreError, pack,
+};
 
 use crate::common::{has_program, noise, unpack_beside};
 
-const FORMATS: [Format; 3] = [Format::Zip, Format::Tar, Format::TarGz];
+const FORMATS: [ArchiveFormat; 3] = [ArchiveFormat::Zip, ArchiveFormat::Tar, ArchiveFormat::TarGz];
 
-fn pack_at(path: &Path, format: Format) -> Result<Packed, StoreError> {
+fn pack_at(path: &Path, format: ArchiveFormat) -> Result<PackedSkill, StoreError> {
     pack(&Folder::open(path).unwrap(), &Rules::standard(), format)
 }
 
@@ -60,7 +62,7 @@ fn what_is_packed_comes_out_as_it_went_in() {
         let outcome = unpack_beside(&packed.bytes);
         let unpacked = outcome.result.unwrap();
         assert_eq!(unpacked.format, format);
-        let layout = Layout::of(unpacked.files.iter().map(String::as_str)).unwrap();
+        let layout = ArchiveLayout::of(unpacked.files.iter().map(String::as_str)).unwrap();
         assert_eq!(layout.only().unwrap(), "tidy-up");
         assert_eq!(packed.name.as_str(), "tidy-up");
         assert_eq!(packed.digest, digest_of(place.path()));
@@ -123,7 +125,7 @@ fn the_bytes_are_those_of_every_other_machine() {
 #[expect(clippy::disallowed_methods, reason = "how the parent tells it what to pack")]
 fn packs_what_it_is_told_to() {
     let (Some(from), Some(to)) = (std::env::var_os("PACK_FROM"), std::env::var_os("PACK_TO")) else { return };
-    fs::write(to, pack_at(Path::new(&from), Format::Zip).unwrap().bytes).unwrap();
+    fs::write(to, pack_at(Path::new(&from), ArchiveFormat::Zip).unwrap().bytes).unwrap();
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn another_user_packs_the_same_bytes() {
         .output()
         .unwrap();
     assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
-    assert!(fs::read(&to).unwrap() == pack_at(&from, Format::Zip).unwrap().bytes);
+    assert!(fs::read(&to).unwrap() == pack_at(&from, ArchiveFormat::Zip).unwrap().bytes);
 }
 
 #[test]
@@ -202,19 +204,19 @@ fn other_programs_accept_what_is_packed() {
 fn what_would_not_come_out_is_not_packed() {
     let place = tempfile::tempdir().unwrap();
     skill(place.path());
-    let before = pack_at(place.path(), Format::Zip).unwrap();
+    let before = pack_at(place.path(), ArchiveFormat::Zip).unwrap();
     for name in [".DS_Store", "assets/._x", ".git"] {
         fs::write(place.path().join(name), "x").unwrap();
     }
     std::os::unix::fs::symlink("/etc/passwd", place.path().join("link")).unwrap();
-    let packed = pack_at(place.path(), Format::Zip).unwrap();
+    let packed = pack_at(place.path(), ArchiveFormat::Zip).unwrap();
     let mut skipped: Vec<_> =
         packed.skipped.iter().map(|entry| (entry.path.as_str(), entry.reason)).collect();
     skipped.sort_by_key(|(path, _)| *path);
     assert_eq!(skipped, [(".DS_Store", SkippedReason::MacOs), ("assets/._x", SkippedReason::MacOs)]);
     assert_ne!(packed.digest, before.digest, "a file called .git is like any other");
     fs::remove_file(place.path().join(".git")).unwrap();
-    assert!(pack_at(place.path(), Format::Zip).unwrap().bytes == before.bytes);
+    assert!(pack_at(place.path(), ArchiveFormat::Zip).unwrap().bytes == before.bytes);
 
     let names = [
         ("nul.txt", "archive-name-windows"),
@@ -226,7 +228,7 @@ fn what_would_not_come_out_is_not_packed() {
     for (name, code) in names {
         let path = place.path().join(name);
         fs::write(&path, "x").unwrap();
-        assert_eq!(pack_at(place.path(), Format::TarGz).unwrap_err().code(), code, "{name}");
+        assert_eq!(pack_at(place.path(), ArchiveFormat::TarGz).unwrap_err().code(), code, "{name}");
         fs::remove_file(&path).unwrap();
     }
 }
@@ -234,7 +236,7 @@ fn what_would_not_come_out_is_not_packed() {
 #[test]
 fn only_a_skill_is_packed() {
     let place = tempfile::tempdir().unwrap();
-    let code = || pack_at(place.path(), Format::Zip).unwrap_err().code();
+    let code = || pack_at(place.path(), ArchiveFormat::Zip).unwrap_err().code();
     assert_eq!(code(), "skill-not-found");
     fs::write(place.path().join("SKILL.md"), "---\nname: Not A Name\ndescription: x\n---\n").unwrap();
     assert_eq!(code(), "skill-validation");

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use metier_skill::{Folder, Rules};
-use metier_store::{ArchiveLimits, Format, pack, unpack};
+use metier_store::{ArchiveFormat, ArchiveLimits, pack, unpack};
 use proptest::prelude::*;
 
 use crate::common::SKILL_MD;
@@ -124,7 +124,7 @@ proptest! {
         fs::write(place.path().join("SKILL.md"), SKILL_MD).unwrap();
         write(place.path(), &files);
         let folder = Folder::open(place.path()).unwrap();
-        for format in [Format::Zip, Format::Tar, Format::TarGz] {
+        for format in [ArchiveFormat::Zip, ArchiveFormat::Tar, ArchiveFormat::TarGz] {
             let packed = match pack(&folder, &Rules::standard(), format) {
                 Ok(packed) => packed,
                 // Only names of devices and such can be in the way.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use metier_store::{ArchiveSource, Fetching, InstallOptions, Request, Store, Wanted};
+use metier_store::{ArchiveSource, FetchContext, InstallOptions, InstallRequest, SkillSelection, Store};
 
 use crate::common::{SKILL_MD, limits};
 use crate::hostile::collection;
@@ -38,8 +38,9 @@ impl Ground {
     fn install(&self, archive: &[u8]) -> &'static str {
         let path = self.0.path().join("archive");
         fs::write(&path, archive).unwrap();
-        let request = Request { source: Box::new(ArchiveSource::new(path)), wanted: Wanted::All };
-        let mut fetching = Fetching::new("git");
+        let request =
+            InstallRequest { source: Box::new(ArchiveSource::new(path)), wanted: SkillSelection::All };
+        let mut fetching = FetchContext::new("git");
         fetching.limits = limits();
         let outcome = Store::new(self.store()).install(&[request], &InstallOptions::new("now"), &fetching);
         outcome.map_or_else(|error| error.code(), |_| "fine")

@@ -17,7 +17,7 @@ fn repr(value: &Value) -> String {
         Data::Scalar(scalar) => repr_text(scalar.text()),
         Data::List(items) => format!("[{}]", items.iter().map(repr).collect::<Vec<_>>().join(", ")),
         Data::Map(entries) => {
-            let entry = |entry: &metier_skill::Entry| {
+            let entry = |entry: &metier_skill::Field| {
                 format!("{}: {}", repr_text(entry.key.text()), repr(&entry.value))
             };
             format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
@@ -52,7 +52,7 @@ pub(super) fn texts(value: &Value) -> serde_json::Value {
         Data::Scalar(scalar) => scalar.text().into(),
         Data::List(items) => items.iter().map(texts).collect(),
         Data::Map(entries) => {
-            let entry = |entry: &metier_skill::Entry| (entry.key.text().to_owned(), texts(&entry.value));
+            let entry = |entry: &metier_skill::Field| (entry.key.text().to_owned(), texts(&entry.value));
             serde_json::Value::Object(entries.iter().map(entry).collect())
         }
     }

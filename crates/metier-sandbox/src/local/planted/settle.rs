@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags};
 
 use super::Watched;
-use crate::executor::{Planted, PlantedBy};
+use crate::executor::{PlantedBy, PlantedItem};
 use crate::local::aside::{link_on_the_way, set_aside, set_link_aside};
 use crate::local::beneath::open_up;
 use crate::local::led::led;
@@ -22,7 +22,7 @@ type Found = BTreeMap<PathBuf, Seen>;
 impl Watched {
     /// Compares what there is with what was there before the first run, and deals with what is new. What was changed after
     /// the moment `until`, when no run went on any more, may be somebody's: it is left in place.
-    pub(super) fn settle(&self, note: &mut Note, by: PlantedBy, until: Option<Moment>) -> Vec<Planted> {
+    pub(super) fn settle(&self, note: &mut Note, by: PlantedBy, until: Option<Moment>) -> Vec<PlantedItem> {
         let mut before: Found = note.before.clone().into();
         let rights = Access::READ_OK | Access::EXEC_OK;
         if rustix::fs::accessat(&self.directory, ".", rights, AtFlags::empty()).is_err() {
@@ -97,7 +97,7 @@ struct Comparison<'a> {
     moved: BTreeMap<PathBuf, PathBuf>,
     /// What stays was reported; only what is done to it from now on is news.
     known: Found,
-    planted: Vec<Planted>,
+    planted: Vec<PlantedItem>,
 }
 
 impl Comparison<'_> {
@@ -303,7 +303,7 @@ impl Comparison<'_> {
         changed: bool,
         runs_commands: bool,
     ) {
-        self.planted.push(Planted {
+        self.planted.push(PlantedItem {
             path: self.one.base.join(at),
             obeyed_by: obeyed_by.to_owned(),
             changed,
@@ -372,7 +372,9 @@ fn runs_commands(path: &Path, seen: &Seen, is_unclear: bool) -> bool {
         Kind::Named | Kind::OfBare | Kind::ToDo | Kind::Closed => true,
         Kind::Repository => seen.has_commands(),
         Kind::GitFile => is_unclear,
-        Kind::Below => obeyed::row_below(path).is_some_and(|row| row.effect == obeyed::Effect::Commands),
+        Kind::Below => {
+            obeyed::row_below(path).is_some_and(|row| row.effect == obeyed::ObeyedEffect::Commands)
+        }
         Kind::Listed | Kind::Link => obeyed::runs_commands(path),
     }
 }

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use super::tree::DEEPEST;
 use super::*;
 
-fn names(paths: &Paths) -> Vec<String> {
+fn names(paths: &PathSample) -> Vec<String> {
     assert_eq!(paths.count, paths.first.len() as u64);
     paths.first.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
@@ -51,7 +51,7 @@ fn change(at: &Path) {
 }
 
 /// What is found, and what was there only meanwhile.
-fn check(touched: &Touched, temporary: &[&str]) {
+fn check(touched: &TouchedFiles, temporary: &[&str]) {
     assert_eq!(
         names(&touched.created),
         ["a/new", "deep/er/file", "deep/root", "not-\u{fffd}-text", "pipe", "there/x", "there/y"]
@@ -65,7 +65,7 @@ fn check(touched: &Touched, temporary: &[&str]) {
 #[test]
 fn what_a_job_does_is_found() {
     let directory = place();
-    let watch = Touches::start(&Place::pin(directory.path()).unwrap()).unwrap();
+    let watch = Touches::start(&PinnedPath::pin(directory.path()).unwrap()).unwrap();
     watch.is_ready();
     change(directory.path());
     check(&watch.finish().unwrap(), &["a/b/.two.tmp", "a/b/passing"]);
@@ -74,7 +74,7 @@ fn what_a_job_does_is_found() {
 #[test]
 fn without_the_kernels_help_the_same_is_found() {
     let directory = place();
-    let mut seen = Seen::look(&Place::pin(directory.path()).unwrap()).unwrap();
+    let mut seen = Seen::look(&PinnedPath::pin(directory.path()).unwrap()).unwrap();
     assert!(seen.queue.take().is_some(), "inotify works here");
     change(directory.path());
     check(&seen.touched(), &[]);
@@ -85,11 +85,11 @@ fn only_what_was_written_to_has_changed() {
     let directory = place();
     // What was made in the same tick of the file system's clock cannot be told from what came after it.
     std::thread::sleep(std::time::Duration::from_millis(20));
-    let watch = Touches::start(&Place::pin(directory.path()).unwrap()).unwrap();
+    let watch = Touches::start(&PinnedPath::pin(directory.path()).unwrap()).unwrap();
     watch.is_ready();
     drop(File::options().write(true).open(directory.path().join("top")).unwrap());
     fs::read(directory.path().join("kept")).unwrap();
-    assert_eq!(watch.finish().unwrap(), Touched::default());
+    assert_eq!(watch.finish().unwrap(), TouchedFiles::default());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn deep_and_full_directories_are_looked_at_in_part() {
         deep.push("d");
     }
     fs::create_dir_all(&deep).unwrap();
-    let watch = Touches::start(&Place::pin(directory.path()).unwrap()).unwrap();
+    let watch = Touches::start(&PinnedPath::pin(directory.path()).unwrap()).unwrap();
     watch.is_ready();
     fs::write(deep.join("below"), "").unwrap();
     let many = directory.path().join("many");
@@ -119,7 +119,7 @@ fn deep_and_full_directories_are_looked_at_in_part() {
 fn what_is_made_and_removed_again_is_found() {
     let directory = place();
     let at = |path: &str| directory.path().join(path);
-    let watch = Touches::start(&Place::pin(directory.path()).unwrap()).unwrap();
+    let watch = Touches::start(&PinnedPath::pin(directory.path()).unwrap()).unwrap();
     watch.is_ready();
     fs::write(at(".envrc"), "").unwrap();
     fs::create_dir(at(".claude")).unwrap();
@@ -139,7 +139,7 @@ fn what_is_made_and_removed_again_is_found() {
     assert_eq!(names(&touched.temporary), [".claude", ".envrc", "moved/.envrc", "other"]);
     assert_eq!((names(&touched.deleted), touched.created.count), (vec!["kept".to_owned()], 0));
     // What the kernel told before it told too much is not lost.
-    let mut seen = Seen::look(&Place::pin(directory.path()).unwrap()).unwrap();
+    let mut seen = Seen::look(&PinnedPath::pin(directory.path()).unwrap()).unwrap();
     fs::write(at(".envrc"), "").unwrap();
     fs::remove_file(at(".envrc")).unwrap();
     seen.count = MOST_NAMES;

@@ -1,6 +1,6 @@
 //! One header of a tar archive: 512 bytes, in the ways that v7, POSIX and GNU write them.
 
-use crate::archive::entry::Kind;
+use crate::archive::entry::ChangeKind;
 use crate::archive::error::{ArchiveError, EntryProblem};
 
 /// Bytes of a header, and what files are filled up to.
@@ -88,17 +88,17 @@ impl<'a> Header<'a> {
     }
 
     /// What the entry is, by its type and its name.
-    pub(super) fn entry_kind(&self, name: &[u8]) -> Result<Kind, EntryProblem> {
+    pub(super) fn entry_kind(&self, name: &[u8]) -> Result<ChangeKind, EntryProblem> {
         let is_folder_name = name.ends_with(b"/");
         let Type::Entry(letter) = self.kind else {
             return Err(EntryProblem::Extension { what: "is no entry" });
         };
         match letter {
-            b'5' => Ok(Kind::Folder),
+            b'5' => Ok(ChangeKind::Folder),
             // Before there was a type for directories, a name told them.
-            0 if is_folder_name && self.block.get(257..262) != Some(b"ustar") => Ok(Kind::Folder),
+            0 if is_folder_name && self.block.get(257..262) != Some(b"ustar") => Ok(ChangeKind::Folder),
             b'0' | 0 if is_folder_name => Err(EntryProblem::TypeDiffers),
-            b'0' | 0 => Ok(Kind::File),
+            b'0' | 0 => Ok(ChangeKind::File),
             b'1' => Err(EntryProblem::HardLink),
             b'2' => Err(EntryProblem::SymbolicLink),
             b'3' | b'4' => Err(EntryProblem::Special { kind: "device" }),

@@ -4,7 +4,7 @@ use super::end::End;
 use super::{EXTRA_NAME, IN_EXTRA, extras, zip64_of};
 use crate::archive::ArchiveLimits;
 use crate::archive::bytes::Fields;
-use crate::archive::entry::Kind;
+use crate::archive::entry::ChangeKind;
 use crate::archive::error::{ArchiveError, EntryProblem};
 
 /// An entry as the list has it, as far as that can be checked alone.
@@ -12,7 +12,7 @@ use crate::archive::error::{ArchiveError, EntryProblem};
 pub(super) struct Listed<'a> {
     /// As it stands there, a `/` at the end of a directory's included.
     pub(super) name: &'a [u8],
-    pub(super) kind: Kind,
+    pub(super) kind: ChangeKind,
     pub(super) is_executable: bool,
     pub(super) is_deflated: bool,
     pub(super) flags: u16,
@@ -164,10 +164,12 @@ impl<'a> Raw<'a> {
 
     /// What it is by its type and by its name, which must agree. The type counts whatever system the archive says it
     /// was made on: there are programs that look no further.
-    fn kind(&self) -> Result<Kind, EntryProblem> {
-        let by_name = if self.name.ends_with(b"/") { Kind::Folder } else { Kind::File };
+    fn kind(&self) -> Result<ChangeKind, EntryProblem> {
+        let by_name = if self.name.ends_with(b"/") { ChangeKind::Folder } else { ChangeKind::File };
         match (self.mode() & 0o170_000, by_name) {
-            (0, kind) | (0o100_000, kind @ Kind::File) | (0o040_000, kind @ Kind::Folder) => Ok(kind),
+            (0, kind) | (0o100_000, kind @ ChangeKind::File) | (0o040_000, kind @ ChangeKind::Folder) => {
+                Ok(kind)
+            }
             (0o100_000 | 0o040_000, _) => Err(EntryProblem::TypeDiffers),
             (0o120_000, _) => Err(EntryProblem::SymbolicLink),
             (0o010_000, _) => Err(EntryProblem::Special { kind: "FIFO" }),

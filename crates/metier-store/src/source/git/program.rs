@@ -15,7 +15,7 @@ use crate::StoreError;
 use crate::archive::{
     ArchiveError, ArchiveFile, ArchiveLimits, EntryProblem, SkippedReason, name, skipped_reason,
 };
-use crate::source::Fetching;
+use crate::source::FetchContext;
 use crate::staging::Basket;
 
 /// Bytes that git may print: the names of all that is in a repository, or of every branch and tag.
@@ -40,14 +40,14 @@ pub(super) struct LeftOut {
 
 /// The program, in a repository of its own.
 pub(super) struct Git<'a> {
-    fetching: &'a Fetching<'a>,
+    fetching: &'a FetchContext<'a>,
     directory: PathBuf,
     began: Instant,
 }
 
 impl<'a> Git<'a> {
     /// Begins a repository in a directory.
-    pub(super) fn begin(fetching: &'a Fetching<'a>, directory: PathBuf) -> Result<Self, StoreError> {
+    pub(super) fn begin(fetching: &'a FetchContext<'a>, directory: PathBuf) -> Result<Self, StoreError> {
         #[expect(clippy::disallowed_methods, reason = "how long something takes cannot be told otherwise")]
         let began = Instant::now();
         let git = Self { fetching, directory, began };

@@ -1,0 +1,130 @@
+//! Where a journal is: a file, or a stream on a PostgreSQL server.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use metier_skill::Digest;
+
+use crate::error::JournalError;
+#[cfg(feature = "postgres")]
+use crate::postgres::{Address, Postgres};
+use crate::sqlite::Sqlite;
+use crate::store::Store;
+
+/// Where a journal is: in a file, or in a stream on a PostgreSQL server.
+///
+/// ```
+/// use metier_journal::JournalAddress;
+///
+/// let file: JournalAddress = "/var/lib/metier/journal.db".parse()?;
+/// # #[cfg(feature = "postgres")]
+/// # {
+/// let server: JournalAddress = "postgres://metier:secret@db.example/audit?stream=build&sslmode=verify-full".parse()?;
+/// assert_eq!(server.to_string(), "postgres://metier@db.example:5432/audit?stream=build");
+/// # }
+/// # Ok::<(), metier_journal::JournalError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct JournalAddress(Kind);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Kind {
+    File(PathBuf),
+    #[cfg(feature = "postgres")]
+    Postgres(Box<Address>),
+}
+
+impl JournalAddress {
+    /// In this file.
+    pub fn file<P: Into<PathBuf>>(path: P) -> Self {
+        Self(Kind::File(path.into()))
+    }
+
+    /// The file, if it is in one.
+    pub fn as_file(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::File(path) => Some(path),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(_) => None,
+        }
+    }
+
+    /// A text that names this place and no other, whoever asks and with whatever password: the path of a file, or `host:port/database/stream`.
+    pub fn key(&self) -> String {
+        match &self.0 {
+            Kind::File(path) => path.display().to_string(),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => address.key(),
+        }
+    }
+
+    /// How many records there once were, and the hash of the last, where that is noted beside them.
+    pub(crate) fn noted(&self) -> Option<(u64, Digest)> {
+        crate::sqlite::noted(self.as_file()?)
+    }
+
+    pub(crate) fn open(&self, patience: Duration) -> Result<Box<dyn Store>, JournalError> {
+        match &self.0 {
+            Kind::File(path) => Ok(Box::new(Sqlite::open(path, patience)?)),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => Ok(Box::new(Postgres::open(address)?)),
+        }
+    }
+
+    pub(crate) fn open_to_read(&self) -> Result<Box<dyn Store>, JournalError> {
+        match &self.0 {
+            Kind::File(path) => Ok(Box::new(Sqlite::open_to_read(path)?)),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => Ok(Box::new(Postgres::open_to_read(address)?)),
+        }
+    }
+}
+
+impl FromStr for JournalAddress {
+    type Err = JournalError;
+
+    fn from_str(text: &str) -> Result<Self, JournalError> {
+        match text.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => Self::server(text),
+            // Whatever it is, there may be a password in it.
+            Some((scheme, _)) => Err(refused(&format!("{scheme}://…"), "only files and postgres:// are")),
+            None if text.is_empty() => Err(refused(text, "it is empty")),
+            None => Ok(Self::file(text)),
+        }
+    }
+}
+
+impl JournalAddress {
+    #[cfg(feature = "postgres")]
+    fn server(url: &str) -> Result<Self, JournalError> {
+        let address = Address::parse(url).map_err(|reason| refused("postgres://…", &reason))?;
+        Ok(Self(Kind::Postgres(Box::new(address))))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn server(_: &str) -> Result<Self, JournalError> {
+        Err(refused("postgres://…", "this metier was built without PostgreSQL"))
+    }
+}
+
+fn refused(value: &str, reason: &str) -> JournalError {
+    JournalError::Address { value: value.to_owned(), reason: reason.to_owned() }
+}
+
+impl fmt::Display for JournalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::File(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl fmt::Debug for JournalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JournalAddress({self})")
+    }
+}

@@ -1,0 +1,151 @@
+//! A skill as a session knows it: the bytes that it was when the session first used it.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use metier_catalog::Entry;
+use metier_journal::Trigger;
+use metier_policy::{Allowlist, Anchors, Denylist, GuardedSkill};
+use metier_skill::{
+    CapturedSkill, Digest, Manifest, Origin, Rules, SKILL_FILES, Skill, Tier, ToolRules, body_of, read,
+};
+
+use crate::content::{self, Around};
+use crate::error::SessionError;
+
+/// A skill that a session uses, as it was when it first did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ActiveSkill {
+    /// Its id in the catalog.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// How far it is trusted.
+    pub tier: Tier,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// The bytes of its `SKILL.md`.
+    pub skill_md: Arc<[u8]>,
+    /// Of the bytes of its `SKILL.md`.
+    pub skill_md_digest: Digest,
+    /// Of the whole skill.
+    pub tree_digest: Digest,
+    /// What it consists of.
+    pub manifest: Manifest,
+    /// Whether its body was handed out and its rules apply.
+    pub is_active: bool,
+    /// Other skills that it needs.
+    pub needs: Vec<String>,
+    /// The rules of its `allowed-tools` and `disallowed-tools`, where it has such lists.
+    pub(crate) allowed: Option<ToolRules>,
+    pub(crate) disallowed: Option<ToolRules>,
+}
+
+/// A skill that was read just now, and whether that is what the catalog has.
+pub(crate) struct Fresh {
+    pub(crate) held: ActiveSkill,
+    pub(crate) is_changed: bool,
+}
+
+impl ActiveSkill {
+    /// The skill of an entry, from what was read of it.
+    pub(crate) fn of(
+        entry: &Entry,
+        captured: CapturedSkill,
+        rules: &Rules,
+        trigger: Trigger,
+    ) -> Result<Fresh, SessionError> {
+        let CapturedSkill { manifest, skill_md, .. } = captured;
+        let known = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)));
+        let skill_md_digest = known.map_or_else(|| Digest::of(&skill_md), |file| file.digest);
+        let is_changed = skill_md_digest != entry.facts.skill_md_digest;
+        // What the scan read need not be read again.
+        let (allowed, disallowed) = if is_changed {
+            let skill = read_again(entry, &skill_md, rules)?;
+            if trigger != Trigger::User && skill.is_hidden_from_models() {
+                return Err(SessionError::NotForModels { name: entry.name().to_owned() });
+            }
+            let disallowed = skill.disallowed_tools();
+            (skill.allowed_tools, disallowed)
+        } else {
+            (entry.facts.allowed_tools.clone(), entry.facts.disallowed_tools.clone())
+        };
+        let held = Self {
+            id: entry.id.to_string(),
+            name: entry.name().to_owned(),
+            tier: entry.tier(),
+            directory: plain(entry.path()),
+            skill_md: skill_md.into(),
+            skill_md_digest,
+            tree_digest: manifest.digest(),
+            manifest,
+            is_active: false,
+            needs: Vec::new(),
+            allowed,
+            disallowed,
+        };
+        Ok(Fresh { held, is_changed })
+    }
+
+    /// The text of its `SKILL.md`; what is not UTF-8 is replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        // Nearly all are, and that is told faster.
+        std::str::from_utf8(&self.skill_md)
+            .map_or_else(|_| String::from_utf8_lossy(&self.skill_md), Cow::Borrowed)
+    }
+
+    /// The body in its wrapper, as it was handed out.
+    pub fn content(&self, most_listed: usize) -> String {
+        let around = Around {
+            name: &self.name,
+            directory: &self.directory,
+            tier: self.tier,
+            manifest: &self.manifest,
+            needs: &self.needs,
+            most_listed,
+        };
+        content::render(body_of(&self.text()).trim_start_matches(['\n', '\r']), &around)
+    }
+
+    /// The skill with what it says about tools.
+    pub(crate) fn as_active(&self, places: &Anchors) -> GuardedSkill {
+        let places = places.clone().with_skill(&self.directory);
+        let mut active = GuardedSkill::new(&self.name, self.tier);
+        active.allowed = self.allowed.as_ref().map(|rules| Allowlist::new(rules, &places));
+        active.denied = self.disallowed.as_ref().map(|rules| Denylist::new(rules, &places));
+        active
+    }
+
+    /// Whether it says anything about tools.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.allowed.is_some() || self.disallowed.is_some()
+    }
+}
+
+/// A directory in the one way to write it, as an agent passes it on; links are left as they are.
+fn plain(path: &Path) -> PathBuf {
+    let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+    if path.is_absolute() && path.components().all(is_plain) {
+        return path.components().collect();
+    }
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What a `SKILL.md` says now. One that has changed must still be a skill, and the same.
+fn read_again(entry: &Entry, bytes: &[u8], rules: &Rules) -> Result<Skill, SessionError> {
+    let directory = entry.path().file_name().map(std::ffi::OsStr::to_string_lossy);
+    let origin = Origin { file: "SKILL.md", directory: directory.as_deref() };
+    let reading = read(bytes, origin, rules);
+    let invalid = |reason: String| SessionError::Invalid { name: entry.name().to_owned(), reason };
+    if let Some(error) = reading.diagnostics.iter().find(|found| found.is_error()) {
+        return Err(invalid(format!("it has changed since it was found, and now {}", error.message)));
+    }
+    let skill = reading.skill.ok_or_else(|| invalid("there is nothing to read".to_owned()))?;
+    if skill.id.as_str() != entry.name() {
+        return Err(invalid(format!("it has changed since it was found, and is now called `{}`", skill.id)));
+    }
+    Ok(skill)
+}
