@@ -175,4 +175,9 @@ pub use metier_skill::{
 /// The programs in the guides are run, too.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/prompt.md")]
-struct Guide;
+struct PromptGuide;
+
+/// The same.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/agent.md")]
+struct AgentGuide;
