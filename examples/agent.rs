@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use metier::catalog::{CatalogOptions, Root, Scanner};
-use metier::journal::{Clock, Journal, JournalAddress, JournalOptions, Time, Trigger};
+use metier::journal::{Clock, Journal, JournalAddress, JournalOptions, Time};
 use metier::policy::Anchors;
 use metier::prompt::{ListedSkill, SkillList};
 use metier::session::{Recording, ScriptCall, Session, SessionOptions};
@@ -36,10 +36,8 @@ impl Clock for HostClock {
 fn call(session: &mut Session, tool: &str, with: &Value) -> Result<String, Box<dyn Error>> {
     let text = |name: &str| with[name].as_str().unwrap_or_default();
     match tool {
-        "load_skill" => Ok(session.activate(text("skill_name"), Trigger::Model)?.content),
-        "read_skill_resource" => {
-            Ok(session.read_resource(text("skill_name"), text("resource_name"), None)?.encoded())
-        }
+        "load_skill" => Ok(session.activate(text("skill_name"))?.content),
+        "read_skill_resource" => Ok(session.read(text("skill_name"), text("resource_name"))?.encoded()),
         "run_skill_script" => {
             let work = session.work_directory(std::env::current_dir()?)?;
             let script = ScriptCall::new(text("skill_name"), text("script_name"), work);
@@ -73,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (recording, places) = (Recording::Journal(Arc::new(journal)), Anchors::new(&here, &home));
     let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(HostClock));
     options.store = Some(Store::new(format!("{state}/store")));
-    let mut session = Session::start(options, None)?;
+    let mut session = Session::start(options)?;
     for line in std::io::stdin().lines() {
         let (tool, with): (String, Value) = serde_json::from_str(&line?)?;
         let answer = call(&mut session, &tool, &with).unwrap_or_else(|error| format!("error: {error}"));

@@ -11,7 +11,9 @@ use serde_json::Value;
 /// Our crates along the life of a skill. Each may depend on those before it.
 const LIFE: &[&str] = &[
     "metier-skill",
+    "metier-scan",
     "metier-catalog",
+    "metier-search",
     "metier-prompt",
     "metier-policy",
     "metier-sandbox",
@@ -20,6 +22,7 @@ const LIFE: &[&str] = &[
     "metier-session",
     "metier-home",
     "metier-mcp",
+    "metier-host",
     "metier",
     "metier-cli",
     "metier-bench",
@@ -29,7 +32,7 @@ const LIFE: &[&str] = &[
 ];
 
 /// Crates that must work anywhere, and what must never be among their dependencies, however deep.
-const PURE: &[&str] = &["metier-skill", "metier-policy", "metier-prompt"];
+const PURE: &[&str] = &["metier-skill", "metier-scan", "metier-policy", "metier-prompt"];
 const IMPURE: &[&str] = &["tokio", "clap", "rmcp", "rusqlite", "reqwest", "ureq", "rayon"];
 
 /// Licences whose terms we can keep under MIT and under Apache-2.0.
@@ -105,6 +108,26 @@ fn pure_crates_stay_pure() {
     }
 }
 
+/// What listing skills must not bring along.
+const HEAVY: &[&str] = &["rusqlite", "tokio", "tantivy", "rustls"];
+
+#[test]
+fn a_host_without_features_is_light() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package=metier-host", "--edges=normal", "--no-default-features"])
+        .args(["--prefix=none", "--locked", "--offline", "--manifest-path"])
+        .arg(top().join("Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let names: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains("metier-catalog"), "{names:?}");
+    for heavy in HEAVY {
+        assert!(!names.contains(heavy), "metier-host brings {heavy} without any feature");
+    }
+}
+
 #[test]
 fn licences_are_compatible() {
     for package in metadata()["packages"].as_array().unwrap() {
@@ -117,7 +140,7 @@ fn licences_are_compatible() {
 }
 
 #[test]
-fn decisions_and_prompts_do_no_io() {
+fn decisions_prompts_and_scans_do_no_io() {
     // Neither by the standard library nor by what else they may use, which is only good for reading text.
     let doors = [
         "std::fs",
@@ -130,14 +153,17 @@ fn decisions_and_prompts_do_no_io() {
         "print!",
         "println!",
     ];
-    let lists = ["Location", "load_skill", "validate_skill", "tree_digest", "Tree"];
-    for name in ["metier-policy", "metier-prompt"] {
+    let lists = ["Location", "load_skill", "validate_skill", "Folder", "Tree"];
+    for name in ["metier-policy", "metier-prompt", "metier-scan"] {
         let sources = sources(&top().join("crates").join(name).join("src"));
         assert!(!sources.is_empty(), "{name} has no sources");
         for (path, text) in sources {
             for door in doors {
                 assert!(!text.contains(door), "{} has {door}", path.display());
             }
+            // The scan has its files from there, and nowhere else.
+            let is_file_reader = path.ends_with("metier-scan/src/subject_files.rs");
+            let text = if is_file_reader { "" } else { &text };
             let imports = text.lines().filter(|line| line.starts_with("use metier_skill::"));
             for (import, list) in imports.flat_map(|import| lists.map(|list| (import, list))) {
                 assert!(!import.contains(list), "{} uses {list}, which reads disks", path.display());

@@ -24,6 +24,8 @@ mod outcome;
 mod rig;
 #[path = "real_agents/served.rs"]
 mod served;
+#[path = "shared/skips.rs"]
+mod skips;
 
 macro_rules! agent {
     ($name:ident, $agent:ident, [$($case:ident),*]) => {

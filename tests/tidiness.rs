@@ -77,6 +77,49 @@ fn nothing_is_left_to_do() {
     }
 }
 
+/// Ways to read the environment and the clock.
+const AMBIENT: &[&str] = &[
+    "env::var",
+    "env::args",
+    "current_dir()",
+    "temp_dir()",
+    "SystemTime::now",
+    "Instant::now",
+    "disallowed_methods",
+];
+
+/// Files outside of metier-host that may use some of them, and why.
+const AMBIENT_EXCEPTIONS: &[(&str, &str)] = &[
+    ("metier-catalog/src/watch.rs", "a stopwatch: how long to wait for more changes"),
+    ("metier-mcp/src/approval.rs", "a stopwatch: which questions are too old"),
+    ("metier-mcp/src/http/gate.rs", "a stopwatch: requests per second"),
+    ("metier-mcp/src/http/streams.rs", "a stopwatch: which answers are too old to be kept"),
+    ("metier-sandbox/src/launcher.rs", "the launcher is told by its name what it is"),
+    ("metier-sandbox/src/local.rs", "the launcher is started under a name of its own"),
+    ("metier-store/src/source/git/program.rs", "a stopwatch: when git has taken too long"),
+    ("metier-store/src/staging.rs", "dry runs work where temporary files go"),
+];
+
+#[test]
+fn only_the_host_reads_the_environment_and_the_clock() {
+    let crates = top().join("crates");
+    let mut excused = Vec::new();
+    for (path, text) in sources() {
+        let Ok(path) = path.strip_prefix(&crates) else { continue };
+        let is_source = path.components().nth(1).is_some_and(|part| part.as_os_str() == "src");
+        if !is_source || path == Path::new("metier-host/src/environment.rs") {
+            continue;
+        }
+        let Some(found) = AMBIENT.iter().find(|way| text.contains(**way)) else { continue };
+        let exception = AMBIENT_EXCEPTIONS.iter().find(|(file, _)| path == Path::new(file));
+        assert!(exception.is_some(), "{} uses {found}; take it from the host's environment", path.display());
+        excused.extend(exception.map(|(file, _)| *file));
+    }
+    for (file, reason) in AMBIENT_EXCEPTIONS {
+        assert!(excused.contains(file), "{file} needs no exception any more ({reason})");
+    }
+}
+
 /// Whether a text has a path that begins like this, and not one that has it further on, such as `/proc/self` before it.
 fn names(text: &str, home: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -98,4 +141,28 @@ fn no_machine_is_named() {
             assert!(!names(&text, home), "{} names {home}", path.display());
         }
     }
+}
+
+/// Where suites are listed by hand, one that is not listed would never run.
+#[test]
+fn every_suite_is_part_of_a_test_program() {
+    let mut listed = 0;
+    for manifest in files().into_iter().filter(|path| path.ends_with("Cargo.toml")) {
+        let text = fs::read_to_string(&manifest).unwrap();
+        let suites = manifest.with_file_name("tests");
+        if !text.contains("autotests = false") || !suites.is_dir() {
+            continue;
+        }
+        let entries = fs::read_dir(&suites).unwrap().map(|entry| entry.unwrap().path());
+        let roots: Vec<_> =
+            entries.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).collect();
+        let sources: String = roots.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        for name in roots.iter().filter_map(|path| path.file_stem()?.to_str()) {
+            let is_listed =
+                text.contains(&format!("name = \"{name}\"")) || sources.contains(&format!("\nmod {name};\n"));
+            assert!(is_listed, "{}: `{name}` is in no test program", manifest.display());
+            listed += 1;
+        }
+    }
+    assert!(listed > 8, "only {listed} suites found");
 }

@@ -21,7 +21,8 @@ use metier_bench::mcp::Client;
 use metier_bench::peers::{Peer, Place, Server, Task, installed};
 use metier_bench::run::{LIMIT, Outcome, Program, State, VERY_SLOW, build_metier, in_turns, peak};
 use metier_bench::table::{Table, mebibytes, ratio, time};
-use metier_catalog::{CatalogOptions, Root, Scanner, Scope, Search, Tier};
+use metier_catalog::{CatalogOptions, Root, Scanner, Scope, Tier};
+use metier_search::Search;
 
 /// What the command line says.
 struct Options {

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use metier_bench::generate;
-use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope, Search};
+use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
 use metier_prompt::{
     AgentSkillsSection, ListFormat, Prompt, Rendering, Section, SessionView, SkillMount, Tool, Visibility,
 };
+use metier_search::Search;
 use metier_session::discovered;
 use metier_skill::Tier;
 

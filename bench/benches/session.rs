@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use metier_bench::{Random, generate, skill_md};
 use metier_catalog::{Catalog, CatalogOptions, Root, Scanner, Scope};
-use metier_journal::{Clock, Durability, Journal, JournalAddress, JournalOptions, Time, Trigger};
+use metier_journal::{Clock, Durability, Journal, JournalAddress, JournalOptions, Time};
 use metier_policy::Anchors;
 use metier_session::{Recording, Session, SessionOptions};
 use metier_skill::{Digest, Tier};
@@ -130,14 +130,14 @@ fn session(ground: &Ground, journal: &Arc<Journal>, store: Option<&Store>) -> an
     let mut options =
         SessionOptions::new(ground.catalog.clone(), Anchors::new("/", "/"), recording, Arc::new(BenchClock));
     options.store = store.cloned();
-    Ok(Session::start(options, None)?)
+    Ok(Session::start(options)?)
 }
 
 fn activate(ground: &Ground, journal: &Arc<Journal>, store: Option<&Store>) -> anyhow::Result<()> {
     for names in ground.names.chunks(OF_A_SESSION) {
         let mut session = session(ground, journal, store)?;
         for name in names {
-            black_box(session.activate(name, Trigger::Model)?);
+            black_box(session.activate(name)?);
         }
     }
     Ok(())
@@ -147,7 +147,7 @@ fn activate_twice(ground: &Ground, journal: &Arc<Journal>) -> anyhow::Result<()>
     for names in ground.names.chunks(OF_A_SESSION) {
         let mut session = session(ground, journal, None)?;
         for name in names.iter().chain(names) {
-            black_box(session.activate(name, Trigger::Model)?);
+            black_box(session.activate(name)?);
         }
     }
     Ok(())

@@ -28,8 +28,7 @@ fn percent(part: usize, whole: usize) -> String {
 
 /// Prints a table for each profile.
 pub(crate) fn report(directory: &Path) -> std::io::Result<()> {
-    let mut skills = Vec::new();
-    find(directory, &mut skills)?;
+    let skills = skills_below(directory)?;
     for (profile, rules) in
         [("strict", Rules::strict()), ("standard", Rules::standard()), ("lenient", Rules::lenient())]
     {
@@ -75,13 +74,18 @@ fn print(profile: &str, counts: &Counts, read: usize) {
     }
 }
 
-fn find(directory: &Path, skills: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.is_symlink() || !path.is_dir() {
-            continue;
+/// Every skill below a directory, in no particular order. Skills inside of skills are not searched for.
+pub(crate) fn skills_below(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut skills = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.is_symlink() || !path.is_dir() {
+                continue;
+            }
+            if is_skill_directory(&path) { skills.push(path) } else { open.push(path) }
         }
-        if is_skill_directory(&path) { skills.push(path) } else { find(&path, skills)? }
     }
-    Ok(())
+    Ok(skills)
 }

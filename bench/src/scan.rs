@@ -8,12 +8,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use metier_skill::{Digest, Limits, Location, is_skill_directory};
-use metier_store::scan::{Files, Verdict};
+use metier_scan::{ScanVerdict, SubjectFiles};
+use metier_skill::{Digest, Limits, Location};
 use serde_json::Value;
+
+use crate::corpus::skills_below;
 
 /// What became of some skills.
 #[derive(Debug, Default, Clone, Copy)]
@@ -24,10 +26,10 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, verdict: Verdict) {
+    fn add(&mut self, verdict: ScanVerdict) {
         self.all += 1;
-        self.blocked += usize::from(verdict == Verdict::Block);
-        self.looked += usize::from(verdict != Verdict::Clean);
+        self.blocked += usize::from(verdict == ScanVerdict::Block);
+        self.looked += usize::from(verdict != ScanVerdict::Clean);
     }
 
     fn row(self, title: &str) {
@@ -85,8 +87,7 @@ pub(crate) fn labelled(labels: &Path, skills: &Path, half: &str) -> Result<(), B
 
 /// Prints the same for skills that nobody labelled.
 pub(crate) fn corpus(directory: &Path) -> Result<(), Box<dyn Error>> {
-    let mut skills = Vec::new();
-    find(directory, &mut skills)?;
+    let skills = skills_below(directory)?;
     let (mut counts, mut times) = (Counts::default(), Vec::new());
     for (verdict, time) in skills.iter().filter_map(|path| look(path)) {
         counts.add(verdict);
@@ -99,8 +100,8 @@ pub(crate) fn corpus(directory: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// What one skill comes to, and how long that took once it was read.
-fn look(path: &Path) -> Option<(Verdict, Duration)> {
-    let files = Files::read(&Location::directory(path).ok()?, &Limits::default()).ok()?;
+fn look(path: &Path) -> Option<(ScanVerdict, Duration)> {
+    let files = SubjectFiles::read(&Location::directory(path).ok()?, &Limits::default()).ok()?;
     let start = Instant::now();
     let report = files.scan();
     Some((report.verdict(), start.elapsed()))
@@ -116,15 +117,4 @@ fn print_times(mut times: Vec<Duration>) {
         at(95),
         at(99)
     );
-}
-
-fn find(directory: &Path, skills: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.is_symlink() || !path.is_dir() {
-            continue;
-        }
-        if is_skill_directory(&path) { skills.push(path) } else { find(&path, skills)? }
-    }
-    Ok(())
 }

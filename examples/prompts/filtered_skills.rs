@@ -1,6 +1,6 @@
 //! Only some of a directory's skills, within a budget, the ones that fit the task first.
 //!
-//! `cargo run -p metier --example filtered_skills -- DIRECTORY`
+//! `cargo run -p metier --features search --example filtered_skills -- DIRECTORY`
 
 #![expect(clippy::print_stdout, reason = "what it renders is what it shows")]
 #![expect(clippy::disallowed_methods, reason = "a program of its own may look at the clock")]
@@ -9,8 +9,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use metier::catalog::Search;
 use metier::prompt::{AgentSkillsSection, Prompt, SessionView};
+use metier::search::Search;
 use metier::session::{discovered, scan_directory};
 use metier::skill::Tier;
 

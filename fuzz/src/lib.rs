@@ -5,11 +5,11 @@
 
 use metier_journal::verify_export;
 use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
+use metier_scan::{RiskLevel, ScanVerdict, Subject, SubjectEntry, scan};
 use metier_skill::{
     Diagnostic, Manifest, ManifestFile, Origin, Profile, Reading, Rules, Tier, ToolRules, apply_fixes,
     body_of, read,
 };
-use metier_store::scan::{self, Severity, Subject, SubjectEntry};
 use metier_store::{ArchiveLayout, ArchiveLimits, StoreError, unpack};
 use serde_json::Value;
 
@@ -188,8 +188,8 @@ pub fn check_archive(bytes: &[u8]) -> Result<(), String> {
 pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
     for path in ["SKILL.md", "scripts/run.sh", "data.json", "logo.png", "files.zip"] {
         let subject = Subject::new("my-skill", vec![SubjectEntry::file(path, bytes)]);
-        let report = scan::scan(&subject);
-        if report != scan::scan(&subject) {
+        let report = scan(&subject);
+        if report != scan(&subject) {
             return Err(format!("{path}: two reports about the same bytes"));
         }
         for found in &report.findings {
@@ -198,9 +198,9 @@ pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
                 return Err(format!("{path}: a finding lies outside the file: {found:?}"));
             }
         }
-        let is_high = report.findings.iter().any(|found| found.severity == Severity::High);
-        if is_high && report.verdict() != scan::Verdict::Block
-            || report.verdict() == scan::Verdict::Block && report.because().is_empty()
+        let is_high = report.findings.iter().any(|found| found.severity == RiskLevel::High);
+        if is_high && report.verdict() != ScanVerdict::Block
+            || report.verdict() == ScanVerdict::Block && report.because().is_empty()
         {
             return Err(format!("{path}: the verdict does not follow from the findings: {report:?}"));
         }

@@ -42,6 +42,7 @@ fn holds(target: &Target, count: u64, seed: u64) -> bool {
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let share = count.div_ceil(threads);
+    let start = Instant::now();
     let results: Vec<Result<Slowest, Failure>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|worker| {
@@ -69,7 +70,11 @@ fn holds(target: &Target, count: u64, seed: u64) -> bool {
         }
     }
     let inputs = share * threads;
-    println!("{}: {inputs} inputs, no panic, nothing broken; slowest for its size: {slowest}", target.name);
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{}: {inputs} inputs, no panic, nothing broken; {seconds:.1} s; slowest for its size: {slowest}",
+        target.name
+    );
     true
 }
 

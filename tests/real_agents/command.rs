@@ -12,6 +12,7 @@ use crate::driver::{self, Act};
 use crate::hostile::hand_over;
 use crate::outcome::Asked;
 use crate::rig::{Rig, WORK, var};
+use crate::skips::skip;
 
 /// The program `metier`, where it was built: beside this one.
 pub(crate) fn metier(rig: &Rig) -> Option<PathBuf> {
@@ -19,7 +20,7 @@ pub(crate) fn metier(rig: &Rig) -> Option<PathBuf> {
     let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("metier"));
     let found = told.or_else(beside).filter(|path| path.exists());
     if found.is_none() {
-        eprintln!("SKIPPED: {}: metier is not built", rig.agent);
+        skip(&format!("{}: metier is not built", rig.agent));
     }
     found
 }

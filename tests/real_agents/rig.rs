@@ -9,6 +9,7 @@ use metier_home::Agent;
 use tempfile::TempDir;
 
 use crate::driver;
+use crate::skips::skip;
 
 /// Says that we are inside already.
 const INSIDE: &str = "METIER_REAL_AGENTS_INSIDE";
@@ -76,7 +77,7 @@ pub(crate) fn within(agent: Agent, test: &str, case: fn(&Rig)) {
         return;
     }
     let Some(arguments) = unshare() else {
-        eprintln!("SKIPPED: {test}: this machine gives processes no network namespaces");
+        skip(&format!("{test}: this machine gives processes no network namespaces"));
         return;
     };
     let up = "ip link set lo up 2>/dev/null || ifconfig lo up; exec \"$@\"";

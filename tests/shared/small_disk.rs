@@ -9,13 +9,12 @@ fn asked(name: &str) -> Option<String> {
 }
 
 /// Runs a test of this binary again where `METIER_SMALL` is a file system of so many MiB: its path in there, and nothing out here.
-#[expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 pub(crate) fn in_small_file_system(test: &str, size: u32) -> Option<PathBuf> {
     if let Some(place) = asked("METIER_SMALL") {
         return Some(place.into());
     }
     if asked("SKIP_NAMESPACES").is_some() {
-        println!("SKIPPED {test}: there are no namespaces");
+        crate::skips::skip(&format!("{test}: this machine gives processes no namespaces"));
         return None;
     }
     let directory = tempfile::tempdir().unwrap();

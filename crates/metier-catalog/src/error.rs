@@ -73,14 +73,6 @@ pub enum CatalogError {
         #[from]
         source: notify::Error,
     },
-    /// The search index could not be made.
-    #[cfg(feature = "search")]
-    #[error("cannot prepare the search")]
-    Search {
-        /// What tantivy said.
-        #[from]
-        source: tantivy::TantivyError,
-    },
 }
 
 impl CatalogError {
@@ -97,8 +89,6 @@ impl CatalogError {
             Self::Write { .. } => "catalog-write",
             Self::Read { .. } => "catalog-read",
             Self::Watch { .. } => "catalog-watch",
-            #[cfg(feature = "search")]
-            Self::Search { .. } => "catalog-search",
         }
     }
 

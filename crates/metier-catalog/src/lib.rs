@@ -1,4 +1,4 @@
-//! Many Agent Skills: found below roots, ranked by trust, kept in an index, watched and searched.
+//! Many Agent Skills: found below roots, ranked by trust, kept in an index and watched.
 //!
 //! A [`Scanner`] turns [`Root`]s into a [`Catalog`], an immutable snapshot of every skill there is: what each
 //! says, where it is, whether it is on, and which of two with one name wins. What cannot be used is a
@@ -15,42 +15,35 @@ mod entry;
 mod error;
 mod evidence;
 mod index;
-mod open;
 mod problem;
 mod record;
 mod requires;
 mod root;
 mod scan;
 mod scanner;
-#[cfg(feature = "search")]
-mod search;
 mod stamp;
 mod state;
 mod tier;
 mod trees;
 mod trust;
+mod walk;
 mod watch;
 
 pub use builtin::Builtin;
 pub use catalog::{Catalog, CatalogChanges, RootReport, UnusableSkill};
-pub use compatibility::{
-    Compatibility, Machine, Os, Requirement, RequirementStatus, ThisMachine, compatibility,
-};
+pub use compatibility::{Compatibility, Machine, Os, Requirement, RequirementStatus, compatibility};
 pub use entry::{Entry, Listing, SkillId, SkillPlace};
 pub use error::CatalogError;
 pub use evidence::Evidence;
 pub use metier_skill::Tier;
 pub use problem::{Problem, ProblemCode};
 pub use record::SkillFacts;
-pub use requires::{
-    Requires, RequiresError, RequiresGraph, RequiresNode, RequiresProblem, read_requires, read_version,
-};
-pub use root::{AGENT_DIRECTORIES, Root, RootLocations};
+pub use requires::{Requires, RequiresError, read_requires, read_version};
+pub use root::{AGENT_DIRECTORIES, LOCK_FILE, Root, RootLocations, installed_directory, installed_roots};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
-#[cfg(feature = "search")]
-pub use search::{Hit, Hitting, Search};
 pub use state::{State, StateRule, StateRules};
 pub use tier::{Precedence, Scope};
 pub use trust::TrustStore;
+pub use walk::{WalkItem, walk_skills};
 pub use watch::{CatalogUpdate, WatchOptions, Watcher};

@@ -113,22 +113,15 @@ impl Serialize for ProblemCode {
     }
 }
 
-/// What is wrong with one skill, as the index keeps it: the code's text, since codes have no numbers that
-/// would survive a new version.
+/// What is wrong with one skill, as the index keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
-    code: Box<str>,
-    message: Box<str>,
+    pub(crate) code: Code,
+    pub(crate) message: Box<str>,
 }
 
 impl Fault {
-    pub(crate) fn new(code: Code, message: &str) -> Self {
-        Self { code: code.as_str().into(), message: message.into() }
-    }
-
-    /// The problem, if this version knows its code.
-    pub(crate) fn problem(&self, path: PathBuf) -> Option<Problem> {
-        let code = Code::ALL.iter().find(|code| code.as_str() == &*self.code)?;
-        Some(Problem::new(path, ProblemCode::Skill(*code), &*self.message))
+    pub(crate) fn problem(&self, path: PathBuf) -> Problem {
+        Problem::new(path, ProblemCode::Skill(self.code), &*self.message)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metier_skill::{Digest, Origin, Reading, Rules, Skill, ToolRules, read};
+use metier_skill::{Code, Digest, Origin, Reading, Rules, Skill, ToolRules, read};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Fault;
@@ -22,9 +22,9 @@ pub struct SkillFacts {
     /// What stands below `metadata`, as text.
     pub metadata: Box<[(Box<str>, Box<str>)]>,
     /// The tools that it declares; `None` where it declares nothing.
-    pub allowed_tools: Option<Box<[Box<str>]>>,
+    pub allowed_tools: Option<ToolRules>,
     /// The tools that it wants refused (`disallowed-tools`); `None` where it refuses nothing.
-    pub disallowed_tools: Option<Box<[Box<str>]>>,
+    pub disallowed_tools: Option<ToolRules>,
     /// Its version.
     pub version: Option<Box<str>>,
     /// Whether its author keeps it from models (`disable-model-invocation`).
@@ -50,14 +50,13 @@ impl SkillFacts {
 
     fn of(skill: Skill, digest: Digest) -> Self {
         let metadata = skill.metadata_text().into_iter().map(|(key, value)| (key.into(), value.into()));
-        let rules = |tools: &ToolRules| tools.rules().iter().map(|rule| rule.as_str().into()).collect();
         Self {
             metadata: metadata.collect(),
             version: skill.version().map(Into::into),
             is_hidden_from_models: skill.is_hidden_from_models(),
             is_user_invocable: skill.is_user_invocable(),
-            allowed_tools: skill.allowed_tools.as_ref().map(rules),
-            disallowed_tools: skill.disallowed_tools().as_ref().map(rules),
+            disallowed_tools: skill.disallowed_tools(),
+            allowed_tools: skill.allowed_tools,
             name: skill.id.as_str().into(),
             description: skill.description.into(),
             license: skill.license.map(Into::into),
@@ -98,13 +97,13 @@ impl Outcome {
 
     pub(crate) fn of_reading(reading: Reading, digest: Digest) -> Self {
         let error = reading.diagnostics.iter().find(|found| found.is_error());
-        let fault = error.map(|error| Fault::new(error.code, &error.message));
+        let fault = error.map(|error| Fault { code: error.code, message: error.message.as_str().into() });
         let facts = reading.skill.map(|skill| Arc::new(SkillFacts::of(skill, digest)));
         match (fault, facts) {
             (None, Some(facts)) => Self::Skill(facts),
             (Some(fault), facts) => Self::Broken(Arc::new(fault), facts),
             (None, None) => {
-                let fault = Fault::new(metier_skill::Code::SkillMdMissing, "there is nothing to read");
+                let fault = Fault { code: Code::SkillMdMissing, message: "there is nothing to read".into() };
                 Self::Broken(Arc::new(fault), None)
             }
         }

@@ -81,6 +81,21 @@ pub struct RootLocations {
 /// Where agents keep skills below a project and below a home.
 pub const AGENT_DIRECTORIES: [&str; 2] = [".agents/skills", ".claude/skills"];
 
+/// The file that pins installed skills, in a project and in the store.
+pub const LOCK_FILE: &str = "metier.lock";
+
+/// Where installed skills of a tier are found in a store, by their names.
+pub fn installed_directory(store: &Path, tier: Tier) -> PathBuf {
+    store.join("current/skills").join(tier.as_str())
+}
+
+/// The roots of the skills that are installed in a store, one for each tier that installed skills can have. Links there
+/// lead into the store, and nowhere else.
+pub fn installed_roots(store: &Path) -> Vec<Root> {
+    let root = |tier| Root::optional(installed_directory(store, tier), tier, Scope::User, store);
+    [Tier::Org, Tier::User, Tier::ThirdParty].map(root).to_vec()
+}
+
 impl RootLocations {
     /// The conventional roots: those of the project from the working directory up to the top of its
     /// repository, then the person's, then the organisation's. They need not be there.

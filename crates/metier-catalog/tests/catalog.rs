@@ -11,7 +11,5 @@ mod behaviour;
 mod index;
 #[path = "catalog/roots.rs"]
 mod roots;
-#[path = "catalog/search.rs"]
-mod search;
 #[path = "catalog/watch.rs"]
 mod watch;

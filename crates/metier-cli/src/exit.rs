@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use metier_home::HomeError;
+use metier_host::HostError;
 use metier_journal::JournalError;
 use metier_sandbox::SandboxError;
 use metier_session::{PathProblem, SessionError};
@@ -68,6 +69,9 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     if error.downcast_ref::<NotFoundError>().is_some() {
         return Exit::NotFound;
     }
+    if let Some(error) = error.downcast_ref::<HostError>() {
+        return of_host(error, output);
+    }
     if let Some(error) = error.downcast_ref::<SessionError>() {
         return of_session(error, output);
     }
@@ -93,6 +97,43 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
         return of_journal(error);
     }
     error.downcast_ref::<SkillError>().map_or(Exit::Environment, of_skill)
+}
+
+/// How an error of the host ends a command.
+fn of_host(error: &HostError, output: &mut Output) -> Exit {
+    match error {
+        HostError::NoSettingsFile { .. }
+        | HostError::Settings { .. }
+        | HostError::Variable { .. }
+        | HostError::Override { .. }
+        | HostError::RaisedTier { .. }
+        | HostError::NoHome { .. }
+        | HostError::NoDirectory { .. }
+        | HostError::NoWorkingDirectory
+        | HostError::NoCache { .. }
+        | HostError::Policy(_)
+        | HostError::NoJournalDirectory { .. }
+        | HostError::TrustedKeys { .. } => Exit::Usage,
+        HostError::NoRoot { .. }
+        | HostError::NoSkill { .. }
+        | HostError::NotAName { .. }
+        | HostError::UnusableSkill { .. }
+        | HostError::NoFile { .. }
+        | HostError::NoSkills
+        | HostError::NoProgram { .. }
+        | HostError::NoAgent { .. } => Exit::NotFound,
+        HostError::SkillOff { .. } => Exit::Denied,
+        HostError::Skill(error) => of_skill(error),
+        HostError::Journal(error)
+        | HostError::Telemetry { source: error }
+        | HostError::NotRecorded { source: error } => of_journal(error),
+        HostError::Session(error) => of_session(error, output),
+        HostError::Resume { source, .. } => of_session(source, output),
+        HostError::Sandbox(error) => report_sandbox(error, output),
+        HostError::Store(error) => crate::installing::exit_of(error),
+        HostError::Home(error) => of_home(error),
+        _ => Exit::Environment,
+    }
 }
 
 const fn of_journal(error: &JournalError) -> Exit {

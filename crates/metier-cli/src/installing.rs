@@ -1,30 +1,22 @@
 //! What the commands of the store have in common: how skills are installed, what became of them, and what takes a while.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::Context as _;
-use metier_journal::{CheckReport, Event, RecordContext};
-use metier_skill::{Digest, Profile, Tier};
+use metier_host::{HostStore, Metier, Recorder};
+use metier_journal::CheckReport;
+use metier_skill::{Profile, Tier};
 use metier_store::{
-    ChangeKind, InstallOptions, Installation, LockedSkill, PlannedChange, SignatureError, Store, StoreError,
-    TrustFile,
+    ChangeKind, InstallOptions, Installation, LockedSkill, PlannedChange, SignatureError, StoreError,
 };
 use serde_json::json;
 
-use crate::config::{Config, Flags, read_bounded};
-use crate::environment::Environment;
-use crate::exit::{Exit, UsageError, of_skill};
+use crate::exit::{Exit, of_skill};
+use crate::host::tell;
 use crate::output::Output;
-use crate::recording::{self, Recorder};
 use crate::table::{counted, one_line, pad, width_of};
-
-/// The file with the keys whose signatures count, in a directory of settings.
-const KEYS: &str = "trusted-keys.toml";
 
 /// How skills are installed.
 #[derive(Debug, clap::Args)]
@@ -73,80 +65,36 @@ fn profile(text: &str) -> Result<Profile, String> {
     Profile::named(text).ok_or_else(|| "use strict, standard or lenient".to_owned())
 }
 
-/// Where skills are installed here, and what else that takes.
-pub(crate) struct Place {
-    pub(crate) environment: Environment,
-    pub(crate) config: Config,
-    pub(crate) store: Store,
-}
-
-impl Place {
-    pub(crate) fn find() -> anyhow::Result<Self> {
-        let environment = Environment::read();
-        let config = Config::read(&environment, &Flags::default())?;
-        let message = "there is no home directory to install skills in; set HOME or XDG_DATA_HOME";
-        let store = environment.store().ok_or_else(|| UsageError(message.to_owned()))?;
-        Ok(Self { environment, config, store })
-    }
-
-    pub(crate) fn options(&self, flags: &Installing) -> anyhow::Result<InstallOptions> {
-        let mut options = InstallOptions::new(recording::now().to_string());
-        options.trust = self.trust()?;
-        (options.profile, options.tier) = (flags.profile, flags.tier);
-        (options.accept_risk, options.dry_run) = (flags.accept_risk, flags.dry_run);
-        (options.allow_rollback, options.allow_moved_tag) = (flags.allow_rollback, flags.allow_moved_tag);
-        options.who = Some(Environment::account());
+impl Installing {
+    /// How skills are installed, with what these flags say.
+    pub(crate) fn options(&self, store: &HostStore) -> anyhow::Result<InstallOptions> {
+        let mut options = store.install_options()?;
+        (options.profile, options.tier) = (self.profile, self.tier);
+        (options.accept_risk, options.dry_run) = (self.accept_risk, self.dry_run);
+        (options.allow_rollback, options.allow_moved_tag) = (self.allow_rollback, self.allow_moved_tag);
         Ok(options)
     }
-
-    /// The keys whose signatures count: the organisation's and the person's.
-    pub(crate) fn trust(&self) -> anyhow::Result<TrustFile> {
-        trusted_keys(&self.environment)
-    }
-
-    /// The program `git`.
-    pub(crate) fn git(&self) -> PathBuf {
-        self.environment.program("git".as_ref()).unwrap_or_else(|| "git".into())
-    }
-
-    /// Where relative paths begin.
-    pub(crate) fn working(&self) -> PathBuf {
-        self.environment.working.clone().unwrap_or_else(|| "/".into())
-    }
-
-    /// What is done is recorded; nothing is done that cannot be.
-    pub(crate) fn recorder(&self, dry_run: bool) -> anyhow::Result<Option<Recorder>> {
-        (!dry_run).then(|| self.config.recording.open(&self.environment)).transpose()
-    }
 }
 
-/// The keys whose signatures count: the organisation's and the person's.
-pub(crate) fn trusted_keys(environment: &Environment) -> anyhow::Result<TrustFile> {
-    let own = environment.config_directory();
-    let directories = [Some(Environment::system_directory().to_owned()), own];
-    let mut trust = TrustFile::default();
-    for path in directories.into_iter().flatten().map(|directory| directory.join(KEYS)) {
-        match read_bounded(&path) {
-            Ok(more) => {
-                let more =
-                    TrustFile::parse(&more).with_context(|| format!("{} cannot be used", path.display()))?;
-                trust = trust.and(more);
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        }
-    }
-    Ok(trust)
+/// The store that a command works with.
+pub(crate) fn store() -> anyhow::Result<HostStore> {
+    Ok(Metier::open()?.store()?)
+}
+
+/// The journal that is added to; nothing is done that cannot be recorded.
+pub(crate) fn recorder(store: &HostStore, dry_run: bool) -> anyhow::Result<Option<Recorder>> {
+    Ok((!dry_run).then(|| store.metier().recorder()).transpose()?)
 }
 
 /// Records what was done, and says it.
 pub(crate) fn finish(
     outcome: &Installation,
+    store: &HostStore,
     recorder: Option<Recorder>,
     flags: &Installing,
     output: &mut Output,
 ) -> anyhow::Result<Exit> {
-    record(&outcome.changes, recorder, output)?;
+    record(&outcome.changes, store, recorder, output)?;
     notes(outcome, output)?;
     if flags.json {
         output.json(&json!({ "dry_run": flags.dry_run, "changes": outcome.changes }))?;
@@ -163,16 +111,8 @@ pub(crate) fn notes(outcome: &Installation, output: &mut Output) -> anyhow::Resu
 }
 
 /// Records checks that failed. What they found is told in any case.
-pub(crate) fn record_failed(place: &Place, findings: Vec<CheckReport>, output: &mut Output) {
-    if findings.is_empty() {
-        return;
-    }
-    let recorded = place.config.recording.open(&place.environment).and_then(|recorder| {
-        for finding in findings {
-            recorder.record(&RecordContext::default(), &Event::CheckFailed(Box::new(finding)))?;
-        }
-        recorder.close(output)
-    });
+pub(crate) fn record_failed(store: &HostStore, findings: Vec<CheckReport>, output: &mut Output) {
+    let recorded = store.record_failed(findings).map_err(Into::into).and_then(|notes| tell(&notes, output));
     if let Err(error) = recorded {
         output.error(&format!("what was found could not be recorded: {error:#}"));
     }
@@ -181,27 +121,13 @@ pub(crate) fn record_failed(place: &Place, findings: Vec<CheckReport>, output: &
 /// Hands a result on. Where a skill was not installed because of what it is, that is recorded first.
 pub(crate) fn checked(
     result: Result<Installation, StoreError>,
-    place: &Place,
+    store: &HostStore,
     is_dry: bool,
     output: &mut Output,
 ) -> anyhow::Result<Installation> {
-    let (name, check) = match &result {
-        Err(StoreError::NotAsLocked { name, .. }) => (name, "lock"),
-        Err(StoreError::SignatureOf { name, .. }) => (name, "signature"),
-        Err(StoreError::Risk { name, .. }) => (name, "scan"),
-        Err(StoreError::Rollback { name, .. }) => (name, "rollback"),
-        Err(StoreError::TagMoved { source_name, .. }) => (source_name, "tag"),
-        _ => return Ok(result?),
-    };
-    if let (Err(error), false) = (&result, is_dry) {
-        let finding = CheckReport {
-            name: name.chars().take(200).collect(),
-            check: check.to_owned(),
-            tree_digest: None,
-            code: Some(error.code().to_owned()),
-            detail: Some(error.to_string().chars().take(1000).collect()),
-        };
-        record_failed(place, vec![finding], output);
+    let failed = result.as_ref().err().filter(|_| !is_dry).and_then(HostStore::failed_check);
+    if let Some(failed) = failed {
+        record_failed(store, vec![failed], output);
     }
     Ok(result?)
 }
@@ -209,40 +135,12 @@ pub(crate) fn checked(
 /// Records what was done.
 pub(crate) fn record(
     changes: &[PlannedChange],
+    store: &HostStore,
     recorder: Option<Recorder>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(recorder) = recorder else { return Ok(()) };
-    let mut by_source: BTreeMap<String, (BTreeMap<String, Digest>, BTreeSet<String>)> = BTreeMap::new();
-    let is_new = |change: &&PlannedChange| {
-        matches!(change.kind, ChangeKind::Installed | ChangeKind::Changed | ChangeKind::Repaired)
-    };
-    for change in changes.iter().filter(is_new) {
-        let Some(skill) = &change.after else { continue };
-        let (skills, accepted) = by_source.entry(skill.origin()).or_default();
-        skills.insert(skill.name.clone(), skill.digest);
-        if change.scan.as_ref().is_some_and(|scan| scan.is_accepted) {
-            accepted.insert(skill.name.clone());
-        }
-    }
-    let removed = changes.iter().filter(|change| change.kind == ChangeKind::Removed);
-    let removed: Vec<String> = removed.map(|change| change.name.clone()).collect();
-    let mut events: Vec<Event> = by_source
-        .into_iter()
-        .map(|(source, (skills, accepted))| {
-            let accepted = accepted.into_iter().collect();
-            Event::SkillsInstalled { skills, source, accepted }
-        })
-        .collect();
-    if !removed.is_empty() {
-        events.push(Event::SkillsChanged { added: Vec::new(), changed: Vec::new(), removed });
-    }
-    for event in events {
-        recorder
-            .record(&RecordContext::default(), &event)
-            .context("it was done, and could not be recorded")?;
-    }
-    recorder.close(output)
+    tell(&store.record(changes, recorder)?, output)
 }
 
 /// What became of each skill, a line each, and what is different in it.
@@ -272,7 +170,7 @@ pub(crate) fn print(changes: &[PlannedChange], output: &mut Output) -> anyhow::R
             output.line(format_args!("          {}", one_line(file)))?;
         }
         if let (Some(before), Some(after)) = (&change.before, &change.after) {
-            tell(before, after, output)?;
+            tell_differences(before, after, output)?;
         }
         if let Some(scan) = change
             .scan
@@ -302,7 +200,7 @@ fn described(skill: &LockedSkill, versions: usize) -> String {
 }
 
 /// What is different that is no file.
-fn tell(before: &LockedSkill, after: &LockedSkill, output: &mut Output) -> anyhow::Result<()> {
+fn tell_differences(before: &LockedSkill, after: &LockedSkill, output: &mut Output) -> anyhow::Result<()> {
     let of = |text: &Option<String>| text.clone().unwrap_or_else(|| "nobody".to_owned());
     if let (Some(old), Some(new)) = (&before.version, &after.version)
         && old != new

@@ -2,22 +2,14 @@
 //!
 //! One file a command in `commands/`; how findings look is in `render/`. No rule about skills lives here.
 
-mod approver;
 mod commands;
-mod config;
-mod environment;
 mod exit;
-mod find;
+mod host;
 mod installing;
 mod mounting;
 mod output;
-mod policy;
-mod recording;
-mod refusals;
 mod render;
 mod running;
-mod sessions;
-mod skills;
 mod table;
 mod work;
 
@@ -26,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use metier_host::Environment;
 use metier_skill::{is_invisible, visible_name};
 
 use crate::exit::Exit;
@@ -80,7 +73,7 @@ struct ServeCli {
 }
 
 fn parse() -> Result<Cli, clap::Error> {
-    let is_server = std::env::args_os().nth(1).is_some_and(|first| first == "serve");
+    let is_server = Environment::arguments().first().is_some_and(|first| first == "serve");
     // What it does not understand is for the whole to explain.
     if is_server && let Ok(ServeCli { quiet, color, command }) = ServeCli::try_parse() {
         return Ok(Cli { quiet, color, command: command.into() });
@@ -92,11 +85,13 @@ fn parse() -> Result<Cli, clap::Error> {
 /// would begin a line of its own, is replaced before.
 fn explain(error: &clap::Error) -> io::Result<()> {
     let is_hidden = |c: char| is_invisible(c) || matches!(c, '\n' | '\t');
-    let given: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let given = Environment::arguments();
     if !given.iter().any(|word| word.contains(is_hidden)) {
         return error.print();
     }
-    match Cli::try_parse_from(given.iter().map(|word| visible_name(word).into_owned())) {
+    match Cli::try_parse_from(
+        std::iter::once("metier".to_owned()).chain(given.iter().map(|word| visible_name(word).into_owned())),
+    ) {
         Err(same) if same.kind() == error.kind() => same.print(),
         // Wrong only as it was written.
         _ => {

@@ -13,10 +13,10 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 use anstream::AutoStream;
 use clap::ValueEnum;
+use metier_host::Environment;
 use metier_skill::visible;
 use serde::Serialize;
 
-use crate::environment::Environment;
 use crate::table::{fit, pad, width_of, wrap};
 use stream::Stdout;
 use style::Mark;
@@ -41,6 +41,20 @@ pub(crate) struct Output {
     /// The width of each stream; none where it is not a terminal, and every value is printed whole.
     columns: Option<usize>,
     err_columns: Option<usize>,
+}
+
+/// A result as JSON, with the session that it belongs to.
+#[derive(Debug, Serialize)]
+pub(crate) struct InSession<'a, T> {
+    session: &'a str,
+    #[serde(flatten)]
+    result: &'a T,
+}
+
+impl<'a, T> InSession<'a, T> {
+    pub(crate) const fn new(session: &'a str, result: &'a T) -> Self {
+        Self { session, result }
+    }
 }
 
 /// The column of the keys in [`Output::row`].
@@ -77,11 +91,6 @@ impl Output {
             quiet,
             is_terminal,
         }
-    }
-
-    /// One for what is done beside something else: it says nothing.
-    pub(crate) fn silent() -> Self {
-        Self::new(true, ColorChoice::Never)
     }
 
     /// Whether only results are wanted.

@@ -6,6 +6,7 @@
 mod audit;
 #[path = "cli/catalog.rs"]
 mod catalog;
+mod docs;
 #[path = "cli/doctor.rs"]
 mod doctor;
 #[path = "cli/general.rs"]
@@ -54,6 +55,8 @@ mod serve_start;
 mod session;
 #[path = "cli/show.rs"]
 mod show;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "../../../tests/shared/small_disk.rs"]
 mod small_disk;
 #[path = "cli/store.rs"]

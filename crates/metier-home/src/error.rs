@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Diagnostic, NameError, SkillError};
+use metier_skill::{Coded, Diagnostic, NameError, SkillError};
 
 /// Why nothing was mounted, or no home was made. What was begun is gone again.
 #[derive(Debug, thiserror::Error)]
@@ -201,9 +201,8 @@ pub enum HomeError {
     },
 }
 
-impl HomeError {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for HomeError {
+    fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "skill-not-found",
             Self::Validation { .. } => "skill-validation",
@@ -229,6 +228,26 @@ impl HomeError {
         }
     }
 
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NotFound { .. } => "name a directory with a SKILL.md, or the SKILL.md itself",
+            Self::Name { .. } => "mount it under another name",
+            Self::Renamed { .. } => "mount it under its own name, or change `name` in its frontmatter",
+            Self::Size { .. } => "leave out what the skill does not need, or raise the limit",
+            Self::LinkOutside { .. } => "replace the link by the file it leads to",
+            Self::SkillMdLink { .. } => "replace it by the file it leads to",
+            Self::AlreadyMounted { .. } => "mount all skills at once, or make another home",
+            Self::Inside { .. } => "choose a directory outside of the skill",
+            Self::Occupied { .. } => "choose an empty directory, or one that does not exist yet",
+            Self::Copy { source, .. } => return source.hint(),
+            // Their messages say it, or there is nothing to do.
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl HomeError {
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }

@@ -14,6 +14,8 @@ mod faults;
 mod mounting;
 #[path = "home/others.rs"]
 mod others;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "../../../tests/shared/small_disk.rs"]
 mod small_disk;
 #[path = "home/workspaces.rs"]

@@ -23,5 +23,7 @@ mod promises;
 mod python;
 #[path = "journal/records.rs"]
 mod records;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "../../../tests/shared/small_disk.rs"]
 mod small_disk;

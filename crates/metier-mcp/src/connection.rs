@@ -5,29 +5,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use metier_catalog::Entry;
-use metier_session::Session;
+use metier_session::tools::{self, ResourceCall, SHOWN_BYTES, SkillToolKind, ToolSubject};
+use metier_session::{ResourcePart, Session, SessionError, SkillToolAnswer, SkillToolError};
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CompletionInfo, ContentBlock, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::answer::{Advice, Answer, Refusal, Subject};
+use crate::answer::{Refusal, into_result};
 use crate::approval;
 use crate::conversation::Conversation;
 use crate::governed::{Brought, Governed};
 use crate::http::{Holder, Principal};
 use crate::library::Library;
+use crate::output::Outputs;
 use crate::place::Root;
-use crate::tools::{self, Kind, Scripts};
 use crate::view::View;
 use crate::{extension, output, prompts, resources, uri};
 
@@ -75,44 +77,52 @@ impl McpConnection {
 
     async fn call(
         &self,
-        kind: Kind,
+        kind: SkillToolKind,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Governed<Answer>, Refusal> {
-        let tool = self.library.options.tool_names.name(kind);
+    ) -> Result<Governed<SkillToolAnswer>, Refusal> {
+        let names = self.library.options.tool_names;
+        let tool = kind.name(names);
         let CallToolRequestParams { arguments, input_responses, request_state, .. } = request;
         let brought = Brought {
             call: approval::call_of(principal(context), tool, arguments.as_ref()),
             state: request_state.as_deref(),
             responses: input_responses.as_ref(),
         };
+        let arguments = Value::Object(arguments.unwrap_or_default());
         match kind {
-            Kind::List => {
+            SkillToolKind::List => {
                 let view = self.library.view().await.map_err(Refusal::Broken)?;
-                let listed = self.library.blocking(move || tools::list(tool, arguments, &view));
-                let listed = listed.await.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string())));
-                listed.map(Governed::Done)
+                let options = view.tools();
+                let listed = self.library.blocking(move || tools::list(&view.catalog, arguments, &options));
+                let listed = listed.await.map_err(|error| Refusal::Broken(error.to_string()))?;
+                Ok(Governed::Done(listed?))
             }
-            Kind::Load => {
-                let (name, place) = (self.library.options.tool_names.run(), self.library.options.work.said());
-                let load = move |session: &mut Session| {
-                    let scripts = Scripts { tool: name, place: &place };
-                    tools::load(tool, arguments.clone(), session, &scripts)
-                };
-                self.in_session(context, brought, load).await
-            }
-            Kind::Read if tools::output_address(arguments.as_ref()).is_some() => {
+            SkillToolKind::Load => self.dispatch(tool, arguments, brought, context).await,
+            SkillToolKind::Read => {
+                let call = tools::resource_call(arguments.clone(), names)?;
+                if !output::is_address(&call.path) {
+                    return self.dispatch(tool, arguments, brought, context).await;
+                }
                 let (library, client) = (Arc::clone(&self.library), self.reader(context));
-                let read = move || tools::read_output(tool, arguments, &library.outputs, client);
-                let read = self.library.blocking(read).await;
-                read.unwrap_or_else(|error| Err(Refusal::Broken(error.to_string()))).map(Governed::Done)
+                let read = self.library.blocking(move || read_output(tool, &call, &library.outputs, client));
+                let read = read.await.map_err(|error| Refusal::Broken(error.to_string()))?;
+                read.map(Governed::Done)
             }
-            Kind::Read => {
-                let read = move |session: &mut Session| tools::read(tool, arguments.clone(), session);
-                self.in_session(context, brought, read).await
-            }
-            Kind::Run => self.run(tool, arguments, brought, context).await,
+            SkillToolKind::Run => self.run(arguments, brought, context).await,
         }
+    }
+
+    /// Has the session do it.
+    async fn dispatch(
+        &self,
+        tool: &'static str,
+        arguments: Value,
+        brought: Brought<'_>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Governed<SkillToolAnswer>, Refusal> {
+        let work = move |session: &mut Session| Ok(session.dispatch(tool, arguments.clone())?);
+        self.in_session(context, brought, work).await
     }
 
     /// As whom it reads what scripts printed. Over HTTP a client of the stateless revision has a connection for each call.
@@ -131,16 +141,10 @@ impl McpConnection {
     }
 
     /// A refusal where the protocol has no place for the model to read it.
-    fn as_error(&self, refusal: &Refusal, subject: &Subject) -> ErrorData {
+    fn as_error(&self, refusal: &Refusal, subject: &ToolSubject) -> ErrorData {
         let data = serde_json::json!({ "code": refusal.code() });
         let code = if refusal.is_ours() { ErrorCode::INTERNAL_ERROR } else { ErrorCode::INVALID_PARAMS };
-        let next = refusal.next(&self.advice(subject)).map(|next| format!("\n{next}")).unwrap_or_default();
-        ErrorData::new(code, refusal.message() + &next, Some(data))
-    }
-
-    fn advice<'a>(&'a self, subject: &'a Subject) -> Advice<'a> {
-        let options = &self.library.options;
-        Advice { list: options.tool_names.list(), approve: &options.approve, subject }
+        ErrorData::new(code, refusal.text(&self.library.tools, subject), Some(data))
     }
 
     /// One of the calls of this client; not more than it may have at the same time.
@@ -152,6 +156,26 @@ impl McpConnection {
         let _under_way = self.library.turns.begin();
         work.await
     }
+}
+
+/// A part of what a script printed and is kept.
+fn read_output(
+    tool: &'static str,
+    call: &ResourceCall,
+    outputs: &Outputs,
+    client: output::Client,
+) -> Result<SkillToolAnswer, Refusal> {
+    let wrong = |reason: &str| SkillToolError::Arguments { tool, reason: reason.to_owned() };
+    let most = SHOWN_BYTES as u64;
+    let (offset, length) = match call.part {
+        None => (0, most),
+        Some(ResourcePart::Bytes { offset, length }) => (offset, length.unwrap_or(most).min(most)),
+        Some(_) => return Err(wrong("output is read by bytes; use `offset` and `length` in `range`").into()),
+    };
+    let piece = outputs.read(client, &call.path, offset, length);
+    let piece = piece.map_err(|error| Refusal::Broken(format!("the output cannot be read: {error}")))?;
+    let piece = piece.ok_or_else(|| wrong("this output is no longer kept; run the script again"))?;
+    Ok(tools::output_answer(&piece.bytes, piece.offset, piece.total))
 }
 
 /// Who calls: one of several over HTTP, the only one otherwise.
@@ -216,21 +240,26 @@ impl ServerHandler for McpConnection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let names = self.library.options.tool_names;
-        let kind = names.find(&request.name).filter(|_| !self.library.shown().tools.is_empty());
+        let kind =
+            SkillToolKind::find(&request.name, names).filter(|_| !self.library.shown().tools.is_empty());
         let unknown = || ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None);
         let kind = kind.ok_or_else(unknown)?;
-        let subject = Subject::of(request.arguments.as_ref());
+        let arguments = request.arguments.clone().map_or(Value::Null, Value::Object);
+        let subject = ToolSubject::of(&arguments);
         let called = self.admit(self.call(kind, request, &context)).await;
         let outcome = match &called {
             Ok(Governed::Done(_)) => "ok",
             Ok(Governed::Asks(_)) => "asked",
             Err(refusal) => refusal.code(),
         };
-        self.library.metrics.count(names.name(kind), outcome);
+        self.library.metrics.count(kind.name(names), outcome);
         Ok(match called {
-            Ok(Governed::Done(answer)) => CallToolResult::from(answer).into(),
+            Ok(Governed::Done(answer)) => into_result(answer).into(),
             Ok(Governed::Asks(question)) => question.into(),
-            Err(refusal) => refusal.into_result(&self.advice(&subject)).into(),
+            Err(refusal) => {
+                let text = refusal.text(&self.library.tools, &subject);
+                CallToolResult::error(vec![ContentBlock::text(text)]).into()
+            }
         })
     }
 
@@ -275,12 +304,12 @@ impl ServerHandler for McpConnection {
             state: request.request_state.as_deref(),
             responses: request.input_responses.as_ref(),
         };
-        let subject = Subject { skill: Some(skill.clone()), script: None };
+        let subject = ToolSubject::skill(&skill);
         let read = move |session: &mut Session| resources::read(session, &skill, &path, &at);
         match self.admit(self.in_session(&context, brought, read)).await {
             Ok(Governed::Done(result)) => Ok(result.into()),
             Ok(Governed::Asks(question)) => Ok(question.into()),
-            Err(Refusal::Session(metier_session::SessionError::Path { .. })) => {
+            Err(refusal) if matches!(refusal.session(), Some(SessionError::Path { .. })) => {
                 Err(resources::not_found(&uri))
             }
             Err(refusal) => Err(self.as_error(&refusal, &subject)),
@@ -312,7 +341,7 @@ impl ServerHandler for McpConnection {
             state: request.request_state.as_deref(),
             responses: request.input_responses.as_ref(),
         };
-        let subject = Subject { skill: Some(name.clone()), script: None };
+        let subject = ToolSubject::skill(&name);
         let get = move |session: &mut Session| prompts::get(session, &name, wanted.as_deref());
         match self.admit(self.in_session(&context, brought, get)).await {
             Ok(Governed::Done(result)) => Ok(result.into()),

@@ -73,10 +73,11 @@ impl Conversation {
                 none => {
                     let mut options = view.stock.session.clone();
                     options.catalog = catalog;
+                    options.tools = library.tools.clone();
                     options.principal.clone_from(&actor);
                     options.actor = actor.or(options.actor);
                     options.agent = client.map(|client| format!("mcp: {client}")).or(options.agent);
-                    none.insert(Session::start(options, None)?)
+                    none.insert(Session::start(options)?)
                 }
             };
             let done = work(session);

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use metier_session::SessionError;
+use metier_skill::Coded;
 
 /// Why nothing is served, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -60,9 +61,8 @@ pub enum McpError {
     Session(#[from] SessionError),
 }
 
-impl McpError {
-    /// A name that does not change.
-    pub fn code(&self) -> &'static str {
+impl Coded for McpError {
+    fn code(&self) -> &'static str {
         match self {
             Self::NotMcp { .. } => "mcp-not-mcp",
             Self::Handshake { .. } => "mcp-handshake",
@@ -71,6 +71,19 @@ impl McpError {
             Self::Open { .. } => "mcp-open",
             Self::Token { .. } => "mcp-token",
             Self::Session(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Listen { .. } => Some("choose another port, or 0 for any that is free".to_owned()),
+            Self::Token { .. } => Some(
+                "write a name, a space and a token in each line; `openssl rand -hex 16` creates a token"
+                    .to_owned(),
+            ),
+            Self::Session(error) => error.hint(),
+            // Their messages say it, or there is nothing to do.
+            Self::NotMcp { .. } | Self::Handshake { .. } | Self::Io { .. } | Self::Open { .. } => None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use metier_policy::{Approver, NoApprover};
-use metier_session::Session;
+use metier_session::{Session, SessionError};
 use rmcp::model::{ClientCapabilities, InputRequiredResult};
 use rmcp::service::{ElicitationMode, RequestContext, RoleServer};
 use serde_json::Value;
@@ -151,10 +151,6 @@ fn approver(way: Way, known: Known, open: Open, is_lasting: bool, session: &str)
 /// A no that is the client's, and perhaps no person's, says so.
 fn declined(refusal: Refusal, known: &Known, context: &RequestContext<RoleServer>) -> Refusal {
     let is_declined = known.values().any(|answered| *answered == Answered::Declined);
-    match refusal {
-        Refusal::Session(metier_session::SessionError::Denied { .. }) if is_declined => {
-            Refusal::Declined { client: client_name(context) }
-        }
-        refusal => refusal,
-    }
+    let is_denied = matches!(refusal.session(), Some(SessionError::Denied { .. }));
+    if is_denied && is_declined { Refusal::Declined { client: client_name(context) } } else { refusal }
 }

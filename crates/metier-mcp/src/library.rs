@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use metier_catalog::Catalog;
-use metier_session::SessionOptions;
+use metier_prompt::ToolNames;
+use metier_session::{SessionOptions, SkillToolOptions};
 use rmcp::model::RequestStateCodec;
 use tokio::sync::watch;
 
@@ -15,7 +16,6 @@ use crate::metrics::Metrics;
 use crate::output::Outputs;
 use crate::place::WorkDirectories;
 use crate::slots::Slots;
-use crate::tools::ToolNames;
 use crate::turns::Turns;
 use crate::view::{Greeting, View};
 
@@ -87,6 +87,16 @@ impl Default for LibraryOptions {
     }
 }
 
+impl LibraryOptions {
+    pub(crate) fn tools(&self) -> SkillToolOptions {
+        let mut tools = SkillToolOptions::default();
+        tools.names = self.tool_names;
+        tools.place = Some(self.work.said());
+        tools.approve.clone_from(&self.approve);
+        tools
+    }
+}
+
 impl std::fmt::Debug for LibraryOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The key is nobody's business.
@@ -119,6 +129,8 @@ impl std::fmt::Debug for LibraryContents {
 /// What is served, to any number of clients.
 pub struct Library {
     pub(crate) options: LibraryOptions,
+    /// How sessions offer the tools.
+    pub(crate) tools: SkillToolOptions,
     /// What clients are told before they ask for anything.
     shown: RwLock<Arc<Greeting>>,
     /// Everything else; nothing before the library is opened.
@@ -165,6 +177,7 @@ impl Library {
             outputs: Outputs::default(),
             conversations: Mutex::default(),
             metrics: Metrics::default(),
+            tools: options.tools(),
             options,
         })
     }

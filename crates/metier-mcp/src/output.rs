@@ -1,6 +1,5 @@
-//! What scripts print: a model is shown the head and the tail, and the whole is kept on disk for a while, within a budget.
+//! What scripts printed and a model was shown only in part: the whole is kept on disk for a while, within a budget.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -8,9 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use metier_sandbox::{PrivateDirectory, Purpose};
-
-/// The most bytes of one stream that a model is shown: half of it from the beginning, half from the end.
-pub(crate) const SHOWN: usize = 32 << 10;
 
 /// How much is kept of the scripts of one session, and of all together.
 const BUDGET: Budget = Budget { session: 64 << 20, total: 256 << 20 };
@@ -165,69 +161,6 @@ impl State {
     }
 }
 
-/// What a model is shown of a stream: all of it, or its head and tail.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Excerpt<'a> {
-    Whole(Cow<'a, str>),
-    Ends { head: Cow<'a, str>, tail: Cow<'a, str>, left_out: usize },
-}
-
-impl<'a> Excerpt<'a> {
-    pub(crate) fn of(bytes: &'a [u8]) -> Self {
-        if bytes.len() <= SHOWN {
-            let whole = String::from_utf8_lossy(bytes);
-            if whole.len() <= SHOWN {
-                return Self::Whole(whole);
-            }
-        }
-        let head = fitting(pieces(bytes), SHOWN / 2);
-        let mut from = head.max(bytes.len().saturating_sub(SHOWN / 2));
-        if from > head {
-            // A character that the cut goes through is left out with the middle.
-            from += bytes[from..].iter().take(3).take_while(|byte| is_inside(**byte)).count();
-        }
-        let last: Vec<(usize, usize)> = pieces(&bytes[from..]).collect();
-        from = bytes.len() - fitting(last.into_iter().rev(), SHOWN / 2);
-        Self::Ends {
-            head: String::from_utf8_lossy(&bytes[..head]),
-            tail: String::from_utf8_lossy(&bytes[from..]),
-            left_out: from - head,
-        }
-    }
-}
-
-/// As much of the beginning of some bytes as is shown within so many bytes of text.
-pub(crate) fn beginning(bytes: &[u8], most: usize) -> &[u8] {
-    &bytes[..fitting(pieces(bytes), most)]
-}
-
-/// What bytes become as text: for each character how long it is when it is shown, and how long it was. What is not text is shown as U+FFFD,
-/// which is longer.
-fn pieces(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
-    bytes.utf8_chunks().flat_map(|chunk| {
-        let valid = chunk.valid().chars().map(|c| (c.len_utf8(), c.len_utf8()));
-        let invalid = chunk.invalid().len();
-        valid.chain((invalid > 0).then_some((char::REPLACEMENT_CHARACTER.len_utf8(), invalid)))
-    })
-}
-
-/// How many bytes the first pieces were that are shown within so many.
-fn fitting(pieces: impl Iterator<Item = (usize, usize)>, most: usize) -> usize {
-    let (mut shown, mut taken) = (0, 0);
-    for (length, bytes) in pieces {
-        if shown + length > most {
-            break;
-        }
-        (shown, taken) = (shown + length, taken + bytes);
-    }
-    taken
-}
-
-/// Whether a byte continues a character.
-const fn is_inside(byte: u8) -> bool {
-    byte & 0xc0 == 0x80
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,32 +208,5 @@ mod tests {
         assert!(outputs.keep(owner(4), "stdout", &[b'x'; 20]).is_ok() && !is_kept(3, &last));
         outputs.clear();
         assert!(!directory.exists());
-    }
-
-    #[test]
-    fn head_and_tail_end_between_characters() {
-        let short = "é".repeat(SHOWN / 2);
-        assert_eq!(Excerpt::of(short.as_bytes()), Excerpt::Whole(short.as_str().into()));
-        for shift in 0..4 {
-            let text = format!("{}{}", "x".repeat(shift), "😀".repeat(SHOWN));
-            let Excerpt::Ends { head, tail, left_out } = Excerpt::of(text.as_bytes()) else { panic!() };
-            assert_eq!(head.len() + tail.len() + left_out, text.len());
-            assert!(text.starts_with(&*head) && text.ends_with(&*tail), "{shift}");
-            assert!(head.len() + tail.len() <= SHOWN && head.len() + tail.len() > SHOWN - 8);
-        }
-    }
-
-    /// A byte that is not text is shown as a character of three bytes.
-    #[test]
-    fn what_is_shown_of_bytes_that_are_not_text_is_bounded_too() {
-        for count in [SHOWN / 3 + 1, SHOWN, SHOWN * 2] {
-            let bytes = vec![0x80; count];
-            let Excerpt::Ends { head, tail, left_out } = Excerpt::of(&bytes) else { panic!("{count}") };
-            assert!(head.len() + tail.len() <= SHOWN && head.len() + tail.len() > SHOWN - 8, "{count}");
-            let shown = head.chars().count() + tail.chars().count();
-            assert_eq!(shown + left_out, count, "each byte is one character");
-        }
-        let whole = vec![0x80; SHOWN / 3];
-        assert!(matches!(Excerpt::of(&whole), Excerpt::Whole(_)));
     }
 }

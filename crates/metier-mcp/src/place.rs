@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metier_sandbox::WorkDirectory;
+use metier_session::tools::place;
 use rmcp::service::{RequestContext, RoleServer};
 
 use crate::connection::{McpConnection, is_modern};
@@ -32,9 +33,7 @@ impl WorkDirectories {
     /// Where scripts work, as far as that is known before a client is.
     pub(crate) fn said(&self) -> String {
         match (&self.named, &self.root, &self.project) {
-            (Some(work), ..) | (None, None, Some(work)) => {
-                format!("the directory {}, which they may change", work.path().display())
-            }
+            (Some(work), ..) | (None, None, Some(work)) => place(Some(work)),
             (None, Some(_), Some(work)) => {
                 format!(
                     "your root directory if you have exactly one, otherwise in {}; they may change files there",
@@ -45,7 +44,7 @@ impl WorkDirectories {
                 "your root directory if you have exactly one, otherwise in an empty temporary directory"
                     .to_owned()
             }
-            (None, None, None) => "an empty temporary directory, which is removed afterwards".to_owned(),
+            (None, None, None) => place(None),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn get(
     name: &str,
     request: Option<&str>,
 ) -> Result<GetPromptResult, Refusal> {
-    let active = session.reload(name, Trigger::User)?;
+    let active = session.reload_as(name, Trigger::User)?;
     let mut text = active.content;
     if let Some(request) = request.filter(|request| !request.trim().is_empty()) {
         let _ = write!(text, "\n{request}\n");

@@ -93,11 +93,11 @@ pub(crate) fn read(
     path: &str,
     uri: &str,
 ) -> Result<ReadResourceResult, Refusal> {
-    let mut resource = session.read_resource(skill, path, None)?;
+    let mut resource = session.read(skill, path)?;
     let (digest, is_text) = (resource.digest, resource.is_text);
     let is_whole = resource.next_offset().is_none();
     while let Some(offset) = resource.next_offset() {
-        let part = session.read_resource(skill, path, Some(ResourcePart::Bytes { offset, length: None }))?;
+        let part = session.read_part(skill, path, ResourcePart::Bytes { offset, length: None })?;
         if part.tree_digest != resource.tree_digest {
             return Err(SessionError::Changed { name: skill.to_owned(), what: path.to_owned() }.into());
         }

@@ -5,19 +5,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use metier_sandbox::{Cancel, Sink, Stream};
-use metier_session::{FinishedScript, PreparedScript, Session};
-use rmcp::model::{JsonObject, ProgressNotificationParam};
+use metier_session::tools::{self, LeftOutput};
+use metier_session::{FinishedScript, PreparedScript, Session, SkillToolAnswer};
+use rmcp::model::ProgressNotificationParam;
 use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{Answer, Refusal};
+use crate::answer::Refusal;
 use crate::connection::{McpConnection, principal};
 use crate::governed::{Brought, Governed};
-use crate::output::Owner;
+use crate::output::{Outputs, Owner};
 use crate::place;
 use crate::slots::{self, Client, Entry, Slot};
-use crate::tools::{self, Around};
 
 /// How often a client that wants to know is told how far a script is.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -26,13 +27,13 @@ impl McpConnection {
     /// Runs a script of a skill, and tells what came of it.
     pub(crate) async fn run(
         &self,
-        tool: &'static str,
-        arguments: Option<JsonObject>,
+        arguments: Value,
         brought: Brought<'_>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Governed<Answer>, Refusal> {
+    ) -> Result<Governed<SkillToolAnswer>, Refusal> {
         let work = place::choose(&self.library.options.work, self.root(context).await);
-        let mut call = tools::prepare(tool, arguments, work.clone())?;
+        let names = self.library.options.tool_names;
+        let mut call = tools::script_call(arguments, names, work.clone())?;
         let cancel = Cancel::new().map_err(|error| Refusal::Broken(error.to_string()))?;
         call.cancel = cancel.clone();
         let prepare = move |session: &mut Session| Ok(session.prepare_script(call.clone())?);
@@ -46,13 +47,13 @@ impl McpConnection {
         let finished = self.watch(prepared, cancel, context, &progress).await?;
         // That it has run is recorded, whether the client still waits or not.
         let nobody_stops_it = CancellationToken::new();
-        let (library, read) = (Arc::clone(&self.library), self.library.options.tool_names.read());
+        let (library, ran_in) = (Arc::clone(&self.library), place::ran_in(work.as_ref()));
         let owner = Owner { client: self.reader(context), session: Arc::as_ptr(&self.conversation).addr() };
         let finish = move |session: &mut Session| {
             let report = session.finish_script(finished)?;
-            let around = Around { work: work.as_ref(), outputs: &library.outputs, owner, read };
-            let answer = tools::report(&report, &around);
-            drop(report);
+            let answer = tools::script_answer(report, &ran_in, |stream, bytes| {
+                keep(&library.outputs, owner, stream, bytes, names.read())
+            });
             drop(slot);
             Ok(answer)
         };
@@ -121,6 +122,17 @@ impl McpConnection {
                 }
             }
         }
+    }
+}
+
+/// Keeps a stream that is too long to be shown, and says how the rest of it is read.
+fn keep(outputs: &Outputs, owner: Owner, stream: &str, bytes: &[u8], tool: &str) -> LeftOutput {
+    match outputs.keep(owner, stream, bytes) {
+        Ok(address) => {
+            let note = format!("read them with `{tool}`, `resource_name` \"{address}\" and a `range`");
+            LeftOutput::kept(address, note)
+        }
+        Err(error) => LeftOutput::gone(format!("they could not be kept: {error}")),
     }
 }
 

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use metier_catalog::{Catalog, CatalogError, Entry, Search};
+use metier_catalog::{Catalog, Entry};
 use metier_prompt::{ActivationHint, ListedSkill, SkillList};
-use rmcp::model::Tool;
+use metier_search::{Search, SearchError, SearchMatch};
+use metier_session::SkillTool;
+use metier_session::tools::{NAMED_SKILLS, SkillToolOptions, definitions};
+use rmcp::model::{Tool, ToolAnnotations};
 use serde::{Deserialize, Serialize};
 
 use crate::library::{LibraryContents, LibraryOptions, SkillListPlacement};
-use crate::tools;
 
 /// What clients are told of the skills before they ask for anything.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -33,6 +35,7 @@ pub(crate) struct View {
     /// Those that models may use, the most relevant first.
     pub(crate) skills: Vec<Entry>,
     pub(crate) shown: Arc<Greeting>,
+    offered: SkillToolOptions,
     search: OnceLock<Search>,
 }
 
@@ -41,22 +44,40 @@ impl View {
         let skills: Vec<Entry> = catalog.for_models().map(|skill| skill.entry.clone()).collect();
         let list = (!skills.is_empty()).then(|| skill_list(&skills, options));
         let (list, listed) = list.map_or((None, 0), |(list, listed)| (Some(list), listed));
-        let place = options.work.said();
-        let list = list.map(|list| format!("{list}\n{}", scripts(options, &place)));
+        let offered = options.tools();
+        let list = list.map(|list| format!("{list}\n{}", scripts(options)));
         let (instructions, described) = match options.skill_list {
             SkillListPlacement::Instructions => (list, None),
             SkillListPlacement::Description => (None, list),
             SkillListPlacement::Nowhere => (None, None),
         };
-        let tools = tools::all(&skills, options.tool_names, described.as_deref(), &place);
-        let named = if skills.len() <= tools::NAMED { skills.len() } else { listed };
+        let mut tools = definitions(&catalog, &offered);
+        let load = tools.iter_mut().find(|tool| tool.name == options.tool_names.load());
+        if let (Some(load), Some(list)) = (load, described) {
+            load.description.extend(["\n\n", &list]);
+        }
+        let tools = tools.into_iter().map(as_tool).collect();
+        let named = if skills.len() <= NAMED_SKILLS { skills.len() } else { listed };
         let named = skills.iter().take(named).map(|entry| entry.path().to_owned()).collect();
         let shown = Arc::new(Greeting { instructions, tools, skills: named });
-        Self { catalog, stock, skills, shown, search: OnceLock::new() }
+        Self { catalog, stock, skills, shown, offered, search: OnceLock::new() }
+    }
+
+    /// How the tools are offered, with this catalog made ready to be searched.
+    pub(crate) fn tools(self: &Arc<Self>) -> SkillToolOptions {
+        let (mut tools, view) = (self.offered.clone(), Arc::clone(self));
+        tools.rank = Some(Arc::new(move |_, query, most| {
+            let entries = view.search()?.query(query, most).into_iter().filter_map(|hit| match hit.skill {
+                SearchMatch::Entry(entry) => Some(entry.clone()),
+                SearchMatch::Unusable(_) => None,
+            });
+            Ok(entries.collect())
+        }));
+        tools
     }
 
     /// The catalog made ready to be asked; for many skills that are new it takes a while.
-    pub(crate) fn search(&self) -> Result<&Search, CatalogError> {
+    pub(crate) fn search(&self) -> Result<&Search, SearchError> {
         if let Some(search) = self.search.get() {
             return Ok(search);
         }
@@ -71,9 +92,20 @@ impl View {
     }
 }
 
+/// A tool as the protocol has it.
+fn as_tool(tool: SkillTool) -> Tool {
+    let SkillTool { name, title, description, input_schema, read_only, .. } = tool;
+    let hints = ToolAnnotations::new()
+        .read_only(read_only)
+        .destructive(!read_only)
+        .idempotent(read_only)
+        .open_world(false);
+    Tool::new(name, description, Arc::new(input_schema)).with_title(title).with_annotations(hints)
+}
+
 /// How a model is to run what skills bring along.
-fn scripts(options: &LibraryOptions, place: &str) -> String {
-    let tool = options.tool_names.run();
+fn scripts(options: &LibraryOptions) -> String {
+    let (tool, place) = (options.tool_names.run(), options.work.said());
     format!(
         "Run the scripts of a skill with the tool `{tool}`, never with a shell of your own: it runs them in a sandbox, in {place}.\n"
     )

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metier_skill::ToolRules;
+use metier_skill::{Code, ToolRules};
 
 use crate::call::{Leads, ToolCall};
 use crate::critical::{self, Whereabouts};
@@ -14,7 +14,7 @@ use crate::invocation::{self, Refusal, Way};
 use crate::moves::goes;
 use crate::paths::{self, Anchors};
 use crate::programs::{DESTROYERS, SAFE_VARIABLES, SPECIAL_NAMES};
-use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
+use crate::rule::{self, Purpose, Rule, RuleNote, Spec, ToolPattern};
 use crate::shell::{Assignment, Command, Redirect, Script, Word};
 use crate::tools::Kind;
 use crate::wildcard::{Subject, Wildcard};
@@ -67,7 +67,7 @@ impl Allowlist {
 
     /// The notes that matter to a decision: rules that do nothing, or something else than written.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = &RuleNote> {
-        self.notes.iter().filter(|note| note.code != NoteCode::RuleBroad)
+        self.notes.iter().filter(|note| note.code != Code::RuleBroad)
     }
 
     /// Whether nothing was declared in it.

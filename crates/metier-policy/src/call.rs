@@ -1,5 +1,6 @@
 //! One call to a tool, as a host is about to make it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -134,9 +135,12 @@ impl ToolCall {
         self.parsed.get_or_init(|| ParsedCall::new(self.command_line()))
     }
 
-    /// The same call to the tool that its name may mean.
-    pub(crate) fn suspected(&self) -> Self {
-        Self { known: tools::suspected(&self.tool), ..self.clone() }
+    /// The same call to the tool that its name may mean. Nearly always that is the tool it does mean.
+    pub(crate) fn suspected(&self) -> Cow<'_, Self> {
+        if self.known.is_some() {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { known: tools::suspected(&self.tool), ..self.clone() })
     }
 
     /// The tool as the host calls it.

@@ -1,6 +1,6 @@
 //! Whether a call is on a list of what is denied, or could be: a doubt is enough.
 
-use metier_skill::ToolRules;
+use metier_skill::{Code, ToolRules};
 use serde_json::Value;
 
 use crate::call::{Leads, ToolCall};
@@ -8,7 +8,7 @@ use crate::domain;
 use crate::glob::{Glob, Segment};
 use crate::mentions::{MOST_FOLLOWED, Mentions, Partial, Text, Use};
 use crate::paths::{Anchors, PathPattern, parts};
-use crate::rule::{self, NoteCode, Purpose, Rule, RuleNote, Spec, ToolPattern};
+use crate::rule::{self, Purpose, Rule, RuleNote, Spec, ToolPattern};
 use crate::tools::Kind;
 use crate::wildcard::Subject;
 
@@ -34,7 +34,7 @@ impl Denylist {
 
     /// The notes that matter to a decision.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = &RuleNote> {
-        self.notes.iter().filter(|note| note.code != NoteCode::RuleBroad)
+        self.notes.iter().filter(|note| note.code != Code::RuleBroad)
     }
 
     /// The rule that denies a call, or could.
@@ -47,7 +47,7 @@ impl Denylist {
         if self.rules.is_empty() {
             return None;
         }
-        let call = &call.suspected();
+        let call = &*call.suspected();
         let shell = (call.kind() == Kind::Shell).then(|| Line::new(call, &self.places));
         let is_riddle = shell.as_ref().is_some_and(|line| line.named.is_none());
         let found = self.rules.iter().find(|rule| self.is_denied_by(rule, call, shell.as_ref()));

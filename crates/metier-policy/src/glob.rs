@@ -71,21 +71,20 @@ impl Glob {
         used[0] = true;
         for (index, part) in self.parts.iter().enumerate() {
             let is_last = index + 1 == self.parts.len();
-            let mut next = vec![false; path.len() + 1];
+            let Some(first) = used.iter().position(|used| *used) else { return false };
             match part {
                 Part::Deep => {
-                    let first = used.iter().position(|used| *used).unwrap_or(used.len());
+                    used[first..].fill(true);
                     // At the end it means what is inside, not the directory itself.
-                    let first = if is_last && !or_directory { first + 1 } else { first };
-                    next.iter_mut().skip(first).for_each(|next| *next = true);
+                    used[first] = !is_last || or_directory;
                 }
                 Part::One(tokens) => {
-                    for (at, name) in path.iter().enumerate().filter(|(at, _)| used[*at]) {
-                        next[at + 1] = is_match(tokens, name.as_ref());
+                    for (at, name) in path.iter().enumerate().skip(first).rev() {
+                        used[at + 1] = used[at] && is_match(tokens, name.as_ref());
                     }
+                    used[first] = false;
                 }
             }
-            used = next;
         }
         used.contains(&true)
     }
@@ -151,24 +150,22 @@ fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
 
 /// Whether tokens match a whole name. The last `*` takes one letter more whenever it goes no further.
 fn is_match(tokens: &[Token], name: &str) -> bool {
-    let name: Vec<char> = name.chars().collect();
-    let (mut token, mut letter) = (0, 0);
+    let (mut token, mut rest) = (0, name.chars());
     let mut star = None;
-    while letter < name.len() {
+    while let Some(letter) = rest.clone().next() {
         match tokens.get(token) {
             Some(Token::Star) => {
-                star = Some((token, letter));
+                star = Some((token, rest.clone()));
                 token += 1;
             }
-            Some(other) if other.takes(name[letter]) => {
+            Some(other) if other.takes(letter) => {
                 token += 1;
-                letter += 1;
+                rest.next();
             }
             _ => {
-                let Some((at, from)) = star else { return false };
-                star = Some((at, from + 1));
-                token = at + 1;
-                letter = from + 1;
+                let Some((at, from)) = &mut star else { return false };
+                from.next();
+                (token, rest) = (*at + 1, from.clone());
             }
         }
     }

@@ -335,7 +335,8 @@ fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
     for (index, word) in words.iter().enumerate().skip(1) {
         marks[index] |= match word.literal().filter(|_| !word.splits) {
             Some(text) => {
-                options.iter().any(|option| is_option(program, text, index, option))
+                let name = text.split_once('=').map_or(text, |(name, _)| name);
+                options.iter().any(|option| is_option(program, text, name, index, option))
                     || texts.iter().any(|running| text.contains(running))
                     || (!options.is_empty() && !is_plain_git && word.globs && word.may_begin_with(b'-'))
             }
@@ -349,9 +350,8 @@ fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
     }
 }
 
-/// Whether a word is an option, perhaps shortened, perhaps with its value attached.
-fn is_option(program: &str, word: &str, index: usize, option: &str) -> bool {
-    let name = word.split_once('=').map_or(word, |(name, _)| name);
+/// Whether a word is an option, perhaps shortened, perhaps with its value attached. Its name ends before a `=`.
+fn is_option(program: &str, word: &str, name: &str, index: usize, option: &str) -> bool {
     if name == option {
         return true;
     }
@@ -427,7 +427,9 @@ fn is_plain_for_sqlite(word: &Word) -> bool {
 
 /// The text of a command, its words separated by one blank each.
 fn subject(words: &[Word], marks: &[bool]) -> Subject {
-    let mut subject = Subject::default();
+    let length = words.iter().map(|word| word.text.len() + 1).sum();
+    let mut subject =
+        Subject { bytes: Vec::with_capacity(length), strict: Vec::with_capacity(length), climbs: false };
     for (index, (word, mark)) in words.iter().zip(marks).enumerate() {
         if index > 0 {
             subject.push(b" ", *mark);
@@ -439,18 +441,16 @@ fn subject(words: &[Word], marks: &[bool]) -> Subject {
                 || (word.globs && (part.starts_with(b".") || part.contains(&b'[')))
         };
         subject.climbs |= word.text.split(|byte| *byte == b'/').any(may_climb);
-        push_word(&word.text, *mark, &mut subject);
+        let start = subject.bytes.len();
+        subject.push(&word.text, *mark);
+        subject.bytes[start..].iter_mut().for_each(|byte| *byte = in_word(*byte));
     }
     subject
 }
 
-pub(crate) fn push_word(text: &[u8], mark: bool, subject: &mut Subject) {
-    for (index, piece) in text.split(|byte| *byte == b' ').enumerate() {
-        if index > 0 {
-            subject.push(&[BLANK], mark);
-        }
-        subject.push(piece, mark);
-    }
+/// A byte inside a word, where a space is not what separates words.
+pub(crate) const fn in_word(byte: u8) -> u8 {
+    if byte == b' ' { BLANK } else { byte }
 }
 
 /// The same for words that another shell has read.

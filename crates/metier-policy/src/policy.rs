@@ -1,6 +1,6 @@
 //! Tiers, what people and organisations set, and who has the last word.
 
-use metier_skill::{Tier, ToolRules};
+use metier_skill::{Code, Tier, ToolRules};
 
 use crate::approval::{Answer, Approval, Approvals, Approver, Lifetime, Question};
 use crate::decision::{Decision, DecisionCode, Verdict};
@@ -48,7 +48,7 @@ impl Layer {
         let deny = ToolRules::from_rules(&settings.deny);
         // Which places they are about does not matter to whether they can match.
         let notes = Denylist::new(&deny, &Anchors::new("/", "/")).notes().to_vec();
-        if let Some(note) = notes.into_iter().find(|note| note.code == crate::NoteCode::RuleNeverMatches) {
+        if let Some(note) = notes.into_iter().find(|note| note.code == Code::RuleNeverMatches) {
             let source_name = source.to_owned();
             return Err(PolicyError::DenyRule { source_name, rule: note.rule, message: note.message });
         }

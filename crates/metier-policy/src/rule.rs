@@ -1,9 +1,8 @@
 //! The grammar of rules: `Tool`, `Tool(spec)`, `mcp__server__tool`. What is wrong with a rule is said when it is read.
 
-use std::fmt;
 use std::path::Path;
 
-use metier_skill::ToolRules;
+use metier_skill::{Code, ToolRules};
 use serde::Serialize;
 
 use crate::domain::DomainPattern;
@@ -21,52 +20,10 @@ use crate::wildcard::Wildcard;
 pub struct RuleNote {
     /// The rule as it was written.
     pub rule: String,
-    /// The stable code.
-    pub code: NoteCode,
+    /// The code under which it is a finding about the skill.
+    pub code: Code,
     /// What is the matter, and what to write instead.
     pub message: String,
-}
-
-/// A stable name for one kind of note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum NoteCode {
-    /// The rule can never match.
-    RuleNeverMatches,
-    /// The rule is read as another one, which some clients do not do.
-    RuleRewritten,
-    /// The rule lets through more than it seems to.
-    RuleBroad,
-}
-
-impl NoteCode {
-    /// Every code.
-    pub const ALL: &'static [Self] = &[Self::RuleNeverMatches, Self::RuleRewritten, Self::RuleBroad];
-
-    /// One line that says what it means.
-    pub const fn summary(self) -> &'static str {
-        match self {
-            Self::RuleNeverMatches => "a rule about tools can never match",
-            Self::RuleRewritten => "a rule about tools is read as another, which some clients do not do",
-            Self::RuleBroad => "a rule about tools lets through more than it seems to",
-        }
-    }
-
-    /// The code as it is printed.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::RuleNeverMatches => "rule-never-matches",
-            Self::RuleRewritten => "rule-rewritten",
-            Self::RuleBroad => "rule-broad",
-        }
-    }
-}
-
-impl fmt::Display for NoteCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// What a rule is for: the same text means different things in a list of what is allowed and of what is not.
@@ -127,7 +84,7 @@ pub(crate) fn read(
     match reader.rule() {
         Ok(rule) => Some(rule),
         Err(message) => {
-            reader.note(NoteCode::RuleNeverMatches, message);
+            reader.note(Code::RuleNeverMatches, message);
             None
         }
     }
@@ -142,7 +99,7 @@ pub(crate) fn read_all(tools: &ToolRules, purpose: Purpose, places: &Anchors) ->
         let is_cut_off = tools.rules().get(index + 1).is_some_and(|next| next.starts_with('('));
         if is_cut_off && purpose == Purpose::Allow {
             let message = "a blank stands before its parenthesis; write them together".to_owned();
-            notes.push(RuleNote { rule: text.clone(), code: NoteCode::RuleNeverMatches, message });
+            notes.push(RuleNote { rule: text.clone(), code: Code::RuleNeverMatches, message });
         } else {
             rules.extend(read(text, purpose, places, &mut notes));
         }
@@ -162,7 +119,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn note(&mut self, code: NoteCode, message: String) {
+    fn note(&mut self, code: Code, message: String) {
         self.notes.push(RuleNote { rule: self.text.to_owned(), code, message });
     }
 
@@ -334,7 +291,7 @@ impl Reader<'_> {
         let text = Wildcard::from_pieces(pieces_of(&pattern, self.purpose)?);
         if text.prefix().is_empty() && !text.is_exact() {
             let message = "no program is named, so that any program will do".to_owned();
-            self.note(NoteCode::RuleBroad, message);
+            self.note(Code::RuleBroad, message);
         }
         let mut words = std::str::from_utf8(text.prefix()).unwrap_or_default().split(' ');
         let [program, subcommand, third] = [(); 3].map(|()| words.next().unwrap_or_default());
@@ -352,7 +309,7 @@ impl Reader<'_> {
         let expanded = self.expand(spec, |path| escape(Path::new(path)))?;
         if expanded != spec {
             let message = "`${…}` is put in here, but not by other clients outside `Bash(…)`".to_owned();
-            self.note(NoteCode::RuleRewritten, message);
+            self.note(Code::RuleRewritten, message);
         }
         if let Some((field, _)) =
             expanded.split_once(':').filter(|(field, _)| ["path", "file_path", "file"].contains(field))
@@ -366,7 +323,7 @@ impl Reader<'_> {
         let expanded = if expanded == spec { expanded } else { format!("/{expanded}") };
         if !matches!(name, "Read" | "Edit") && tools::in_rule(name).is_some_and(|tool| tool.name == name) {
             let message = format!("this is read as `{meant}({spec})`; other clients pass over it");
-            self.note(NoteCode::RuleRewritten, message);
+            self.note(Code::RuleRewritten, message);
         }
         let pattern = PathPattern::new(&expanded, self.purpose, self.places);
         let pattern = match (pattern, self.purpose) {

@@ -1,9 +1,8 @@
 //! What a simple command might amount to, for rules that deny: every way to read it counts.
 
-use crate::invocation::{base_name, interpreter, may_run, push_word, reads_code, runs_a_file};
+use crate::invocation::{base_name, in_word, interpreter, may_run, reads_code, runs_a_file};
 use crate::programs::{CODE, CODE_VARIABLES, FED_COMMANDS, OTHER_SHELLS, SHELLS, WRAPPERS, known};
 use crate::shell::{self, Command, DYNAMIC, Script, Word};
-use crate::wildcard::Subject;
 
 /// What a command line may amount to.
 #[derive(Debug, Default)]
@@ -253,29 +252,36 @@ fn after_options(words: &[Word]) -> Vec<usize> {
 /// The text in small letters, its program without a path; [`DYNAMIC`] where a word can become several.
 fn lowered(words: &[Word]) -> Vec<u8> {
     let Some((first, rest)) = words.split_first() else { return Vec::new() };
-    let mut text = Subject::default();
+    let mut text = Vec::with_capacity(length(words));
     if first.globs && first.text != b"[" {
-        text.push(&[DYNAMIC], false);
+        text.push(DYNAMIC);
     } else {
         let name = first.text.rsplit(|byte| *byte == b'/').next().unwrap_or(&first.text);
-        push_word(name.strip_suffix(b".exe").unwrap_or(name), false, &mut text);
+        push_lowered(name.strip_suffix(b".exe").unwrap_or(name), &mut text);
     }
-    text.bytes.make_ascii_lowercase();
-    if !rest.is_empty() {
-        text.bytes.push(b' ');
-        text.bytes.extend(lowered_rest(rest));
+    for word in rest {
+        text.push(b' ');
+        push_lowered(&word.text, &mut text);
     }
-    text.bytes
+    text
 }
 
 fn lowered_rest(words: &[Word]) -> Vec<u8> {
-    let mut text = Subject::default();
+    let mut text = Vec::with_capacity(length(words));
     for (index, word) in words.iter().enumerate() {
         if index > 0 {
-            text.push(b" ", false);
+            text.push(b' ');
         }
-        push_word(&word.text, false, &mut text);
+        push_lowered(&word.text, &mut text);
     }
-    text.bytes.make_ascii_lowercase();
-    text.bytes
+    text
+}
+
+fn push_lowered(word: &[u8], text: &mut Vec<u8>) {
+    text.extend(word.iter().map(|byte| in_word(byte.to_ascii_lowercase())));
+}
+
+/// At most how long the text of some words is.
+fn length(words: &[Word]) -> usize {
+    words.iter().map(|word| word.text.len() + 1).sum()
 }

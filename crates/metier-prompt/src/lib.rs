@@ -26,6 +26,7 @@ mod skill_list;
 mod strict;
 mod template;
 mod tool;
+mod tool_names;
 mod view;
 
 pub use disclosure::{DisclosureError, ExpandedSkill, ExpansionRequired, OpenSections, ReadSection};
@@ -49,4 +50,5 @@ pub use tool::{
     Allowance, Tool, ToolAnswer, ToolContext, ToolError, ToolFailure, ToolPolicy, ToolResult, ToolText,
     ToolValue, cut,
 };
+pub use tool_names::ToolNames;
 pub use view::{SessionState, SessionView, Visibility};

@@ -14,6 +14,7 @@ mod messages;
 mod override_vectors;
 #[path = "prompt/properties.rs"]
 mod properties;
+mod skill_list;
 #[path = "prompt/skills.rs"]
 mod skills;
 #[path = "prompt/snapshots.rs"]

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use metier_skill::Coded;
+
 use crate::protection::Protection;
 
 /// Why a script was not started.
@@ -170,30 +172,50 @@ pub enum SandboxError {
     Unsupported,
 }
 
-impl SandboxError {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for SandboxError {
+    fn code(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => "sandbox_protection_missing",
-            Self::Path { .. } => "sandbox_path",
-            Self::Swapped { .. } => "sandbox_path_swapped",
-            Self::TooWide { .. } | Self::Reserved { .. } => "sandbox_path_too_wide",
-            Self::Private { .. } => "sandbox_private",
-            Self::Note { .. } => "sandbox_note",
-            Self::Link { .. } => "sandbox_path_link",
-            Self::ProtectedLink { .. } => "sandbox_protected_link",
-            Self::NotWritable { .. } => "sandbox_not_writable",
-            Self::Launch { .. } => "sandbox_launch",
-            Self::LauncherGone { .. } => "sandbox_launcher_gone",
-            Self::Program { .. } => "sandbox_program",
-            Self::Start { .. } => "sandbox_start",
-            Self::Covering { .. } => "sandbox_covering",
-            Self::NotAScript { .. } => "sandbox_not_a_script",
-            Self::Dependencies { .. } => "sandbox_dependencies",
-            Self::DependencyCheck { .. } => "sandbox_dependency_check",
-            Self::Destination { .. } => "sandbox_destination",
-            Self::Unsupported => "sandbox_unsupported",
+            Self::Missing { .. } => "sandbox-protection-missing",
+            Self::Path { .. } => "sandbox-path",
+            Self::Swapped { .. } => "sandbox-path-swapped",
+            Self::TooWide { .. } | Self::Reserved { .. } => "sandbox-path-too-wide",
+            Self::Private { .. } => "sandbox-private",
+            Self::Note { .. } => "sandbox-note",
+            Self::Link { .. } => "sandbox-path-link",
+            Self::ProtectedLink { .. } => "sandbox-protected-link",
+            Self::NotWritable { .. } => "sandbox-not-writable",
+            Self::Launch { .. } => "sandbox-launch",
+            Self::LauncherGone { .. } => "sandbox-launcher-gone",
+            Self::Program { .. } => "sandbox-program",
+            Self::Start { .. } => "sandbox-start",
+            Self::Covering { .. } => "sandbox-covering",
+            Self::NotAScript { .. } => "sandbox-not-a-script",
+            Self::Dependencies { .. } => "sandbox-dependencies",
+            Self::DependencyCheck { .. } => "sandbox-dependency-check",
+            Self::Destination { .. } => "sandbox-destination",
+            Self::Unsupported => "sandbox-unsupported",
         }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Missing { .. } => {
+                "run `metier doctor` to see which protections this machine has, and what enables the others"
+            }
+            Self::Swapped { .. } => "check what was put in its place, then run the script again",
+            Self::LauncherGone { .. } | Self::Launch { .. } => {
+                "run `metier doctor` to test the sandbox on this machine"
+            }
+            Self::Program { .. } => {
+                "install it in one of the system's directories, such as /usr/bin or /usr/local/bin"
+            }
+            Self::NotAScript { .. } => {
+                "begin the script with a `#!` line, or give it a name that ends in .sh, .py or .js"
+            }
+            // Their messages say it, or there is nothing to do.
+            _ => return None,
+        };
+        Some(hint.to_owned())
     }
 }
 

@@ -11,15 +11,13 @@
 mod capture;
 mod error;
 mod executor;
+mod leftovers;
 mod links;
 mod obeyed;
-mod owner;
 mod private;
 mod profile;
 mod protection;
-mod removal;
 mod reserved;
-mod script;
 mod stopwatch;
 mod supervised;
 mod width;
@@ -59,19 +57,17 @@ pub use executor::{
 };
 #[cfg(target_os = "linux")]
 pub use launcher::launch_if_asked;
+pub use leftovers::{Leftovers, Owner, is_own_directory};
 pub use links::leads_to;
 #[cfg(target_os = "linux")]
 pub use local::{Local, settle_notes, system_paths};
 pub use obeyed::{OBEYED, ObeyedEffect, ObeyedPath};
-pub use owner::Owner;
-pub use private::{Leftovers, PrivateDirectory, Purpose, leftovers, remove_leftovers};
+pub use private::{PrivateDirectory, Purpose, leftovers, remove_leftovers};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 pub use profile::{Destination, Network, PinnedPath, RunLimits, SandboxProfile};
 pub use protection::{MeasuredProtection, Protection, Protections, Strictness};
-pub use removal::remove_all;
 pub use reserved::ReservedPaths;
-pub use script::SkillScript;
 pub use supervised::{CoveredPath, Program, ProgramEnd};
 #[cfg(target_os = "linux")]
 pub use supervised::{Signals, SupervisedProgram};

@@ -161,6 +161,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use metier_skill::Coded as _;
+
     use super::*;
 
     fn open(path: impl AsRef<Path>) -> Result<WorkDirectory, SandboxError> {
@@ -205,7 +207,7 @@ mod tests {
         let copy = PrivateDirectory::make(Purpose::Skill).unwrap();
         let room = copy.path().parent().unwrap();
         for path in [copy.path(), room] {
-            assert_eq!(open(path).unwrap_err().code(), "sandbox_path_too_wide", "{}", path.display());
+            assert_eq!(open(path).unwrap_err().code(), "sandbox-path-too-wide", "{}", path.display());
         }
     }
 }

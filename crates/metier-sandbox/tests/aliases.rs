@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use metier_sandbox::{
     Ending, Executor, Job, PinnedPath, Protection, RunOutcome, SandboxError, SandboxProfile, Strictness,
 };
+use metier_skill::Coded as _;
 use tempfile::TempDir;
 
 use crate::filter::{Lacking, Only};
@@ -224,7 +225,7 @@ fn a_link_in_its_way_is_refused() {
     symlink("nowhere", ground.in_work("evil/broken")).unwrap();
     fs::write(ground.in_work("evil/file"), "").unwrap();
     for alias in ["skills/x", "skills", "evil/broken", "evil/file", "evil/file/x"] {
-        assert_eq!(ground.error(&ground.in_work(alias)).code(), "sandbox_path_swapped", "{alias}");
+        assert_eq!(ground.error(&ground.in_work(alias)).code(), "sandbox-path-swapped", "{alias}");
     }
 }
 
@@ -261,10 +262,10 @@ fn nothing_that_others_need_is_covered() {
     let own = [ground.work.path(), parent, ground.base.path(), &copy.join("scripts")];
     for path in paths.iter().chain(&own) {
         let error = ground.error(path);
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{}: {error}", path.display());
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{}: {error}", path.display());
     }
     for path in ["", "relative", "../x", "/srv/../usr"] {
-        assert_eq!(ground.error(Path::new(path)).code(), "sandbox_path", "{path}");
+        assert_eq!(ground.error(Path::new(path)).code(), "sandbox-path", "{path}");
     }
     let other = PinnedPath::pin(ground.in_work("other")).unwrap();
     for (one, another) in [("/srv/x", "/srv/x"), ("/srv", "/srv/x"), ("/srv/x", "/srv/x/y")] {

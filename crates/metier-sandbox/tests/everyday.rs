@@ -54,7 +54,7 @@ struct Language {
 /// How a script in a fresh work directory ended; nothing if there is nothing to run it.
 fn outcome(language: &Language, script: &str) -> Option<RunOutcome> {
     if !Path::new(language.program).exists() {
-        println!("skipped: there is no {} here", language.program);
+        common::skip(&format!("{} does not exist; its scripts are not run", language.program));
         return None;
     }
     let work = common::work();

@@ -37,6 +37,7 @@ use std::path::Path;
 use crate::filter::{Lacking, Only};
 
 use metier_sandbox::{Ending, Executor as _, Job, OBEYED, PinnedPath, RunOutcome, Strictness};
+use metier_skill::Coded as _;
 
 /// Lays a work directory out, runs a shell script in it, and looks at what it is afterwards.
 fn after(lay_out: impl FnOnce(&Path), script: &str, look: impl FnOnce(&Path, &RunOutcome)) {
@@ -128,7 +129,7 @@ fn a_link_that_cannot_be_kept_is_refused() {
         std::os::unix::fs::symlink("elsewhere", work.path().join(link)).unwrap();
         let job = Job::new(common::profile(work.path()), "touch", vec!["ran".into()]);
         let error = common::local().run(&job, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_protected_link", "{link}: {error}");
+        assert_eq!(error.code(), "sandbox-protected-link", "{link}: {error}");
         assert!(!work.path().join("ran").exists());
     }
 }
@@ -340,7 +341,7 @@ fn what_is_kept_cannot_be_written_to_as_well() {
     let mut profile = common::profile(work.path());
     profile.add_skill(PinnedPath::pin(work.path()).unwrap());
     let error = common::local().run(&Job::new(profile, "true", Vec::new()), &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_path_too_wide");
+    assert_eq!(error.code(), "sandbox-path-too-wide");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use metier_sandbox::{CoveredPath, Program, ProgramEnd};
+use metier_skill::Coded as _;
 
 use common::{again_as_ordinary_user, local, work};
 
@@ -54,7 +55,7 @@ fn the_exit_code_and_the_signal_are_those_of_the_program() {
     let ended = run(&shell(work.path(), "kill -9 $$"));
     assert_eq!((ended.code, ended.signal, ended.left), (None, Some(9), 0));
     let error = local().start(&Program::new("/nonexistent/program", work.path())).unwrap_err();
-    assert_eq!(error.code(), "sandbox_start");
+    assert_eq!(error.code(), "sandbox-start");
     let error = local().start(&shell(Path::new("/nonexistent"), "true")).unwrap_err();
     assert!(error.to_string().contains("/nonexistent"), "{error}");
 }

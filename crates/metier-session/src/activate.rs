@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use metier_catalog::{Entry, RequirementStatus, compatibility};
+use metier_catalog::{Entry, compatibility};
 use metier_journal::{Event, RecordedAnswer, RunApproval, Trigger};
 use metier_policy::{
     Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settlement, Verdict,
 };
-use metier_skill::{Digest, Tier, tokens};
+use metier_skill::{Coded as _, Digest, Tier, tokens};
 use metier_store::Store;
+use serde::{Deserialize, Serialize};
 
 use crate::active_skill::{ActiveSkill, Fresh};
 use crate::error::SessionError;
@@ -16,7 +17,7 @@ use crate::session::{Session, shortened};
 use crate::source::{KeepError, Source};
 
 /// A skill that was activated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Activation {
     /// Its id in the catalog.
@@ -25,8 +26,6 @@ pub struct Activation {
     pub name: String,
     /// How far it is trusted.
     pub tier: Tier,
-    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
-    pub content: String,
     /// Of the bytes of `SKILL.md` that the body is from.
     pub skill_md_digest: Digest,
     /// Of the whole skill.
@@ -41,17 +40,31 @@ pub struct Activation {
     pub notes: Vec<String>,
     /// What the content costs.
     pub tokens: u64,
+    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
+    pub content: String,
 }
 
 impl Session {
-    /// Hands out a skill's instructions, as they are on the disk now. What the model has already, as the very same bytes, is
-    /// not handed out again.
-    pub fn activate(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill: returns its instructions as they are on disk now. If the skill is already active and unchanged,
+    /// the content is a short note instead.
+    ///
+    /// It is recorded as activated by [`SessionOptions::trigger`](crate::SessionOptions).
+    pub fn activate(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.activate_as(name, self.options.trigger)
+    }
+
+    /// [`Session::activate`], recorded as activated by this trigger.
+    pub fn activate_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, false)
     }
 
-    /// The same, and hands it out again where the model has it already.
-    pub fn reload(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
+    /// Activates a skill and returns its instructions also if it is already active and unchanged.
+    pub fn reload(&mut self, name: &str) -> Result<Activation, SessionError> {
+        self.reload_as(name, self.options.trigger)
+    }
+
+    /// [`Session::reload`], recorded as activated by this trigger.
+    pub fn reload_as(&mut self, name: &str, trigger: Trigger) -> Result<Activation, SessionError> {
         self.activate_or_say_why_not(name, trigger, true)
     }
 
@@ -269,8 +282,7 @@ impl Session {
         }
         let metadata = facts.metadata.iter().map(|(key, value)| (&**key, &**value));
         let found = compatibility(facts.compatibility.as_deref(), metadata, &**machine);
-        let unmet = found.requirements.iter().filter(|one| one.status == RequirementStatus::Unmet);
-        let unmet: Vec<String> = unmet.map(|one| format!("{}: {}", one.text, one.reason)).collect();
+        let unmet: Vec<String> = found.unmet().map(|one| format!("{}: {}", one.text, one.reason)).collect();
         if !unmet.is_empty() && self.options.require_compatible {
             let (name, reason) = (entry.name().to_owned(), unmet.join("; "));
             return Err(SessionError::Incompatible { name, reason });

@@ -40,8 +40,8 @@ pub struct ActiveSkill {
     /// Other skills that it needs.
     pub needs: Vec<String>,
     /// The rules of its `allowed-tools` and `disallowed-tools`, where it has such lists.
-    pub(crate) allowed: Option<Vec<String>>,
-    pub(crate) disallowed: Option<Vec<String>>,
+    pub(crate) allowed: Option<ToolRules>,
+    pub(crate) disallowed: Option<ToolRules>,
 }
 
 /// A skill that was read just now, and whether that is what the catalog has.
@@ -62,17 +62,17 @@ impl ActiveSkill {
         let known = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)));
         let skill_md_digest = known.map_or_else(|| Digest::of(&skill_md), |file| file.digest);
         let is_changed = skill_md_digest != entry.facts.skill_md_digest;
-        let texts = |rules: &[Box<str>]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let mut allowed = entry.facts.allowed_tools.as_deref().map(texts);
-        let mut disallowed = entry.facts.disallowed_tools.as_deref().map(texts);
         // What the scan read need not be read again.
-        if is_changed {
+        let (allowed, disallowed) = if is_changed {
             let skill = read_again(entry, &skill_md, rules)?;
             if trigger != Trigger::User && skill.is_hidden_from_models() {
                 return Err(SessionError::NotForModels { name: entry.name().to_owned() });
             }
-            (allowed, disallowed) = rules_of(skill);
-        }
+            let disallowed = skill.disallowed_tools();
+            (skill.allowed_tools, disallowed)
+        } else {
+            (entry.facts.allowed_tools.clone(), entry.facts.disallowed_tools.clone())
+        };
         let held = Self {
             id: entry.id.to_string(),
             name: entry.name().to_owned(),
@@ -114,9 +114,8 @@ impl ActiveSkill {
     pub(crate) fn as_active(&self, places: &Anchors) -> GuardedSkill {
         let places = places.clone().with_skill(&self.directory);
         let mut active = GuardedSkill::new(&self.name, self.tier);
-        let list = |rules: &Vec<String>| ToolRules::from_rules(rules);
-        active.allowed = self.allowed.as_ref().map(|rules| Allowlist::new(&list(rules), &places));
-        active.denied = self.disallowed.as_ref().map(|rules| Denylist::new(&list(rules), &places));
+        active.allowed = self.allowed.as_ref().map(|rules| Allowlist::new(rules, &places));
+        active.denied = self.disallowed.as_ref().map(|rules| Denylist::new(rules, &places));
         active
     }
 
@@ -124,21 +123,6 @@ impl ActiveSkill {
     pub(crate) fn has_rules(&self) -> bool {
         self.allowed.is_some() || self.disallowed.is_some()
     }
-}
-
-/// The rules of a list about tools, where there is one.
-type RuleTexts = Option<Vec<String>>;
-
-/// What a `SKILL.md` allows and disallows of tools; nothing where it cannot be read.
-pub(crate) fn tool_rules(skill_md: &[u8], rules: &Rules) -> Option<(RuleTexts, RuleTexts)> {
-    let origin = Origin { file: SKILL_FILES[0], directory: None };
-    read(skill_md, origin, rules).skill.map(rules_of)
-}
-
-fn rules_of(skill: Skill) -> (RuleTexts, RuleTexts) {
-    let texts = |tools: ToolRules| tools.rules().iter().map(ToString::to_string).collect();
-    let disallowed = skill.disallowed_tools().map(texts);
-    (skill.allowed_tools.map(texts), disallowed)
 }
 
 /// A directory in the one way to write it, as an agent passes it on; links are left as they are.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use metier_journal::Time;
 use metier_prompt::Allowance;
+use metier_skill::Coded;
 use serde::{Deserialize, Serialize};
 
 /// The most that a session may use. What is not set has no limit; using exactly the limit is no breach.
@@ -76,9 +77,8 @@ pub enum BudgetBreach {
     },
 }
 
-impl BudgetBreach {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for BudgetBreach {
+    fn code(&self) -> &'static str {
         match self {
             Self::Deadline { .. } => "budget-deadline",
             Self::Input { .. } => "budget-input",
@@ -108,9 +108,8 @@ pub enum BudgetError {
     },
 }
 
-impl BudgetError {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for BudgetError {
+    fn code(&self) -> &'static str {
         match self {
             Self::NoLimit => "budget-no-limit",
             Self::NoTokens(_) => "budget-no-tokens",

@@ -2,6 +2,7 @@
 
 use metier_journal::{CheckReport, Event, ScriptExecuted};
 use metier_sandbox::SandboxError;
+use metier_skill::Coded as _;
 
 use crate::error::SessionError;
 use crate::session::{Session, shortened};

@@ -1,14 +1,13 @@
 //! What keeps a session from doing what it was asked.
 
-use metier_skill::Coded as _;
 use std::io;
 use std::path::PathBuf;
 
 use metier_journal::JournalError;
-use metier_policy::{Decision, PolicyError};
+use metier_policy::{Decision, DecisionCode, PolicyError};
 use metier_prompt::PromptError;
 use metier_sandbox::SandboxError;
-use metier_skill::SkillError;
+use metier_skill::{Coded, SkillError};
 use metier_store::StoreError;
 
 use crate::budget::{BudgetBreach, BudgetError};
@@ -214,9 +213,8 @@ impl PathProblem {
     }
 }
 
-impl SessionError {
-    /// A name that does not change.
-    pub fn code(&self) -> &'static str {
+impl Coded for SessionError {
+    fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "skill-not-found",
             Self::Invalid { .. } => "skill-invalid",
@@ -246,6 +244,32 @@ impl SessionError {
             Self::State { .. } => "session-state",
             Self::Copy { .. } => "session-copy",
         }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NotFound { .. } => "`metier list` shows the skills that there are".to_owned(),
+            Self::Invalid { name, .. } => format!("`metier validate {name}` says what is wrong"),
+            Self::Disabled { .. } => {
+                "switch it on in the settings; `metier config` shows where they are".to_owned()
+            }
+            Self::NotActive { .. } => "activate it first".to_owned(),
+            Self::Denied { decision } if decision.code == DecisionCode::NobodyToAsk => {
+                "`metier approve` records a person's answer beforehand".to_owned()
+            }
+            Self::Path { problem: PathProblem::NotFound(_), .. } => {
+                "use a path that the activated skill lists".to_owned()
+            }
+            Self::Approvals { .. } => {
+                "repair the file, or remove it: what it allowed is asked again".to_owned()
+            }
+            Self::State { .. } => "start a new session".to_owned(),
+            Self::Skill(error) => return error.hint(),
+            Self::Sandbox(error) => return error.hint(),
+            // Their messages say it, or there is nothing to do.
+            _ => return None,
+        };
+        Some(hint)
     }
 }
 

@@ -9,6 +9,8 @@ use metier_journal::{ByteRange, Event};
 use metier_policy::{Action, Request};
 use metier_skill::{Digest, ManifestFile, SKILL_FILES, SkillError, VCS_DIRECTORIES, tokens};
 use rustix::io::Errno;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::active_skill::ActiveSkill;
@@ -42,7 +44,7 @@ pub enum ResourcePart {
     },
 }
 
-/// A file of a skill, or a part of it.
+/// A file of a skill, or a part of it. As JSON, `content` is the text or the bytes in base64, as `encoding` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resource {
@@ -84,19 +86,44 @@ impl Resource {
     }
 }
 
+impl Serialize for Resource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut resource = serializer.serialize_struct("Resource", 12)?;
+        resource.serialize_field("skill_id", &self.skill_id)?;
+        resource.serialize_field("path", &self.path)?;
+        resource.serialize_field("mime_type", self.mime_type)?;
+        resource.serialize_field("encoding", if self.is_text { "utf-8" } else { "base64" })?;
+        resource.serialize_field("digest", &self.digest)?;
+        resource.serialize_field("tree_digest", &self.tree_digest)?;
+        resource.serialize_field("offset", &self.range.offset)?;
+        resource.serialize_field("bytes", &self.range.length)?;
+        resource.serialize_field("total_bytes", &self.total_bytes)?;
+        resource.serialize_field("next_offset", &self.next_offset())?;
+        resource.serialize_field("tokens", &self.tokens)?;
+        resource.serialize_field("content", &self.encoded())?;
+        resource.end()
+    }
+}
+
 impl Session {
-    /// Hands out a file of a skill, or a part of it; at most as much as the options say.
-    pub fn read_resource(
+    /// Reads a file of a skill by its path in the skill, at most [`SessionOptions::resource_bytes`](crate::SessionOptions)
+    /// of it.
+    pub fn read(&mut self, name: &str, path: &str) -> Result<Resource, SessionError> {
+        self.read_part(name, path, None)
+    }
+
+    /// Reads a part of a file: lines or bytes. `None` is the whole file, as in [`Session::read`].
+    pub fn read_part(
         &mut self,
         name: &str,
         path: &str,
-        part: Option<ResourcePart>,
+        part: impl Into<Option<ResourcePart>>,
     ) -> Result<Resource, SessionError> {
-        let read = self.try_read_resource(name, path, part);
+        let read = self.try_read(name, path, part.into());
         self.note_failed_check(name, read)
     }
 
-    fn try_read_resource(
+    fn try_read(
         &mut self,
         name: &str,
         path: &str,

@@ -20,6 +20,7 @@ use crate::bus::{Bus, EmittedEvent, HandlerFailure, HandlerResult};
 use crate::disclose::Calls;
 use crate::error::SessionError;
 use crate::mutation::MutationGateway;
+use crate::tools::SkillToolOptions;
 
 /// Where what happens is recorded.
 #[derive(Debug, Clone)]
@@ -86,6 +87,8 @@ pub struct SessionOptions {
     pub resources_listed: usize,
     /// Whether resources in directories of the skill are handed out.
     pub nested_resources: bool,
+    /// How the tools of [`Session::tools`] are offered.
+    pub tools: SkillToolOptions,
 }
 
 impl SessionOptions {
@@ -117,6 +120,7 @@ impl SessionOptions {
             resource_bytes: 1 << 20,
             resources_listed: 100,
             nested_resources: true,
+            tools: SkillToolOptions::default(),
         }
     }
 }
@@ -147,13 +151,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a session. Without an id it gets a new one.
-    pub fn start(options: SessionOptions, id: Option<&str>) -> Result<Self, SessionError> {
-        let id = id.map_or_else(|| options.clock.id().to_string(), str::to_owned);
+    /// Starts a session with a new id.
+    pub fn start(options: SessionOptions) -> Result<Self, SessionError> {
+        let id = options.clock.id().to_string();
+        Self::with_id(options, id)
+    }
+
+    /// Starts a session with an id that the host chose. To continue a saved session, use [`Session::restore`].
+    pub fn with_id(options: SessionOptions, id: impl Into<String>) -> Result<Self, SessionError> {
         if let Some(budget) = &options.budget {
             budget.check_limits(options.clock.now())?;
         }
-        let mut session = Self::new(options, id);
+        let mut session = Self::new(options, id.into());
         let agent = session.options.agent.clone();
         session.record(&Event::SessionStarted { agent })?;
         Ok(session)

@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use metier_journal::{Event, SkillStats};
 use metier_policy::{Approval, Approvals, NoApprover};
 use metier_prompt::SessionState;
-use metier_skill::{Digest, Manifest, Rules, SKILL_FILES, Tier};
+use metier_skill::{Digest, Manifest, Origin, Rules, SKILL_FILES, Tier, read};
 use serde::{Deserialize, Serialize};
 
-use crate::active_skill::{self, ActiveSkill};
+use crate::active_skill::ActiveSkill;
 use crate::budget::Spent;
 use crate::bus::Bus;
 use crate::disclose::Calls;
@@ -98,12 +98,16 @@ impl Session {
 
     /// A second session that begins where this one is, and goes its own way: what happens in one is not in the other. It has
     /// nobody to ask and no handlers of its own yet.
-    pub fn fork(&self, id: Option<&str>) -> Result<Self, SessionError> {
-        let id = id.map_or_else(|| self.options.clock.id().to_string(), str::to_owned);
+    pub fn fork(&self) -> Result<Self, SessionError> {
+        self.fork_with_id(self.options.clock.id().to_string())
+    }
+
+    /// [`Session::fork`] with an id that the host chose.
+    pub fn fork_with_id(&self, id: impl Into<String>) -> Result<Self, SessionError> {
         let mut fork = Self {
             options: Arc::clone(&self.options),
             catalog: self.catalog.clone(),
-            context: metier_journal::RecordContext { session: Some(id), ..self.context.clone() },
+            context: metier_journal::RecordContext { session: Some(id.into()), ..self.context.clone() },
             held: self.held.clone(),
             stats: self.stats.clone(),
             spent: self.spent.clone(),
@@ -151,7 +155,7 @@ impl SavedSkill {
         if !is_file || !is_id {
             return None;
         }
-        let (allowed, disallowed) = active_skill::tool_rules(&skill_md, rules)?;
+        let skill = read(&*skill_md, Origin::file(SKILL_FILES[0]), rules).skill?;
         Some(ActiveSkill {
             id: self.id,
             name: self.name,
@@ -163,8 +167,8 @@ impl SavedSkill {
             manifest,
             is_active: self.is_active,
             needs: self.needs,
-            allowed,
-            disallowed,
+            disallowed: skill.disallowed_tools(),
+            allowed: skill.allowed_tools,
         })
     }
 }

@@ -10,6 +10,8 @@ mod between;
 mod clock;
 #[path = "session/common.rs"]
 mod common;
+#[path = "session/dispatch.rs"]
+mod dispatch;
 #[path = "session/operations.rs"]
 mod operations;
 #[path = "session/paths.rs"]
@@ -24,6 +26,8 @@ mod races;
 mod recorded;
 #[path = "session/replays.rs"]
 mod replays;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "session/tools.rs"]
 mod tools;
 #[path = "session/vectors.rs"]

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::{Profile, Severity};
 
 /// Severity of a row in one profile: error, warning, off.
@@ -25,6 +28,14 @@ macro_rules! codes {
             /// The code as it is printed and documented.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// The code with this text, if there is one.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)+
+                    _ => None,
+                }
             }
 
             /// One line that says what the finding means.
@@ -132,10 +143,65 @@ codes! {
     ScriptNotExecutable  "script-not-executable"  [W W W] "a script has no run bit";
     ResourceNested       "resource-nested"        [W W W] "files lie more than one directory below the skill";
     SkillNested          "skill-nested"           [W W W] "the skill lies in a group directory";
+
+    // What the rules for tools come to; the policy reads them and reports these
+    RuleNeverMatches     "rule-never-matches"     [W W W] "a rule about tools can never match";
+    RuleRewritten        "rule-rewritten"         [W W W] "a rule about tools is read as another, which some clients do not do";
+    RuleBroad            "rule-broad"             [W W W] "a rule about tools lets through more than it seems to";
+}
+
+impl Code {
+    /// Whether it says what a rule for tools comes to, which only the policy can tell.
+    pub const fn is_about_tool_rule(self) -> bool {
+        matches!(self, Self::RuleNeverMatches | Self::RuleRewritten | Self::RuleBroad)
+    }
 }
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// As its text, which stays the same in every version.
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(CodeText)
+    }
+}
+
+struct CodeText;
+
+impl Visitor<'_> for CodeText {
+    type Value = Code;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the code of a finding")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Code, E> {
+        Code::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_its_text() {
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
+            let json = serde_json::to_string(code).unwrap();
+            assert_eq!(json, format!("\"{code}\""));
+            assert_eq!(serde_json::from_str::<Code>(&json).unwrap(), *code);
+        }
+        assert!(serde_json::from_str::<Code>("\"no-such-code\"").is_err());
     }
 }

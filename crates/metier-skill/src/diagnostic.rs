@@ -12,7 +12,9 @@ use crate::{Code, Rules};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth mending; the skill is usable.
+    /// Worth knowing. No rule of the format reports one; the scan does.
+    Note,
+    /// Worth fixing; the skill is usable.
     Warning,
     /// Breaks a rule; the skill is not valid.
     Error,
@@ -22,6 +24,7 @@ impl Severity {
     /// The word for it, as in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
         }
@@ -111,22 +114,40 @@ impl Diagnostic {
     }
 }
 
-/// Collects findings for one file. A finding whose code the rules switch off is dropped here, so that the
-/// rules themselves never ask.
+/// Collects the findings about one skill, from the first byte of its file to the last of its resources. A finding whose
+/// code the rules switch off is dropped here, so that the rules themselves never ask.
+///
+/// Other crates report to it through [`Location::validate_with`](crate::Location::validate_with).
 #[derive(Debug)]
-pub(crate) struct Findings<'a> {
+pub struct Findings<'a> {
     rules: &'a Rules,
-    file: &'a str,
+    /// The skill's own file.
+    file: String,
     list: Vec<Diagnostic>,
 }
 
 impl<'a> Findings<'a> {
-    pub(crate) fn new(rules: &'a Rules, file: &'a str) -> Self {
-        Self { rules, file, list: Vec::new() }
+    pub(crate) fn new(rules: &'a Rules, file: &str) -> Self {
+        Self { rules, file: file.to_owned(), list: Vec::new() }
     }
 
-    pub(crate) fn report(&mut self, code: Code, span: Span, message: impl Into<String>) {
-        self.push(code, span, message.into(), None);
+    pub(crate) const fn rules(&self) -> &'a Rules {
+        self.rules
+    }
+
+    /// Reports what is wrong with the skill's own file, at a place in it.
+    pub fn report(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.push(None, code, span, message.into(), None);
+    }
+
+    /// Reports what is wrong with another file of the skill, as a whole.
+    pub(crate) fn report_on(&mut self, file: &str, code: Code, message: impl Into<String>) {
+        self.push(Some(file), code, Span::default(), message.into(), None);
+    }
+
+    /// Takes back what was reported under a code.
+    pub(crate) fn withdraw(&mut self, code: Code) {
+        self.list.retain(|found| found.code != code);
     }
 
     pub(crate) fn report_with_fix(
@@ -136,7 +157,7 @@ impl<'a> Findings<'a> {
         message: impl Into<String>,
         fix: impl Into<Option<Fix>>,
     ) {
-        self.push(code, span, message.into(), fix.into());
+        self.push(None, code, span, message.into(), fix.into());
     }
 
     /// Whether a finding with this code would be kept; for messages that cost something to make.
@@ -146,7 +167,7 @@ impl<'a> Findings<'a> {
 
     /// A collector for the same file with nothing in it.
     pub(crate) fn empty(&self) -> Self {
-        Self::new(self.rules, self.file)
+        Self::new(self.rules, &self.file)
     }
 
     /// Takes over findings in a changed text, with their places moved to where they are in this one.
@@ -157,19 +178,21 @@ impl<'a> Findings<'a> {
         }));
     }
 
-    fn push(&mut self, code: Code, span: Span, message: String, fix: Option<Fix>) {
+    fn push(&mut self, file: Option<&str>, code: Code, span: Span, message: String, fix: Option<Fix>) {
         let Some(severity) = self.rules.severity(code) else {
             return;
         };
-        let file = self.file.to_owned();
+        let file = file.unwrap_or(&self.file).to_owned();
         self.list.push(Diagnostic { code, severity, message, file, span, line: 1, column: 1, fix });
     }
 
-    /// The findings in the order of the text, with their lines and columns.
+    /// The findings in the order of the text, with their lines and columns; after them those about other files.
     pub(crate) fn finish(mut self, text: &str) -> Vec<Diagnostic> {
-        self.list.sort_by_key(|found| found.span);
+        let file = self.file;
+        let elsewhere = |found: &Diagnostic| found.file != file;
+        self.list.sort_by(|a, b| (elsewhere(a), &a.file, a.span).cmp(&(elsewhere(b), &b.file, b.span)));
         let (mut offset, mut line, mut column) = (0, 1, 1);
-        for found in &mut self.list {
+        for found in self.list.iter_mut().take_while(|found| found.file == file) {
             let Some(between) = text.get(offset..found.span.start) else {
                 continue;
             };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::client_fields;
 use crate::diagnostic::Findings;
 use crate::name::{self, NameError, SkillName};
-use crate::tool_rules::{ToolRules, rule_problem};
+use crate::tool_rules::ToolRules;
 use crate::value::{Data, Field, Scalar, ScalarKind, Value};
 use crate::yaml::repair::quote;
 use crate::{Body, Code, Edit, Fix, Origin, Rules, Skill, Span};
@@ -329,7 +329,7 @@ impl<'a> Fields<'a, '_, '_> {
             self.findings.report(Code::AllowedToolsForm, span, message);
         }
         for rule in tools.rules() {
-            if let Some(problem) = rule_problem(rule) {
+            if let Some(problem) = ToolRules::problem(rule) {
                 let message = format!("the rule `{}` can never match: {problem}", rule.escape_debug());
                 self.findings.report(Code::AllowedToolsRule, span, message);
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::diagnostic::Findings;
 use crate::tree::{ExceededLimit, SkipReason, Tree};
-use crate::{Code, Diagnostic, Reading, Rules, Skill, Span};
+use crate::{Code, Reading, Skill, Span};
 
 mod references;
 mod resources;
@@ -17,14 +17,11 @@ const BODY_LINES: usize = 500;
 const BODY_TOKENS: usize = 5_000;
 
 /// Advice on the text of `SKILL.md`.
-pub(crate) fn text(reading: &Reading, file: &str, rules: &Rules) -> Vec<Diagnostic> {
-    let Some(skill) = &reading.skill else {
-        return Vec::new();
-    };
-    let mut findings = Findings::new(rules, file);
-    description(skill, reading, &mut findings);
-    body(skill, reading, &mut findings);
-    findings.finish(&reading.text)
+pub(crate) fn text(reading: &Reading, findings: &mut Findings<'_>) {
+    if let Some(skill) = &reading.skill {
+        description(skill, reading, findings);
+        body(skill, reading, findings);
+    }
 }
 
 fn description(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
@@ -74,29 +71,23 @@ fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
 }
 
 /// Advice on the files of a directory, and the limits they must keep.
-pub(crate) fn directory(reading: &Reading, file: &str, tree: &Tree, rules: &Rules) -> Vec<Diagnostic> {
-    let mut findings = Findings::new(rules, file);
-    limits(tree, rules, &mut findings);
-    let mut missing = Vec::new();
+pub(crate) fn directory(reading: &Reading, tree: &Tree, findings: &mut Findings<'_>) {
+    limits(tree, findings);
     if let Some(skill) = &reading.skill {
         let start = reading.text.len() - skill.body.len();
-        missing = references::missing(&skill.body, start, tree);
+        for (span, target) in references::missing(&skill.body, start, tree) {
+            let message = format!("`{}` is not there; add the file or mend the path", target.escape_debug());
+            findings.report(Code::ReferenceMissing, span, message);
+        }
     }
-    for (span, target) in missing {
-        let message = format!("`{}` is not there; add the file or mend the path", target.escape_debug());
-        findings.report(Code::ReferenceMissing, span, message);
-    }
-    let mut list = findings.finish(&reading.text);
-    skipped(tree, rules, &mut list);
+    skipped(tree, findings);
     if let Some(skill) = &reading.skill {
-        resources::check(&skill.body, file, tree, rules, &mut list);
+        resources::check(&skill.body, &reading.file, tree, findings);
     }
-    list
 }
 
 /// Advice on where a skill lies: in `skills/group/name`, many agents do not find it.
-pub(crate) fn group(path: &Path, file: &str, rules: &Rules) -> Vec<Diagnostic> {
-    let mut findings = Findings::new(rules, file);
+pub(crate) fn group(path: &Path, findings: &mut Findings<'_>) {
     let group = path.parent().filter(|group| !group.ends_with("skills"));
     if let Some(group) = group.filter(|group| group.parent().is_some_and(|above| above.ends_with("skills"))) {
         let message = format!(
@@ -106,10 +97,10 @@ pub(crate) fn group(path: &Path, file: &str, rules: &Rules) -> Vec<Diagnostic> {
         );
         findings.report(Code::SkillNested, Span::default(), message);
     }
-    findings.finish("")
 }
 
-fn limits(tree: &Tree, rules: &Rules, findings: &mut Findings<'_>) {
+fn limits(tree: &Tree, findings: &mut Findings<'_>) {
+    let rules = findings.rules();
     for exceeded in &tree.exceeded {
         let (code, message) = match exceeded {
             ExceededLimit::Bytes => {
@@ -132,7 +123,7 @@ fn limits(tree: &Tree, rules: &Rules, findings: &mut Findings<'_>) {
     }
 }
 
-fn skipped(tree: &Tree, rules: &Rules, list: &mut Vec<Diagnostic>) {
+fn skipped(tree: &Tree, findings: &mut Findings<'_>) {
     for skipped in &tree.skipped {
         let path = skipped.path.to_string_lossy();
         // `SKILL.md` as a link has a finding of its own.
@@ -154,9 +145,7 @@ fn skipped(tree: &Tree, rules: &Rules, list: &mut Vec<Diagnostic>) {
             }
             SkipReason::VersionControl => continue,
         };
-        let mut findings = Findings::new(rules, &path);
-        findings.report(code, Span::default(), message);
-        list.extend(findings.finish(""));
+        findings.report_on(&path, code, message);
     }
 }
 

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Stat};
 
-use crate::disk::{self, open_regular};
+use crate::diagnostic::Findings;
+use crate::disk::{self, open_directory, open_regular};
 use crate::error::SkillError;
-use crate::tree::{self, Tree, is_link_error, open_directory};
+use crate::tree::{self, Tree, is_executable, is_link_error};
 use crate::{
-    Code, Diagnostic, Digest, Limits, Origin, Reading, Rules, SymlinkPolicy, lint, read, tree_digest,
+    Code, Digest, Folder, Limits, Manifest, ManifestFile, Origin, Reading, Rules, Span, SymlinkPolicy, lint,
+    read,
 };
 
 /// The names that the file of a skill's directory may have, the better one first.
@@ -32,9 +34,11 @@ enum Form {
     File,
 }
 
-/// A reading and, of a directory, the file that it came from with what the system knows of it.
-struct Loaded {
+/// A reading, what was found about it so far and, of a directory, the file that it came from with what the system knows
+/// of it.
+struct Loaded<'a> {
     reading: Reading,
+    findings: Findings<'a>,
     file: Option<(&'static str, Stat)>,
 }
 
@@ -93,29 +97,50 @@ impl Location {
         self.form == Form::File
     }
 
-    /// Reads the skill's file and holds it to the rules, with advice on its text. This is one file read and
+    /// Reads the skill's file and checks it against the rules, with advice on its text. This is one file read and
     /// nothing else.
     pub fn load(&self, rules: &Rules) -> Result<Reading, SkillError> {
-        self.load_from(None, rules).map(|loaded| loaded.reading)
+        self.load_with(rules, |_, _| {})
+    }
+
+    /// [`Location::load`] with rules of another crate, which report to the same list. See [`Location::validate_with`].
+    pub fn load_with(
+        &self,
+        rules: &Rules,
+        lint: impl FnOnce(&Reading, &mut Findings<'_>),
+    ) -> Result<Reading, SkillError> {
+        let Loaded { reading, mut findings, .. } = self.load_from(None, rules)?;
+        lint(&reading, &mut findings);
+        Ok(reading.with(findings))
     }
 
     /// [`Location::load`], and a look at the files around `SKILL.md`: limits, and advice.
     pub fn validate(&self, rules: &Rules) -> Result<Reading, SkillError> {
+        self.validate_with(rules, |_, _| {})
+    }
+
+    /// [`Location::validate`] with rules of another crate. They get the reading, whose `diagnostics` are still empty, and
+    /// report to the list that everything else is reported to.
+    ///
+    /// `metier validate`, `show`, `install` and sessions pass `metier_policy::lint`, which knows what the rules for tools
+    /// mean.
+    pub fn validate_with(
+        &self,
+        rules: &Rules,
+        lint: impl FnOnce(&Reading, &mut Findings<'_>),
+    ) -> Result<Reading, SkillError> {
         if self.is_single_file() {
-            return self.load(rules);
+            return self.load_with(rules, lint);
         }
         let directory = open_directory(CWD, &self.path).map_err(SkillError::io(&self.path))?;
-        let Loaded { mut reading, file } = self.load_from(Some(&directory), rules)?;
-        let Some((file, stat)) = file else { return Ok(reading) };
-        let tree = Tree::below(directory, &self.path, Some((file, stat)), &rules.limits, rules.symlinks)?;
-        reading.diagnostics.extend(lint::directory(&reading, file, &tree, rules));
-        reading.diagnostics.extend(lint::group(&self.path, file, rules));
-        // In the order of the text; what is about other files comes after.
-        let elsewhere = |found: &Diagnostic| found.file != file;
-        reading
-            .diagnostics
-            .sort_by(|a, b| (elsewhere(a), &a.file, a.span).cmp(&(elsewhere(b), &b.file, b.span)));
-        Ok(reading)
+        let Loaded { reading, mut findings, file } = self.load_from(Some(&directory), rules)?;
+        if let Some((file, stat)) = file {
+            let tree = Tree::below(directory, &self.path, Some((file, stat)), &rules.limits, rules.symlinks)?;
+            lint::directory(&reading, &tree, &mut findings);
+            lint::group(&self.path, &mut findings);
+        }
+        lint(&reading, &mut findings);
+        Ok(reading.with(findings))
     }
 
     /// Every file of the skill.
@@ -126,30 +151,49 @@ impl Location {
         }
     }
 
-    /// The digest of the whole skill, if it keeps the limits.
+    /// The digest of a whole skill: every regular file's path, run bit and content, and nothing else.
+    ///
+    /// SHA-256 over the text `metier-tree-1` and a zero byte, then for each file, in byte order of the paths:
+    /// the 64 digits of its content's SHA-256, a blank, `x` if its owner may run it or else `-`, a blank, its
+    /// path with `/` between the parts, and a zero byte. Links, special files and version-control directories
+    /// are left out; what cannot be read is an error. A single-file skill counts as a directory that holds it as `SKILL.md`.
     pub fn tree_digest(&self, limits: &Limits) -> Result<Digest, SkillError> {
-        let tree = self.tree(limits, SymlinkPolicy::Skip)?;
-        tree.within(limits)?;
-        tree_digest(&tree)
+        self.manifest(limits).map(|manifest| manifest.digest())
+    }
+
+    /// What the skill consists of, if it keeps the limits. Each file is read once.
+    pub fn manifest(&self, limits: &Limits) -> Result<Manifest, SkillError> {
+        if let Form::Directory { .. } = self.form {
+            return Folder::open(&self.path)?.manifest(limits);
+        }
+        // The path was given, so a link there is meant.
+        let target = fs::canonicalize(&self.path).map_err(SkillError::io(&self.path))?;
+        let (file, stat) = open_regular(CWD, &target).map_err(SkillError::io(&self.path))?;
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        if size > limits.skill_bytes {
+            let what = format!("more than {} bytes", limits.skill_bytes);
+            return Err(SkillError::Limit { path: self.root().to_owned(), what });
+        }
+        let bytes = disk::read_all(file, size).map_err(SkillError::io(&self.path))?;
+        let file = ManifestFile::new(SKILL_FILES[0], is_executable(&stat), Digest::of(&bytes));
+        Ok(Manifest::new(vec![file]))
     }
 
     /// Reads the skill's file, by the handle of its directory if that is open.
-    fn load_from(&self, directory: Option<&OwnedFd>, rules: &Rules) -> Result<Loaded, SkillError> {
+    fn load_from<'r>(&self, directory: Option<&OwnedFd>, rules: &'r Rules) -> Result<Loaded<'r>, SkillError> {
         match &self.form {
             Form::Directory { name } => self.load_directory(name, directory, rules),
             Form::File => self.load_file(rules),
         }
     }
 
-    fn load_directory(
+    fn load_directory<'r>(
         &self,
         name: &str,
         directory: Option<&OwnedFd>,
-        rules: &Rules,
-    ) -> Result<Loaded, SkillError> {
-        let nothing = |file: &str, code: Code, message: &str| {
-            Ok(Loaded { reading: Reading::nothing(rules, file, code, message), file: None })
-        };
+        rules: &'r Rules,
+    ) -> Result<Loaded<'r>, SkillError> {
+        let nothing = |file: &str, code: Code, message: &str| Ok(Loaded::nothing(rules, file, code, message));
         let open = |file: &str| match directory {
             Some(directory) => open_regular(directory, file),
             None => open_regular(CWD, self.path.join(file)),
@@ -174,9 +218,10 @@ impl Location {
             };
             let origin = Origin { file, directory: Some(name) };
             let stat = opened.1;
-            let mut reading = read_open(opened, &self.path, origin, rules)?;
-            self.report_file_name(file, rules, &mut reading);
-            return Ok(Loaded { reading, file: Some((file, stat)) });
+            let mut findings = Findings::new(rules, file);
+            self.report_file_name(file, &mut findings);
+            let reading = read_open(opened, &self.path, origin, &mut findings)?;
+            return Ok(Loaded { reading, findings, file: Some((file, stat)) });
         }
         nothing(
             "SKILL.md",
@@ -185,17 +230,16 @@ impl Location {
         )
     }
 
-    /// What there is to say of the file as such: its name, and that it is a link which was followed.
-    fn report_file_name(&self, file: &str, rules: &Rules, reading: &mut Reading) {
+    /// Reports on the file as such: that it is a link which was followed, and its name.
+    fn report_file_name(&self, file: &str, findings: &mut Findings<'_>) {
+        let follows = findings.rules().symlinks == SymlinkPolicy::FollowWithinRoot;
+        if follows && self.path.join(file).is_symlink() {
+            findings.report(Code::SkillMdLinkFollowed, Span::default(), LINK);
+        }
         if file == "skill.md" {
             let message =
                 "the file is called `skill.md`; on Linux most agents look for `SKILL.md` only, so rename it";
-            let found = Reading::nothing(rules, file, Code::SkillMdLowercase, message);
-            reading.diagnostics.splice(0..0, found.diagnostics);
-        }
-        if rules.symlinks == SymlinkPolicy::FollowWithinRoot && self.path.join(file).is_symlink() {
-            let found = Reading::nothing(rules, file, Code::SkillMdLinkFollowed, LINK);
-            reading.diagnostics.splice(0..0, found.diagnostics);
+            findings.report(Code::SkillMdLowercase, Span::default(), message);
         }
     }
 
@@ -209,20 +253,29 @@ impl Location {
         target.starts_with(root).then(|| open_regular(CWD, &target).ok()).flatten()
     }
 
-    fn load_file(&self, rules: &Rules) -> Result<Loaded, SkillError> {
+    fn load_file<'r>(&self, rules: &'r Rules) -> Result<Loaded<'r>, SkillError> {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_markdown = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
         if !is_markdown {
             let message =
                 "a skill must be markdown: a directory with `SKILL.md`, or a file whose name ends in `.md`";
-            let reading = Reading::nothing(rules, &file, Code::NotMarkdown, message);
-            return Ok(Loaded { reading, file: None });
+            return Ok(Loaded::nothing(rules, &file, Code::NotMarkdown, message));
         }
         // The path was given, so a link there is meant.
         let target = fs::canonicalize(&self.path).map_err(SkillError::io(&self.path))?;
         let opened = open_regular(CWD, &target).map_err(SkillError::io(&self.path))?;
-        let reading = read_open(opened, &self.path, Origin::file(&file), rules)?;
-        Ok(Loaded { reading, file: None })
+        let mut findings = Findings::new(rules, &file);
+        let reading = read_open(opened, &self.path, Origin::file(&file), &mut findings)?;
+        Ok(Loaded { reading, findings, file: None })
+    }
+}
+
+impl<'a> Loaded<'a> {
+    /// Nothing to read, for this one reason.
+    fn nothing(rules: &'a Rules, file: &str, code: Code, message: &str) -> Self {
+        let mut findings = Findings::new(rules, file);
+        findings.report(code, Span::default(), message);
+        Self { reading: Reading::nothing(file), findings, file: None }
     }
 }
 
@@ -234,17 +287,16 @@ fn read_open(
     (opened, stat): (File, Stat),
     path: &Path,
     origin: Origin<'_>,
-    rules: &Rules,
+    findings: &mut Findings<'_>,
 ) -> Result<Reading, SkillError> {
-    let (size, most) = (u64::try_from(stat.st_size).unwrap_or(0), rules.limits.skill_md_bytes);
-    if size > most {
-        let message = read::too_large(size, rules);
-        return Ok(Reading::nothing(rules, origin.file, Code::SkillMdTooLarge, message));
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    if size > findings.rules().limits.skill_md_bytes {
+        read::report_too_large(size, findings);
+        return Ok(Reading::nothing(origin.file));
     }
     let bytes = disk::read_all(opened, size).map_err(SkillError::io(path))?;
-    let mut reading = read::read(bytes, origin, rules);
-    reading.diagnostics.extend(lint::text(&reading, origin.file, rules));
-    reading.diagnostics.sort_by_key(|found| found.span);
+    let reading = read::parse(bytes, origin, findings);
+    lint::text(&reading, findings);
     Ok(reading)
 }
 

@@ -76,12 +76,16 @@ impl Reading {
         Err(self.diagnostics)
     }
 
-    /// Nothing to read, for this one reason.
-    pub(crate) fn nothing(rules: &Rules, file: &str, code: Code, message: impl Into<String>) -> Self {
-        let mut findings = Findings::new(rules, file);
-        findings.report(code, Span::default(), message);
-        let diagnostics = findings.finish("");
-        Self { skill: None, frontmatter: None, diagnostics, text: Arc::default(), file: file.to_owned() }
+    /// A file of which nothing could be read.
+    pub(crate) fn nothing(file: &str) -> Self {
+        let (diagnostics, text) = (Vec::new(), Arc::default());
+        Self { skill: None, frontmatter: None, diagnostics, text, file: file.to_owned() }
+    }
+
+    /// The reading with everything that was found about it.
+    pub(crate) fn with(mut self, findings: Findings<'_>) -> Self {
+        self.diagnostics = findings.finish(&self.text);
+        self
     }
 }
 
@@ -97,54 +101,57 @@ impl Reading {
 /// assert_eq!(reading.skill.unwrap().body, "Say hello.\n");
 /// ```
 pub fn read(bytes: impl Into<Vec<u8>>, origin: Origin<'_>, rules: &Rules) -> Reading {
-    let bytes = bytes.into();
     let mut findings = Findings::new(rules, origin.file);
+    parse(bytes.into(), origin, &mut findings).with(findings)
+}
+
+/// What [`read`] does, for callers that have more to report: the findings are not in the reading yet.
+pub(crate) fn parse(bytes: Vec<u8>, origin: Origin<'_>, findings: &mut Findings<'_>) -> Reading {
+    let rules = findings.rules();
+    let mut reading = Reading::nothing(origin.file);
     if bytes.len() as u64 > rules.limits.skill_md_bytes {
-        return Reading::nothing(
-            rules,
-            origin.file,
-            Code::SkillMdTooLarge,
-            too_large(bytes.len() as u64, rules),
-        );
+        report_too_large(bytes.len() as u64, findings);
+        return reading;
     }
-    let text = match String::from_utf8(bytes) {
+    reading.text = match String::from_utf8(bytes) {
         Ok(text) => Arc::new(text),
-        Err(error) => return not_utf8(&error, origin.file, findings),
+        Err(error) => {
+            reading.text = not_utf8(&error, findings);
+            return reading;
+        }
     };
-    let document = document::take_apart(&text, rules, &mut findings);
-    let mut skill = match &document.frontmatter {
-        Some(frontmatter) => fields::check(frontmatter, origin, rules, &mut findings),
-        None => None,
-    };
-    if let (Some(skill), Some(body)) = (&mut skill, document.body) {
-        skill.body = Body::rest_of(&text, body.start);
+    let text = &reading.text;
+    let Document { frontmatter, body, is_bare } = document::take_apart(text, rules, findings);
+    reading.skill = frontmatter.as_ref().and_then(|found| fields::check(found, origin, rules, findings));
+    if let (Some(skill), Some(body)) = (&mut reading.skill, body) {
+        skill.body = Body::rest_of(text, body.start);
     }
-    let may_synthesize = document.is_bare && rules.synthesize_frontmatter && origin.directory.is_none();
-    if may_synthesize && let Some(skill) = synthesize(&text, origin, &mut findings) {
-        let mut diagnostics = findings.finish(&text);
-        diagnostics.retain(|found| found.code != Code::FrontmatterMissing);
-        let file = origin.file.to_owned();
-        return Reading { skill: Some(skill), frontmatter: None, diagnostics, text, file };
+    if is_bare
+        && rules.synthesize_frontmatter
+        && origin.directory.is_none()
+        && let Some(skill) = synthesize(text, origin, findings)
+    {
+        findings.withdraw(Code::FrontmatterMissing);
+        reading.skill = Some(skill);
     }
-    let Document { frontmatter, .. } = document;
-    let file = origin.file.to_owned();
-    Reading { skill, frontmatter, diagnostics: findings.finish(&text), text, file }
+    reading.frontmatter = frontmatter;
+    reading
 }
 
-pub(crate) fn too_large(size: u64, rules: &Rules) -> String {
-    let most = rules.limits.skill_md_bytes;
-    format!("the file exceeds the size limit of {most} bytes ({size}); move parts into resources")
+pub(crate) fn report_too_large(size: u64, findings: &mut Findings<'_>) {
+    let most = findings.rules().limits.skill_md_bytes;
+    let message =
+        format!("the file exceeds the size limit of {most} bytes ({size}); move parts into resources");
+    findings.report(Code::SkillMdTooLarge, Span::default(), message);
 }
 
-fn not_utf8(error: &std::string::FromUtf8Error, file: &str, mut findings: Findings<'_>) -> Reading {
+fn not_utf8(error: &std::string::FromUtf8Error, findings: &mut Findings<'_>) -> Arc<String> {
     let good = error.utf8_error().valid_up_to();
-    // Invalid bytes become U+FFFD, which is longer; up to the first of them offsets stay true.
-    let text = Arc::new(String::from_utf8_lossy(error.as_bytes()).into_owned());
     let message =
         format!("the file is not UTF-8: byte {good} is 0x{:02X}; save it as UTF-8", error.as_bytes()[good]);
     findings.report(Code::NotUtf8, Span::at(good), message);
-    let file = file.to_owned();
-    Reading { skill: None, frontmatter: None, diagnostics: findings.finish(&text), text, file }
+    // Invalid bytes become U+FFFD, which is longer; up to the first of them offsets stay true.
+    Arc::new(String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// A skill out of a file's name and its first paragraph.

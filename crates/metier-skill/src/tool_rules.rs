@@ -1,10 +1,10 @@
 //! `allowed-tools`: the list of rules a skill declares, split but not interpreted. What a rule means is for
 //! the policy.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The tools that a skill declares. Empty means "nothing"; a skill without a declaration has none of these.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ToolRules {
     rules: Vec<String>,
@@ -42,25 +42,26 @@ impl ToolRules {
         &self.rules
     }
 
+    /// Why a rule cannot match anything, by its parentheses alone. Reading a skill reports these as
+    /// [`AllowedToolsRule`](crate::Code::AllowedToolsRule); what else can be wrong with a rule is for the policy to say.
+    pub fn problem(rule: &str) -> Option<&'static str> {
+        if rule.starts_with('(') {
+            return Some("a tool's name must stand right before the parenthesis");
+        }
+        let mut depth = 0_usize;
+        for c in rule.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' if depth == 0 => return Some("its parentheses are not balanced"),
+                ')' => depth -= 1,
+                _ => {}
+            }
+        }
+        (depth != 0).then_some("its parentheses are not balanced")
+    }
+
     /// Whether nothing is allowed.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
-}
-
-/// Why a rule cannot match anything, by its parentheses alone.
-pub(crate) fn rule_problem(rule: &str) -> Option<&'static str> {
-    if rule.starts_with('(') {
-        return Some("a tool's name must stand right before the parenthesis");
-    }
-    let mut depth = 0_usize;
-    for c in rule.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' if depth == 0 => return Some("its parentheses are not balanced"),
-            ')' => depth -= 1,
-            _ => {}
-        }
-    }
-    (depth != 0).then_some("its parentheses are not balanced")
 }

@@ -16,6 +16,10 @@ const INSTEAD: char = char::REPLACEMENT_CHARACTER;
 /// assert!(!is_invisible('é') && !is_invisible(' ') && !is_invisible('\n'));
 /// ```
 pub const fn is_invisible(c: char) -> bool {
+    // Nearly every character is one of these.
+    if matches!(c, ' '..='~') {
+        return false;
+    }
     // Noncharacters end every plane.
     (c as u32) & 0xfffe == 0xfffe
         || matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}'

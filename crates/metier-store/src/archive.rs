@@ -26,6 +26,7 @@ mod format;
 mod gzip;
 mod layout;
 pub(crate) mod name;
+mod subjects;
 mod tar;
 mod zip;
 
@@ -33,6 +34,7 @@ pub use entry::{SkippedEntry, SkippedReason};
 pub use error::{ArchiveError, EntryProblem, NameProblem};
 pub use format::ArchiveFormat;
 pub use layout::ArchiveLayout;
+pub use subjects::unpack_subjects;
 
 pub(crate) use entry::skipped_reason;
 

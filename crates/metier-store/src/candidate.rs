@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metier_catalog::read_requires;
+use metier_scan::{ScanReport, ScanVerdict, SubjectFiles};
 use metier_skill::{Limits, Location, Profile, Rules, Skill, Tier};
 use rayon::prelude::*;
 
@@ -10,7 +11,6 @@ use crate::archive::{ArchiveError, ArchiveLayout};
 use crate::install::{InstallOptions, SkillSelection};
 use crate::lock::LockedSkill;
 use crate::provenance::{Provenance, ScanSummary, ValidSignature};
-use crate::scan::{Files, Report, Verdict};
 use crate::signature::{Signer, verify};
 use crate::source::{FetchedSource, SkillSource};
 use crate::staging::{Basket, Staged};
@@ -25,7 +25,7 @@ pub(crate) struct Candidate {
     pub(crate) locked: LockedSkill,
     pub(crate) provenance: Provenance,
     pub(crate) staged: Staged,
-    pub(crate) report: Report,
+    pub(crate) report: ScanReport,
     /// The key that signed it, whether anybody here knows it or not.
     pub(crate) key: Option<String>,
     /// What a person should know of it.
@@ -165,7 +165,7 @@ fn candidate(
     options: &InstallOptions,
 ) -> Result<Candidate, StoreError> {
     let location = Location::find(&staged.directory)?;
-    let skill = valid(&location, folder, &profile.rules())?;
+    let (skill, about_rules) = valid(&location, folder, &profile.rules())?;
     let digest = staged.manifest.digest();
     let signer = signature.as_deref().map(|text| verify(text, &digest, &options.trust)).transpose();
     let (signer, key, mut notes) = match signer {
@@ -183,11 +183,12 @@ fn candidate(
             return Err(StoreError::SignatureOf { name: skill.name.as_str().to_owned(), source });
         }
     };
-    let report = Files::read(&location, &Limits::default())?.scan();
+    let report = SubjectFiles::read(&location, &Limits::default())?.scan();
     let (tier, tier_from) = tier(options.tier, signer.as_ref());
     let is_own =
         |note: &&String| fetched.folder.is_some() || note.starts_with(&format!("left out {folder}/"));
     notes.extend(fetched.notes.iter().filter(is_own).cloned());
+    notes.extend(about_rules.into_iter().map(|message| format!("`{}`: {message}", skill.name)));
     let path = match (&fetched.base, &fetched.folder) {
         (base, Some(_)) => base.clone(),
         (Some(base), None) => Some(format!("{base}/{folder}")),
@@ -233,13 +234,16 @@ fn candidate(
     Ok(Candidate { locked, provenance, staged, report, key, notes })
 }
 
-/// The skill, if it is one by these rules.
-fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<Skill, StoreError> {
-    let reading = location.validate(rules)?;
+/// The skill, if it is one by these rules, and what its rules for tools come to.
+fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<(Skill, Vec<String>), StoreError> {
+    let reading = location.validate_with(rules, metier_policy::lint)?;
     let error = reading.diagnostics.iter().find(|found| found.is_error());
     let reason = error.map(|found| format!("{}:{}: {}", found.file, found.line, found.message));
     match (reading.skill, reason) {
-        (Some(skill), None) => Ok(skill),
+        (Some(skill), None) => {
+            let found = reading.diagnostics.into_iter().filter(|found| found.code.is_about_tool_rule());
+            Ok((skill, found.map(|found| found.message).collect()))
+        }
         (_, reason) => Err(StoreError::Invalid {
             name: folder.to_owned(),
             reason: reason.unwrap_or_else(|| "there is nothing to read".to_owned()),
@@ -256,7 +260,7 @@ fn tier(asked: Option<Tier>, signer: Option<&Signer>) -> (Tier, &'static str) {
     }
 }
 
-fn scanned(report: &Report, is_accepted: bool) -> ScanSummary {
+fn scanned(report: &ScanReport, is_accepted: bool) -> ScanSummary {
     let mut rules: Vec<String> = report.findings.iter().map(|finding| finding.rule.to_owned()).collect();
     rules.sort_unstable();
     rules.dedup();
@@ -264,6 +268,6 @@ fn scanned(report: &Report, is_accepted: bool) -> ScanSummary {
     ScanSummary {
         verdict: verdict.as_str().to_owned(),
         rules,
-        is_accepted: is_accepted && verdict == Verdict::Block,
+        is_accepted: is_accepted && verdict == ScanVerdict::Block,
     }
 }

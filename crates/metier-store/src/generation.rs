@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use metier_catalog::installed_directory;
 use metier_skill::{Digest, Tier};
 use rayon::prelude::*;
 
@@ -105,7 +106,7 @@ pub(crate) struct Held(#[expect(dead_code, reason = "it is held, not used")] Fil
 impl Store {
     /// Where installed skills of a tier are found, by their names.
     pub fn skills_directory(&self, tier: Tier) -> PathBuf {
-        self.root().join("current/skills").join(tier.as_str())
+        installed_directory(self.root(), tier)
     }
 
     /// What is installed now.

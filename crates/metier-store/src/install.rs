@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use metier_scan::ScanVerdict;
 use metier_skill::{Profile, Tier};
 
 use crate::candidate::{Candidate, candidates};
@@ -11,7 +12,6 @@ use crate::change::{ChangeKind, PlannedChange};
 use crate::generation::InstalledSkills;
 use crate::lock::{LockedSkill, Lockfile};
 use crate::provenance::Provenance;
-use crate::scan::{self, Verdict};
 use crate::source::{FetchContext, GIT_HOST, GitSource, SkillSource, parse_source};
 use crate::staging::Staging;
 use crate::store::Store;
@@ -390,7 +390,7 @@ fn fetch(
     fetching: &FetchContext<'_>,
 ) -> Result<Vec<Candidate>, StoreError> {
     // The rules are ready when the files are.
-    rayon::spawn(scan::prepare);
+    rayon::spawn(metier_scan::prepare);
     let basket = staging.basket()?;
     let fetched = source.fetch(wanted, &basket, fetching)?;
     (fetching.progress)("checking");
@@ -457,7 +457,7 @@ fn may(
         return Ok(());
     }
     let name = change.name.clone();
-    if candidate.report.verdict() == Verdict::Block && !options.accept_risk {
+    if candidate.report.verdict() == ScanVerdict::Block && !options.accept_risk {
         let worst = candidate.report.because();
         let first = candidate.report.findings.iter().find(|finding| worst.contains(&finding.rule));
         let place = first

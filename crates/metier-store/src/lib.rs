@@ -5,7 +5,8 @@
 //! What is read is digested again, so that a changed byte is an error and never an answer.
 //!
 //! [`unpack`] reads archives, [`ArchiveLayout`] says which skills are in them, [`pack`] writes them. [`sign`] and [`verify`] are
-//! for signatures, with the keys that a [`TrustFile`] knows. [`scan`] looks at a skill before it is used.
+//! for signatures, with the keys that a [`TrustFile`] knows. `metier-scan` looks at a skill before it is
+//! installed; [`unpack_subjects`] hands it what is in an archive.
 
 mod archive;
 mod candidate;
@@ -18,7 +19,6 @@ mod lock;
 mod pack;
 mod plant;
 mod provenance;
-pub mod scan;
 mod signature;
 mod source;
 mod staging;
@@ -27,7 +27,7 @@ mod trust;
 
 pub use archive::{
     ArchiveError, ArchiveFile, ArchiveFormat, ArchiveLayout, ArchiveLimits, EntryProblem, FileWriter,
-    NameProblem, SkippedEntry, SkippedReason, UnpackedArchive, skill_digest, unpack,
+    NameProblem, SkippedEntry, SkippedReason, UnpackedArchive, skill_digest, unpack, unpack_subjects,
 };
 pub use change::{ChangeKind, PlannedChange};
 pub use check::{SweepReport, VerifiedSkill};

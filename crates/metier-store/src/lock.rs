@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::source::git::{is_address, is_commit};
 
-/// What the file is called.
-pub const LOCK_FILE: &str = "metier.lock";
+pub use metier_catalog::LOCK_FILE;
 
 /// The format that is written.
 const VERSION: u32 = 1;

@@ -8,16 +8,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::ops::Bound;
-use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use metier_skill::disk::remove_all;
 use metier_skill::{Digest, Manifest, ManifestFile};
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, openat};
-use rustix::path::Arg;
 
 use crate::StoreError;
 use crate::archive::collisions::Names;
@@ -324,35 +322,9 @@ pub(crate) fn in_folder<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io:
     }
 }
 
-/// Removes a directory with all that is in it, also what nobody may write to.
+/// Removes a directory with all that is in it. What cannot be removed now is removed by the next process that sweeps.
 pub(crate) fn remove(directory: &Path) {
-    if fs::remove_dir_all(directory).is_ok() {
-        return;
-    }
-    open_up(CWD, directory);
-    // What cannot be removed now is removed by the next who comes.
-    let _ = fs::remove_dir_all(directory);
-}
-
-/// Lets everything in a directory be removed. Each part is opened before it is changed, so that no link can take its place.
-fn open_up(at: impl AsFd, path: impl Arg) {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(held) = openat(at, path, flags, Mode::empty()) else { return };
-    // What is only held cannot be changed by itself, but by this name.
-    let _ = fs::set_permissions(format!("/proc/self/fd/{}", held.as_raw_fd()), Permissions::from_mode(0o700));
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(opened) = openat(&held, ".", flags, Mode::empty()) else { return };
-    let inner: Vec<_> = Dir::read_from(&opened)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| !matches!(entry.file_name().to_bytes(), b"." | b".."))
-        .filter(|entry| matches!(entry.file_type(), FileType::Directory | FileType::Unknown))
-        .map(|entry| entry.file_name().to_owned())
-        .collect();
-    for name in inner {
-        open_up(&opened, name);
-    }
+    let _ = remove_all(directory);
 }
 
 #[cfg(test)]
@@ -391,36 +363,6 @@ mod tests {
         });
         Staging::sweep(&store);
         assert_eq!(fs::read_dir(place.path().join("staging")).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn what_is_put_in_the_place_of_a_directory_is_left_as_it_is() {
-        let place = tempfile::tempdir().unwrap();
-        let [own, link, theirs] = ["own", "link", "theirs"].map(|name| place.path().join(name));
-        fs::create_dir_all(own.join("inner")).unwrap();
-        fs::create_dir_all(theirs.join("inner")).unwrap();
-        std::os::unix::fs::symlink(&theirs, &link).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        for path in [&theirs.join("inner"), &theirs] {
-            fs::set_permissions(path, Permissions::from_mode(0o500)).unwrap();
-        }
-        let is_over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    let flags = rustix::fs::RenameFlags::EXCHANGE;
-                    rustix::fs::renameat_with(CWD, &own, CWD, &link, flags).unwrap();
-                }
-            });
-            for _ in 0..20_000 {
-                open_up(CWD, &own);
-            }
-            is_over.store(true, Ordering::Relaxed);
-        });
-        assert_eq!([&theirs, &theirs.join("inner")].map(|path| mode(path)), [0o500; 2]);
-        for path in [&theirs, &theirs.join("inner")] {
-            fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
-        }
     }
 
     #[test]

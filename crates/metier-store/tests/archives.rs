@@ -21,6 +21,8 @@ mod properties;
 mod refused;
 #[path = "archives/signatures.rs"]
 mod signatures;
+#[path = "../../../tests/shared/skips.rs"]
+mod skips;
 #[path = "archives/tar_writer.rs"]
 mod tar_writer;
 #[path = "archives/zip_writer.rs"]

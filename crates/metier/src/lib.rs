@@ -13,6 +13,9 @@ pub use metier_mcp as mcp;
 pub use metier_policy as policy;
 pub use metier_prompt as prompt;
 pub use metier_sandbox as sandbox;
+pub use metier_scan as scan;
+#[cfg(feature = "search")]
+pub use metier_search as search;
 pub use metier_session as session;
 pub use metier_skill as skill;
 pub use metier_store as store;

@@ -72,6 +72,7 @@ fn several_directories_each_have_a_place() {
 }
 
 #[test]
+#[cfg(feature = "search")]
 fn what_fits_the_task_is_shown_and_the_rest_is_said_to_be_left_out() {
     check("filtered_skills", &[&skills()]);
 }

@@ -1,13 +1,10 @@
 //! `metier activate`: a skill's instructions, as a model is given them.
 
 use metier_journal::Trigger;
-use serde_json::json;
 
-use crate::config::Flags;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::sessions::SessionArgs;
-use crate::skills::Skills;
+use crate::host::{Flags, SessionArgs, close, save};
+use crate::output::{InSession, Output};
 
 /// Hand out a skill's instructions, as a model is given them, and record that
 ///
@@ -51,20 +48,22 @@ enum Asker {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
+    let mut skills = args.catalog.find(output)?;
+    save(&mut skills, output)?;
     let mut conversation = args.session.open(&skills, output)?;
-    let session = &mut conversation.session;
     let trigger = match args.trigger {
         Asker::User => Trigger::User,
         Asker::Model => Trigger::Model,
         Asker::Nested => Trigger::Nested,
     };
-    let id = session.id().to_owned();
-    let done =
-        if args.force { session.reload(&args.name, trigger) } else { session.activate(&args.name, trigger) };
+    let id = conversation.id().to_owned();
+    let done = if args.force {
+        conversation.reload_as(&args.name, trigger)
+    } else {
+        conversation.activate_as(&args.name, trigger)
+    };
     // What was recorded stays recorded, also where it was a failure.
-    conversation.close(output)?;
+    close(conversation, output)?;
     let activation = done.map_err(|error| skills.explained(error))?;
     for note in &activation.notes {
         output.note(format_args!("note: {note}"))?;
@@ -73,20 +72,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.note(format_args!("note: `{}` changed while it was looked for", activation.name))?;
     }
     if args.json {
-        output.json(&json!({
-            "session": id,
-            "skill_id": activation.skill_id,
-            "name": activation.name,
-            "tier": activation.tier,
-            "skill_md_digest": activation.skill_md_digest,
-            "tree_digest": activation.tree_digest,
-            "already_active": activation.already_active,
-            "changed_since_scan": activation.changed_since_scan,
-            "needs": activation.needs,
-            "notes": activation.notes,
-            "tokens": activation.tokens,
-            "content": activation.content,
-        }))?;
+        output.json(&InSession::new(&id, &activation))?;
     } else {
         output.text(&activation.content)?;
     }

@@ -1,15 +1,14 @@
 //! `metier approvals`: what a person has approved and refused.
 
+use metier_host::{Environment, Metier};
 use metier_journal::{RecordContext, RecordedAnswer};
 use metier_session::{StoredApproval, approval_event};
 use serde_json::json;
 
 use crate::commands::approve::until;
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
+use crate::host::tell;
 use crate::output::Output;
-use crate::sessions;
 use crate::table::one_line;
 
 /// List what you have approved and refused, or take it back
@@ -30,8 +29,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
-    let store = sessions::must_keep_approvals(&environment)?;
+    let metier = Metier::with_defaults(Environment::read());
+    let store = metier.kept_approvals()?;
     let (mut kept, problems) = store.list()?;
     for problem in &problems {
         output.note(format_args!(
@@ -42,8 +41,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let revoked: Vec<String> = args.revoke.iter().map(|id| meant(id, &kept)).collect::<Result<_, _>>()?;
     if !args.revoke.is_empty() {
-        let config = Config::read(&environment, &Flags::default())?;
-        let recorder = config.recording.open(&environment)?;
+        let recorder = Metier::open()?.recorder()?;
         for revoked in kept.extract_if(.., |kept| revoked.contains(&kept.id)) {
             recorder.record(
                 &RecordContext::default(),
@@ -52,7 +50,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             store.forget(&revoked.approval)?;
             output.note(format_args!("forgot {}", revoked.id))?;
         }
-        recorder.close(output)?;
+        tell(&recorder.close(), output)?;
     }
     if args.json {
         let row = |kept: &StoredApproval| {

@@ -1,19 +1,15 @@
 //! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
 
 use clap::builder::NonEmptyStringValueParser;
-use metier_journal::{Clock as _, RecordContext};
+use metier_host::{TerminalApprover, now};
+use metier_journal::RecordContext;
 use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
 use metier_session::approval_event;
 use serde_json::json;
 
-use crate::approver;
-use crate::config::Flags;
-use crate::environment::Clock;
 use crate::exit::{DeniedError, Exit};
+use crate::host::{Flags, reach, save, tell};
 use crate::output::Output;
-use crate::policy;
-use crate::sessions;
-use crate::skills::Skills;
 use crate::table::one_line;
 
 /// Approve what a skill may do, for its present content only
@@ -75,15 +71,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
-    let policy = policy::read(&skills.config, None)?;
+    let mut skills = args.catalog.find(output)?;
+    save(&mut skills, output)?;
+    let policy = skills.metier().policy()?;
     let opened = skills.opened(&args.skill)?;
     let (action, access) = match &args.script {
         Some(script) => (Action::Run { script: opened.script(script)? }, args.access()),
         None => (Action::Activate, Access::Activate),
     };
-    let reach = policy::reach(args.network, &args.allow_host)?;
+    let reach = reach(args.network, &args.allow_host)?;
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
     (request.network, request.destructive) = (reach.as_ref(), args.destructive);
     let whole = policy.decide(&request);
@@ -91,7 +87,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Err(DeniedError(format!("{}; it cannot be approved", whole.reason)).into());
     }
     let decision = policy.decide_access(&request, access);
-    let store = sessions::must_keep_approvals(&skills.environment)?;
+    let store = skills.metier().kept_approvals()?;
     let kept = store.about(&opened.digest)?;
     let is_refused = kept.find(&request, access, args.session.as_deref()).is_some_and(|kept| !kept.granted);
     if decision.verdict == Verdict::Allow && !is_refused && !args.refuse {
@@ -102,9 +98,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     request.content = content.as_deref();
     let question = Question::new(&request, access, &decision.reason);
     let Some(mut approval) = args.answer(&question, output)? else { return Ok(Exit::Denied) };
-    approval.on = Some(Clock.now().to_string().chars().take(10).collect());
+    approval.on = Some(now().to_string().chars().take(10).collect());
     // First the record: an answer that nobody could look up later does not count.
-    let recorder = skills.config.recording.open(&skills.environment)?;
+    let recorder = skills.metier().recorder()?;
     let answer = if approval.granted {
         metier_journal::RecordedAnswer::Granted
     } else {
@@ -116,7 +112,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     };
     recorder.record(&context, &approval_event(&approval, answer))?;
     let id = store.keep(&approval)?;
-    recorder.close(output)?;
+    tell(&recorder.close(), output)?;
     if args.json {
         output.json(&json!({ "id": id, "approval": approval }))?;
     } else {
@@ -161,7 +157,7 @@ impl Args {
         if self.refuse || self.yes {
             return answer(!self.refuse, "command");
         }
-        let Some(mut person) = approver::person(lifetime.clone(), None) else {
+        let Some(mut person) = TerminalApprover::attached(lifetime.clone(), None) else {
             let message = "this needs an answer, and no terminal is attached";
             return Err(DeniedError(format!("{message}; look at the skill, then say `--yes`")).into());
         };

@@ -11,13 +11,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use clap::Subcommand;
+use metier_host::{Environment, Metier, now};
 use metier_journal::{JournalAddress, JournalReader, RecordQuery, Time};
 
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
+use crate::host::tell;
 use crate::output::Output;
-use crate::recording;
 use crate::table::one_line;
 
 /// Look at the journal: what was shown, read, run, approved and refused
@@ -57,16 +56,21 @@ struct JournalArgs {
 }
 
 impl JournalArgs {
-    fn place(&self, environment: &Environment, output: &mut Output) -> anyhow::Result<JournalAddress> {
+    /// The journal, and the host that it is looked at from: where it is named, settings are not read.
+    fn open(&self, output: &mut Output) -> anyhow::Result<(Metier, JournalAddress)> {
         if let Some(text) = &self.journal {
-            let base = environment.working.clone().unwrap_or_default();
-            return Ok(recording::place(text, &base, environment)?);
+            let metier = Metier::with_defaults(Environment::read());
+            let place = metier.journal_at(text)?;
+            return Ok((metier, place));
         }
-        let config = Config::read(environment, &Flags::default())?;
-        for note in &config.notes {
-            output.note(format_args!("note: {note}"))?;
-        }
-        Ok(config.recording.place()?.clone())
+        let metier = Metier::open()?;
+        tell(&metier.settings().notes, output)?;
+        let place = metier.journal_address()?;
+        Ok((metier, place))
+    }
+
+    fn place(&self, output: &mut Output) -> anyhow::Result<JournalAddress> {
+        Ok(self.open(output)?.1)
     }
 }
 
@@ -102,7 +106,7 @@ impl QueryArgs {
         limit: Option<usize>,
         output: &mut Output,
     ) -> anyhow::Result<RecordQuery> {
-        let now = recording::now();
+        let now = now();
         let time = |text: &String| {
             Time::parse_near(text, now).ok_or_else(|| {
                 UsageError(format!(

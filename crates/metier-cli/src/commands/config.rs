@@ -1,12 +1,11 @@
 //! `metier config`: every setting, and where it came from.
 
+use metier_host::{Metier, organisation, organisation_file};
 use serde_json::{Value, json};
 
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::Exit;
+use crate::host::Flags;
 use crate::output::Output;
-use crate::policy;
 use crate::table::{counted, one_line, pad};
 
 /// Show every setting, and where its value came from
@@ -51,21 +50,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
-    let config = Config::read(&environment, &args.catalog)?;
-    for note in &config.notes {
-        output.note(format_args!("note: {note}"))?;
-    }
-    let policies = policies(&config)?;
-    let mut settings = settings(&config);
+    let metier = args.catalog.open(output)?;
+    let config = metier.settings();
+    let policies = policies(&metier)?;
+    let mut settings = settings(&metier);
     settings.extend(policies);
     if args.json {
         let settings = settings.iter();
         let settings =
             settings.map(|(key, value, source)| json!({"key": key, "value": value, "source": source}));
         let rules =
-            config.rules.iter().flatten().map(
-                |rule| json!({"skills": rule.text, "state": rule.state, "source": rule.source.to_string()}),
+            config.states.iter().flatten().map(
+                |rule| json!({"skills": rule.text, "state": rule.state, "source": rule.origin.to_string()}),
             );
         let files = config
             .files
@@ -90,9 +86,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             output.line(line.trim_end())?;
         }
     }
-    for rule in config.rules.iter().flatten() {
+    for rule in config.states.iter().flatten() {
         let line = format!("{}: {}", one_line(&rule.text), rule.state);
-        output.line(format_args!("{}  {line}  ({})", pad("skills", 12), rule.source))?;
+        output.line(format_args!("{}  {line}  ({})", pad("skills", 12), rule.origin))?;
     }
     for (path, exists) in &config.files {
         let exists = if *exists { "" } else { "  (not there)" };
@@ -102,12 +98,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// What files say about the policy, the organisation's first.
-fn policies(config: &Config) -> anyhow::Result<Vec<(&'static str, Value, String)>> {
-    let path = policy::organisation_file();
-    let organisation = policy::organisation(&path)?.map(|settings| (path, settings));
-    let mut rows =
-        vec![("policy.mode", json!(policy::read(config, None)?.mode()), "what the files come to".to_owned())];
-    for (path, settings) in organisation.iter().chain(&config.policies) {
+fn policies(metier: &Metier) -> anyhow::Result<Vec<(&'static str, Value, String)>> {
+    let path = organisation_file();
+    let organisation = organisation(&path)?.map(|settings| (path, settings));
+    let mut rows = vec![("policy.mode", json!(metier.policy()?.mode()), "what the files come to".to_owned())];
+    for (path, settings) in organisation.iter().chain(&metier.settings().policies) {
         let source = path.display().to_string();
         rows.extend(settings.mode.map(|mode| ("policy.mode", json!(mode), source.clone())));
         if !settings.deny.is_empty() {
@@ -127,32 +122,33 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn settings(config: &Config) -> Vec<(&'static str, Value, String)> {
+fn settings(metier: &Metier) -> Vec<(&'static str, Value, String)> {
+    let config = metier.settings();
     let tiers = config.precedence.value.tiers().iter().map(|tier| tier.as_str());
     let roots = config.roots.iter().map(|root| {
         let text = format!("{}:{}", root.value.path.display(), root.value.tier);
-        ("root", json!(text), root.source.to_string())
+        ("root", json!(text), root.origin.to_string())
     });
     let others = [
-        ("usual_roots", json!(config.usual_roots.value), config.usual_roots.source.to_string()),
-        ("builtin", json!(config.builtin.value), config.builtin.source.to_string()),
-        ("profile", json!(config.profile.value.as_str()), config.profile.source.to_string()),
-        ("precedence", json!(tiers.collect::<Vec<_>>()), config.precedence.source.to_string()),
-        ("index", json!(config.index.value), config.index.source.to_string()),
-        ("scan.depth", json!(config.depth.value), config.depth.source.to_string()),
-        ("scan.entries", json!(config.entries.value), config.entries.source.to_string()),
-        ("git_host", json!(config.git_host.value), config.git_host.source.to_string()),
-        ("tool_names", json!(config.tool_names.value), config.tool_names.source.to_string()),
+        ("usual_roots", json!(config.usual_roots.value), config.usual_roots.origin.to_string()),
+        ("builtin", json!(config.builtin.value), config.builtin.origin.to_string()),
+        ("profile", json!(config.profile.value.as_str()), config.profile.origin.to_string()),
+        ("precedence", json!(tiers.collect::<Vec<_>>()), config.precedence.origin.to_string()),
+        ("index", json!(config.index.value), config.index.origin.to_string()),
+        ("scan.depth", json!(config.depth.value), config.depth.origin.to_string()),
+        ("scan.entries", json!(config.entries.value), config.entries.origin.to_string()),
+        ("git_host", json!(config.git_host.value), config.git_host.origin.to_string()),
+        ("tool_names", json!(config.tool_names.value), config.tool_names.origin.to_string()),
     ];
     let recording = &config.recording;
-    let journal = recording.journal.value.as_ref().map(ToString::to_string);
+    let journal = metier.journal_address().ok().map(|address| address.to_string());
     let telemetry = recording.telemetry.value.as_ref().map(|table| &table.endpoint);
     let recording = [
-        ("journal", json!(journal), recording.journal.source.to_string()),
-        ("durability", json!(recording.durability.value), recording.durability.source.to_string()),
-        ("record_text", json!(recording.texts.value), recording.texts.source.to_string()),
-        ("keep_skills", json!(recording.keep_skills.value), recording.keep_skills.source.to_string()),
-        ("telemetry", json!(telemetry), recording.telemetry.source.to_string()),
+        ("journal", json!(journal), recording.journal.origin.to_string()),
+        ("durability", json!(recording.durability()), recording.is_batched.origin.to_string()),
+        ("record_text", json!(recording.texts.value), recording.texts.origin.to_string()),
+        ("keep_skills", json!(recording.keep_skills.value), recording.keep_skills.origin.to_string()),
+        ("telemetry", json!(telemetry), recording.telemetry.origin.to_string()),
     ];
     roots.chain(others).chain(recording).collect()
 }

@@ -9,18 +9,15 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use metier_catalog::RootReport;
+use metier_host::{Environment, HostCatalog, HostError, Metier};
 use metier_journal::{JournalError, JournalReader};
 use metier_sandbox::{Local, MeasuredProtection, Protections, SandboxError, Strictness};
 use metier_skill::Coded as _;
 use serde_json::{Value, json};
 
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::Exit;
+use crate::host::{Flags, save, scan, tell};
 use crate::output::Output;
-use crate::recording::Recording;
-use crate::sessions;
-use crate::skills::{Settings, Skills};
 use crate::table::{counted, one_line};
 use checks::{Check, Status};
 
@@ -56,10 +53,9 @@ fn clean(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let homes = metier_home::remove_leftovers(&Environment::read().homes());
     let private = metier_sandbox::remove_leftovers();
     let removed = homes.removed + private.removed;
-    let homes = homes.left.into_iter().map(|one| format!("{:#}", anyhow::Error::new(one)));
-    let private =
-        private.left.into_iter().map(|(path, error)| format!("cannot remove {}: {error}", path.display()));
-    let left: Vec<String> = homes.chain(private).collect();
+    let left = homes.left.into_iter().chain(private.left);
+    let left: Vec<String> =
+        left.map(|(path, error)| format!("cannot remove {}: {error}", path.display())).collect();
     if args.json {
         output.json(&json!({ "removed": removed, "left": left }))?;
     } else {
@@ -75,41 +71,38 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.clean {
         return clean(args, output);
     }
-    let environment = Environment::read();
-    let config = Config::read(&environment, &args.catalog);
-    let mut checks = checks(&config, &environment);
-    let recording =
-        config.as_ref().map_or_else(|_| Recording::usual(&environment), |config| config.recording.clone());
+    let opened = args.catalog.open_silently();
+    // Without settings there are still the usual places.
+    let usual = || Metier::with_defaults(Environment::read());
+    let metier = opened.as_ref().map_or_else(|_| usual(), Metier::clone);
+    let mut checks = checks(&opened, &metier);
     // Without settings there is no knowing where skills are.
-    let skills = match config {
-        Ok(config) => {
-            for note in &config.notes {
-                output.note(format_args!("note: {note}"))?;
-            }
-            let settings = Settings { config, environment: environment.clone() };
-            let mut skills = Skills::scan(settings, output)?;
-            skills.save(output)?;
+    let skills = match &opened {
+        Ok(metier) => {
+            tell(&metier.settings().notes, output)?;
+            let mut skills = scan(metier, output)?;
+            save(&mut skills, output)?;
             Some(skills)
         }
         Err(_) => None,
     };
     let protections = metier_sandbox::probe(&Local::new());
-    let agents = agents::find(&environment);
-    let planted = planted::settle(&environment);
+    let agents = agents::find(metier.environment());
+    let planted = planted::settle(metier.environment());
     checks.push(checks::planted(&planted));
     checks.push(checks::scripts(&protections));
     let is_well = !checks.iter().any(|check| check.status == Status::Failed);
     if args.json {
-        let roots = skills.iter().flat_map(|skills| skills.catalog.roots());
-        let directory = skills.as_ref().and_then(|skills| skills.cache("catalog"));
+        let roots = skills.iter().flat_map(|skills| skills.roots());
+        let directory = skills.as_ref().and_then(|skills| skills.metier().cache("catalog"));
         output.json(&json!({
             "ok": is_well,
             "checks": checks,
             "roots": roots.map(root_json).collect::<Vec<_>>(),
             "index": { "directory": directory.map(|path| path.to_string_lossy().into_owned()) },
-            "journal": journal_json(look(&recording)),
+            "journal": journal_json(look(&metier)),
             "agents": agents::as_json(&agents),
-            "problems": skills.as_ref().map(|skills| skills.catalog.problems()).unwrap_or_default(),
+            "problems": skills.as_ref().map(|skills| skills.problems()).unwrap_or_default(),
             "planted": planted::as_json(&planted),
             "sandbox": match &protections {
                 Ok(found) => Value::Array(found.iter().map(protection_json).collect()),
@@ -134,32 +127,30 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// Everything that decides whether metier works here.
-fn checks(config: &anyhow::Result<Config>, environment: &Environment) -> Vec<Check> {
-    let read = config.as_ref().ok();
-    let recording = read.map_or_else(|| Recording::usual(environment), |config| config.recording.clone());
+fn checks(opened: &Result<Metier, HostError>, metier: &Metier) -> Vec<Check> {
     let mut all = vec![
-        checks::settings(config),
-        checks::policies(read),
-        checks::keys(environment),
-        checks::journal(&recording, environment),
+        checks::settings(opened.as_ref().map(Metier::settings)),
+        checks::policies(opened.as_ref().ok()),
+        checks::keys(metier),
+        checks::journal(metier),
     ];
-    all.extend(checks::space(environment));
-    all.extend(checks::store(environment.store().as_ref()));
-    all.push(checks::leftovers(environment));
-    all.extend(checks::approvals(sessions::approvals(environment).as_ref()));
+    all.extend(checks::space(metier.environment()));
+    all.extend(checks::store(metier.installed().as_ref()));
+    all.push(checks::leftovers(metier.environment()));
+    all.extend(checks::approvals(metier.approvals().as_ref()));
     all
 }
 
 /// Where skills are found, and which of them cannot be used.
-fn found(skills: &Skills, output: &mut Output) -> anyhow::Result<()> {
-    for report in skills.catalog.roots() {
+fn found(skills: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
+    for report in skills.roots() {
         root(report, output)?;
     }
-    match skills.cache("catalog") {
+    match skills.metier().cache("catalog") {
         Some(directory) => output.row("index", &directory.to_string_lossy())?,
         None => output.row("index", "none: every skill is read each time")?,
     }
-    for problem in skills.catalog.problems() {
+    for problem in skills.problems() {
         let (path, message) = (problem.path.to_string_lossy(), &problem.message);
         let word = match problem.code {
             code if code.leaves_usable() => "unmet",
@@ -172,9 +163,9 @@ fn found(skills: &Skills, output: &mut Output) -> anyhow::Result<()> {
 }
 
 /// Whether metier works here, in a line.
-fn sum(checks: &[Check], skills: Option<&Skills>) -> String {
+fn sum(checks: &[Check], skills: Option<&HostCatalog>) -> String {
     let count = |status: Status| checks.iter().filter(|check| check.status == status).count();
-    let unusable = skills.map_or(0, |skills| skills.catalog.problems().len());
+    let unusable = skills.map_or(0, |skills| skills.problems().len());
     match (count(Status::Failed), count(Status::Notice) + unusable) {
         (0, 0) => "metier works here: every check passed".to_owned(),
         (0, notices) => format!("metier works here; {}", counted(notices, "notice")),
@@ -188,9 +179,9 @@ fn sum(checks: &[Check], skills: Option<&Skills>) -> String {
 type Journal = (String, Result<u64, JournalError>);
 
 /// The journal of the settings; without records, if there is nothing yet.
-fn look(recording: &Recording) -> Option<Journal> {
-    let place = recording.journal.value.as_ref()?;
-    let size = match JournalReader::open(place).and_then(|mut reader| reader.size()) {
+fn look(metier: &Metier) -> Option<Journal> {
+    let place = metier.journal_address().ok()?;
+    let size = match JournalReader::open(&place).and_then(|mut reader| reader.size()) {
         Err(JournalError::NotFound { .. }) => Ok(0),
         other => other,
     };

@@ -1,19 +1,15 @@
 //! `metier exec`: a script of a skill: decided, contained, recorded.
 
-use std::path::Path;
-
-use metier_policy::{Approver, DecisionCode, Lifetime, Question};
+use metier_host::{Approve, HostCatalog};
+use metier_policy::{Answer, DecisionCode, Lifetime};
 use metier_sandbox::{Cancel, SandboxError, WorkDirectory};
-use metier_session::{ScriptCall, ScriptReport, SessionError};
-use serde::Serialize;
+use metier_session::{ScriptCall, SessionError};
 
-use crate::config::Flags;
 use crate::exit::{DeniedError, Exit};
-use crate::output::{Output, clean};
+use crate::host::{Flags, SessionArgs, close, save};
+use crate::output::{InSession, Output, clean};
 use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
-use crate::sessions::SessionArgs;
-use crate::skills::Skills;
-use crate::work::{WorkArgs, reserved};
+use crate::work::WorkArgs;
 
 /// Run a script of a skill in the sandbox, if the policy or a person allows it, and record that
 ///
@@ -86,35 +82,36 @@ enum HowLong {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
+    let mut skills = args.catalog.find(output)?;
+    save(&mut skills, output)?;
     let work = args.work(&skills, output)?;
     let mut call = args.call(work)?;
     let mut conversation = args.session.open(&skills, output)?;
-    let session = &mut conversation.session;
-    let id = session.id().to_owned();
+    let id = conversation.id().to_owned();
     if let Some(how_long) = args.approve {
-        session.set_approver(Box::new(Yes(match how_long {
+        let lifetime = match how_long {
             HowLong::Once => Lifetime::Once,
             HowLong::Session => Lifetime::Session(id.clone()),
-        })));
+        };
+        let yes = Approve::from_fn(move |_| Answer::Approve(lifetime.clone()));
+        conversation.set_approver(Box::new(yes.how("flag")));
     }
     output.flush()?;
     call.cancel = Cancel::new()?;
     let mut through = Through::new(args.json, call.cancel.clone());
     let cancel = call.cancel.clone();
     // Whoever is asked can still end metier at once; from then on the script is ended first.
-    let done = session.prepare_script(call).and_then(|prepared| {
+    let done = conversation.prepare_script(call).and_then(|prepared| {
         let finished = match cancel_by_signals(&cancel) {
             Ok(()) => prepared.run(&mut through),
             Err(source) => prepared.give_up(source),
         };
-        session.finish_script(finished)
+        conversation.finish_script(finished)
     });
-    conversation.close(output)?;
+    close(conversation, output)?;
     let report = done.map_err(|error| advised(error, &skills))?;
     if args.json {
-        output.json(&InSession { session: &id, report: &report })?;
+        output.json(&InSession::new(&id, &report))?;
     } else {
         through.report(&report.run, output)?;
     }
@@ -123,13 +120,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 
 impl Args {
     /// The directory that the script may change. This directory, if none is named and it may be given to scripts.
-    fn work(&self, skills: &Skills, output: &mut Output) -> anyhow::Result<Option<WorkDirectory>> {
-        let (environment, reserved) = (&skills.environment, reserved(&skills.environment, &skills.config));
-        if let Some(work) = self.work.named(environment, &reserved, output)? {
+    fn work(&self, skills: &HostCatalog, output: &mut Output) -> anyhow::Result<Option<WorkDirectory>> {
+        let (metier, reserved) = (skills.metier(), skills.metier().reserved_paths());
+        if let Some(work) = self.work.named(metier, &reserved, output)? {
             return Ok(Some(work));
         }
-        let here = environment.working.as_deref().unwrap_or(Path::new("."));
-        match WorkDirectory::open(here, &reserved) {
+        match metier.work_here(&reserved) {
             Ok(here) => Ok(Some(here)),
             // Many scripts only print something, and people are at home or among their skills when they try them.
             Err(error @ (SandboxError::Reserved { .. } | SandboxError::TooWide { .. })) => {
@@ -162,35 +158,14 @@ impl Args {
 }
 
 /// What to do where nobody could be asked.
-fn advised(error: SessionError, skills: &Skills) -> anyhow::Error {
+fn advised(error: SessionError, skills: &HostCatalog) -> anyhow::Error {
     let is_nobody =
         matches!(&error, SessionError::Denied { decision } if decision.code == DecisionCode::NobodyToAsk);
     if !is_nobody {
-        return skills.explained(error);
+        return skills.explained(error).into();
     }
     DeniedError(format!(
         "{error}; look at the script, then say `--approve once`, or `metier approve` for longer than that"
     ))
     .into()
-}
-
-/// What the person has said on the command line.
-struct Yes(Lifetime);
-
-impl Approver for Yes {
-    fn ask(&mut self, _: &Question<'_>) -> metier_policy::Answer {
-        metier_policy::Answer::Approve(self.0.clone())
-    }
-
-    fn how(&self) -> &'static str {
-        "flag"
-    }
-}
-
-/// A report with the session that it belongs to.
-#[derive(Serialize)]
-struct InSession<'a> {
-    session: &'a str,
-    #[serde(flatten)]
-    report: &'a ScriptReport,
 }

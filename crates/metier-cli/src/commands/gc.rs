@@ -1,15 +1,12 @@
 //! `metier gc`: what the store has that nobody needs any more.
 
-use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
-use metier_journal::{JournalError, JournalReader};
-use metier_skill::Digest;
+use metier_host::SystemClock;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::installing::Place;
+use crate::installing::store;
 use crate::output::Output;
 use crate::table::counted;
 
@@ -35,9 +32,9 @@ pub(crate) struct Args {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let place = Place::find()?;
-    let kept = referred(&place)?;
-    let swept = place.store.sweep(&kept, place.environment.now, args.dry_run, PATIENCE)?;
+    let store = store()?;
+    let kept = store.referred_digests()?;
+    let swept = store.sweep(&kept, SystemClock::time(), args.dry_run, PATIENCE)?;
     if args.json {
         output.json(&json!({ "dry_run": args.dry_run, "trees": swept.trees, "objects": swept.objects, "bytes": swept.bytes, "young": swept.young }))?;
     } else {
@@ -54,22 +51,4 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Done)
-}
-
-/// Every digest that stands anywhere in the journal: more than needed, and nothing that is.
-fn referred(place: &Place) -> anyhow::Result<HashSet<Digest>> {
-    let mut digests = HashSet::new();
-    let mut reader = match JournalReader::open(place.config.recording.place()?) {
-        Ok(reader) => reader,
-        Err(JournalError::NotFound { .. }) => return Ok(digests),
-        Err(error) => return Err(error.into()),
-    };
-    reader.each(|row, _| {
-        let text = row.event;
-        for (at, _) in text.match_indices("sha256:") {
-            digests.extend(text.get(at..at + 71).and_then(|digest| digest.parse::<Digest>().ok()));
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(digests)
 }

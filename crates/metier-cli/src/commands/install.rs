@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use metier_store::{FetchContext, InstallRequest, LOCK_FILE, Lockfile, SkillSelection, parse_source};
+use metier_host::read_regular;
+use metier_store::{InstallRequest, LOCK_FILE, Lockfile, SkillSelection};
 
-use crate::config::read_regular;
 use crate::exit::{Exit, UsageError};
-use crate::installing::{Installing, Place, Progress, checked, finish};
+use crate::installing::{Installing, Progress, checked, finish, recorder, store};
 use crate::output::Output;
 
 /// Install skills: checked, scanned, pinned by their digests; all that is asked for, or nothing
@@ -51,28 +51,27 @@ pub(crate) struct Args {
 const LOCK_MOST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let place = Place::find()?;
-    let mut options = place.options(&args.installing)?;
+    let store = store()?;
+    let mut options = args.installing.options(&store)?;
     options.replace = args.replace;
     if args.locked.is_none() && args.sources.is_empty() {
         let message = "name what to install, or `--locked`; see `metier install --help`";
         return Err(UsageError(message.to_owned()).into());
     }
-    let working = place.working();
     // What cannot be recorded is not done.
-    let recorder = place.recorder(args.installing.dry_run)?;
+    let recorder = recorder(&store, args.installing.dry_run)?;
     let installed = {
         let progress = Progress::begin(output);
         let say = |text: &str| progress.say(text);
-        let fetching = FetchContext::new(place.git()).telling(&say);
+        let fetching = store.fetching().telling(&say);
         if let Some(path) = &args.locked {
-            let path = lock_file(place.environment.absolute(path));
+            let path = store.lock_file(path);
             let text =
                 read_regular(&path, LOCK_MOST).with_context(|| format!("cannot read {}", path.display()))?;
             options.replace = true;
             // Where it says where something is, it means from where it is itself.
-            let here = path.parent().unwrap_or(&working);
-            place.store.install_locked(&Lockfile::parse(&text, &path)?, here, &options, &fetching)
+            let here = path.parent().unwrap_or(Path::new("/"));
+            store.install_locked(&Lockfile::parse(&text, &path)?, here, &options, &fetching)
         } else {
             let request = |text: &String| -> anyhow::Result<InstallRequest> {
                 let wanted = match (args.all, args.skill.is_empty()) {
@@ -80,28 +79,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
                     (_, true) => SkillSelection::Only,
                     _ => SkillSelection::Named(args.skill.clone()),
                 };
-                Ok(InstallRequest {
-                    source: parse_source(text, &working, &place.config.git_host.value)?,
-                    wanted,
-                })
+                Ok(InstallRequest { source: store.source(text)?, wanted })
             };
             let requests = args.sources.iter().map(request).collect::<anyhow::Result<Vec<_>>>()?;
-            place.store.install(&requests, &options, &fetching)
+            store.install(&requests, &options, &fetching)
         }
     };
-    let outcome = checked(installed, &place, args.installing.dry_run, output)?;
-    finish(&outcome, recorder, &args.installing, output)
-}
-
-/// The lock at a path or, where there is none and its name is the usual one, in a directory above in the same repository.
-fn lock_file(path: PathBuf) -> PathBuf {
-    if path.exists() || path.file_name().is_none_or(|name| name != LOCK_FILE) {
-        return path;
-    }
-    let directories: Vec<&Path> = path.ancestors().skip(1).collect();
-    let top = directories.iter().position(|directory| directory.join(".git").exists());
-    let mut project = directories.iter().take(top.map_or(0, |top| top + 1));
-    project
-        .find_map(|directory| Some(directory.join(LOCK_FILE)).filter(|lock| lock.is_file()))
-        .unwrap_or(path)
+    let outcome = checked(installed, &store, args.installing.dry_run, output)?;
+    finish(&outcome, &store, recorder, &args.installing, output)
 }

@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.chosen.skills(output)?;
-    let home = skills.environment.home.clone();
+    let home = skills.metier().environment().home.clone();
     let home = home.ok_or_else(|| UsageError("there is no home to link into; set HOME".to_owned()))?;
     let directory = home.join(args.agent.skills_directory());
     let mut done = Vec::new();

@@ -1,14 +1,13 @@
 //! `metier list`: every skill there is here.
 
 use metier_catalog::{Entry, Problem, State};
+use metier_host::{HostCatalog, Refusal};
 use serde::Serialize;
 use serde::ser::{SerializeSeq as _, Serializer};
 
-use crate::config::Flags;
 use crate::exit::Exit;
+use crate::host::{Flags, finish, note_refusals};
 use crate::output::Output;
-use crate::refusals::{self, Refused};
-use crate::skills::Skills;
 use crate::table::{Columns, counted, one_line, width_of};
 
 /// List every skill that can be used here
@@ -41,15 +40,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let skills = Skills::find(&args.catalog, output)?;
+    let skills = args.catalog.find(output)?;
     if args.count {
-        output.line(skills.catalog.skills().count())?;
+        output.line(skills.skills().count())?;
     } else if args.json {
         output.json_lines(&Listing::new(&skills, args.all))?;
     } else {
         print(&skills, args.all, output)?;
     }
-    skills.finish(output)?;
+    finish(skills, output)?;
     Ok(Exit::Done)
 }
 
@@ -62,18 +61,18 @@ struct Listing<'a> {
     #[serde(serialize_with = "rows")]
     shadowed: Vec<&'a Entry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    refusals: Vec<Refused>,
+    refusals: Vec<Refusal>,
 }
 
 impl<'a> Listing<'a> {
-    fn new(skills: &'a Skills, all: bool) -> Self {
-        let catalog = &skills.catalog;
+    fn new(skills: &'a HostCatalog, all: bool) -> Self {
+        let catalog = skills.catalog();
         let usable = catalog.all().iter().filter(|entry| entry.shadowed_by.is_none());
         Self {
             skills: usable.filter(|entry| all || entry.is_enabled()).collect(),
             problems: catalog.problems(),
             shadowed: catalog.shadowed().collect(),
-            refusals: refusals::among(skills),
+            refusals: skills.refusals(),
         }
     }
 }
@@ -122,8 +121,8 @@ fn rows<S: Serializer>(entries: &[&Entry], serializer: S) -> Result<S::Ok, S::Er
     rows.end()
 }
 
-fn print(skills: &Skills, all: bool, output: &mut Output) -> anyhow::Result<()> {
-    let catalog = &skills.catalog;
+fn print(skills: &HostCatalog, all: bool, output: &mut Output) -> anyhow::Result<()> {
+    let catalog = skills.catalog();
     let listed: Vec<&Entry> = catalog.skills().collect();
     table(&listed, output)?;
     let off: Vec<&Entry> = catalog.all().iter().filter(|entry| !entry.is_enabled()).collect();
@@ -154,7 +153,7 @@ fn print(skills: &Skills, all: bool, output: &mut Output) -> anyhow::Result<()> 
     counts.extend(more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     let hint = if counts.len() > 1 && !all { "; `metier list --all` shows them" } else { "" };
     output.note(format_args!("{}{hint}", counts.join(", ")))?;
-    refusals::note(skills, output)?;
+    note_refusals(skills, output)?;
     if catalog.all().iter().all(|entry| entry.builtin().is_some()) {
         where_to_put_skills(skills, output)?;
     }
@@ -213,10 +212,10 @@ fn problems(title: &str, problems: &[&Problem], output: &mut Output) -> anyhow::
 }
 
 /// What somebody with no skills of their own wants to know.
-fn where_to_put_skills(skills: &Skills, output: &mut Output) -> anyhow::Result<()> {
+fn where_to_put_skills(skills: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
     output.note("")?;
     output.note("No skills of yours or of this project were found. These places were looked at:")?;
-    for report in skills.catalog.roots() {
+    for report in skills.roots() {
         output.note(format_args!("  {}", report.root.path.display()))?;
     }
     output

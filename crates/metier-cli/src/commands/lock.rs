@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::exit::Exit;
-use crate::installing::Place;
+use crate::installing::store;
 use crate::output::Output;
 use crate::table::counted;
 
@@ -30,8 +30,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let place = Place::find()?;
-    let installed = place.store.installed()?;
+    let store = store()?;
+    let installed = store.installed()?;
     if args.json {
         output.json(installed.lock())?;
         return Ok(Exit::Done);
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.text(&installed.lock().text()?)?;
         return Ok(Exit::Done);
     };
-    let path = place.environment.absolute(path);
+    let path = store.metier().environment().absolute(path);
     let (lock, here) = installed.lock().beside(path.parent().unwrap_or(Path::new("/")));
     if !here.is_empty() {
         let names: Vec<&str> = here.iter().map(|skill| skill.name.as_str()).collect();

@@ -6,7 +6,8 @@ use metier_home::{HomeError, MountedSkill, add_skills, mount_skills};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::mounting::{Given, note_skipped, record};
+use crate::host::tell;
+use crate::mounting::{Given, note_skipped};
 use crate::output::Output;
 use crate::table::counted;
 
@@ -37,7 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.given.chosen.skills(output)?;
     let (mounts, options) = (args.given.chosen.mounts(&skills, output)?, args.given.options(&skills));
-    let directory = skills.environment.absolute(&args.directory);
+    let directory = skills.metier().environment().absolute(&args.directory);
     let mounted = if args.add {
         add_skills(&mounts, &directory, &options)?
     } else {
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             error => error.into(),
         })?
     };
-    record(&mounted, &directory.to_string_lossy(), &skills, output)?;
+    tell(&skills.metier().record_mounted(&mounted, &directory.to_string_lossy())?, output)?;
     note_skipped(&mounted, output)?;
     if args.json {
         let all: Vec<Value> = mounted.iter().map(as_json).collect();

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use metier_host::Environment;
 use metier_skill::{Folder, Rules};
 use metier_store::{ArchiveFormat, pack};
 use serde_json::json;
 
 use super::lock::write;
-use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 

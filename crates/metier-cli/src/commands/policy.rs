@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser;
+use metier_host::{Metier, real};
 use metier_policy::{
     Action, Allowlist, Anchors, Approvals, Decision, Denylist, GuardMode, GuardedSkill, PolicySettings,
     Request, ToolCall, Verdict,
@@ -12,13 +13,9 @@ use metier_session::follow_links;
 use metier_skill::{Tier, ToolRules};
 use serde_json::Value;
 
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
+use crate::host::{Flags, reach};
 use crate::output::Output;
-use crate::policy;
-use crate::sessions;
-use crate::skills::Skills;
 
 /// Ask the policy what it would decide
 #[derive(Debug, clap::Args)]
@@ -162,19 +159,18 @@ fn print(decision: &Decision, output: &mut Output) -> anyhow::Result<()> {
 }
 
 fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Result<Decision> {
-    let environment = Environment::read();
-    let places = places(args, &environment)?;
-    let skills = if args.skill.is_empty() { None } else { Some(Skills::find(&args.catalog, output)?) };
-    let config = match &skills {
-        Some(skills) => skills.config.clone(),
-        None => Config::read(&environment, &args.catalog)?,
+    let skills = if args.skill.is_empty() { None } else { Some(args.catalog.find(output)?) };
+    let metier = match &skills {
+        Some(skills) => skills.metier().clone(),
+        None => args.catalog.open_silently()?,
     };
+    let places = places(args, &metier)?;
     let mut active = given(args, &places)?;
     for name in &args.skill {
         let Some(skills) = &skills else { break };
-        active.push(skills.opened(name)?.active(&places));
+        active.push(skills.opened(name)?.guarded(&places));
     }
-    let policy = policy::read(&config, Some(&top(args)))?;
+    let policy = metier.policy_with(&top(args))?;
     let call = follow_links(ToolCall::new(tool, input(&args.input)), &places);
     let mut guard = policy.guard(active, &places);
     for rules in &args.deny {
@@ -187,17 +183,17 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
     let [name] = args.skill.as_slice() else {
         return Err(UsageError("without --tool, name one --skill".to_owned()).into());
     };
-    let skills = Skills::find(&args.catalog, output)?;
-    let policy = policy::read(&skills.config, Some(&top(args)))?;
+    let skills = args.catalog.find(output)?;
+    let policy = skills.metier().policy_with(&top(args))?;
     let opened = skills.opened(name)?;
     let action = match &args.script {
         Some(script) => Action::Run { script: opened.script(script)? },
         None => Action::Activate,
     };
-    let reach = policy::reach(args.network, &args.allow_host)?;
+    let reach = reach(args.network, &args.allow_host)?;
     let mut request = Request::new(opened.tier, &opened.skill.name, opened.digest, action);
     (request.network, request.destructive) = (reach.as_ref(), args.destructive);
-    let approvals = match sessions::approvals(&skills.environment) {
+    let approvals = match skills.metier().approvals() {
         Some(store) => store.about(&opened.digest)?,
         None => {
             output
@@ -215,10 +211,11 @@ fn top(args: &CheckArgs) -> PolicySettings {
     top
 }
 
-fn places(args: &CheckArgs, environment: &Environment) -> anyhow::Result<Anchors> {
-    let mut places = policy::places(environment, args.cwd.as_deref(), args.home.as_deref())?;
-    places.skill = args.skill_dir.as_deref().map(|path| policy::real(environment.absolute(path)));
-    places.plugin = args.plugin_root.as_deref().map(|path| policy::real(environment.absolute(path)));
+fn places(args: &CheckArgs, metier: &Metier) -> anyhow::Result<Anchors> {
+    let environment = metier.environment();
+    let mut places = metier.anchors(args.cwd.as_deref(), args.home.as_deref())?;
+    places.skill = args.skill_dir.as_deref().map(|path| real(environment.absolute(path)));
+    places.plugin = args.plugin_root.as_deref().map(|path| real(environment.absolute(path)));
     Ok(places)
 }
 

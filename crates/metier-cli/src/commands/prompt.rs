@@ -1,17 +1,16 @@
 //! `metier prompt`: the skill list that a model chooses skills from.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use metier_catalog::{Entry, Hit};
+use metier_catalog::Entry;
+use metier_host::HostCatalog;
 use metier_prompt::{ActivationHint, ListFormat, ListedSkill, LocationStyle, SkillList};
 
-use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
+use crate::host::{Flags, finish};
 use crate::output::Output;
-use crate::skills::Skills;
 use crate::table::counted;
 
 mod explain;
@@ -184,14 +183,15 @@ impl Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let format = args.format()?;
-    let skills = Skills::find(&args.catalog, output)?;
-    let style = args.location(skills.environment.working.as_deref())?;
+    let skills = args.catalog.find(output)?;
+    let style = args.location(skills.metier().environment().working.as_deref())?;
     let activation = args.activation(style)?;
-    let entries = relevant(&skills, args.task.as_deref(), output)?;
+    output.flush()?;
+    let entries = skills.relevant(args.task.as_deref())?;
     // What is to be read and cannot be is no use to a model.
     let needs_file = style != LocationStyle::Omit;
     let files: Vec<Option<PathBuf>> =
-        entries.iter().map(|entry| if needs_file { skill_md(entry, &skills) } else { None }).collect();
+        entries.iter().map(|entry| if needs_file { skills.skill_md(entry) } else { None }).collect();
     let (mut shown, mut homeless) = (Vec::new(), Vec::new());
     let mut locations = Vec::new();
     for (entry, file) in entries.into_iter().zip(&files) {
@@ -233,14 +233,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if !args.explain {
         note_missing(&skills, listed.len(), output)?;
     }
-    skills.finish(output)?;
+    finish(skills, output)?;
     Ok(Exit::Done)
 }
 
 /// Says what is not in the list for reasons of its own, and where more is said.
-fn note_missing(skills: &Skills, listed: usize, output: &mut Output) -> anyhow::Result<()> {
+fn note_missing(skills: &HostCatalog, listed: usize, output: &mut Output) -> anyhow::Result<()> {
     let is_off = |entry: &&Entry| !entry.state.is_for_models() && entry.shadowed_by.is_none();
-    let off = skills.catalog.all().iter().filter(is_off).count();
+    let off = skills.all().iter().filter(is_off).count();
     let broken = explain::unusable(skills);
     for (count, what) in [(off, "off or for people alone"), (broken, "not usable")] {
         if count > 0 {
@@ -285,31 +285,4 @@ fn note_nothing(budget: Option<usize>, output: &mut Output) -> anyhow::Result<()
         "nothing fits into {budget} tokens; the list needs about a hundred to begin with"
     ))?;
     Ok(())
-}
-
-/// The skills that models are shown, the most relevant first: by the task, else by tier and name.
-fn relevant<'a>(
-    skills: &'a Skills,
-    task: Option<&str>,
-    output: &mut Output,
-) -> anyhow::Result<Vec<&'a Entry>> {
-    let mut entries: Vec<&Entry> = skills.catalog.for_models().map(|skill| skill.entry).collect();
-    // By name already; the sort keeps that within a tier.
-    entries.sort_by_key(|entry| skills.config.precedence.value.rank(entry.tier()));
-    if let Some(task) = task {
-        let search = skills.search(output)?;
-        let hits = search.query(task, entries.len());
-        let places = hits.iter().map(Hit::name).zip(0..).collect::<HashMap<&str, usize>>();
-        entries.sort_by_key(|entry| places.get(entry.name()).copied().unwrap_or(usize::MAX));
-    }
-    Ok(entries)
-}
-
-/// Where a model finds `SKILL.md`.
-fn skill_md(entry: &Entry, skills: &Skills) -> Option<PathBuf> {
-    let directory = match entry.builtin() {
-        Some(builtin) => builtin.unpack(&skills.environment.cache_directory()?.join("builtin")).ok()?,
-        None => entry.path().to_owned(),
-    };
-    Some(directory.join(entry.file_name()))
 }

@@ -2,14 +2,11 @@
 
 use std::io::Write as _;
 
-use metier_session::{Resource, ResourcePart};
-use serde_json::json;
+use metier_session::ResourcePart;
 
-use crate::config::Flags;
 use crate::exit::{Exit, UsageError};
-use crate::output::Output;
-use crate::sessions::SessionArgs;
-use crate::skills::Skills;
+use crate::host::{Flags, SessionArgs, close, save};
+use crate::output::{InSession, Output};
 
 /// Hand out a file of a skill, and record that
 ///
@@ -54,15 +51,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let part = args.part()?;
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
+    let mut skills = args.catalog.find(output)?;
+    save(&mut skills, output)?;
     let mut conversation = args.session.open(&skills, output)?;
-    let id = conversation.session.id().to_owned();
-    let done = conversation.session.read_resource(&args.name, &args.path, part);
-    conversation.close(output)?;
+    let id = conversation.id().to_owned();
+    let done = conversation.read_part(&args.name, &args.path, part);
+    close(conversation, output)?;
     let resource = done.map_err(|error| skills.explained(error))?;
     if args.json {
-        output.json(&as_json(&id, &resource))?;
+        output.json(&InSession::new(&id, &resource))?;
         return Ok(Exit::Done);
     }
     output.raw().write_all(&resource.bytes)?;
@@ -89,22 +86,4 @@ impl Args {
         let is_part = self.offset.is_some() || self.length.is_some();
         Ok(is_part.then(|| ResourcePart::Bytes { offset: self.offset.unwrap_or(0), length: self.length }))
     }
-}
-
-fn as_json(session: &str, resource: &Resource) -> serde_json::Value {
-    json!({
-        "session": session,
-        "skill_id": resource.skill_id,
-        "path": resource.path,
-        "mime_type": resource.mime_type,
-        "encoding": if resource.is_text { "utf-8" } else { "base64" },
-        "digest": resource.digest,
-        "tree_digest": resource.tree_digest,
-        "offset": resource.range.offset,
-        "bytes": resource.range.length,
-        "total_bytes": resource.total_bytes,
-        "next_offset": resource.next_offset(),
-        "tokens": resource.tokens,
-        "content": resource.encoded(),
-    })
 }

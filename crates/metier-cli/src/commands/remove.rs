@@ -1,12 +1,10 @@
 //! `metier remove`: installed skills taken away again.
 
-use metier_store::InstallOptions;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::installing::{Place, notes, print, record};
+use crate::installing::{notes, print, record, recorder, store};
 use crate::output::Output;
-use crate::recording;
 
 /// Remove installed skills: all that are named, or none
 #[derive(Debug, clap::Args)]
@@ -35,13 +33,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let place = Place::find()?;
-    let mut options = InstallOptions::new(recording::now().to_string());
+    let store = store()?;
+    let mut options = store.plain_options();
     options.dry_run = args.dry_run;
     options.missing_ok = args.missing_ok;
-    let recorder = place.recorder(args.dry_run)?;
-    let outcome = place.store.remove(&args.names, &options)?;
-    record(&outcome.changes, recorder, output)?;
+    let recorder = recorder(&store, args.dry_run)?;
+    let outcome = store.remove(&args.names, &options)?;
+    record(&outcome.changes, &store, recorder, output)?;
     notes(&outcome, output)?;
     if args.json {
         output.json(&json!({ "dry_run": args.dry_run, "changes": outcome.changes }))?;

@@ -3,17 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use metier_home::{
-    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, MountedSkill, WorkingDirectory, Workspace,
-    leaks, project_files,
-};
-use metier_sandbox::{CoveredPath, Local, Program, ProgramEnd, SandboxError, SupervisedProgram};
+use metier_home::{Agent, MountedSkill, WorkingDirectory, leaks, project_files};
+use metier_host::{AgentHome, HomeBuilder, Metier};
+use metier_sandbox::{ProgramEnd, SupervisedProgram};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::environment::Environment;
-use crate::exit::{Exit, NotFoundError, UsageError};
-use crate::mounting::{Given, agent, note_skipped, record};
+use crate::exit::Exit;
+use crate::host::tell;
+use crate::mounting::{Given, agent, note_skipped};
 use crate::output::Output;
 use crate::table::counted;
 
@@ -88,88 +86,60 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Place {
-    /// Here, unless a fresh one is asked for.
-    fn working_directory(&self, environment: &Environment) -> anyhow::Result<WorkingDirectory> {
-        let base = environment.homes();
-        if !self.workspace && self.copy.is_empty() {
-            let gone = || UsageError("the current directory is not there any more".to_owned());
-            let here = environment.working.clone().ok_or_else(gone)?;
-            return Ok(WorkingDirectory::choose(Some(here), None, &base)?);
-        }
-        let copies: Vec<PathBuf> = self.copy.iter().map(|path| environment.absolute(path)).collect();
-        let mount = |path: &PathBuf| {
-            let mut mount = HostMount::new(path);
-            // A copy of where one is, is where the agent is.
-            mount.mount_path = (Some(path) == environment.working.as_ref()).then(|| ".".into());
-            mount
-        };
-        let mounts: Vec<HostMount> = copies.iter().map(mount).collect();
-        let workspace = Workspace::new(&base, &mounts, &copies)?;
-        Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
-    }
-}
-
 impl Args {
-    fn home_options(&self, closing: Option<&Enclosure>, working: &Path, base: &Path) -> HomeOptions {
-        let mut options = HomeOptions::new(base);
-        options.working_directory = Some(working.to_owned());
-        options.isolation.include_host_env = self.host_env;
-        options.isolation.env = self.env.iter().cloned().collect();
-        options.is_hermetic = closing.is_some();
-        options.hidden = closing.map(|closing| closing.hidden.clone()).unwrap_or_default();
-        options
+    /// What the agent runs with.
+    fn home<'a>(&self, metier: &'a Metier) -> HomeBuilder<'a> {
+        let mut home = metier.home(self.agent);
+        if let Some(program) = &self.program {
+            home = home.program(program);
+        }
+        if self.place.workspace {
+            home = home.fresh_directory();
+        }
+        if self.hermetic {
+            home = home.hermetic();
+        }
+        if self.host_env {
+            home = home.host_variables();
+        }
+        home = self.place.copy.iter().fold(home, |home, path| home.copy(path));
+        self.env.iter().fold(home, |home, (name, value)| home.variable(name, value))
     }
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.given.chosen.skills(output)?;
     let agent = args.agent;
-    let name = args.program.as_deref().unwrap_or(Path::new(agent.program()));
-    let program = skills.environment.program(name).ok_or_else(|| {
-        let (title, name) = (agent.title(), name.display());
-        NotFoundError(match args.program {
-            Some(_) => format!("there is no program `{name}` to run as {title}"),
-            None => format!(
-                "{title} is not there: `{name}` was not found; install it, or name it with `--program`"
-            ),
-        })
-    })?;
+    let builder = args.home(skills.metier());
+    builder.find_program()?;
     let mounts =
         if args.no_skills { Vec::new() } else { args.given.chosen.mounts_or_none(&skills, output)? };
     // From here on there is something to remove, whatever tells metier to end.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
-    let working = args.place.working_directory(&skills.environment)?;
-    let closing = args.hermetic.then(|| Enclosure::of(agent, &program, working.path(), Path::new("/")));
-    let closing = closing.transpose()?;
-    let options = args.home_options(closing.as_ref(), working.path(), &skills.environment.homes());
-    let mut home = Home::new(agent, &Environment::host(), &options)?;
-    let mounted = home.mount(&mounts, &args.given.options(&skills))?;
-    record(&mounted, &format!("metier run {agent}"), &skills, output)?;
+    let mut place = builder.build()?;
+    let mounted = place.home.mount(&mounts, &args.given.options(&skills))?;
+    tell(&skills.metier().record_mounted(&mounted, &format!("metier run {agent}"))?, output)?;
     note_skipped(&mounted, output)?;
-    for warning in home.warnings() {
+    for warning in place.home.warnings() {
         let why = std::error::Error::source(warning).map(|why| format!(": {why}")).unwrap_or_default();
         output.note(format_args!("note: {warning}{why}"))?;
     }
-    if closing.is_none() {
-        note_leaks(agent, working.path(), &mounted, output)?;
-        note_project(agent, working.path(), output)?;
+    if !place.is_hermetic() {
+        note_leaks(agent, place.working.path(), &mounted, output)?;
+        note_project(agent, place.working.path(), output)?;
     }
-    let what = the_program(&program, &home, working.path(), closing.as_ref(), &args.arguments);
     output.flush()?;
     if let Some(signal) = signals.pending().next() {
         return Ok(Exit::Program(u8::try_from(128 + signal).unwrap_or(1)));
     }
-    let mut running = Local::new().start(&what).map_err(|error| refusal(agent, error))?;
-    // Whatever fails from here on, the agent is ended before its home is removed.
-    home.lend_to(running.id())?;
-    working.lend_to(running.id())?;
+    let mut running = place.start(&args.arguments)?;
     let ended = wait(&mut running, signals)?;
     if ended.left > 0 {
         let left = counted(ended.left, "process");
         output
             .note(format_args!("note: {left} of the agent could not be ended; it belongs to another user"))?;
     }
+    let AgentHome { home, working, .. } = place;
     if args.place.keep {
         let kept = home.keep();
         output.note(format_args!("the home is kept: {}", kept.display()))?;
@@ -183,39 +153,6 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.note(format_args!("note: {error:#}; `metier doctor --clean` removes it later"))?;
     }
     Ok(exit_of(ended))
-}
-
-/// The agent, with what it gets and what it does not see.
-fn the_program(
-    program: &Path,
-    home: &Home,
-    working: &Path,
-    closing: Option<&Enclosure>,
-    arguments: &[String],
-) -> Program {
-    let mut what = Program::new(program, working);
-    let own: &[&str] = if closing.is_some() { home.hermetic_arguments() } else { &[] };
-    what.arguments =
-        own.iter().copied().chain(arguments.iter().map(String::as_str)).map(Into::into).collect();
-    what.environment = home.env().iter().map(|(name, value)| (name.into(), value.into())).collect();
-    what.covered = closing.map(|closing| closing.covered.iter().map(|path| cover(path)).collect());
-    what
-}
-
-/// A file of settings must still be one.
-fn cover(path: &Path) -> CoveredPath {
-    let is_json = path.extension().is_some_and(|end| end == "json" || end == "jsonc");
-    CoveredPath { path: path.to_owned(), text: if is_json { "{}\n" } else { "" } }
-}
-
-/// Why an agent was not started, with what would help where the machine does not allow to cover files.
-fn refusal(agent: Agent, error: SandboxError) -> anyhow::Error {
-    let SandboxError::Covering { is_refused: true, source, step, .. } = &error else { return error.into() };
-    let reason = format!(
-        "keeping out what agents read here needs a mount namespace, and the system refused it ({step}: {source}); run it as root, allow \
-         user namespaces, or use a directory without such files (`--workspace`)"
-    );
-    HomeError::Leaks { agent: agent.title(), reason }.into()
 }
 
 /// How many files are named.

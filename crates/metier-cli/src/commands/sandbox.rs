@@ -1,18 +1,17 @@
 //! `metier sandbox run`: one command under a profile, to try things.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use metier_sandbox::{Cancel, Executor as _, Job, PinnedPath, SandboxProfile, Strictness, WorkDirectory};
+use metier_host::Metier;
+use metier_sandbox::{Cancel, Executor as _, Job, PinnedPath, SandboxProfile, Strictness};
 use metier_session::RunReport;
 use metier_skill::Tier;
 
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
-use crate::work::{WorkArgs, reserved};
+use crate::work::WorkArgs;
 
 /// Run a command in the sandbox that scripts of skills run in
 #[derive(Debug, clap::Args)]
@@ -88,8 +87,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
-    let profile = profile(args, &environment, output)?;
+    let metier = Metier::open()?;
+    let profile = profile(args, &metier, output)?;
     let mut words = args.command.iter().cloned();
     let mut job = Job::new(profile, words.next().unwrap_or_default(), words.collect());
     job.input = args.given.input()?;
@@ -97,7 +96,7 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     job.cancel = Cancel::new()?;
     cancel_by_signals(&job.cancel)?;
     let mut through = Through::new(args.json, job.cancel.clone());
-    let outcome = environment.executor().run(&job, &mut through)?;
+    let outcome = metier.executor().run(&job, &mut through)?;
     let run = RunReport::new(&job.profile, outcome);
     if args.json {
         output.json(&run)?;
@@ -107,11 +106,11 @@ fn run_command(args: &RunArgs, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(exit(run.ending))
 }
 
-fn profile(args: &RunArgs, environment: &Environment, output: &mut Output) -> anyhow::Result<SandboxProfile> {
-    let reserved = reserved(environment, &Config::read(environment, &Flags::default())?);
-    let work = match args.work.named(environment, &reserved, output)? {
+fn profile(args: &RunArgs, metier: &Metier, output: &mut Output) -> anyhow::Result<SandboxProfile> {
+    let reserved = metier.reserved_paths();
+    let work = match args.work.named(metier, &reserved, output)? {
         Some(work) => work,
-        None => WorkDirectory::open(environment.working.as_deref().unwrap_or(Path::new(".")), &reserved)?,
+        None => metier.work_here(&reserved)?,
     };
     let mut profile = SandboxProfile::new(args.profile, work);
     if let Some(skill) = &args.skill {
@@ -121,7 +120,7 @@ fn profile(args: &RunArgs, environment: &Environment, output: &mut Output) -> an
         profile.readable.push(PinnedPath::pin(path)?);
     }
     for path in &args.write {
-        profile.writable.push(args.work.open(path, environment, &reserved, output)?);
+        profile.writable.push(args.work.open(path, metier, &reserved, output)?);
     }
     let variables = args.given.variables()?;
     profile.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));

@@ -1,17 +1,17 @@
 //! `metier scan`: what a reviewer would look for in skills, before they ever run.
 
+use metier_catalog::{WalkItem, walk_skills};
 use metier_skill::Coded as _;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use metier_scan::{ScanVerdict, SubjectFiles};
 use metier_skill::{Limits, Location, SkillError, is_skill_directory};
-use metier_store::StoreError;
-use metier_store::scan::{Files, Verdict};
+use metier_store::{StoreError, unpack_subjects};
 use rayon::prelude::*;
 
 use crate::exit::Exit;
-use crate::find::{self, Found};
 use crate::output::Output;
 use crate::render::{Scanned, Shape};
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let all: Vec<Scanned> = args.paths.iter().flat_map(|path| below(path)).collect();
     Scanned::print(&all, if args.json { Shape::Json } else { args.format }, output)?;
-    let worst = if args.deny_warnings { Verdict::Look } else { Verdict::Block };
+    let worst = if args.deny_warnings { ScanVerdict::Look } else { ScanVerdict::Block };
     let is_bad = all.iter().any(|skill| skill.verdict() >= worst);
     Ok(if is_bad { Exit::Findings } else { Exit::Done })
 }
@@ -67,13 +67,13 @@ fn below(path: &Path) -> Vec<Scanned> {
         return vec![look(path, Location::find(path))];
     }
     let probe = |path: &Path| is_skill_directory(path).then(|| path.to_owned());
-    let found = find::skills(path, &probe);
+    let found = walk_skills(path, &probe);
     if found.is_empty() {
         return vec![look(path, Location::directory(path))];
     }
-    let scanned = |found: &Found<PathBuf>| match found {
-        Found::Skill(path) => look(path, Location::directory(path)),
-        Found::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
+    let scanned = |found: &WalkItem<PathBuf>| match found {
+        WalkItem::Skill(path) => look(path, Location::directory(path)),
+        WalkItem::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
     };
     found.par_iter().map(scanned).collect()
 }
@@ -87,12 +87,12 @@ fn is_archive(path: &Path) -> bool {
 /// The skills in an archive, as they would be installed.
 fn packed(path: &Path) -> Vec<Scanned> {
     let read = |source| StoreError::Skill(SkillError::Io { path: path.to_owned(), source });
-    let unpacked = fs::read(path).map_err(read).and_then(|bytes| Files::unpack(&bytes));
+    let unpacked = fs::read(path).map_err(read).and_then(|bytes| unpack_subjects(&bytes));
     let skills = match unpacked {
         Ok(skills) => skills,
         Err(error) => return vec![Scanned::failed(path, &error, error.code())],
     };
-    let scanned = |(folder, files): &(String, Files)| {
+    let scanned = |(folder, files): &(String, SubjectFiles)| {
         let path = path.join(folder);
         Scanned::new(&path, &path, Some(files.name()), files.scan(), |file| files.bytes(file))
     };
@@ -101,7 +101,7 @@ fn packed(path: &Path) -> Vec<Scanned> {
 
 fn look(path: &Path, location: Result<Location, SkillError>) -> Scanned {
     let read = location.and_then(|location| {
-        let files = Files::read(&location, &Limits::default())?;
+        let files = SubjectFiles::read(&location, &Limits::default())?;
         Ok((location, files))
     });
     match read {

@@ -1,12 +1,12 @@
 //! `metier search`: the skills that fit a question.
 
-use metier_catalog::{Hit, Hitting, State};
+use metier_catalog::State;
+use metier_search::{SearchHit, SearchMatch};
 use serde_json::{Value, json};
 
-use crate::config::Flags;
 use crate::exit::Exit;
+use crate::host::{Flags, finish};
 use crate::output::Output;
-use crate::skills::Skills;
 use crate::table::{Columns, one_line, width_of};
 
 /// Search for skills that fit a task
@@ -37,20 +37,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let skills = Skills::find(&args.catalog, output)?;
-    let search = skills.search(output)?;
+    let skills = args.catalog.find(output)?;
+    output.flush()?;
+    let search = skills.search()?;
     let hits = search.query(&args.query.join(" "), args.limit as usize);
     if args.json {
         output.json(&json!({ "hits": hits.iter().map(to_json).collect::<Vec<_>>() }))?;
     } else {
         print(&hits, output)?;
     }
-    skills.finish(output)?;
+    finish(skills, output)?;
     // As `grep` does: nothing found is not an error, but worth knowing.
     Ok(if hits.is_empty() { Exit::Findings } else { Exit::Done })
 }
 
-fn to_json(hit: &Hit<'_>) -> Value {
+fn to_json(hit: &SearchHit<'_>) -> Value {
     let mut value = json!({
         "id": format!("{}/{}", hit.tier(), hit.name()),
         "name": hit.name(),
@@ -58,12 +59,12 @@ fn to_json(hit: &Hit<'_>) -> Value {
         "snippet": hit.snippet,
     });
     match hit.skill {
-        Hitting::Entry(entry) => {
+        SearchMatch::Entry(entry) => {
             value["id"] = json!(entry.id);
             value["state"] = json!(entry.state);
             value["path"] = json!(entry.path_text());
         }
-        Hitting::Unusable(unusable) => {
+        SearchMatch::Unusable(unusable) => {
             value["path"] = json!(unusable.problem.path.to_string_lossy());
             value["problem"] = json!({ "code": unusable.problem.code, "message": unusable.problem.message });
         }
@@ -71,7 +72,7 @@ fn to_json(hit: &Hit<'_>) -> Value {
     value
 }
 
-fn print(hits: &[Hit<'_>], output: &mut Output) -> anyhow::Result<()> {
+fn print(hits: &[SearchHit<'_>], output: &mut Output) -> anyhow::Result<()> {
     if hits.is_empty() {
         output.note("no skill fits; try other words, or `metier list`")?;
     }
@@ -80,9 +81,9 @@ fn print(hits: &[Hit<'_>], output: &mut Output) -> anyhow::Result<()> {
     let columns = Columns::new(names, tiers, output);
     for hit in hits {
         let about = match hit.skill {
-            Hitting::Entry(entry) if entry.state == State::On => one_line(&hit.snippet),
-            Hitting::Entry(entry) => one_line(&format!("[{}] {}", entry.state, hit.snippet)),
-            Hitting::Unusable(unusable) => {
+            SearchMatch::Entry(entry) if entry.state == State::On => one_line(&hit.snippet),
+            SearchMatch::Entry(entry) => one_line(&format!("[{}] {}", entry.state, hit.snippet)),
+            SearchMatch::Unusable(unusable) => {
                 let code = unusable.problem.code;
                 let word = if code.is_strictness() { "only in lenient agents" } else { "not usable" };
                 one_line(&format!("[{word}: {code}] {}", hit.snippet))

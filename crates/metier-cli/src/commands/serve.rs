@@ -1,8 +1,6 @@
 //! `metier serve`: skills for any client that speaks the Model Context Protocol.
 
 mod address;
-mod front;
-mod project;
 mod snippet;
 
 use std::fs;
@@ -10,36 +8,29 @@ use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use metier_catalog::{WatchOptions, Watcher};
-use metier_journal::Trigger;
+use metier_host::{Environment, HostServer, Metier};
 use metier_mcp::{
-    AskMode, HttpOptions, HttpServer, Library, LibraryContents, LibraryOptions, McpError, SkillListPlacement,
-    Token, ToolNames, WorkDirectories, serve_stdio,
+    AskMode, HttpOptions, HttpServer, Library, LibraryOptions, McpError, SkillListPlacement, Token,
+    serve_stdio,
 };
-use metier_sandbox::WorkDirectory;
-use metier_skill::Digest;
+use metier_prompt::ToolNames;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{self, SignalKind};
 use tokio_util::sync::CancellationToken;
 
-use self::front::Front;
 use self::snippet::Client;
-use crate::config::Flags;
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
+use crate::host::{Flags, tell};
 use crate::output::Output;
-use crate::recording::Recorder;
-use crate::sessions;
-use crate::skills::{Settings, Skills};
-use crate::work::{self, reserved};
+use crate::work;
 
 /// A client that is shown what was shown last time gets its first answers before the skills are looked for, which takes all there is of
 /// the machine.
@@ -57,9 +48,6 @@ hint: `--token-file FILE` admits only clients that send a token; `openssl rand -
 
 /// How long whoever waits has to be told why nothing comes of it.
 const WORDS: Duration = Duration::from_millis(100);
-
-/// A client that has just come is served before anybody looks for changes.
-const FIRST: Duration = Duration::from_millis(300);
 
 /// How long what is left to do may take when a server that listens ends.
 const LAST: Duration = Duration::from_secs(15);
@@ -161,15 +149,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     metier_sandbox::return_freed_memory();
     let http = args.http.map(|address| args.http_options(address)).transpose()?;
-    let settings = Settings::read(&args.catalog, output)?;
-    let mut options = args.library_options(&settings, output)?;
-    options.seal_key = http.as_ref().and_then(seal_key);
+    let metier = args.catalog.open(output)?;
+    let mut server = metier.server();
+    let mut options = args.library_options(&metier, &server, output)?;
+    options.seal_key = http.as_ref().and_then(HostServer::seal_key);
     if http.is_none() && io::stdin().is_terminal() {
         output.note(TERMINAL)?;
     }
     // Clients of a server that listens do not wait for its start.
-    let front = if http.is_none() { Front::new(&settings, &options) } else { None };
-    let shown = front.as_ref().and_then(Front::read);
+    let shown = if http.is_none() { server.greeting(&options) } else { None };
     let is_known = shown.is_some();
     let library = Library::closed(options, shown.unwrap_or_default());
     let until = CancellationToken::new();
@@ -179,7 +167,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Some(Box::new(move || {
             // Whatever goes wrong, nobody can be served any more than this.
             let ends = until.drop_guard();
-            let done = open(&library, settings, front.as_ref(), &mut Output::silent());
+            let done = server.open(&library).map_err(anyhow::Error::new);
             if let Err(error) = &done {
                 library.give_up(format!("skills cannot be served: {error:#}"));
                 thread::sleep(WORDS);
@@ -192,7 +180,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             }
         }))
     } else {
-        let done = open(&library, settings, front.as_ref(), output)?;
+        let done = server.open(&library)?;
+        tell(&done.notes, output)?;
         let _ = opened.send(Ok(done));
         None
     };
@@ -200,49 +189,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let served = serve(Arc::clone(&library), http, until, later, output)?;
     // Whoever left before anything was opened has begun nothing that must come to its end.
     let opened = if library.is_open() { opening.recv().ok() } else { opening.try_recv().ok() };
-    let Some(Opened { recorder, watching }) = opened.transpose()? else {
+    let Some(opened) = opened.transpose()? else {
         return Ok(served.map(|()| Exit::Done)?);
     };
-    drop(watching);
     served?;
-    recorder.close(output)?;
+    tell(&opened.close(), output)?;
     Ok(Exit::Done)
-}
-
-/// What goes on beside the serving.
-struct Opened {
-    recorder: Recorder,
-    watching: thread::JoinHandle<Option<Watcher>>,
-}
-
-/// Looks for the skills, opens the journal, and with both the library.
-fn open(
-    library: &Arc<Library>,
-    settings: Settings,
-    front: Option<&Front>,
-    output: &mut Output,
-) -> anyhow::Result<Opened> {
-    let (recording, environment) = (settings.config.recording.clone(), settings.environment.clone());
-    // A client waits for both.
-    let opening = thread::spawn(move || recording.open(&environment));
-    let mut skills = Skills::scan(settings, output)?;
-    skills.save(output)?;
-    let recorder = opening.join().map_err(|_| anyhow::anyhow!("the journal could not be opened"))??;
-    let mut session = sessions::options(&skills, &recorder)?;
-    (session.trigger, session.actor, session.agent) = (Trigger::Model, None, Some("mcp".to_owned()));
-    let mut stock = LibraryContents::new(session);
-    stock.search = skills.search_directory();
-    let shown = library.open(stock);
-    // What was said of a root is said each time.
-    let is_quiet = skills.catalog.roots().iter().all(|report| report.exists || report.root.is_optional);
-    let scanner = skills.into_scanner();
-    match front {
-        Some(front) if is_quiet => front.write(&shown, &scanner),
-        Some(front) => front.forget(),
-        None => {}
-    }
-    // Changes are looked for beside everything else: a client that waits should not wait for that.
-    Ok(Opened { recorder, watching: watch(scanner, Arc::clone(library)) })
 }
 
 /// Serves until the client goes, or until somebody says that it is enough. What is to be done later is not done before somebody wants it, or
@@ -278,7 +230,7 @@ fn serve(
         let server = HttpServer::bind(library, options).await?;
         // Standard output stays for the client everywhere.
         let _ = output.note(format_args!("listening on http://{}/mcp", server.address()));
-        if is_open && project::has_other_users() {
+        if is_open && HostServer::has_other_users() {
             let _ = output.note(OTHERS);
         }
         let _ = output.flush();
@@ -289,16 +241,9 @@ fn serve(
     Ok(served)
 }
 
-/// What clients take along is good for every server with the same tokens, so that one can stand in for another.
-fn seal_key(options: &HttpOptions) -> Option<[u8; 32]> {
-    let tokens: Vec<&str> = options.tokens.iter().map(|token| token.secret.as_str()).collect();
-    let tokens = tokens.join("\n");
-    (!tokens.is_empty()).then(|| *Digest::of(format!("metier seal\n{tokens}").as_bytes()).as_bytes())
-}
-
 fn print_config(client: Client, args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let server = match args.http {
-        None => snippet::Server::Here(said(&Environment::read(), &Environment::words())),
+        None => snippet::Server::Here(said(&Environment::read(), &Environment::arguments())),
         Some(address) => snippet::Server::At { address, has_token: args.token_file.is_some() },
     };
     let (place, settings) = snippet::of(client, &server);
@@ -342,49 +287,25 @@ impl Args {
                 );
             }
         }
-        options.connections = options.connections.min(project::descriptors());
+        options.connections = options.connections.min(HostServer::most_connections());
         options.hosts.clone_from(&self.allow_host);
         options.origins.clone_from(&self.allow_origin);
         (options.rate, options.sessions) = (self.rate, self.max_sessions);
         Ok(options)
     }
 
-    /// The directories that scripts may be given.
-    fn choose_work(
+    fn library_options(
         &self,
-        work: &mut WorkDirectories,
-        settings: &Settings,
+        metier: &Metier,
+        server: &HostServer,
         output: &mut Output,
-    ) -> anyhow::Result<()> {
-        let Settings { environment, config } = settings;
-        let mut reserved = reserved(environment, config);
-        if let Some(tokens) = &self.token_file {
-            reserved = reserved.own("the tokens of clients", environment.absolute(tokens));
+    ) -> anyhow::Result<LibraryOptions> {
+        let mut options = server.options();
+        match self.tool_names {
+            Some(Names::Plain) => options.tool_names = ToolNames::Plain,
+            Some(Names::Dotted) => options.tool_names = ToolNames::Dotted,
+            None => {}
         }
-        if let Some(named) = &self.work {
-            work.named = Some(work::open(named, self.follow_links, environment, &reserved, output)?);
-            return Ok(());
-        }
-        // Holders of tokens may be anywhere, and are not given what happens to be here.
-        if self.token_file.is_some() {
-            return Ok(());
-        }
-        let open = move |path: &Path| WorkDirectory::open(path, &reserved).ok();
-        let here = environment.working.as_deref().filter(|here| project::is_project(here));
-        work.project = here.and_then(&open);
-        if self.http.is_none() {
-            work.root = Some(Arc::new(open));
-        }
-        Ok(())
-    }
-
-    fn library_options(&self, settings: &Settings, output: &mut Output) -> anyhow::Result<LibraryOptions> {
-        let mut options = LibraryOptions::default();
-        options.tool_names = match self.tool_names {
-            Some(Names::Plain) => ToolNames::Plain,
-            Some(Names::Dotted) => ToolNames::Dotted,
-            None => settings.config.tool_names.value,
-        };
         options.skill_list = match self.catalogue {
             Where::Instructions => SkillListPlacement::Instructions,
             Where::Description => SkillListPlacement::Description,
@@ -395,8 +316,14 @@ impl Args {
             Asked::Client => AskMode::Client,
             Asked::Never => AskMode::Never,
         };
-        options.approve = approve(&settings.environment, &Environment::words());
-        self.choose_work(&mut options.work, settings, output)?;
+        options.approve = approve(metier.environment(), &Environment::arguments());
+        let (work, tokens) = (self.work.as_deref(), self.token_file.as_deref());
+        options.work = server
+            .work_directories(work, self.follow_links, tokens, self.http.is_some())
+            .map_err(work::advised)?;
+        if let (Some(said), Some(work)) = (work, &options.work.named) {
+            work::note(work, said, metier, output)?;
+        }
         Ok(options)
     }
 }
@@ -416,28 +343,6 @@ fn approve(environment: &Environment, words: &[String]) -> String {
         }
     }
     command.join(" ")
-}
-
-/// Tells the library of every change, as long as what comes back is kept.
-fn watch(scanner: metier_catalog::Scanner, library: Arc<Library>) -> thread::JoinHandle<Option<Watcher>> {
-    thread::spawn(move || {
-        thread::sleep(FIRST);
-        let (told, is_newer) = (Arc::clone(&library), Arc::new(Mutex::new(false)));
-        let options = WatchOptions::new(Environment::time);
-        let said = Arc::clone(&is_newer);
-        let started = Watcher::start(scanner, options, move |change| {
-            let mut is_newer = said.lock().unwrap_or_else(PoisonError::into_inner);
-            *is_newer = true;
-            told.set_catalog(change.catalog);
-        });
-        let (catalog, watcher) = started.ok()?;
-        // What was found first must not take the place of what was found since.
-        let is_newer = is_newer.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*is_newer {
-            library.update(catalog);
-        }
-        Some(watcher)
-    })
 }
 
 /// The first signal ends the serving. Whoever says so again means at once.

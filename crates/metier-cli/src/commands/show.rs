@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
-use metier_catalog::{Compatibility, Entry, State, ThisMachine, compatibility, read_requires};
+use metier_catalog::{Compatibility, Entry, State, compatibility, read_requires};
+use metier_host::{
+    Environment, HostCatalog, HostError, Metier, Refusal, StateSetting, ThisMachine, digest_of,
+};
 use metier_skill::{
     Digest, Location, Reading, Rules, Severity, Skill, SkillError, SymlinkPolicy, Tree, tokens,
 };
 use metier_store::Provenance;
 use serde_json::{Map, Value, json};
 
-use crate::config::{Flags, Rule};
-use crate::environment::Environment;
-use crate::exit::{Exit, NotFoundError};
+use crate::exit::Exit;
+use crate::host::{Flags, save};
 use crate::output::Output;
-use crate::refusals::{self, Refused};
-use crate::render::rule_findings;
-use crate::skills::{Skills, digest_of};
 use crate::table::one_line;
 
 /// Show one skill: its fields, files, digests, what it needs and what it costs in tokens
@@ -93,11 +92,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// The skill with a name or an id in the catalog.
-fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, NotFoundError>> {
-    let mut skills = Skills::find(&args.catalog, output)?;
-    skills.save(output)?;
+fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, HostError>> {
+    let mut skills = args.catalog.find(output)?;
+    save(&mut skills, output)?;
     let Some(entry) = skills.by_name_or_id(&args.skill) else {
-        let Some(problem) = skills.unusable(&args.skill) else {
+        let Some(problem) = skills.problem_of(&args.skill) else {
             return Ok(Err(skills.not_found(&args.skill)));
         };
         output.note(format_args!("note: it cannot be used: {}: {}", problem.code, problem.message))?;
@@ -105,7 +104,7 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, 
     };
     // What others of the name need is not what this one needs.
     let needs = match entry.shadowed_by {
-        None => skills.catalog.needs(entry.name()).into_iter().map(str::to_owned).collect(),
+        None => skills.needs(entry.name()).into_iter().map(str::to_owned).collect(),
         Some(_) => read_requires(entry.facts.requires().unwrap_or_default())
             .into_iter()
             .filter_map(|needed| Some(needed.ok()?.name))
@@ -121,7 +120,7 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, 
     let directory = unpacked.as_ref().map_or_else(|| entry.real_path(), |(_, directory)| directory);
     let mut shown = look(directory, entry.path_text().into_owned(), output)?;
     shown.listed = Some(Listed { set_by: set_by(entry, &skills), entry: entry.clone(), needs });
-    let store = skills.environment.store().filter(|store| entry.path().starts_with(store.root()));
+    let store = skills.metier().installed().filter(|store| entry.path().starts_with(store.root()));
     shown.is_tampered =
         store.as_ref().is_some_and(|store| !store.is_as_installed(entry.path(), &shown.tree_digest));
     let installed = store.map(|store| store.installed()).transpose()?;
@@ -130,16 +129,17 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, 
 }
 
 /// What gave a skill its state: a rule of a file or of the command line, or the skill itself.
-fn set_by(entry: &Entry, skills: &Skills) -> Option<String> {
+fn set_by(entry: &Entry, skills: &HostCatalog) -> Option<String> {
     let own = || format!("its {}", metier_skill::SKILL_FILES[0]);
-    (entry.state != State::On).then(|| skills.config.rule_of(entry).map_or_else(own, Rule::origin))
+    (entry.state != State::On)
+        .then(|| skills.metier().settings().rule_of(entry).map_or_else(own, StateSetting::place))
 }
 
 /// Reads a skill and its files. `shown_path` is what people call its path.
 fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<Shown> {
     let rules = Rules::lenient();
     let location = Location::find(path)?;
-    let reading = location.validate(&rules)?;
+    let reading = location.validate_with(&rules, metier_policy::lint)?;
     let Some(skill) = reading.skill.clone() else {
         output.note(format_args!("see `metier validate {shown_path}`"))?;
         let diagnostics = reading.diagnostics;
@@ -154,7 +154,7 @@ fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<
         compatibility: compatibility(skill.compatibility.as_deref(), metadata, &machine),
         path: shown_path,
         skill_md_digest: Digest::of(reading.text.as_bytes()),
-        tree_digest: digest_of(&reading, &tree)?,
+        tree_digest: digest_of(&reading, &location)?,
         skill,
         reading,
         tree,
@@ -171,8 +171,7 @@ impl Shown {
     }
 
     fn count(&self, severity: Severity) -> usize {
-        let rules = if severity == Severity::Warning { rule_findings(&self.reading) } else { 0 };
-        self.reading.diagnostics.iter().filter(|found| found.severity == severity).count() + rules
+        self.reading.diagnostics.iter().filter(|found| found.severity == severity).count()
     }
 
     fn table(&self, output: &mut Output) -> anyhow::Result<()> {
@@ -202,9 +201,8 @@ impl Shown {
         for entry in skill.fields.iter().filter(|entry| entry.key.text() != "disallowed-tools") {
             output.row("other field", &format!("{}: {}", entry.key.text(), entry.value))?;
         }
-        for requirement in &self.compatibility.requirements {
-            let (text, status) = (&requirement.text, requirement.status.as_str());
-            output.row("needs", &format!("{text}: {status} ({})", requirement.reason))?;
+        for unmet in self.compatibility.unmet() {
+            output.row("unmet", &format!("{}: {}", unmet.text, unmet.reason))?;
         }
         self.listing(output)?;
         output.row("path", &self.path)?;
@@ -231,7 +229,7 @@ impl Shown {
         }
         output.row("SKILL.md digest", &self.skill_md_digest.to_string())?;
         output.row("tree digest", &self.tree_digest.to_string())?;
-        let count = self.reading.diagnostics.len() + rule_findings(&self.reading);
+        let count = self.reading.diagnostics.len();
         if count > 0 {
             let noun = if count == 1 { "finding" } else { "findings" };
             output.note(format_args!("{count} {noun}: see `metier validate {}`", self.path))?;
@@ -240,8 +238,9 @@ impl Shown {
     }
 
     /// What a person has refused it, as far as the catalog knows it.
-    fn refusals(&self) -> Vec<Refused> {
-        let about = |entry: &Entry| refusals::about(&Environment::read(), entry.name(), &self.tree_digest);
+    fn refusals(&self) -> Vec<Refusal> {
+        let metier = Metier::with_defaults(Environment::read());
+        let about = |entry: &Entry| metier.refusals(entry.name(), &self.tree_digest);
         self.listed.as_ref().map(|listed| about(&listed.entry)).unwrap_or_default()
     }
 

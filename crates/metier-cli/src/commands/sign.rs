@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use metier_host::Environment;
 use metier_skill::{Digest, Limits, Location};
 use metier_store::{sign, skill_digest};
 use serde_json::json;
 
 use super::lock::write;
-use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 

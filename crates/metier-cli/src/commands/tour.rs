@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metier_catalog::{Catalog, CatalogOptions, Scanner};
+use metier_host::SystemClock;
 use metier_journal::{
-    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, Trigger, verify, verify_export,
+    Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery, verify, verify_export,
 };
 use metier_policy::Anchors;
 use metier_prompt::{ListedSkill, SkillList};
@@ -19,7 +20,6 @@ use metier_store::Store;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::environment::{Clock, Environment};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::counted;
@@ -76,18 +76,18 @@ impl Tour {
         let place = place.canonicalize()?;
         let mut options = CatalogOptions::new(Vec::new());
         options.builtin = true;
-        let catalog = Scanner::new(options).scan(Environment::read().now);
+        let catalog = Scanner::new(options).scan(SystemClock::time());
         let journal = Journal::open(
             &JournalAddress::file(place.join("journal.db")),
-            JournalOptions::new(Arc::new(Clock)),
+            JournalOptions::new(Arc::new(SystemClock)),
         )?;
         let (journal, store, work) = (Arc::new(journal), Store::new(place.join("store")), place.join("work"));
         std::fs::create_dir(&work)?;
         let recording = Recording::Journal(Arc::clone(&journal));
         let places = Anchors::new(&work, place.join("home"));
-        let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(Clock));
+        let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(SystemClock));
         options.store = Some(store.clone());
-        let session = Session::start(options, Some("tour"))?;
+        let session = Session::with_id(options, "tour")?;
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -163,7 +163,7 @@ impl Tour {
     fn activation(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let command = format!("activate {SKILL}");
         self.heading("Activated, a skill hands out its instructions: these very bytes.", &command, output)?;
-        let activation = self.session.activate(SKILL, Trigger::Model)?;
+        let activation = self.session.activate(SKILL)?;
         let lines = activation.content.lines();
         for line in lines
             .clone()

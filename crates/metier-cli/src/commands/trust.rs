@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use metier_host::{Environment, Metier};
 use metier_journal::{Event, RecordContext};
 use serde_json::json;
 
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError, UsageError};
+use crate::host::tell;
 use crate::output::Output;
 use crate::table::one_line;
 
@@ -108,8 +108,9 @@ fn record(
     environment: &Environment,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let recorder = Config::read(environment, &Flags::default())?.recording.open(environment)?;
+    let metier = Metier::builder().environment(environment.clone()).build()?;
+    let recorder = metier.recorder()?;
     let folder = folder.to_string_lossy().into_owned();
     recorder.record(&RecordContext::default(), &Event::TrustChanged { folder, trusted })?;
-    recorder.close(output)
+    tell(&recorder.close(), output)
 }

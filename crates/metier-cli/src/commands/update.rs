@@ -1,10 +1,10 @@
 //! `metier update`: installed skills brought up to date with where they came from, after showing what changes.
 
-use metier_store::{ChangeKind, FetchContext, Installation, LockedSkill, PlannedChange};
+use metier_host::{confirm, is_terminal_attached};
+use metier_store::{ChangeKind, Installation, LockedSkill, PlannedChange};
 
-use crate::approver::is_somebody_there;
 use crate::exit::{Exit, UsageError};
-use crate::installing::{Installing, Place, Progress, checked, finish, notes, print, record, sum};
+use crate::installing::{Installing, Progress, checked, finish, notes, print, record, recorder, store, sum};
 use crate::output::Output;
 
 /// Bring installed skills up to date with where they came from
@@ -30,8 +30,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let place = Place::find()?;
-    let options = place.options(&args.installing)?;
+    let store = store()?;
+    let options = args.installing.options(&store)?;
     let update = |dry_run: bool,
                   agreed: Option<Vec<LockedSkill>>,
                   output: &mut Output|
@@ -40,19 +40,20 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         (options.dry_run, options.agreed) = (dry_run, agreed);
         let progress = Progress::begin(output);
         let say = |text: &str| progress.say(text);
-        let fetching = FetchContext::new(place.git()).telling(&say);
-        let updated = place.store.update(&args.names, &place.working(), &options, &fetching);
+        let fetching = store.fetching().telling(&say);
+        let updated = store.update(&args.names, &store.working(), &options, &fetching);
         drop(progress);
-        checked(updated, &place, args.installing.dry_run, output)
+        checked(updated, &store, args.installing.dry_run, output)
     };
-    let recorder = place.recorder(args.installing.dry_run)?;
+    let recorder = recorder(&store, args.installing.dry_run)?;
     let is_silent = args.yes && args.installing.json;
     if args.installing.dry_run || is_silent {
-        return finish(&update(args.installing.dry_run, None, output)?, recorder, &args.installing, output);
+        let done = update(args.installing.dry_run, None, output)?;
+        return finish(&done, &store, recorder, &args.installing, output);
     }
     let planned = update(true, None, output)?;
     if planned.changes.iter().all(|change| change.kind == ChangeKind::Unchanged) {
-        return finish(&planned, recorder, &args.installing, output);
+        return finish(&planned, &store, recorder, &args.installing, output);
     }
     if args.installing.json {
         return Err(UsageError("say `--yes` or `--dry-run` with `--json`".to_owned()).into());
@@ -64,18 +65,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let is_news =
         |change: &PlannedChange| !matches!(change.kind, ChangeKind::Unchanged | ChangeKind::Repaired);
     let is_asked = !args.yes && planned.changes.iter().any(is_news);
-    if is_asked && !is_somebody_there() {
+    if is_asked && !is_terminal_attached() {
         let message = "nothing was changed: say `--yes` to do it, there is nobody to ask";
         return Err(UsageError(message.to_owned()).into());
     }
-    if is_asked && !crate::approver::confirm("Do it?") {
+    if is_asked && !confirm("Do it?") {
         output.note("nothing was changed")?;
         return Ok(Exit::Done);
     }
     // What was agreed to is what was shown, and nothing that came since.
     let agreed = planned.changes.iter().filter_map(|change| change.after.clone()).collect();
     let done = update(false, Some(agreed), output)?;
-    record(&done.changes, recorder, output)?;
+    record(&done.changes, &store, recorder, output)?;
     output.summary(sum(&done.changes, false))?;
     Ok(Exit::Done)
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use metier_catalog::{WalkItem, walk_skills};
 use metier_skill::{Location, Rules, SkillError, apply_fixes};
 
 use crate::exit::Exit;
-use crate::find::{self, Found};
 use crate::output::Output;
 use crate::render::{self, Checked};
 
@@ -131,13 +131,13 @@ fn check_all(path: &Path, rules: &Rules, args: &Args) -> Vec<Outcome> {
         let outcome = check(path, Location::directory(path), rules, args);
         (!outcome.0.lacks_file()).then_some(outcome)
     };
-    let found = find::skills(path, &probe);
+    let found = walk_skills(path, &probe);
     if found.is_empty() {
         return vec![check(path, Location::directory(path), rules, args)];
     }
     let outcome = |found| match found {
-        Found::Skill(outcome) => outcome,
-        Found::NotSearched(path, error) => (Checked::new(&path, &path, Err(error)), Ok(0)),
+        WalkItem::Skill(outcome) => outcome,
+        WalkItem::NotSearched(path, error) => (Checked::new(&path, &path, Err(error)), Ok(0)),
     };
     found.into_iter().map(outcome).collect()
 }
@@ -148,7 +148,11 @@ fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, arg
         Err(error) => return (Checked::new(path, path, Err(error)), Ok(0)),
     };
     let fixed = if args.fix { mend(&location, rules) } else { Ok(0) };
-    let reading = if args.skill_md_only { location.load(rules) } else { location.validate(rules) };
+    let reading = if args.skill_md_only {
+        location.load_with(rules, metier_policy::lint)
+    } else {
+        location.validate_with(rules, metier_policy::lint)
+    };
     (Checked::new(path, location.root(), reading), fixed)
 }
 

@@ -1,10 +1,10 @@
 //! `metier verify`: whether installed skills still are what was installed.
 
-use metier_journal::CheckReport;
+use metier_host::HostStore;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::installing::{Place, record_failed};
+use crate::installing::{record_failed, store};
 use crate::output::Output;
 use crate::table::{counted, one_line};
 
@@ -27,17 +27,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let place = Place::find()?;
-    let verified = place.store.verify_installed(&args.names)?;
+    let store = store()?;
+    let verified = store.verify_installed(&args.names)?;
     let changed = verified.iter().filter(|skill| !skill.differences.is_empty()).count();
-    let findings = verified.iter().filter(|skill| !skill.differences.is_empty()).map(|skill| CheckReport {
-        name: skill.name.clone(),
-        check: "verify".to_owned(),
-        tree_digest: skill.digest,
-        code: Some("skill-not-as-installed".to_owned()),
-        detail: Some(skill.differences.join("; ").chars().take(1000).collect()),
-    });
-    record_failed(&place, findings.collect(), output);
+    record_failed(&store, HostStore::failed_verifications(&verified), output);
     if args.json {
         output.json(&json!({ "skills": verified }))?;
     } else {

@@ -2,30 +2,32 @@
 
 use std::io;
 
-use super::{Checked, Finding, Weight};
+use metier_skill::Severity;
+
+use super::{Checked, FindingView};
 use crate::output::{Output, clean};
 
 pub(crate) fn github(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    commands(checked.iter().flat_map(|skill| &skill.findings), output)
+    commands(checked.iter().flat_map(Checked::findings), output)
 }
 
 pub(super) fn commands<'a>(
-    findings: impl Iterator<Item = &'a Finding>,
+    findings: impl Iterator<Item = FindingView<'a>>,
     output: &mut Output,
 ) -> io::Result<()> {
     for finding in findings {
         let command = match finding.severity {
-            Weight::Note => "notice",
+            Severity::Note => "notice",
             other => other.as_str(),
         };
         output.whole(format_args!(
             "::{} file={},line={},col={},title={}::{}",
             command,
-            property(&finding.file.display().to_string()),
+            property(&finding.file),
             finding.line,
             finding.column,
             finding.code,
-            data(&finding.message),
+            data(finding.message),
         ))?;
     }
     Ok(())

@@ -1,13 +1,11 @@
 //! Findings as SARIF 2.1.0, which code-scanning tools read.
 
 use std::io;
-use std::path::Path;
 
-use metier_policy::NoteCode;
 use metier_skill::{Code, Profile, Severity};
 use serde_json::{Value, json};
 
-use super::{Checked, Finding};
+use super::{Checked, FindingView};
 use crate::output::Output;
 
 /// What can keep a skill from being looked at, which is a finding too.
@@ -18,21 +16,17 @@ const FAILURES: [(&str, &str); 3] = [
 ];
 
 pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    let mut rules: Vec<Value> = Code::ALL.iter().map(|code| rule(*code)).collect();
-    rules.extend(NoteCode::ALL.iter().map(|code| {
-        let text = json!({ "text": code.summary() });
-        json!({ "id": code.as_str(), "shortDescription": text, "defaultConfiguration": { "level": "warning" } })
-    }));
-    log(rules, checked.iter().flat_map(|skill| &skill.findings), output)
+    let rules = Code::ALL.iter().map(|code| rule(*code)).collect();
+    log(rules, checked.iter().flat_map(Checked::findings), output)
 }
 
 /// A whole log: what rules there are, and what they found.
 pub(super) fn log<'a>(
     mut rules: Vec<Value>,
-    findings: impl Iterator<Item = &'a Finding>,
+    findings: impl Iterator<Item = FindingView<'a>>,
     output: &mut Output,
 ) -> io::Result<()> {
-    let results: Vec<Value> = findings.map(result).collect();
+    let results: Vec<Value> = findings.map(|finding| result(&finding)).collect();
     rules.extend(FAILURES.map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })));
     output.json(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -54,7 +48,7 @@ fn rule(code: Code) -> Value {
     })
 }
 
-fn result(finding: &Finding) -> Value {
+fn result(finding: &FindingView<'_>) -> Value {
     let mut region = json!({ "startLine": finding.line, "startColumn": finding.column });
     if let Some(span) = finding.span {
         region["byteOffset"] = span.start.into();
@@ -82,10 +76,10 @@ fn result(finding: &Finding) -> Value {
 }
 
 /// A path as a relative reference: `/` between parts, everything unusual in percent signs.
-fn uri(path: &Path) -> String {
+fn uri(path: &str) -> String {
     use std::fmt::Write as _;
     let mut uri = String::new();
-    for byte in path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/").bytes() {
+    for byte in path.replace(std::path::MAIN_SEPARATOR, "/").bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
             uri.push(char::from(byte));
         } else {

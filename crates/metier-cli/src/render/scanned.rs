@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use metier_skill::Span;
-use metier_store::scan::{self, Report, Severity, Verdict};
+use metier_scan::{RiskLevel, ScanFinding, ScanReport, ScanRule, ScanVerdict};
+use metier_skill::{Severity, Span};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Finding, SourceLine, Weight, failure, github, sarif, shown, text};
+use super::{Failure, FindingView, SourceLine, github, sarif, shown, text};
 use crate::output::Output;
 
 /// A skill that was looked at, and what there is to print of it.
@@ -18,8 +18,11 @@ pub(crate) struct Scanned {
     path: PathBuf,
     name: Option<String>,
     /// `None` where it could not be read at all.
-    report: Option<Report>,
-    findings: Vec<Finding>,
+    report: Option<ScanReport>,
+    /// Where each of its findings is, with the line, as far as it is in a text.
+    places: Vec<(Option<Span>, Option<SourceLine>)>,
+    root: PathBuf,
+    failure: Option<Failure>,
 }
 
 /// How findings are printed.
@@ -69,59 +72,63 @@ impl Scanned {
         path: &Path,
         root: &Path,
         name: Option<&str>,
-        report: Report,
+        report: ScanReport,
         bytes: impl Fn(&str) -> Option<&'a [u8]>,
     ) -> Self {
-        let findings = report.findings.iter().map(|found| finding(found, root, bytes(&found.file))).collect();
-        Self { path: shown(path), name: name.map(ToOwned::to_owned), report: Some(report), findings }
+        let places = report.findings.iter().map(|found| place(found, bytes(&found.file))).collect();
+        let (path, name, root) = (shown(path), name.map(ToOwned::to_owned), root.to_owned());
+        Self { path, name, report: Some(report), places, root, failure: None }
     }
 
     /// A skill that could not be read.
     pub(crate) fn failed<E: std::error::Error>(path: &Path, error: &E, code: &'static str) -> Self {
         let path = shown(path);
-        Self { findings: vec![failure(error, code, &path)], path, name: None, report: None }
+        let failure = Some(Failure::new(error, code, &path));
+        Self { path, name: None, report: None, places: Vec::new(), root: PathBuf::new(), failure }
     }
 
     /// What the findings come to; what could not be looked at is not to be used.
-    pub(crate) fn verdict(&self) -> Verdict {
-        self.report.as_ref().map_or(Verdict::Block, Report::verdict)
+    pub(crate) fn verdict(&self) -> ScanVerdict {
+        self.report.as_ref().map_or(ScanVerdict::Block, ScanReport::verdict)
     }
 
     /// Prints all.
     pub(crate) fn print(all: &[Self], shape: Shape, output: &mut Output) -> io::Result<()> {
-        let findings = || all.iter().flat_map(|skill| &skill.findings);
+        let findings = || all.iter().flat_map(Self::findings);
         match shape {
             Shape::Text => people(all, output),
             Shape::Json => {
                 let skills: Vec<Row<'_>> = all.iter().map(Self::row).collect();
                 output.json(&json!({ "skills": skills }))
             }
-            Shape::Sarif => sarif::log(scan::rules().map(rule).collect(), findings(), output),
+            Shape::Sarif => sarif::log(metier_scan::rules().map(rule).collect(), findings(), output),
             Shape::Github => github::commands(findings(), output),
         }
     }
 
     fn row(&self) -> Row<'_> {
-        let rows = |report: &'_ Report| report.score();
+        let rows = |report: &'_ ScanReport| report.score();
         let findings = self.report.iter().flat_map(|report| &report.findings);
         Row {
             path: self.path.display().to_string(),
             name: self.name.as_deref(),
             verdict: self.verdict().as_str(),
             score: self.report.as_ref().map_or(0, rows),
-            because: self.report.as_ref().map(Report::because).unwrap_or_default(),
+            because: self.report.as_ref().map(ScanReport::because).unwrap_or_default(),
             findings: findings.map(FindingRow::new).collect(),
-            error: self
-                .findings
-                .first()
-                .filter(|_| self.report.is_none())
-                .map(|failure| failure.message.as_str()),
+            error: self.failure.as_ref().map(|failure| failure.message.as_str()),
         }
+    }
+
+    fn findings(&self) -> impl Iterator<Item = FindingView<'_>> {
+        let found = self.report.iter().flat_map(|report| &report.findings).zip(&self.places);
+        let found = found.map(|(found, place)| finding(found, place, &self.root));
+        found.chain(self.failure.iter().map(Failure::view))
     }
 }
 
 impl<'a> FindingRow<'a> {
-    fn new(found: &'a scan::Finding) -> Self {
+    fn new(found: &'a ScanFinding) -> Self {
         Self {
             rule: found.rule,
             severity: found.severity.as_str(),
@@ -138,15 +145,15 @@ impl<'a> FindingRow<'a> {
 }
 
 fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
-    let findings: Vec<&Finding> = all.iter().flat_map(|skill| &skill.findings).collect();
+    let findings: Vec<_> = all.iter().flat_map(Scanned::findings).collect();
     text::underlined(&findings, output)?;
-    for skill in all.iter().filter(|skill| skill.verdict() == Verdict::Block) {
-        let reasons = skill.report.as_ref().map(Report::because).unwrap_or_default();
+    for skill in all.iter().filter(|skill| skill.verdict() == ScanVerdict::Block) {
+        let reasons = skill.report.as_ref().map(ScanReport::because).unwrap_or_default();
         let is_alone = skill
             .report
             .iter()
             .flat_map(|report| &report.findings)
-            .any(|found| found.severity == Severity::High);
+            .any(|found| found.severity == RiskLevel::High);
         let how = if is_alone { "" } else { " together" };
         if !reasons.is_empty() {
             output.line(format_args!(
@@ -156,42 +163,50 @@ fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
             ))?;
         }
     }
-    let with = |verdict: Verdict| all.iter().filter(|skill| skill.verdict() == verdict).count();
+    let with = |verdict: ScanVerdict| all.iter().filter(|skill| skill.verdict() == verdict).count();
     output.summary(format_args!(
         "{}: {} clean, {} to look at, {} blocked",
         text::count(all.len(), "skill"),
-        with(Verdict::Clean),
-        with(Verdict::Look),
-        with(Verdict::Block),
+        with(ScanVerdict::Clean),
+        with(ScanVerdict::Look),
+        with(ScanVerdict::Block),
     ))
 }
 
-fn finding(found: &scan::Finding, root: &Path, bytes: Option<&[u8]>) -> Finding {
-    // Only where bytes and text are the same does a place in one mean the same in the other.
+/// Only where bytes and text are the same does a place in one mean the same in the other.
+fn place(found: &ScanFinding, bytes: Option<&[u8]>) -> (Option<Span>, Option<SourceLine>) {
     let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
     let span = found.span.filter(|span| text.is_some_and(|text| text.get(span.range()).is_some()));
-    Finding {
+    (span, span.zip(text).and_then(|(span, text)| SourceLine::around(text, span)))
+}
+
+fn finding<'a>(
+    found: &'a ScanFinding,
+    (span, source): &'a (Option<Span>, Option<SourceLine>),
+    root: &Path,
+) -> FindingView<'a> {
+    FindingView {
         code: found.rule,
         severity: match found.severity {
-            Severity::High => Weight::Error,
-            Severity::Medium => Weight::Warning,
-            _ => Weight::Note,
+            RiskLevel::High => Severity::Error,
+            RiskLevel::Medium => Severity::Warning,
+            _ => Severity::Note,
         },
-        message: found.message.clone(),
-        file: shown(&root.join(&found.file)),
+        message: &found.message,
+        file: shown(&root.join(&found.file)).display().to_string(),
         line: found.line,
         column: found.column,
-        span,
-        source: span.zip(text).and_then(|(span, text)| SourceLine::around(text, span)),
+        span: *span,
+        source: source.as_ref(),
         fix: None,
         help: Some(found.help),
     }
 }
 
-fn rule(rule: &scan::Rule) -> Value {
+fn rule(rule: &ScanRule) -> Value {
     let level = match rule.severity {
-        Severity::High => "error",
-        Severity::Medium => "warning",
+        RiskLevel::High => "error",
+        RiskLevel::Medium => "warning",
         _ => "note",
     };
     json!({

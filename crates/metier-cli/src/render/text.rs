@@ -5,19 +5,19 @@ use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet, Title};
-use metier_skill::{Edit, Span};
+use metier_skill::{Edit, Severity, Span};
 use rayon::prelude::*;
 
-use super::{Checked, Finding, SourceLine, Weight};
+use super::{Checked, FindingView, SourceLine};
 use crate::output::{Output, clean, clean_line};
 
 /// How wide findings are laid out where there is no terminal.
 const WIDTH: usize = 100;
 
 pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
-    let findings: Vec<&Finding> = checked.iter().flat_map(|skill| &skill.findings).collect();
+    let findings: Vec<_> = checked.iter().flat_map(Checked::findings).collect();
     underlined(&findings, output)?;
-    let errors = findings.iter().filter(|finding| finding.severity == Weight::Error).count();
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let warnings = findings.len() - errors;
     let valid = checked.iter().filter(|skill| skill.is_valid).count();
     output.summary(format_args!(
@@ -30,7 +30,7 @@ pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
 }
 
 /// Each finding with the line that it is about.
-pub(super) fn underlined(findings: &[&Finding], output: &mut Output) -> io::Result<()> {
+pub(super) fn underlined(findings: &[FindingView<'_>], output: &mut Output) -> io::Result<()> {
     let renderer = if output.is_styled() { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(output.columns().unwrap_or(WIDTH));
     // Laying a finding out takes longer than finding it.
@@ -46,16 +46,16 @@ pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-fn render(finding: &Finding, renderer: &Renderer) -> String {
+fn render(finding: &FindingView<'_>, renderer: &Renderer) -> String {
     let level = match finding.severity {
-        Weight::Error => Level::ERROR,
-        Weight::Warning => Level::WARNING,
-        Weight::Note => Level::NOTE,
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
-    let path = clean_line(&finding.file.display().to_string());
-    let message = clean_line(&finding.message);
+    let path = clean_line(&finding.file);
+    let message = clean_line(finding.message);
     let title = level.primary_title(message.as_str()).id(finding.code);
-    match (finding.span, &finding.source) {
+    match (finding.span, finding.source) {
         (Some(span), Some(line)) => {
             let source = clean(&line.text);
             renderer.render(&report(finding, title, &path, span, line, &source))
@@ -69,7 +69,7 @@ fn render(finding: &Finding, renderer: &Renderer) -> String {
 }
 
 fn report<'a>(
-    finding: &'a Finding,
+    finding: &'a FindingView<'_>,
     title: Title<'a>,
     path: &'a str,
     span: Span,

@@ -632,9 +632,7 @@ fn accounts_library() -> Option<std::path::PathBuf> {
 #[test]
 fn the_home_of_an_account_that_is_not_in_a_file_is_known() {
     let Some(library) = accounts_library() else {
-        println!(
-            "SKIPPED: libnss_wrapper is not installed, so accounts of directory services are not tested"
-        );
+        crate::skips::skip("libnss_wrapper is not installed; accounts of directory services are not tested");
         return;
     };
     let place = Place::new();

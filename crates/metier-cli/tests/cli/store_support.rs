@@ -148,11 +148,10 @@ pub(crate) fn everything(directory: &Path) -> BTreeSet<(PathBuf, u32, Vec<u8>)> 
 }
 
 /// Whether a program is here; says so where it is not.
-#[expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 pub(crate) fn has_program(name: &str) -> bool {
     let found = Command::new("which").arg(name).output().is_ok_and(|output| output.status.success());
     if !found {
-        println!("SKIPPED: {name} is not installed");
+        crate::skips::skip(&format!("{name} is not installed"));
     }
     found
 }

@@ -115,7 +115,13 @@ impl Place {
     }
 }
 
-/// Whether this machine gives processes no namespaces; `scripts/test` says so.
+/// Whether this machine gives processes no namespaces, which `scripts/test` finds out; then the test that asks is reported as skipped.
 pub(crate) fn skips_namespaces() -> bool {
-    std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES")
+    let skips = std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES");
+    if skips {
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test");
+        crate::skips::skip(&format!("{test}: this machine gives processes no namespaces"));
+    }
+    skips
 }

@@ -7,7 +7,7 @@ use metier_home::{
 };
 use serde_json::{Value, json};
 
-use metier_skill::is_secret_name;
+use metier_skill::{Coded as _, is_secret_name};
 
 use crate::common::Ground;
 

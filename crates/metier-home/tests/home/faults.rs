@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use metier_home::{Agent, Home, HomeOptions, HostVariables, MountOptions, mount_skills, remove_leftovers};
 use metier_prompt::SkillMount;
+use metier_skill::Coded as _;
 
 use crate::common::{Ground, skill_md};
 use crate::small_disk::in_small_file_system;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use metier_home::{Agent, Home, HomeError, MountOptions, Rename};
 use metier_prompt::SkillMount;
+use metier_skill::Coded as _;
 
 use crate::common::{Ground, skill_md};
 

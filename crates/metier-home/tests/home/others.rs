@@ -5,6 +5,7 @@ use std::path::Path;
 
 use metier_home::{Agent, Enclosure, Home, MountOptions, ProjectFile, leaks, project_files};
 use metier_prompt::SkillMount;
+use metier_skill::Coded as _;
 
 use crate::common::Ground;
 

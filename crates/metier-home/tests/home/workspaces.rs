@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use metier_home::{HostMount, WorkingDirectory, Workspace, link_skill, unlink_skill};
+use metier_skill::Coded as _;
 
 use crate::common::Ground;
 

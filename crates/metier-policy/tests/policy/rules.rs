@@ -1,13 +1,13 @@
 //! What is said about rules: those that can never match, and those that mean something else than they seem to.
 
-use metier_policy::{Allowlist, Anchors, Denylist, NoteCode};
-use metier_skill::ToolRules;
+use metier_policy::{Allowlist, Anchors, Denylist};
+use metier_skill::{Code, ToolRules};
 
 fn places() -> Anchors {
     Anchors::new("/repo", "/me").with_skill("/me/skill")
 }
 
-fn notes(rule: &str) -> (Vec<NoteCode>, Vec<NoteCode>) {
+fn notes(rule: &str) -> (Vec<Code>, Vec<Code>) {
     let tools = ToolRules::from_rules([rule]);
     let codes = |notes: &[metier_policy::RuleNote]| notes.iter().map(|note| note.code).collect();
     (codes(Allowlist::new(&tools, &places()).notes()), codes(Denylist::new(&tools, &places()).notes()))
@@ -51,7 +51,7 @@ fn good_rules_have_no_note() {
 
 #[test]
 fn rules_that_can_never_match_say_so() {
-    let never = vec![NoteCode::RuleNeverMatches];
+    let never = vec![Code::RuleNeverMatches];
     for rule in [
         "bash",
         "Raed",
@@ -121,9 +121,9 @@ fn rules_that_can_never_match_say_so() {
 #[test]
 fn rules_that_mean_something_else_say_so() {
     for rule in ["Write(docs/**)", "Glob(src/**)", "NotebookEdit(x)", "Read(${CLAUDE_SKILL_DIR}/**)"] {
-        assert_eq!(notes(rule).0, [NoteCode::RuleRewritten], "{rule}");
+        assert_eq!(notes(rule).0, [Code::RuleRewritten], "{rule}");
     }
     for rule in ["Bash(* install)", "Bash(* --help *)"] {
-        assert_eq!(notes(rule).0, [NoteCode::RuleBroad], "{rule}");
+        assert_eq!(notes(rule).0, [Code::RuleBroad], "{rule}");
     }
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use metier_policy::{Allowlist, Anchors, Denylist, NoteCode, ToolCall};
-use metier_skill::{Origin, Rules, ToolRules, read};
+use metier_policy::{Allowlist, Anchors, Denylist, ToolCall};
+use metier_skill::{Code, Origin, Rules, ToolRules, read};
 use serde_json::Value;
 
 fn cases(kind: &str) -> Vec<Value> {
@@ -35,7 +35,7 @@ fn allowlists() {
         let list = Allowlist::new(&tools(&case["rules"]), &places());
         let outcome = list.find(&ToolCall::new(case["tool"].as_str().unwrap(), case["input"].clone()));
         let verdict = if outcome.is_ok() { "allow" } else { "deny" };
-        let warns = list.notes().iter().any(|note| note.code != NoteCode::RuleBroad);
+        let warns = list.notes().iter().any(|note| note.code != Code::RuleBroad);
         if verdict != case["expect"] || (outcome.is_ok() && warns != case["warns"]) {
             wrong.push(format!("{case}: {outcome:?}, {:?}", list.notes()));
         }
@@ -73,7 +73,7 @@ fn values_of_the_frontmatter() {
                 assert_eq!(notes.len(), 2, "{case}");
             }
             Value::Object(expect) if expect["error"] == "type" => assert!(has_error, "{case}"),
-            Value::Object(_) => assert_eq!(notes[0].code, NoteCode::RuleNeverMatches, "{case}"),
+            Value::Object(_) => assert_eq!(notes[0].code, Code::RuleNeverMatches, "{case}"),
             _ => unreachable!("{case}"),
         }
     }

@@ -13,7 +13,7 @@ const GIT: &[&str] = &["/usr/bin/git", "/usr/local/bin/git"];
 fn there_is_git() -> bool {
     let found = GIT.iter().any(|path| Path::new(path).exists());
     if !found {
-        println!("skipped: there is no git here");
+        common::skip("git is not installed in /usr; it is not run in the sandbox");
     }
     found
 }

@@ -107,7 +107,7 @@ fn files_of_others_do_not_count() {
 #[test]
 fn work_directory_in_memory() {
     let Ok(work) = tempfile::Builder::new().prefix("metier-test-").tempdir_in("/dev/shm") else {
-        println!("skipped: there is no /dev/shm to write to");
+        common::skip("/dev/shm cannot be written to; work directories in memory are not tested");
         return;
     };
     let script = "for n in {1..20}; do head -c 20M /dev/zero >f$n; done";

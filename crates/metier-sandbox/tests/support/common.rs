@@ -4,6 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "what the second run said is for people to read")]
 
+#[path = "../../../../tests/shared/skips.rs"]
+mod skips;
+
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -14,6 +17,8 @@ use std::process::{Command, Stdio};
 use metier_sandbox::{Executor, Job, Local, ReservedPaths, RunOutcome, SandboxProfile, WorkDirectory};
 use metier_skill::Tier;
 use tempfile::TempDir;
+
+pub(crate) use skips::skip;
 
 /// A user and group that no system has given to anybody.
 pub(crate) const ORDINARY: u32 = 61_234;
@@ -26,7 +31,19 @@ const LAUNCHER: &str = "metier-launcher";
 
 // Not every suite needs all of it.
 const _: () = {
-    let _ = (local, work, profile, run, sh, run_job, is_root, again_as_ordinary_user, open_to_all, ORDINARY);
+    let _ = (
+        local,
+        work,
+        profile,
+        run,
+        sh,
+        run_job,
+        is_root,
+        again_as_ordinary_user,
+        open_to_all,
+        skip,
+        ORDINARY,
+    );
 };
 
 /// The executor, with the launcher that lies beside this program or the one that was built with it.
@@ -98,8 +115,8 @@ pub(crate) fn again_as_ordinary_user() {
         .args(["--skip", AGAIN, "--nocapture"])
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        // How often, if somebody has said.
-        .envs(std::env::vars_os().filter(|(name, _)| name == "METIER_ROUNDS" || name == "METIER_LAUNCHES"))
+        // How often, and what becomes of a test that lacks something.
+        .envs(std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("METIER_")))
         .current_dir(place.path())
         .stdin(Stdio::null())
         .uid(ORDINARY)

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use metier_catalog::{Catalog, CatalogOptions, Listing, Root, Scanner, Scope};
 use metier_prompt::{DiscoveredSkill, ReadSkill, RefProblem, RefReason, SkillReader};
-use metier_skill::{Rules, SkillError, Tier, is_skill_directory, validate_skill};
+use metier_skill::{Location, Rules, SkillError, Tier, is_skill_directory};
 
 /// Reads the skills that a prompt refers to from the disk.
 #[derive(Debug, Clone)]
@@ -46,7 +46,9 @@ impl SkillReader for SkillsOnDisk {
             return Err(problem(RefReason::MissingSkillMd, None));
         }
         let invalid = |error: &SkillError| problem(RefReason::InvalidFrontmatter, Some(error.to_string()));
-        let reading = validate_skill(&directory, &self.rules).map_err(|error| invalid(&error))?;
+        let reading = Location::directory(&directory)
+            .and_then(|location| location.validate_with(&self.rules, metier_policy::lint))
+            .map_err(|error| invalid(&error))?;
         let error = reading.diagnostics.iter().find(|found| found.is_error());
         match (reading.skill, error) {
             (Some(skill), None) => Ok(ReadSkill {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use metier_skill::Coded;
+
 /// Why a file gateway cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -50,15 +52,25 @@ pub enum MutationError {
     },
 }
 
-impl MutationError {
-    /// A code that stays the same.
-    pub const fn code(&self) -> &'static str {
+impl Coded for MutationError {
+    fn code(&self) -> &'static str {
         match self {
             Self::Directory { .. } => "mutation-directory",
             Self::State { .. } => "mutation-state",
             Self::FileSystem { .. } => "mutation-file-system",
             Self::SamePlace { .. } => "mutation-same-place",
             Self::Interrupted { .. } => "mutation-interrupted",
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::SamePlace { .. } => Some("choose a directory of its own for the state".to_owned()),
+            Self::Interrupted { .. } => Some(
+                "compare the documents with what was replaced, restore what is right, then remove it"
+                    .to_owned(),
+            ),
+            Self::Directory { .. } | Self::State { .. } | Self::FileSystem { .. } => None,
         }
     }
 }

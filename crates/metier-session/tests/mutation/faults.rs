@@ -9,6 +9,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
 use metier_session::{FileGateway, MutationEnvelope, MutationGateway as _, MutationOutcome};
+use metier_skill::Coded as _;
 
 use crate::common::{Place, asked, change, documents, envelope, is_applied_now};
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metier_session::{FileGateway, MutationEnvelope, MutationGateway, Precondition};
-use metier_skill::Digest;
+use metier_skill::{Coded as _, Digest};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::common::{Place, change, documents, envelope};

@@ -8,7 +8,7 @@ use metier_session::{
     DocumentChange, DocumentFailure, DocumentVersion, FailureReason, FileGateway, MutationEnvelope,
     MutationGateway, MutationLimits, MutationOutcome, NoGateway, Precondition,
 };
-use metier_skill::Digest;
+use metier_skill::{Coded as _, Digest};
 
 use crate::common::{Place, change, documents, envelope, is_applied_now};
 

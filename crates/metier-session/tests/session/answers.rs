@@ -10,7 +10,7 @@ use metier_journal::{Event, Trigger};
 use metier_policy::{Access, Action, Approval, Lifetime, Question, Request};
 use metier_sandbox::{Executor, Job, RunOutcome, SandboxError, Sink};
 use metier_session::{ApprovalStore, Session, SessionOptions};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 
 use crate::common::{Ground, Says};
 
@@ -32,8 +32,8 @@ impl Answers {
         ground.write(&format!("skills/pdf/{NEEDS}"), header);
         let mut options = ground.options(Tier::User);
         options.approvals = Some(ApprovalStore::new(ground.path("approvals")));
-        let mut session = Session::start(options.clone(), None).unwrap();
-        let tree = session.activate("pdf", Trigger::User).unwrap().tree_digest;
+        let mut session = Session::start(options.clone()).unwrap();
+        let tree = session.activate_as("pdf", Trigger::User).unwrap().tree_digest;
         Self { ground, options, tree }
     }
 
@@ -50,7 +50,7 @@ impl Answers {
     fn session(&self, principal: Option<&str>) -> Session {
         let mut options = self.options.clone();
         options.principal = principal.map(str::to_owned);
-        Session::start(options, None).unwrap()
+        Session::start(options).unwrap()
     }
 
     fn runs(&self, session: &mut Session) -> bool {
@@ -83,7 +83,7 @@ fn an_answer_for_once_is_kept_if_dependencies_are_missing() {
     answers.store().keep(&answer).unwrap();
     let call = answers.ground.call("pdf", NEEDS);
     let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_dependencies", "{error}");
+    assert_eq!(error.code(), "sandbox-dependencies", "{error}");
     assert_eq!(answers.files().len(), 1, "it was not used");
 }
 
@@ -107,12 +107,12 @@ fn an_answer_for_once_is_kept_if_the_script_never_starts() {
     let mut answers = Answers::new();
     answers.ground.write("skills/pdf/scripts/odd.sh", "#!/nonexistent/interpreter\n");
     answers.options.catalog = answers.ground.catalog(Tier::User);
-    answers.tree = answers.session(None).activate("pdf", Trigger::User).unwrap().tree_digest;
+    answers.tree = answers.session(None).activate_as("pdf", Trigger::User).unwrap().tree_digest;
     answers.store().keep(&answers.answer("scripts/odd.sh", true, Lifetime::Once)).unwrap();
     for _ in 0..2 {
         let call = answers.ground.call("pdf", "scripts/odd.sh");
         let error = answers.session(None).run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_program", "{error}");
+        assert_eq!(error.code(), "sandbox-program", "{error}");
         assert_eq!(answers.files().len(), 1, "it was not used");
     }
     answers.options.executor = Arc::new(Fails(gone, Box::new(|| {})));

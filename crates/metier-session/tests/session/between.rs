@@ -5,10 +5,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use metier_journal::{Event, RecordQuery, Trigger};
+use metier_journal::{Event, RecordQuery};
 use metier_policy::{Answer, Approver, Lifetime, Policy, PolicySettings, Question};
 use metier_session::{Session, SessionError, replay};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 
 use crate::common::{Ground, Says};
 use crate::paths::SECRET;
@@ -70,9 +70,9 @@ fn what_is_no_longer_that_skill_after_the_scan_is_refused() {
     ];
     for (name, change, code) in cases {
         let (ground, mut session) = after_the_scan(change);
-        let error = session.activate("pdf", Trigger::Model).unwrap_err();
+        let error = session.activate("pdf").unwrap_err();
         assert_eq!(error.code(), code, "{name}: {error:?}");
-        assert!(session.read_resource("pdf", "logo.bin", None).is_err(), "{name}");
+        assert!(session.read("pdf", "logo.bin").is_err(), "{name}");
         assert!(session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).is_err(), "{name}");
         assert!(ground.records().iter().all(|record| !record.event.to_string().contains(SECRET)));
     }
@@ -92,14 +92,14 @@ impl<F: FnMut()> Approver for Meddles<F> {
 fn what_changes_while_a_person_is_asked_is_not_run() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
-    session.activate("pdf", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
     let script = ground.path("skills/pdf/scripts/hello.sh");
     session.set_approver(Box::new(Meddles(move || fs::write(&script, "echo not approved\n").unwrap())));
     let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     assert!(matches!(error, SessionError::Changed { .. }), "{error:?}");
     // Nor does the answer hold for what it is now.
     session.set_approver(Box::new(metier_policy::NoApprover));
-    session.activate("pdf", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
     let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     assert_eq!(error.code(), "permission-denied");
 }
@@ -110,7 +110,7 @@ fn asked_while(ground: &Ground, access: &str, change: impl FnMut() + Send + 'sta
     let settings: PolicySettings = toml::from_str(&rule).unwrap();
     let mut options = ground.options(Tier::Org);
     options.policy = Policy::new(Some(("policy.toml", &settings)), &[]).unwrap();
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     session.set_approver(Box::new(Meddles(change)));
     session
 }
@@ -121,14 +121,14 @@ fn what_changes_while_a_person_is_asked_is_not_handed_out() {
     let skill = ground.path("skills/pdf/SKILL.md");
     let other = "---\nname: pdf\ndescription: Use when changed.\n---\nNot approved.\n";
     let mut session = asked_while(&ground, "activate", move || fs::write(&skill, other).unwrap());
-    let activation = session.activate("pdf", Trigger::Model).unwrap();
+    let activation = session.activate("pdf").unwrap();
     assert_eq!(fs::read_to_string(ground.path("skills/pdf/SKILL.md")).unwrap(), other, "somebody was asked");
     assert!(activation.content.contains("Fill in forms.") && !activation.content.contains("Not approved."));
     assert_ne!(activation.skill_md_digest, Digest::of(other.as_bytes()));
     let guide = ground.path("skills/pdf/references/guide.md");
     let mut session =
         asked_while(&ground, "resources", move || fs::write(&guide, "Not approved.\n").unwrap());
-    let error = session.read_resource("pdf", "references/guide.md", None).unwrap_err();
+    let error = session.read("pdf", "references/guide.md").unwrap_err();
     assert_eq!(error.code(), "skill-changed");
     assert_eq!(
         replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap().divergence,
@@ -158,19 +158,19 @@ fn what_changes_after_the_look_at_a_script_does_not_run() {
 fn another_run_bit_is_another_skill() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::Org);
-    session.activate("pdf", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
     fs::set_permissions(ground.path("skills/pdf/logo.bin"), Permissions::from_mode(0o755)).unwrap();
     let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     assert!(error.to_string().contains("`logo.bin` is another"), "{error}");
     // Its bytes are what they were, and that is all that is handed out.
-    assert!(session.read_resource("pdf", "logo.bin", None).is_ok());
+    assert!(session.read("pdf", "logo.bin").is_ok());
 }
 
 #[test]
 fn a_run_that_was_refused_for_a_change_is_recorded_and_replays() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::Org);
-    session.activate("pdf", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
     ground.write("skills/pdf/scripts/hello.sh", "echo changed\n");
     session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     let found = replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap();
@@ -199,9 +199,9 @@ fn instructions_are_not_read_past_a_question_about_activation() {
     let settings: PolicySettings = toml::from_str("[[rules]]\nactivate = \"ask\"\n").unwrap();
     let mut options = ground.options(Tier::ThirdParty);
     options.policy = Policy::new(None, &[("config.toml", &settings)]).unwrap();
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     for path in ["SKILL.md", "./SKILL.md", ".//SKILL.md"] {
-        let error = session.read_resource("pdf", path, None).unwrap_err();
+        let error = session.read("pdf", path).unwrap_err();
         assert!(matches!(error, SessionError::Denied { .. }), "{path}: {error}");
         let Some(Event::SkillToolCallDecided { decision, tool, .. }) = ground.events().pop() else {
             panic!("a no is recorded");
@@ -209,7 +209,7 @@ fn instructions_are_not_read_past_a_question_about_activation() {
         assert_eq!((decision.as_str(), tool.as_str()), ("deny", "read_skill_resource"));
     }
     session.set_approver(Box::new(Says::yes()));
-    session.activate("pdf", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
     session.set_approver(Box::new(metier_policy::NoApprover));
-    session.read_resource("pdf", "SKILL.md", None).unwrap();
+    session.read("pdf", "SKILL.md").unwrap();
 }

@@ -119,7 +119,7 @@ impl Ground {
     }
 
     pub(crate) fn session(&self, tier: Tier) -> Session {
-        Session::start(self.options(tier), Some("s1")).unwrap()
+        Session::with_id(self.options(tier), "s1").unwrap()
     }
 
     pub(crate) fn call(&self, skill: &str, script: &str) -> ScriptCall {

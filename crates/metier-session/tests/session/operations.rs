@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use metier_journal::{Event, Privacy, Trigger};
 use metier_policy::Lifetime;
 use metier_session::{ApprovalStore, Budget, ModelUsage, Recording, ResourcePart, Session};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 
 use crate::common::{Ground, Says};
 
@@ -14,15 +14,15 @@ use crate::common::{Ground, Says};
 fn what_a_model_has_is_not_handed_out_again() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
-    let first = session.activate("pdf", Trigger::Model).unwrap();
-    let second = session.activate("pdf", Trigger::Model).unwrap();
+    let first = session.activate("pdf").unwrap();
+    let second = session.activate("pdf").unwrap();
     assert!(second.already_active && !first.already_active);
     assert!(second.content.len() < 100 && !second.content.contains("Fill in"), "{}", second.content);
-    let forced = session.reload("pdf", Trigger::Model).unwrap();
+    let forced = session.reload("pdf").unwrap();
     assert_eq!((forced.content, forced.already_active), (first.content, false));
     // Another byte anywhere in the skill, and it is handed out again.
     ground.write("skills/pdf/references/guide.md", "# Other\n");
-    let third = session.activate("pdf", Trigger::Model).unwrap();
+    let third = session.activate("pdf").unwrap();
     assert!(!third.already_active && third.tree_digest != second.tree_digest);
     assert_eq!(session.stats()["pdf"].activations, 3);
 }
@@ -31,11 +31,11 @@ fn what_a_model_has_is_not_handed_out_again() {
 fn unknown_skills_get_the_nearest_names() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
-    let error = session.activate("pfd", Trigger::Model).unwrap_err();
+    let error = session.activate("pfd").unwrap_err();
     assert_eq!(error.to_string(), "there is no skill `pfd`; did you mean `pdf`?");
-    assert_eq!(session.activate(&"x".repeat(1 << 20), Trigger::Model).unwrap_err().code(), "skill-not-found");
+    assert_eq!(session.activate(&"x".repeat(1 << 20)).unwrap_err().code(), "skill-not-found");
     assert_eq!(session.stats()["pfd"].activation_failures, 1);
-    let error = session.read_resource("pdf", "References/Guide.md", None).unwrap_err();
+    let error = session.read("pdf", "References/Guide.md").unwrap_err();
     assert!(error.to_string().ends_with("it has `references/guide.md`"), "{error}");
 }
 
@@ -45,10 +45,10 @@ fn what_is_for_people_is_not_for_models() {
     ground.skill("deploy", "disable-model-invocation: true\n", "Deploy.\n");
     ground.write("skills/deploy/plan.md", "secret plan");
     let mut session = ground.session(Tier::User);
-    assert_eq!(session.activate("deploy", Trigger::Model).unwrap_err().code(), "skill-not-for-models");
-    assert_eq!(session.read_resource("deploy", "plan.md", None).unwrap_err().code(), "skill-not-for-models");
-    session.activate("deploy", Trigger::User).unwrap();
-    assert!(session.read_resource("deploy", "plan.md", None).is_ok(), "a person has brought it in");
+    assert_eq!(session.activate("deploy").unwrap_err().code(), "skill-not-for-models");
+    assert_eq!(session.read("deploy", "plan.md").unwrap_err().code(), "skill-not-for-models");
+    session.activate_as("deploy", Trigger::User).unwrap();
+    assert!(session.read("deploy", "plan.md").is_ok(), "a person has brought it in");
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn parts_of_files() {
     let ground = Ground::with_pdf();
     let mut options = ground.options(Tier::User);
     options.resource_bytes = 8;
-    let mut session = Session::start(options, None).unwrap();
-    let mut read = |path: &str, part| session.read_resource("pdf", path, part).unwrap();
+    let mut session = Session::start(options).unwrap();
+    let mut read = |path: &str, part| session.read_part("pdf", path, part).unwrap();
     let first = read("references/guide.md", None);
     assert_eq!(
         (first.encoded().as_str(), first.next_offset(), first.total_bytes),
@@ -72,8 +72,7 @@ fn parts_of_files() {
         (binary.encoded().as_str(), binary.is_text, binary.mime_type),
         ("AAEC", false, "application/octet-stream")
     );
-    let beyond =
-        session.read_resource("pdf", "logo.bin", Some(ResourcePart::Bytes { offset: 4, length: None }));
+    let beyond = session.read_part("pdf", "logo.bin", ResourcePart::Bytes { offset: 4, length: None });
     assert_eq!(beyond.unwrap_err().code(), "resource-range");
 }
 
@@ -81,20 +80,20 @@ fn parts_of_files() {
 fn changes_are_noticed_by_reads_and_runs() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::Org);
-    session.activate("pdf", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
     ground.write("skills/pdf/references/guide.md", "# Changed\n");
-    let error = session.read_resource("pdf", "references/guide.md", None).unwrap_err();
+    let error = session.read("pdf", "references/guide.md").unwrap_err();
     assert_eq!(error.code(), "skill-changed");
     ground.write("skills/pdf/new.md", "new");
-    assert_eq!(session.read_resource("pdf", "new.md", None).unwrap_err().code(), "skill-changed");
+    assert_eq!(session.read("pdf", "new.md").unwrap_err().code(), "skill-changed");
     // A script runs only in the skill that was approved, whichever of its files has changed.
     let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     assert_eq!(error.code(), "skill-changed");
-    session.activate("pdf", Trigger::Model).unwrap();
-    assert_eq!(session.read_resource("pdf", "new.md", None).unwrap().encoded(), "new");
+    session.activate("pdf").unwrap();
+    assert_eq!(session.read("pdf", "new.md").unwrap().encoded(), "new");
     assert!(session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).is_ok());
     fs::remove_dir_all(ground.path("skills/pdf")).unwrap();
-    assert!(session.read_resource("pdf", "new.md", None).is_err());
+    assert!(session.read("pdf", "new.md").is_err());
 }
 
 #[test]
@@ -110,17 +109,17 @@ fn answers_last_as_long_as_they_were_given_for() {
         let mut options = ground.options(Tier::User);
         let directory = tempfile::tempdir().unwrap();
         options.approvals = Some(ApprovalStore::new(directory.path()));
-        let mut session = Session::start(options.clone(), Some("s1")).unwrap();
+        let mut session = Session::with_id(options.clone(), "s1").unwrap();
         session.set_approver(Box::new(Says(true, lifetime.clone(), Arc::default())));
         assert!(run(&mut session));
         session.set_approver(Box::new(metier_policy::NoApprover));
         assert_eq!(run(&mut session), same_session, "{lifetime:?}");
-        let mut next = Session::start(options.clone(), Some("s2")).unwrap();
+        let mut next = Session::with_id(options.clone(), "s2").unwrap();
         assert_eq!(run(&mut next), next_session, "{lifetime:?}");
         // Other bytes are another skill.
         ground.write("skills/pdf/logo.bin", &format!("{lifetime:?}"));
         options.catalog = ground.catalog(Tier::User);
-        assert!(!run(&mut Session::start(options, Some("s1")).unwrap()));
+        assert!(!run(&mut Session::with_id(options, "s1").unwrap()));
     }
 }
 
@@ -130,8 +129,8 @@ fn an_answer_for_once_is_used_up_once() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = ground.options(Tier::User);
     options.approvals = Some(ApprovalStore::new(directory.path()));
-    let mut session = Session::start(options.clone(), None).unwrap();
-    let tree = session.activate("pdf", Trigger::User).unwrap().tree_digest;
+    let mut session = Session::start(options.clone()).unwrap();
+    let tree = session.activate_as("pdf", Trigger::User).unwrap().tree_digest;
     let request = metier_policy::Request::new(
         Tier::User,
         "pdf",
@@ -200,8 +199,8 @@ fn a_handler_that_fails_or_panics_changes_nothing_else() {
     session.subscribe("last", see("last"));
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
-    let activation = session.activate("pdf", Trigger::Model);
-    let resource = session.read_resource("pdf", "logo.bin", None);
+    let activation = session.activate("pdf");
+    let resource = session.read("pdf", "logo.bin");
     std::panic::set_hook(hook);
     assert!(activation.is_ok() && resource.is_ok());
     let kinds = [
@@ -234,14 +233,14 @@ fn beyond_the_budget_nothing_is_done() {
     let ground = Ground::with_pdf();
     let mut options = ground.options(Tier::User);
     options.budget = Some(Budget { total: Some(100), ..Budget::default() });
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     session.record_usage("e1", ModelUsage { input: 60, output: 40 }).unwrap();
-    assert!(session.activate("pdf", Trigger::Model).is_ok());
+    assert!(session.activate("pdf").is_ok());
     assert_eq!(
         session.record_usage("e2", ModelUsage { input: 1, output: 0 }).unwrap_err().code(),
         "budget-total"
     );
-    assert_eq!(session.read_resource("pdf", "logo.bin", None).unwrap_err().code(), "budget-total");
+    assert_eq!(session.read("pdf", "logo.bin").unwrap_err().code(), "budget-total");
     assert_eq!(
         session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err().code(),
         "budget-total"
@@ -254,8 +253,8 @@ fn saved_and_taken_up_again() {
     ground.skill("reader", "allowed-tools: Read\n", "Read.\n");
     let mut session = ground.session(Tier::User);
     session.set_task(Some("t".to_owned()));
-    session.activate("pdf", Trigger::Model).unwrap();
-    session.activate("reader", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
+    session.activate("reader").unwrap();
     session.record_usage("e", ModelUsage { input: 1, output: 2 }).unwrap();
     let contents: Vec<String> = session.contents().map(|(_, content)| content).collect();
     let saved = session.save();
@@ -298,9 +297,9 @@ fn a_fork_goes_its_own_way() {
     let ground = Ground::with_pdf();
     ground.skill("csv", "", "Tables.\n");
     let mut session = ground.session(Tier::User);
-    session.activate("pdf", Trigger::Model).unwrap();
-    let mut fork = session.fork(Some("s2")).unwrap();
-    fork.activate("csv", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
+    let mut fork = session.fork_with_id("s2").unwrap();
+    fork.activate("csv").unwrap();
     session.deactivate("pdf").unwrap();
     assert_eq!(fork.active().count(), 2);
     assert_eq!(session.active().count(), 0);
@@ -313,16 +312,13 @@ fn without_a_journal_that_can_be_written_nothing_is_done() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::Org);
     session.set_task(Some("x".repeat(1_000)));
-    assert_eq!(session.activate("pdf", Trigger::Model).unwrap_err().code(), "journal-event");
+    assert_eq!(session.activate("pdf").unwrap_err().code(), "journal-event");
     assert_eq!(session.active().count(), 0);
-    assert!(session.read_resource("pdf", "logo.bin", None).is_err());
+    assert!(session.read("pdf", "logo.bin").is_err());
     assert!(session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).is_err());
     let mut options = ground.options(Tier::Org);
     options.recording = Recording::Nowhere;
-    assert!(
-        Session::start(options, None).unwrap().activate("pdf", Trigger::Model).is_ok(),
-        "unless the host says so"
-    );
+    assert!(Session::start(options).unwrap().activate("pdf").is_ok(), "unless the host says so");
 }
 
 #[test]
@@ -336,14 +332,14 @@ fn a_new_catalog_is_told() {
         _ => None,
     });
     assert_eq!(added.unwrap(), ["csv"]);
-    assert!(session.activate("csv", Trigger::Model).is_ok());
+    assert!(session.activate("csv").is_ok());
 }
 
 #[test]
 fn what_a_skill_needs_is_said() {
     let ground = Ground::with_pdf();
     ground.skill("forms", "metadata:\n  requires: pdf\n", "Forms.\n");
-    let activation = ground.session(Tier::User).activate("forms", Trigger::Model).unwrap();
+    let activation = ground.session(Tier::User).activate("forms").unwrap();
     assert_eq!(activation.needs, ["pdf"]);
     assert!(activation.content.contains("to be activated as well: pdf."), "{}", activation.content);
 }
@@ -365,7 +361,7 @@ fn what_could_not_be_recorded_does_not_run_and_what_is_printed_is_never_too_much
     );
     let mut options = ground.options(Tier::Org);
     options.privacy = Privacy::default().with_text();
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     let mut call = ground.call("pdf", "scripts/ran.sh");
     call.variables = (0..4_000).map(|number| (format!("NAME_{number}"), "x".repeat(100))).collect();
     let error = session.run_script(call.clone(), &mut ()).unwrap_err();

@@ -5,10 +5,9 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use metier_journal::Trigger;
 use metier_sandbox::{Executor, Job, RunOutcome, SandboxError, Sink};
 use metier_session::{PathProblem, Session, SessionError};
-use metier_skill::{Digest, Manifest, Tier};
+use metier_skill::{Coded as _, Digest, Manifest, Tier};
 use proptest::prelude::*;
 
 use crate::common::Ground;
@@ -92,7 +91,7 @@ pub(crate) enum Then {
 fn begin(ground: &Ground, looks: &Arc<Looks>) -> Session {
     let mut options = ground.options(Tier::Org);
     options.executor = Arc::clone(looks) as _;
-    Session::start(options, None).unwrap()
+    Session::start(options).unwrap()
 }
 
 /// What a skill was at first, and who tries to get at more.
@@ -108,7 +107,7 @@ impl Attempt {
     pub(crate) fn on(ground: Ground) -> Self {
         let looks = Arc::new(Looks::default());
         let mut session = begin(&ground, &looks);
-        session.activate("pdf", Trigger::Model).unwrap();
+        session.activate("pdf").unwrap();
         let manifest = session.active().next().unwrap().manifest.clone();
         Self { ground, session, looks, manifest }
     }
@@ -124,7 +123,7 @@ impl Attempt {
 
     /// The path and the bytes of what was read: only ever a file of the skill.
     pub(crate) fn read(&mut self, path: &str) -> Result<(String, Vec<u8>), SessionError> {
-        let resource = checked(self.session.read_resource("pdf", path, None))?;
+        let resource = checked(self.session.read("pdf", path))?;
         assert_eq!((resource.digest, resource.next_offset()), (Digest::of(&resource.bytes), None));
         self.is_of_the_skill(Path::new(&resource.path), &resource.bytes);
         Ok((resource.path, resource.bytes))
@@ -172,7 +171,7 @@ fn is_as_expected(got: &Result<(String, Vec<u8>), SessionError>, then: &Then, is
         (Ok((path, _)), Then::Is(expected)) => path == expected,
         // What is not meant to be run is not.
         (Err(error), Then::Is(expected)) => {
-            is_run && expected.ends_with("SKILL.md") && error.code() == "sandbox_not_a_script"
+            is_run && expected.ends_with("SKILL.md") && error.code() == "sandbox-not-a-script"
         }
         (Err(SessionError::Path { problem: PathProblem::NotFound(_), .. }), Then::Missing) => true,
         (Err(error @ SessionError::Path { problem, .. }), Then::Refused(expected)) => {
@@ -352,13 +351,13 @@ fn nested_files_can_be_switched_off() {
     let ground = ground();
     let mut options = ground.options(Tier::Org);
     options.nested_resources = false;
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     for nested in ["references/guide.md", "./references//guide.md", "references/nowhere", ".git/config"] {
-        let error = session.read_resource("pdf", nested, None).unwrap_err();
+        let error = session.read("pdf", nested).unwrap_err();
         let is_said = matches!(error, SessionError::Path { problem: PathProblem::Nested, .. });
         assert!(is_said && error.code() == "resource-path", "{nested}: {error:?}");
     }
-    assert!(session.read_resource("pdf", "./SKILL.md/", None).is_ok());
+    assert!(session.read("pdf", "./SKILL.md/").is_ok());
 }
 
 /// Pieces that paths, and tricks with them, are made of.
@@ -392,7 +391,7 @@ fn no_path_at_all_leads_out() {
         let is_same = match (read, run) {
             (Ok(read), Ok(run)) => read == run,
             (Ok((path, _)), Err(error)) => {
-                path.ends_with("SKILL.md") && error.code() == "sandbox_not_a_script"
+                path.ends_with("SKILL.md") && error.code() == "sandbox-not-a-script"
             }
             (Err(read), Err(run)) => read.code() == run.code() && read.to_string() == run.to_string(),
             (Err(_), Ok(_)) => false,

@@ -12,10 +12,10 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use metier_journal::{RecordQuery, Trigger};
+use metier_journal::RecordQuery;
 use metier_session::PathProblem::{Link, NotAFile};
 use metier_session::{Session, replay};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::common::{Ground, asked, is_root};
@@ -166,16 +166,16 @@ fn a_hard_link_from_the_start_is_a_file_of_the_skill() {
     ground.write("shared.md", "as it was");
     fs::hard_link(ground.path("shared.md"), ground.path("skills/pdf/hard.md")).unwrap();
     let mut session = ground.session(Tier::Org);
-    let activation = session.activate("pdf", Trigger::Model).unwrap();
+    let activation = session.activate("pdf").unwrap();
     assert_ne!(activation.tree_digest, tree, "the digest covers it");
     let held = session.active().next().unwrap();
     let file = held.manifest.get(Path::new("hard.md")).unwrap();
     assert_eq!(file.digest, Digest::of(b"as it was"));
-    assert_eq!(session.read_resource("pdf", "hard.md", None).unwrap().bytes, b"as it was");
+    assert_eq!(session.read("pdf", "hard.md").unwrap().bytes, b"as it was");
     // What is written to the file outside is another skill.
     ground.write("shared.md", SECRET);
-    assert_eq!(session.read_resource("pdf", "hard.md", None).unwrap_err().code(), "skill-changed");
-    assert_ne!(session.activate("pdf", Trigger::Model).unwrap().tree_digest, activation.tree_digest);
+    assert_eq!(session.read("pdf", "hard.md").unwrap_err().code(), "skill-changed");
+    assert_ne!(session.activate("pdf").unwrap().tree_digest, activation.tree_digest);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn what_cannot_be_read() {
     hide(&attempt.ground.path("skills/pdf"));
     assert_eq!(attempt.read("references/guide.md").unwrap_err().code(), "skill-io");
     assert_eq!(attempt.run("references/guide.md").unwrap_err().code(), "skill-io");
-    let error = attempt.ground.session(Tier::Org).activate("pdf", Trigger::Model).unwrap_err();
+    let error = attempt.ground.session(Tier::Org).activate("pdf").unwrap_err();
     assert_eq!(error.code(), "skill-io", "and nothing whole can be said of it");
 }
 
@@ -235,7 +235,7 @@ fn names_that_are_no_text_are_not_taken_for_others() {
         fs::write(ground.path("skills/pdf").join(OsStr::from_bytes(name)), text).unwrap();
     }
     let mut session = ground.session(Tier::Org);
-    let read = session.read_resource("pdf", "twin\u{fffd}.sh", None).unwrap();
+    let read = session.read("pdf", "twin\u{fffd}.sh").unwrap();
     assert_eq!(read.encoded(), "echo twin\\xef\\xbf\\xbd.sh\n");
     let run = session.run_script(ground.call("pdf", "twin\u{fffd}.sh"), &mut ()).unwrap();
     assert_eq!(run.script_digest, read.digest);
@@ -254,13 +254,12 @@ fn a_skill_by_a_link_in_the_root_is_where_it_was_found() {
     let options = ground.options(Tier::Org);
     fs::remove_file(ground.path("skills/linked")).unwrap();
     link("../outside/linked", ground.path("skills/linked"));
-    let activation =
-        Session::start(options.clone(), None).unwrap().activate("linked", Trigger::Model).unwrap();
+    let activation = Session::start(options.clone()).unwrap().activate("linked").unwrap();
     assert!(activation.content.contains("Right.") && !activation.content.contains(SECRET));
     // Nor is one on the way there.
     fs::rename(ground.path("elsewhere"), ground.path("aside")).unwrap();
     link("outside", ground.path("elsewhere"));
-    let error = Session::start(options, None).unwrap().activate("linked", Trigger::Model).unwrap_err();
+    let error = Session::start(options).unwrap().activate("linked").unwrap_err();
     assert_eq!(error.code(), "skill-io");
 }
 
@@ -270,7 +269,7 @@ fn mounts() {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private"]).args((!is_root()).then_some("--map-root-user"));
     if !command.status().is_ok_and(|status| status.success()) {
-        println!("SKIPPED: nothing can be mounted here");
+        crate::skips::skip("nothing can be mounted here; skills among mounts are not tested");
         return;
     }
     let output = command

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use metier_journal::{Event, Time, ToolInvoked, ToolOutcome, Trigger};
+use metier_journal::{Event, Time, ToolInvoked, ToolOutcome};
 use metier_prompt::{
     AgentSkillsSection, InlineSkill, Prompt, PromptError, RefReason, Rendering, Section, SectionOverride,
     SectionPath, SessionState, SkillReader as _, SkillRef, SkillsSection, Tool, ToolAnswer, ToolContext,
@@ -13,7 +13,7 @@ use metier_prompt::{
 use metier_session::{
     Budget, ModelUsage, OverrideStore, Session, SessionError, SkillsOnDisk, Turn, discovered, scan_directory,
 };
-use metier_skill::Tier;
+use metier_skill::{Coded as _, Tier};
 use serde_json::{Value, json};
 use std::time::SystemTime;
 
@@ -78,7 +78,7 @@ fn d22_overrides_are_there_from_the_beginning_and_forks_go_their_own_way() {
     assert_eq!(session.state(), &SessionState::default());
     session.state_mut().set_visibility(path("a"), Visibility::Full);
     session.state_mut().set_visibility(path("a.b"), Visibility::Summary);
-    let mut fork = session.fork(Some("s2")).unwrap();
+    let mut fork = session.fork_with_id("s2").unwrap();
     assert_eq!(fork.state().visibility(&path("a.b")), Some(Visibility::Summary), "a fork begins where it is");
     fork.state_mut().clear_visibility(&path("a"));
     assert_eq!(session.state().visibility(&path("a")), Some(Visibility::Full), "what it does is its own");
@@ -93,7 +93,7 @@ fn d23_what_is_opened_is_there_in_the_next_turn_within_the_same_budget() {
     let ground = Ground::with_pdf();
     let mut options = ground.options(Tier::User);
     options.budget = Some(Budget { total: Some(100), ..Budget::default() });
-    let mut session = Session::start(options, Some("s1")).unwrap();
+    let mut session = Session::with_id(options, "s1").unwrap();
     let mut turns = Vec::new();
     let answer = session
         .evaluate(&prompt().rendering(), |turn: &mut Turn<'_>| {
@@ -237,7 +237,7 @@ fn t06_what_is_denied_never_reaches_the_handler_and_is_recorded() {
     assert_eq!(call(&mut session, 7), (false, "set to 7".into(), 2, 1));
     assert_eq!(call(&mut session, 7), (true, "once is enough".into(), 2, 1));
     session.state_mut().values.clear();
-    session.activate("reader", Trigger::Model).unwrap();
+    session.activate("reader").unwrap();
     let (is_error, text, ran, _) = call(&mut session, 7);
     assert!(is_error && ran == 2 && text.contains("reader"), "an active skill's list said no: {text}");
     let outcomes: Vec<ToolOutcome> = invoked(&ground).iter().map(|call| call.outcome).collect();
@@ -295,9 +295,9 @@ fn t06_rules_hold_for_the_name_that_a_tool_is_called_by() {
             Turn::new(session, &rendering).unwrap().call("mcp__metier__set", &json!({ "to": 1 }), None);
         !reply.unwrap().is_error
     };
-    session.activate("linter", Trigger::Model).unwrap();
+    session.activate("linter").unwrap();
     assert!(call(&mut session), "its list names it");
-    session.activate("other", Trigger::Model).unwrap();
+    session.activate("other").unwrap();
     assert!(!call(&mut session), "it is denied by that name");
 }
 
@@ -387,7 +387,7 @@ fn t10_a_budget_limits_something_and_is_kept() {
     let start = |budget| {
         let mut options = ground.options(Tier::User);
         options.budget = Some(budget);
-        Session::start(options, Some("s1"))
+        Session::with_id(options, "s1")
     };
     let code = |budget| start(budget).unwrap_err().code();
     assert_eq!(code(Budget::default()), "budget-no-limit");
@@ -428,7 +428,7 @@ fn t11_a_deadline_is_ahead_when_a_session_begins() {
     let begin = 1_800_000_000_000_000;
     let deadline = Some(Time::from_micros(begin + 900_000));
     options.budget = Some(Budget { deadline, ..Budget::default() });
-    assert_eq!(Session::start(options, None).unwrap_err().code(), "budget-deadline-too-near");
+    assert_eq!(Session::start(options).unwrap_err().code(), "budget-deadline-too-near");
 }
 
 #[test]

@@ -12,9 +12,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use metier_journal::{Durability, Journal, JournalOptions, RecordQuery, Trigger};
+use metier_journal::{Durability, Journal, JournalOptions, RecordQuery};
 use metier_session::{Recording, Session, SessionError, replay};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::common::{Ground, asked};
@@ -139,7 +139,7 @@ impl Race {
         let journal = Arc::new(Journal::open(&ground.journal_place(), options).unwrap());
         let mut session = ground.options_with(Tier::Org, Recording::Journal(Arc::clone(&journal)));
         session.store = Some(ground.store());
-        let session = Session::start(session, Some("s1")).unwrap();
+        let session = Session::with_id(session, "s1").unwrap();
         Self { ground, journal, session, seen: BTreeMap::new(), activations: 0, reads: 0 }
     }
 
@@ -172,7 +172,7 @@ impl Race {
 
     /// Activates the skill, and says what was activated: the body, the digests and the list of files agree.
     fn activate(&mut self, refusals: &[&str]) -> Option<(String, Digest)> {
-        let result = self.session.reload("pdf", Trigger::Model);
+        let result = self.session.reload("pdf");
         let activation = self.count(result, refusals)?;
         self.activations += 1;
         let held = self.session.active().next().unwrap();
@@ -192,7 +192,7 @@ impl Race {
 
     /// Reads a file: what comes back is what the skill had when it was activated.
     fn read(&mut self, path: &str, refusals: &[&str]) -> Option<Vec<u8>> {
-        let result = self.session.read_resource("pdf", path, None);
+        let result = self.session.read("pdf", path);
         let resource = self.count(result, refusals)?;
         self.reads += 1;
         let held = self.session.active().next().unwrap();
@@ -393,7 +393,7 @@ fn a_script_and_another() {
     race.run("two scripts", (EXCHANGE, &one, &other), runs, |race, round| {
         // So that what is run is now one of them and now the other.
         if round % 2 == 0 {
-            let _ = race.session.reload("pdf", Trigger::Model).is_ok_and(|_| {
+            let _ = race.session.reload("pdf").is_ok_and(|_| {
                 race.activations += 1;
                 true
             });

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use metier_journal::{Event, ScriptExecuted, ScriptOutcome, Trigger};
+use metier_journal::{Event, ScriptExecuted, ScriptOutcome};
 use metier_sandbox::Network;
-use metier_skill::Tier;
+use metier_skill::{Coded as _, Tier};
 use serde_json::{Value, json};
 
 use crate::common::Ground;
@@ -65,10 +65,10 @@ fn the_check_of_dependencies_runs_nothing_of_the_work_directory_and_is_recorded(
         needs_what_is_missing(&ground, shebang);
         let call = ground.call("pdf", "scripts/needs.py");
         let error = ground.session(Tier::Org).run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_dependencies", "{shebang:?}: {error}");
+        assert_eq!(error.code(), "sandbox-dependencies", "{shebang:?}: {error}");
         assert!(!ground.path("work/was-here").exists(), "{shebang:?}");
         let run = last_run(&ground);
-        assert_eq!((run.outcome, run.code.as_deref()), (ScriptOutcome::Failed, Some("sandbox_dependencies")));
+        assert_eq!((run.outcome, run.code.as_deref()), (ScriptOutcome::Failed, Some("sandbox-dependencies")));
         let kinds = ground.kinds();
         let place = |kind: &str| kinds.iter().position(|other| other == kind).unwrap();
         assert!(place("skill.tool_call_decided") < place("check.failed"), "announced first: {kinds:?}");
@@ -84,9 +84,9 @@ fn the_check_of_dependencies_can_be_cancelled() {
     call.cancel = metier_sandbox::Cancel::new().unwrap();
     call.cancel.cancel();
     let error = ground.session(Tier::Org).run_script(call, &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_dependency_check");
+    assert_eq!(error.code(), "sandbox-dependency-check");
     assert!(error.to_string().contains("interrupted"), "{error}");
-    assert_eq!(last_run(&ground).code.as_deref(), Some("sandbox_dependency_check"));
+    assert_eq!(last_run(&ground).code.as_deref(), Some("sandbox-dependency-check"));
 }
 
 /// Also where metier is killed while it runs: the decision is all that the journal has then.
@@ -95,7 +95,7 @@ fn what_is_about_to_run_is_recorded_with_its_skill() {
     let ground = Ground::with_pdf();
     ground.skill("other", "", "Text.\n");
     let mut session = ground.session(Tier::Org);
-    session.activate("other", Trigger::Model).unwrap();
+    session.activate("other").unwrap();
     drop(session.prepare_script(ground.call("pdf", "scripts/hello.sh")).unwrap());
     let records = ground.records();
     let decided = records.iter().rev().find(|it| it.event["kind"] == "skill.tool_call_decided").unwrap();
@@ -106,12 +106,9 @@ fn what_is_about_to_run_is_recorded_with_its_skill() {
 fn a_skill_that_changed_is_a_failed_check_in_the_journal() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::Org);
-    session.activate("pdf", Trigger::Model).unwrap();
+    session.activate("pdf").unwrap();
     ground.write("skills/pdf/references/guide.md", "# Another\n");
-    assert_eq!(
-        session.read_resource("pdf", "references/guide.md", None).unwrap_err().code(),
-        "skill-changed"
-    );
+    assert_eq!(session.read("pdf", "references/guide.md").unwrap_err().code(), "skill-changed");
     assert_eq!(
         session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err().code(),
         "skill-changed"
@@ -145,7 +142,7 @@ fn a_record_says_what_a_script_touched_and_what_was_refused() {
     let mut options = ground.options(Tier::User);
     options.identity =
         Some(metier_journal::Identity { user: "ada".to_owned(), uid: 1815, host: "engine".to_owned() });
-    let mut session = metier_session::Session::start(options, None).unwrap();
+    let mut session = metier_session::Session::start(options).unwrap();
     session.set_approver(Box::new(crate::common::Says::yes()));
     let report = session.run_script(ground.call("pdf", "scripts/touch.sh"), &mut ()).unwrap();
     let run = last_run(&ground);
@@ -177,14 +174,14 @@ fn a_record_says_how_a_run_was_allowed() {
     assert_eq!(how(&mut ground.session(Tier::Org)), ("policy".to_owned(), None));
     let mut options = ground.options(Tier::User);
     options.approvals = Some(metier_session::ApprovalStore::new(ground.path("approvals")));
-    let mut session = metier_session::Session::start(options.clone(), None).unwrap();
+    let mut session = metier_session::Session::start(options.clone()).unwrap();
     let says = crate::common::Says(true, metier_policy::Lifetime::Digest, std::sync::Arc::default());
     session.set_approver(Box::new(says));
     let (who, id) = how(&mut session);
     assert_eq!(who, "host");
     let (kept, _) = options.approvals.clone().unwrap().list().unwrap();
     assert_eq!(id.as_deref(), Some(kept[0].id.as_str()));
-    let mut later = metier_session::Session::start(options, None).unwrap();
+    let mut later = metier_session::Session::start(options).unwrap();
     assert_eq!(how(&mut later), ("stored".to_owned(), id));
 }
 

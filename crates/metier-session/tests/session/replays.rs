@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use metier_journal::{PendingRecord, RecordContext, RecordQuery, Trigger};
+use metier_journal::{PendingRecord, RecordContext, RecordQuery};
 use metier_session::{ReplayReport, ResourcePart, replay};
 use metier_skill::Tier;
 use serde_json::json;
@@ -25,18 +25,18 @@ fn mixed(ground: &Ground) {
         ground.write(&format!("skills/{name}/notes.md"), &format!("one\ntwo {round}\n"));
         ground.write(&format!("skills/{name}/run.sh"), "echo done\n");
         session.set_catalog(ground.catalog(Tier::Org)).unwrap();
-        session.activate(&name, Trigger::Model).unwrap();
+        session.activate(&name).unwrap();
         for line in 1..=2 {
             session
-                .read_resource(&name, "notes.md", Some(ResourcePart::Lines { first: line, last: Some(line) }))
+                .read_part(&name, "notes.md", ResourcePart::Lines { first: line, last: Some(line) })
                 .unwrap();
         }
-        session.read_resource(&name, "SKILL.md", None).unwrap();
+        session.read(&name, "SKILL.md").unwrap();
         session.check_tool_call("Bash", &json!({ "command": "ls" })).unwrap();
         if round % 40 == 0 {
             session.run_script(ground.call(&name, "run.sh"), &mut ()).unwrap();
         }
-        let _ = session.activate("nobody", Trigger::Model);
+        let _ = session.activate("nobody");
         session.deactivate(&name).unwrap();
         count = ground.reader().size().unwrap();
         if count >= 1_000 {
@@ -85,8 +85,8 @@ fn what_was_never_kept_cannot_be_proven() {
     let ground = Ground::with_pdf();
     let mut options = ground.options(Tier::User);
     options.store = None;
-    let mut session = metier_session::Session::start(options, None).unwrap();
-    session.activate("pdf", Trigger::Model).unwrap();
+    let mut session = metier_session::Session::start(options).unwrap();
+    session.activate("pdf").unwrap();
     let divergence = replayed(&ground).divergence.unwrap();
     assert_eq!(
         (divergence.kind.as_str(), divergence.code, divergence.skill.as_str()),
@@ -101,7 +101,7 @@ fn records_that_cannot_be_true_are_found() {
     use metier_journal::{ByteRange, Event, PendingRecord, Privacy, RecordContext};
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
-    let tree = session.activate("pdf", Trigger::Model).unwrap().tree_digest;
+    let tree = session.activate("pdf").unwrap().tree_digest;
     let read = |path: &str, bytes: &[u8], range| Event::SkillResourceRead {
         name: "pdf".to_owned(),
         tree_digest: tree,
@@ -123,7 +123,7 @@ fn records_that_cannot_be_true_are_found() {
     ] {
         let ground = Ground::with_pdf();
         let mut session = ground.session(Tier::User);
-        session.activate("pdf", Trigger::Model).unwrap();
+        session.activate("pdf").unwrap();
         let entry = PendingRecord::new(&*ground.clock, &RecordContext::session("s1"), &event).unwrap();
         ground.journal().append(entry).unwrap();
         assert_eq!(replayed(&ground).divergence.unwrap().code, code);
@@ -133,10 +133,10 @@ fn records_that_cannot_be_true_are_found() {
 #[test]
 fn a_file_that_is_gone_from_the_store_is_kept_again_by_the_next_use() {
     let ground = Ground::with_pdf();
-    let activation = ground.session(Tier::Org).activate("pdf", Trigger::Model).unwrap();
+    let activation = ground.session(Tier::Org).activate("pdf").unwrap();
     fs::remove_file(ground.store().path(&activation.skill_md_digest)).unwrap();
     assert_eq!(replayed(&ground).divergence.unwrap().code, "store-missing");
-    ground.session(Tier::Org).activate("pdf", Trigger::Model).unwrap();
+    ground.session(Tier::Org).activate("pdf").unwrap();
     assert_eq!(replayed(&ground).divergence, None);
 }
 

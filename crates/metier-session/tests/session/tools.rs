@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use metier_journal::Trigger;
 use metier_policy::{Anchors, Verdict};
 use metier_session::Session;
 use metier_skill::Tier;
@@ -16,7 +15,7 @@ fn session(ground: &Ground) -> Session {
     let mut options = ground.options(Tier::User);
     let root = fs::canonicalize(ground.path(".")).unwrap();
     options.places = Anchors::new(root.join("work"), root.join("home"));
-    Session::start(options, None).unwrap()
+    Session::start(options).unwrap()
 }
 
 #[test]
@@ -31,7 +30,7 @@ fn redirections_and_directories_through_links_are_followed() {
     symlink("../sub", ground.path("work/out/sub")).unwrap();
     symlink(ground.path("home"), ground.path("work/away")).unwrap();
     let mut session = session(&ground);
-    session.activate("writer", Trigger::Model).unwrap();
+    session.activate("writer").unwrap();
     let mut code = |input: serde_json::Value| {
         let decision = session.check_tool_call("Bash", &input).unwrap();
         (decision.verdict, decision.code.as_str())
@@ -51,7 +50,7 @@ fn redirections_and_directories_through_links_are_followed() {
 /// A session with a skill, and the verdict of every call.
 fn verdicts(ground: &Ground, skill: &str) -> impl FnMut(serde_json::Value) -> Verdict {
     let mut session = session(ground);
-    session.activate(skill, Trigger::Model).unwrap();
+    session.activate(skill).unwrap();
     move |input| session.check_tool_call("Bash", &input).unwrap().verdict
 }
 
@@ -149,7 +148,7 @@ fn what_a_skill_refuses_is_refused_however_it_is_written() {
     ground.skill("escaped", "\"dis\\u0061llowed-tools\": Bash(rm *)\n", "No.\n");
     for name in ["plain", "escaped"] {
         let mut session = session(&ground);
-        session.activate(name, Trigger::Model).unwrap();
+        session.activate(name).unwrap();
         let decision = session.check_tool_call("Bash", &json!({ "command": "rm x" })).unwrap();
         assert_eq!(decision.code.as_str(), "denied-by-rule", "{name}");
     }

@@ -10,7 +10,7 @@ use metier_journal::{Event, RecordQuery, ScriptOutcome, Trigger};
 use metier_policy::{Policy, PolicySettings};
 use metier_sandbox::{Executor, Job, Network, RunOutcome, SandboxError, Sink};
 use metier_session::{PathProblem, Session, SessionError};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Coded as _, Digest, Tier};
 use serde_json::json;
 
 use crate::common::{Ground, Says};
@@ -20,7 +20,7 @@ fn k10_a_denied_call_never_reaches_the_executor() {
     let ground = Ground::new();
     ground.skill("reader", "allowed-tools: Read\n", "Read.\n");
     let mut session = ground.session(Tier::User);
-    session.activate("reader", Trigger::Model).unwrap();
+    session.activate("reader").unwrap();
     let mut reached = Vec::new();
     let allowed = session.call_tool("file:read", &json!({ "path": "notes.md" }), |context| {
         reached.push(context.clone());
@@ -50,7 +50,7 @@ fn k11_resources_stay_inside_the_skill() {
     ground.write("skills/secret.txt", "secret");
     symlink(ground.path("skills/secret.txt"), ground.path("skills/pdf/link.txt")).unwrap();
     let mut session = ground.session(Tier::User);
-    let mut problem = |path: &str| match session.read_resource("pdf", path, None).unwrap_err() {
+    let mut problem = |path: &str| match session.read("pdf", path).unwrap_err() {
         SessionError::Path { problem, .. } => problem,
         other => panic!("{other}"),
     };
@@ -63,7 +63,7 @@ fn k11_resources_stay_inside_the_skill() {
 fn k12_a_name_may_begin_with_two_dots() {
     let ground = Ground::with_pdf();
     ground.write("skills/pdf/..foo", "fine");
-    let resource = ground.session(Tier::User).read_resource("pdf", "..foo", None).unwrap();
+    let resource = ground.session(Tier::User).read("pdf", "..foo").unwrap();
     assert_eq!(resource.encoded(), "fine");
 }
 
@@ -75,10 +75,10 @@ fn k13_a_disabled_skill_is_not_loaded_read_or_run() {
     options.catalog = ground.catalog_with(Tier::User, StateRules::default().layer(vec![off]));
     assert_eq!(options.catalog.skills().count(), 0, "it is not listed");
     assert_eq!(options.catalog.all().len(), 1, "unless asked for");
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     let errors = [
-        session.activate("pdf", Trigger::User).unwrap_err(),
-        session.read_resource("pdf", "logo.bin", None).unwrap_err(),
+        session.activate_as("pdf", Trigger::User).unwrap_err(),
+        session.read("pdf", "logo.bin").unwrap_err(),
         session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err(),
     ];
     for error in errors {
@@ -90,7 +90,7 @@ fn k13_a_disabled_skill_is_not_loaded_read_or_run() {
 fn k14_reading_a_skill_activates_it() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
-    let activation = session.activate("pdf", Trigger::Model).unwrap();
+    let activation = session.activate("pdf").unwrap();
     let held = session.active().next().unwrap();
     let on_disk = fs::read_to_string(ground.path("skills/pdf/SKILL.md")).unwrap();
     assert_eq!(held.text(), on_disk, "the whole of it is there");
@@ -122,7 +122,7 @@ fn k15_a_script_by_its_ending() {
     let kept = Arc::new(Keeps::default());
     let mut options = ground.options(Tier::Org);
     options.executor = Arc::clone(&kept) as _;
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     let mut call = ground.call("pdf", "scripts/hello.bash");
     call.timeout = Some(Duration::from_millis(1234));
     call.starts_in_skill = true;
@@ -134,7 +134,7 @@ fn k15_a_script_by_its_ending() {
     assert!(job.profile.directory.ends_with("pdf"), "it starts in the skill's directory");
     assert_eq!(job.profile.environment[std::ffi::OsStr::new("METIER_SKILL_DIR")], job.profile.directory);
     let error = session.run_script(ground.call("pdf", "scripts/data.xyz"), &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_not_a_script");
+    assert_eq!(error.code(), "sandbox-not-a-script");
     assert!(kept.0.lock().unwrap().is_empty());
 }
 
@@ -159,14 +159,14 @@ fn k17_what_is_recorded_is_what_was_disclosed() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
     ground.skill("pdf", "", "Do something else.\n");
-    let activation = session.activate("pdf", Trigger::Model).unwrap();
+    let activation = session.activate("pdf").unwrap();
     assert!(activation.changed_since_scan && activation.content.contains("Do something else."));
     let now = Digest::of(&fs::read(ground.path("skills/pdf/SKILL.md")).unwrap());
     assert_eq!(activation.skill_md_digest, now);
     assert!(ground.kinds().contains(&"skills.changed".to_owned()), "that it changed is said");
     // What is no skill any more is not handed out, whatever the catalog says.
     ground.write("skills/pdf/SKILL.md", "---\nname: other\ndescription: Not this one.\n---\nHm.\n");
-    assert_eq!(session.activate("pdf", Trigger::Model).unwrap_err().code(), "skill-invalid");
+    assert_eq!(session.activate("pdf").unwrap_err().code(), "skill-invalid");
     assert_eq!(ground.kinds().last().unwrap(), "skill.activation_failed");
 }
 
@@ -176,8 +176,8 @@ fn r4_activation_records_and_loads_nothing_else() {
     ground.skill("csv", "", "Read tables.\n");
     let mut session = ground.session(Tier::ThirdParty);
     session.set_task(Some("t1".to_owned()));
-    let pdf = session.activate("pdf", Trigger::Model).unwrap();
-    session.activate("csv", Trigger::Nested).unwrap();
+    let pdf = session.activate("pdf").unwrap();
+    session.activate_as("csv", Trigger::Nested).unwrap();
     assert_eq!(session.active().count(), 2, "several in one task");
     assert!(pdf.content.contains("<file>references/guide.md</file>"), "{}", pdf.content);
     assert!(!pdf.content.contains("Line three"), "references are not loaded by themselves");
@@ -195,7 +195,7 @@ fn r4_activation_records_and_loads_nothing_else() {
 fn r5_resources_only_through_the_loader() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
-    let resource = session.read_resource("pdf", "references/guide.md", None).unwrap();
+    let resource = session.read("pdf", "references/guide.md").unwrap();
     assert_eq!(
         (resource.encoded().as_str(), resource.mime_type),
         ("# Guide\n\nLine three.\n", "text/markdown")
@@ -212,9 +212,9 @@ fn r5_resources_only_through_the_loader() {
     assert_eq!(content.text, None, "texts are not recorded unless that is switched on");
     let mut options = ground.options(Tier::User);
     options.nested_resources = false;
-    let mut flat = Session::start(options, None).unwrap();
-    assert_eq!(flat.read_resource("pdf", "references/guide.md", None).unwrap_err().code(), "resource-path");
-    assert!(flat.read_resource("pdf", "./logo.bin", None).is_ok());
+    let mut flat = Session::start(options).unwrap();
+    assert_eq!(flat.read("pdf", "references/guide.md").unwrap_err().code(), "resource-path");
+    assert!(flat.read("pdf", "./logo.bin").is_ok());
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn r7_tool_calls_carry_the_skills_and_are_blocked_by_their_rules() {
     let ground = Ground::new();
     ground.skill("git", "allowed-tools: Bash(git:*) mcp__github__*\n", "Use git.\n");
     let mut session = ground.session(Tier::User);
-    let activation = session.activate("git", Trigger::Model).unwrap();
+    let activation = session.activate("git").unwrap();
     session.set_task(Some("t2".to_owned()));
     let context = session.call_tool("mcp__github__list_issues", &json!({}), Clone::clone).unwrap();
     assert_eq!((context.id.as_str(), context.task.as_deref()), ("s1", Some("t2")));
@@ -270,8 +270,8 @@ fn r8_everything_is_recorded_and_third_parties_have_no_network() {
     ground.write("skills/pdf/scripts/net.sh", "tail -n +3 /proc/net/dev | grep -v lo: || echo none\n");
     let mut session = ground.session(Tier::ThirdParty);
     session.set_approver(Box::new(Says::yes()));
-    session.activate("pdf", Trigger::Model).unwrap();
-    session.read_resource("pdf", "logo.bin", None).unwrap();
+    session.activate("pdf").unwrap();
+    session.read("pdf", "logo.bin").unwrap();
     let report = session.run_script(ground.call("pdf", "scripts/net.sh"), &mut ()).unwrap();
     assert_eq!(report.run.stdout.bytes, b"none\n");
     let kinds = ground.kinds();
@@ -295,8 +295,8 @@ fn r9_activations_replay_with_stable_digests_and_documents_change_through_the_ga
     ground.write("skills/pdf/scripts/write.sh", "echo mine > doc.md; echo new > other.md; cat doc.md\n");
     let mut options = ground.options(Tier::Org);
     options.protected = vec![ground.path("work/doc.md")];
-    let mut session = Session::start(options, None).unwrap();
-    let first = session.activate("pdf", Trigger::Model).unwrap();
+    let mut session = Session::start(options).unwrap();
+    let first = session.activate("pdf").unwrap();
     let report = session.run_script(ground.call("pdf", "scripts/write.sh"), &mut ()).unwrap();
     assert_eq!(
         report.run.stdout.bytes,
@@ -305,7 +305,7 @@ fn r9_activations_replay_with_stable_digests_and_documents_change_through_the_ga
     );
     assert_eq!(fs::read_to_string(ground.path("work/doc.md")).unwrap(), "protected");
     assert_eq!(fs::read_to_string(ground.path("work/other.md")).unwrap(), "new\n");
-    let again = ground.session(Tier::Org).activate("pdf", Trigger::Model).unwrap();
+    let again = ground.session(Tier::Org).activate("pdf").unwrap();
     assert_eq!(again.tree_digest, first.tree_digest);
     let replayed =
         metier_session::replay(&mut ground.reader(), &ground.store(), &RecordQuery::default()).unwrap();
@@ -321,7 +321,7 @@ fn a_script_denied_by_the_policy_leaves_a_record_and_no_process() {
     let mut options = ground.options(Tier::Builtin);
     options.policy = Policy::new(Some(("policy.toml", &settings)), &[]).unwrap();
     options.executor = Arc::clone(&kept) as _;
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     session.set_approver(Box::new(Says::yes()));
     let error = session.run_script(ground.call("pdf", "scripts/hello.sh"), &mut ()).unwrap_err();
     assert!(error.to_string().contains("policy.toml"), "{error}");

@@ -5,11 +5,10 @@ use std::os::unix::fs::symlink;
 use std::time::SystemTime;
 
 use metier_catalog::{CatalogOptions, Root, Scanner, Scope};
-use metier_journal::Trigger;
 use metier_policy::{Answer, Approver, Lifetime, Question};
-use metier_sandbox::{ReservedPaths, WorkDirectory};
+use metier_sandbox::{ReservedPaths, Sink, Stream, WorkDirectory};
 use metier_session::{ApprovalStore, ScriptCall, Session};
-use metier_skill::Tier;
+use metier_skill::{Coded as _, Tier};
 
 use crate::common::Ground;
 
@@ -37,7 +36,7 @@ fn a_skill_in_the_work_directory_stays_as_it_is_by_whatever_links_it_is_found() 
         let roots = vec![Root::new(ground.path(root), Tier::Org, Scope::User)];
         options.catalog = Scanner::new(CatalogOptions::new(roots)).scan(SystemTime::UNIX_EPOCH);
         for work in ["", "work"] {
-            let mut session = Session::start(options.clone(), None).unwrap();
+            let mut session = Session::start(options.clone()).unwrap();
             let call = ScriptCall::new("pdf", "scripts/change.sh", ground.work(work));
             let report = session.run_script(call, &mut ()).unwrap();
             let said = String::from_utf8_lossy(&report.run.stdout.bytes);
@@ -48,13 +47,39 @@ fn a_skill_in_the_work_directory_stays_as_it_is_by_whatever_links_it_is_found() 
 }
 
 #[test]
+fn a_script_gets_what_its_builder_says() {
+    let ground = Ground::with_pdf();
+    ground.write("skills/pdf/scripts/all.sh", "cat\necho \"$* $NAME\"\npwd\n");
+    let mut session = ground.session(Tier::Org);
+    let work = ground.path("work").canonicalize().unwrap();
+    let run = session.script("pdf", "scripts/all.sh").arg("a").args(["b", "c"]).stdin("in\n");
+    let mut seen = Seen::default();
+    let report = run.env("NAME", "value").work_directory(&work).run_with(&mut seen).unwrap();
+    let said = format!("in\na b c value\n{}\n", work.display());
+    assert_eq!((report.run.stdout.text().as_ref(), seen.0.as_slice()), (said.as_str(), said.as_bytes()));
+    assert_eq!(report.run.exit_code, Some(0));
+    let error = session.script("pdf", "scripts/all.sh").work_directory(ground.path("skills/pdf")).run();
+    assert_eq!(error.unwrap_err().code(), "sandbox-path-too-wide");
+}
+
+/// What a script printed while it ran.
+#[derive(Default)]
+struct Seen(Vec<u8>);
+
+impl Sink for Seen {
+    fn take(&mut self, _: Stream, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+}
+
+#[test]
 fn a_skill_is_no_work_directory_of_its_own_scripts() {
     let ground = Ground::with_pdf();
     symlink("skills", ground.path("elsewhere")).unwrap();
     for work in ["skills/pdf", "skills/pdf/scripts", "elsewhere/pdf"] {
         let call = ScriptCall::new("pdf", "scripts/hello.sh", ground.work(work));
         let error = ground.session(Tier::Org).run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{work}: {error}");
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{work}: {error}");
     }
 }
 
@@ -69,7 +94,7 @@ fn no_script_writes_where_other_skills_are_kept() {
     let report = ground.session(Tier::Org).run_script(call(""), &mut ()).unwrap();
     assert_eq!(String::from_utf8_lossy(&report.run.stdout.bytes), "fine\n");
     let error = ground.session(Tier::Org).run_script(call("skills"), &mut ()).unwrap_err();
-    assert_eq!(error.code(), "sandbox_path_too_wide", "{error}");
+    assert_eq!(error.code(), "sandbox-path-too-wide", "{error}");
 }
 
 #[test]
@@ -81,17 +106,17 @@ fn the_home_and_what_is_metier_s_are_no_work_directories() {
     let mut options = ground.options(Tier::Org);
     options.approvals = Some(ApprovalStore::new(ground.own("approvals")));
     options.reserved = ReservedPaths::default().own("the host's own", ground.own("other/secrets"));
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     // The whole place has the journal in it as well.
     for refused in ["", "home", "home/.secrets", "store", "approvals", "other"] {
         let error = session.work_directory(ground.own(refused)).unwrap_err();
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{refused}: {error}");
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{refused}: {error}");
         // Opened by somebody who knew none of the rules.
         let opened =
             WorkDirectory::open(ground.own(refused).canonicalize().unwrap(), &ReservedPaths::default());
         let call = ScriptCall::new("pdf", "scripts/hello.sh", opened.unwrap());
         let error = session.run_script(call, &mut ()).unwrap_err();
-        assert_eq!(error.code(), "sandbox_path_too_wide", "{refused}: {error}");
+        assert_eq!(error.code(), "sandbox-path-too-wide", "{refused}: {error}");
     }
     let work = session.work_directory(ground.own("home/project")).unwrap();
     session.run_script(ScriptCall::new("pdf", "scripts/hello.sh", work), &mut ()).unwrap();
@@ -106,7 +131,7 @@ fn a_root_that_does_not_exist_yet_cannot_be_made() {
     absent.is_optional = true;
     let roots = vec![Root::new(ground.path("skills"), Tier::Org, Scope::User), absent];
     options.catalog = Scanner::new(CatalogOptions::new(roots)).scan(SystemTime::UNIX_EPOCH);
-    let mut session = Session::start(options, None).unwrap();
+    let mut session = Session::start(options).unwrap();
     let report = session.run_script(ground.call("pdf", "scripts/plant.sh"), &mut ()).unwrap();
     assert!(!ground.path("work/more").exists(), "{:?}", report.run);
     assert!(report.run.facts.planted.iter().any(|one| one.path.ends_with("work/more")), "{:?}", report.run);
@@ -156,7 +181,7 @@ fn protected_documents_are_protected_by_whatever_way_they_are_named() {
         fs::create_dir_all(ground.path("work")).unwrap();
         let mut options = ground.options(Tier::Org);
         options.protected = vec![ground.path(name)];
-        let mut session = Session::start(options, None).unwrap();
+        let mut session = Session::start(options).unwrap();
         let report = session.run_script(ground.call("pdf", "scripts/write.sh"), &mut ()).unwrap();
         assert!(!ground.path(name).exists(), "{name} was made: {:?}", report.run);
     }
@@ -170,10 +195,10 @@ fn a_name_means_the_active_skill_also_where_it_is_a_second_one_of_its_tier() {
     let root = |path: &str| Root::new(ground.path(path), Tier::User, Scope::User);
     options.catalog =
         Scanner::new(CatalogOptions::new(vec![root("skills"), root("more")])).scan(SystemTime::UNIX_EPOCH);
-    let mut session = Session::start(options, None).unwrap();
-    let second = session.activate("user/pdf~2", Trigger::Model).unwrap();
+    let mut session = Session::start(options).unwrap();
+    let second = session.activate("user/pdf~2").unwrap();
     assert!(second.content.contains("More."), "{}", second.content);
-    let read = session.read_resource("pdf", "SKILL.md", None).unwrap();
+    let read = session.read("pdf", "SKILL.md").unwrap();
     assert_eq!(read.skill_id, "user/pdf~2");
-    assert!(session.activate("pdf", Trigger::Model).unwrap().already_active);
+    assert!(session.activate("pdf").unwrap().already_active);
 }

@@ -6,9 +6,9 @@ use std::io::Read as _;
 
 use memchr::memmem;
 
+use crate::Code;
 use crate::diagnostic::Findings;
 use crate::tree::{Tree, TreeFile};
-use crate::{Code, Diagnostic, Rules, Span};
 
 /// How many unnamed files are listed one by one.
 const LISTED: usize = 10;
@@ -24,17 +24,12 @@ const SCRIPT_ENDINGS: [&str; 12] =
 const FOR_PEOPLE: [&str; 6] = [".", "license", "readme", "changelog", "notice", "contributing"];
 
 /// Reports on every file but `SKILL.md` itself.
-pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, rules: &Rules, list: &mut Vec<Diagnostic>) {
+pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, findings: &mut Findings<'_>) {
     let resources: Vec<&TreeFile> =
         tree.files.iter().filter(|file| file.path.as_os_str() != skill_md).collect();
     if resources.is_empty() {
         return;
     }
-    let mut report = |file: &str, code: Code, message: String| {
-        let mut findings = Findings::new(rules, file);
-        findings.report(code, Span::default(), message);
-        list.extend(findings.finish(""));
-    };
     let mut naming = Naming::of(body);
     let unnamed: Vec<Cow<'_, str>> = resources
         .iter()
@@ -45,29 +40,26 @@ pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, rules: &Rules, list
     for path in unnamed.iter().take(LISTED) {
         let message =
             "nothing in `SKILL.md` leads here, so no agent will read it; name it there or remove it";
-        report(path, Code::ResourceUnnamed, message.to_owned());
+        findings.report_on(path, Code::ResourceUnnamed, message);
     }
     if unnamed.len() > LISTED {
         let message = format!("{} more files are not named in `SKILL.md`", unnamed.len() - LISTED);
-        report(skill_md, Code::ResourceUnnamed, message);
+        findings.report_on(skill_md, Code::ResourceUnnamed, message);
     }
     for directory in deep_directories(&resources) {
         let message =
             "files here lie more than one directory below the skill, where agents seldom look; flatten";
-        report(&directory, Code::ResourceNested, message.to_owned());
+        findings.report_on(&directory, Code::ResourceNested, message);
     }
     for file in resources.iter().filter(|file| is_script(file)) {
         let path = file.path_text();
         if !begins_with_shebang(tree, file) {
             let message = "a script should begin with a `#!` line that names its interpreter, so that it can be run by itself";
-            report(&path, Code::ScriptNoShebang, message.to_owned());
+            findings.report_on(&path, Code::ScriptNoShebang, message);
         }
         if !file.executable {
-            report(
-                &path,
-                Code::ScriptNotExecutable,
-                "the script has no run bit; give it one with `chmod +x`".to_owned(),
-            );
+            let message = "the script has no run bit; give it one with `chmod +x`";
+            findings.report_on(&path, Code::ScriptNotExecutable, message);
         }
     }
 }

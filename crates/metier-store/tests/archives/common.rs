@@ -71,7 +71,7 @@ pub(crate) fn noise(count: usize) -> Vec<u8> {
 pub(crate) fn has_program(program: &str) -> bool {
     let found = std::process::Command::new(program).arg("--help").output().is_ok();
     if !found {
-        eprintln!("SKIPPED: {program} is not installed; what it says about archives is not tested");
+        crate::skips::skip(&format!("{program} is not installed; what it says about archives is not tested"));
     }
     found
 }

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
+use metier_host::now;
 use metier_journal::{Checkpoint, JournalReader};
 
 use super::JournalArgs;
-use crate::environment::Environment;
 use crate::exit::{Exit, NotFoundError};
 use crate::output::Output;
-use crate::recording::now;
 
 /// Print what the journal is now in a few bytes, to be kept where nobody changes it
 ///
@@ -35,7 +34,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let place = args.journal.place(&Environment::read(), output)?;
+    let place = args.journal.place(output)?;
     let mut reader = JournalReader::open(&place)?;
     if let Some(sequence) = args.record {
         let message = || NotFoundError(format!("there is no record {sequence} in {place}"));

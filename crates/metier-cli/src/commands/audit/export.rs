@@ -8,7 +8,6 @@ use anyhow::Context as _;
 use metier_journal::JournalReader;
 
 use super::JournalArgs;
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::table::counted;
@@ -36,7 +35,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut reader = JournalReader::open(&args.journal.place(&Environment::read(), output)?)?;
+    let mut reader = JournalReader::open(&args.journal.place(output)?)?;
     let Some(path) = &args.output else {
         reader.export(&mut output.raw())??;
         return Ok(Exit::Done);

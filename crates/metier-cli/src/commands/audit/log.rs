@@ -6,7 +6,6 @@ use metier_journal::{JournalReader, Record, RecordQuery};
 use serde_json::Value;
 
 use super::{JournalArgs, QueryArgs};
-use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::{counted, one_line, pad, width_of};
@@ -40,8 +39,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
-    let mut reader = JournalReader::open(&args.journal.place(&environment, output)?)?;
+    let mut reader = JournalReader::open(&args.journal.place(output)?)?;
     let query = args.query.query(&mut reader, (!args.all).then_some(args.limit), output)?;
     let size = reader.size()?;
     // Nobody needs to have all of them in memory.

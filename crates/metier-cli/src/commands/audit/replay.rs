@@ -1,11 +1,10 @@
 //! `metier audit replay`: could it have happened as recorded?
 
+use metier_host::Metier;
 use metier_journal::{JournalReader, verify};
 use metier_session::replay;
 
 use super::{JournalArgs, QueryArgs};
-use crate::config::{Config, Flags};
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::table::{counted, one_line};
@@ -34,11 +33,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
-    let place = args.journal.place(&environment, output)?;
-    let config = Config::read(&environment, &Flags::default())?;
+    let place = args.journal.place(output)?;
+    let metier = Metier::open()?;
     let message = "there is no home directory with a store; set HOME or XDG_DATA_HOME";
-    let store = environment.store().ok_or_else(|| UsageError(message.to_owned()))?;
+    let store = metier.installed().ok_or_else(|| UsageError(message.to_owned()))?;
     if let Some(damage) = verify(&place, &[])?.damage {
         output.error(&format!(
             "the journal is not what was written: {}; see `metier audit verify`",
@@ -65,7 +63,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             "record {sequence} ({}, {kind}, {skill}) {what}: {}",
             wrong.time, wrong.reason
         ))?;
-        if wrong.code == "store-missing" && !config.recording.keep_skills.value {
+        if wrong.code == "store-missing" && !metier.settings().recording.keep_skills.value {
             output.note("note: skills are not kept here (`keep_skills = false`)")?;
         }
         return Ok(exit);

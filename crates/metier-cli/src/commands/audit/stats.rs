@@ -5,7 +5,6 @@ use std::fmt::Display;
 use metier_journal::{JournalReader, SkillStats};
 
 use super::{JournalArgs, QueryArgs};
-use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::{counted, one_line, pad, width_of};
@@ -33,7 +32,7 @@ const COLUMNS: [&str; 9] =
     ["loads", "unloaded", "reads", "runs", "run fails", "refused", "errors", "tokens", "approved"];
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut reader = JournalReader::open(&args.journal.place(&Environment::read(), output)?)?;
+    let mut reader = JournalReader::open(&args.journal.place(output)?)?;
     let query = args.query.query(&mut reader, None, output)?;
     let stats = reader.stats(&query)?;
     if args.json {

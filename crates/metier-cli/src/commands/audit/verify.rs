@@ -5,15 +5,13 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use metier_host::read_named;
 use metier_journal::{Checkpoint, Consistency, Inclusion, Verification, verify, verify_export};
 use serde_json::json;
 
 use super::JournalArgs;
-use crate::config::read_named;
-use crate::environment::Environment;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
-use crate::recording;
 use crate::table::counted;
 
 /// Check that no record was changed, removed, inserted, moved or cut off, and name the first that was
@@ -53,7 +51,6 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let environment = Environment::read();
     let mut since = args.since.iter().map(|path| Checkpoint::read(path)).collect::<Result<Vec<_>, _>>()?;
     let mut unusable = None;
     if let Some(path) = &args.proof {
@@ -73,8 +70,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             verify_export(&mut lines, &since).with_context(read)?
         }
         None => {
-            let place = args.journal.place(&environment, output)?;
-            match recording::last_checkpoint(&environment, &place) {
+            let (metier, place) = args.journal.open(output)?;
+            match metier.last_checkpoint(&place) {
                 Ok(checkpoint) => since.extend(checkpoint),
                 Err(error) => unusable = Some(error),
             }
@@ -84,7 +81,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let exit = report(&verification, args.json, output)?;
     let Some(error) = unusable else { return Ok(exit) };
     output.error(&format!(
-        "nothing was compared with the remembered checkpoint: {error:#}; if the journal is whole, remove it"
+        "nothing was compared with the remembered checkpoint: {:#}; if the journal is whole, remove it",
+        anyhow::Error::new(error)
     ));
     Ok(Exit::Findings)
 }

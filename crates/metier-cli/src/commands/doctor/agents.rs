@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use metier_home::{Agent, Leak, leaks};
+use metier_host::Environment;
 use serde_json::{Value, json};
 
-use crate::environment::Environment;
 use crate::output::Output;
 use crate::table::{counted, one_line};
 

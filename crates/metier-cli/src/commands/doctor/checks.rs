@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use metier_host::{Environment, HostError, Metier, Settings, SystemClock, organisation, organisation_file};
 use metier_journal::{Journal, JournalAddress, JournalError, JournalOptions, JournalReader};
 use metier_sandbox::{MeasuredProtection, Protections, SandboxError, Strictness, UnsettledRuns};
 use metier_session::{ApprovalProblem, ApprovalStore, StoredApproval};
@@ -13,12 +14,7 @@ use metier_skill::is_invisible;
 use metier_store::Store;
 use serde::Serialize;
 
-use crate::config::Config;
-use crate::environment::{Clock, Environment};
-use crate::installing;
 use crate::output::Output;
-use crate::policy;
-use crate::recording::{self, Recording};
 use crate::table::{counted, one_line};
 
 /// How a check ended.
@@ -87,32 +83,30 @@ impl Check {
 }
 
 /// Whether the settings can be read; if so, they are.
-pub(super) fn settings(config: &anyhow::Result<Config>) -> Check {
-    match config {
-        Ok(config) => {
-            let read = config.files.iter().filter(|(_, exists)| *exists).count();
+pub(super) fn settings(settings: Result<&Settings, &HostError>) -> Check {
+    match settings {
+        Ok(settings) => {
+            let read = settings.files.iter().filter(|(_, exists)| *exists).count();
             Check::ok("settings", format!("{} read; `metier config` shows each value", counted(read, "file")))
         }
-        Err(error) => {
-            Check::failed("settings", format!("{error:#}"), "correct the file, then run `metier config`")
-        }
+        Err(error) => Check::failed("settings", chain(error), "correct the file, then run `metier config`"),
     }
 }
 
 /// Whether the organisation's policy and everything that settings add to it can be used.
-pub(super) fn policies(config: Option<&Config>) -> Check {
-    let path = policy::organisation_file();
-    let organisation = match policy::organisation(&path) {
+pub(super) fn policies(metier: Option<&Metier>) -> Check {
+    let path = organisation_file();
+    let organisation = match organisation(&path) {
         Ok(organisation) => organisation,
         Err(error) => {
             let fix = format!("correct {}; everything is refused until then", path.display());
-            return Check::failed("policy", format!("{error:#}"), fix).at(path);
+            return Check::failed("policy", chain(&error), fix).at(path);
         }
     };
-    if let Some(Err(error)) = config.map(|config| policy::read(config, None)) {
-        return Check::failed("policy", format!("{error:#}"), "correct the file; `metier config` names all");
+    if let Some(Err(error)) = metier.map(Metier::policy) {
+        return Check::failed("policy", chain(&error), "correct the file; `metier config` names all");
     }
-    let files = config.map_or(0, |config| config.policies.len());
+    let files = metier.map_or(0, |metier| metier.settings().policies.len());
     let own = match organisation {
         Some(_) => format!("the organisation's {} is in force", path.display()),
         None => "there is no organisation policy".to_owned(),
@@ -125,34 +119,30 @@ pub(super) fn policies(config: Option<&Config>) -> Check {
 }
 
 /// Whether the files with trusted keys can be read.
-pub(super) fn keys(environment: &Environment) -> Check {
-    match installing::trusted_keys(environment) {
+pub(super) fn keys(metier: &Metier) -> Check {
+    match metier.trusted_keys() {
         Ok(_) => Check::ok("keys", "the trusted keys can be read"),
-        Err(error) => Check::failed("keys", format!("{error:#}"), "correct the file, or remove it"),
+        Err(error) => Check::failed("keys", chain(&error), "correct the file, or remove it"),
     }
 }
 
 /// Whether something could be recorded now. Nothing is: where there is no journal yet, one is made beside its place and removed.
-pub(super) fn journal(recording: &Recording, environment: &Environment) -> Check {
-    let Some(place) = &recording.journal.value else {
+pub(super) fn journal(metier: &Metier) -> Check {
+    let Ok(place) = metier.journal_address() else {
         let message = "there is no home directory to keep a journal in";
         return Check::failed("journal", message, "set HOME, XDG_STATE_HOME or METIER_JOURNAL");
     };
-    if let Err(error) = recording.check_directory() {
-        return Check::failed(
-            "journal",
-            format!("{error:#}"),
-            "create the directory, or correct the setting",
-        )
-        .at(place.to_string());
+    if let Err(error) = metier.check_journal_directory() {
+        return Check::failed("journal", chain(&error), "create the directory, or correct the setting")
+            .at(place.to_string());
     }
     let lock = |path: &Path| path.with_file_name(file_name(path) + "-lock");
-    let tried = match (JournalReader::open(place).and_then(|mut reader| reader.size()), place.as_file()) {
+    let tried = match (JournalReader::open(&place).and_then(|mut reader| reader.size()), place.as_file()) {
         // One that is remembered and is gone: every command refuses to begin another in its place.
         (Err(JournalError::NotFound { .. }), Some(path))
             if !path.exists()
                 && !lock(path).exists()
-                && recording::remembered(environment, place).is_some_and(|path| path.exists()) =>
+                && metier.remembered_checkpoint(&place).is_some_and(|path| path.exists()) =>
         {
             let message = format!("{} is gone, and a checkpoint of it is remembered", path.display());
             let fix = "restore it from a backup; `metier audit verify` says what is missing";
@@ -162,8 +152,8 @@ pub(super) fn journal(recording: &Recording, environment: &Environment) -> Check
             begin_beside(path).map(|()| 0)
         }
         (Err(JournalError::NotFound { .. }), None) => Ok(0),
-        (Err(JournalError::NotFound { .. }), Some(_)) => can_append(recording, environment).map(|()| 0),
-        (Ok(size), _) => can_append(recording, environment).map(|()| size),
+        (Err(JournalError::NotFound { .. }), Some(_)) => can_append(metier).map(|()| 0),
+        (Ok(size), _) => can_append(metier).map(|()| size),
         (Err(error), _) => Err(error.into()),
     };
     match tried {
@@ -172,8 +162,8 @@ pub(super) fn journal(recording: &Recording, environment: &Environment) -> Check
             Check::ok("journal", format!("{place} can be appended to ({records})"))
         }
         Err(error) => {
-            let fix = error.downcast_ref::<JournalError>().map_or(OTHERWISE, fix_of);
-            Check::failed("journal", format!("{error:#}"), fix).at(place.to_string())
+            let fix = if let HostError::Journal(error) = &error { fix_of(error) } else { OTHERWISE };
+            Check::failed("journal", chain(&error), fix).at(place.to_string())
         }
     }
 }
@@ -193,13 +183,12 @@ const fn fix_of(error: &JournalError) -> &'static str {
 }
 
 /// Opens the journal as every command does, and asks whether there is room for a record.
-fn can_append(recording: &Recording, environment: &Environment) -> anyhow::Result<()> {
-    let recorder = recording.open(environment)?;
-    Ok(recorder.journal.ready()?)
+fn can_append(metier: &Metier) -> Result<(), HostError> {
+    Ok(metier.recorder()?.journal().ready()?)
 }
 
 /// The same for a journal that does not exist yet: in a directory that is removed again.
-fn begin_beside(path: &Path) -> anyhow::Result<()> {
+fn begin_beside(path: &Path) -> Result<(), HostError> {
     let at = |error: &io::Error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             JournalError::Full { path: path.to_owned() }
@@ -211,7 +200,7 @@ fn begin_beside(path: &Path) -> anyhow::Result<()> {
         tempfile::Builder::new().prefix(".metier-doctor-").tempdir_in(above).map_err(|error| at(&error))?;
     let scratch = directory.path().join("journal.db");
     let opened =
-        Journal::open(&JournalAddress::file(&scratch), JournalOptions::new(std::sync::Arc::new(Clock)));
+        Journal::open(&JournalAddress::file(&scratch), JournalOptions::new(std::sync::Arc::new(SystemClock)));
     let ready = opened.and_then(|journal| journal.ready());
     // What is wrong there is wrong where the journal would be.
     Ok(ready.map_err(|error| match error {
@@ -223,6 +212,12 @@ fn begin_beside(path: &Path) -> anyhow::Result<()> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// An error with its causes.
+fn chain(error: &HostError) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// A directory, or the one above it that exists.
@@ -237,8 +232,8 @@ const SCARCE: u64 = 64 << 20;
 pub(super) fn space(environment: &Environment) -> Vec<Check> {
     let places = [
         ("state", environment.state_directory()),
-        ("store", environment.store().map(|store| store.root().to_owned())),
-        ("temporary files", Some(Environment::temporary())),
+        ("store", environment.store_directory()),
+        ("temporary files", Some(environment.temporary.clone())),
     ];
     // By file system: what is free there is free for all of them together.
     let mut free: BTreeMap<u64, (u64, Vec<&str>)> = BTreeMap::new();

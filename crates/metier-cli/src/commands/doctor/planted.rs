@@ -2,10 +2,10 @@
 
 use std::io;
 
+use metier_host::Environment;
 use metier_sandbox::{UnsettledRuns, settle_notes};
 use serde_json::{Value, json};
 
-use crate::environment::Environment;
 use crate::output::Output;
 use crate::table::one_line;
 

@@ -1,11 +1,11 @@
 //! `metier prompt --explain`: what each skill of the list costs, and which are not in it and why.
 
 use metier_catalog::{Entry, Problem, ProblemCode, SkillId, State};
+use metier_host::HostCatalog;
 use metier_prompt::{Fate, ListExplanation};
 use serde::Serialize;
 
 use crate::output::Output;
-use crate::skills::Skills;
 use crate::table::{Columns, counted, one_line, pad, width_of};
 
 /// The shape of `--json`.
@@ -72,7 +72,7 @@ impl<'a> Explained<'a> {
         explanation: &ListExplanation<'_>,
         listed: &[&'a Entry],
         homeless: &[&'a Entry],
-        skills: &'a Skills,
+        skills: &'a HostCatalog,
     ) -> Self {
         let (mut shown, mut not_shown) = (Vec::new(), Vec::new());
         for (entry, explained) in listed.iter().zip(&explanation.skills) {
@@ -88,7 +88,7 @@ impl<'a> Explained<'a> {
             shown.push(Shown { id: &entry.id, name: entry.name(), tokens: explained.tokens, fate });
         }
         not_shown.extend(homeless.iter().map(|entry| NotShown::new(entry, Reason::NowhereToUnpack)));
-        let others = skills.catalog.all().iter().filter_map(|entry| {
+        let others = skills.all().iter().filter_map(|entry| {
             let reason = match (&entry.shadowed_by, entry.state) {
                 (Some(by), _) => Reason::Shadowed { by },
                 (None, State::UserOnly) => Reason::UserOnly,
@@ -98,7 +98,7 @@ impl<'a> Explained<'a> {
             Some(NotShown::new(entry, reason))
         });
         not_shown.extend(others);
-        not_shown.extend(skills.catalog.problems().iter().filter_map(NotShown::unusable));
+        not_shown.extend(skills.problems().iter().filter_map(NotShown::unusable));
         let tokens = Tokens {
             introduction: explanation.frame,
             skills: shown.iter().map(|skill| skill.tokens).sum(),
@@ -157,8 +157,8 @@ impl<'a> Explained<'a> {
 }
 
 /// How many skills are not usable.
-pub(super) fn unusable(skills: &Skills) -> usize {
-    skills.catalog.problems().iter().filter_map(NotShown::unusable).count()
+pub(super) fn unusable(skills: &HostCatalog) -> usize {
+    skills.problems().iter().filter_map(NotShown::unusable).count()
 }
 
 impl<'a> NotShown<'a> {

@@ -1,0 +1,138 @@
+//! The host that a command works with: what its flags say, and what it tells the person.
+
+use clap::builder::NonEmptyStringValueParser;
+use metier_host::{Approve, HostCatalog, HostError, HostSession, Metier, Overrides};
+use metier_journal::Trigger;
+use metier_policy::Reach;
+
+use crate::exit::UsageError;
+use crate::output::Output;
+
+/// What the command line says about the catalog.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Flags {
+    /// Search DIR instead of the usual roots; TIER is builtin, org, user (if not given) or `third_party`.
+    /// Can be repeated
+    #[arg(long, value_name = "DIR[:TIER]", help_heading = "Catalog")]
+    root: Vec<String>,
+
+    /// Load what other agents load, with what breaks the rules mended or passed over
+    #[arg(long, help_heading = "Catalog")]
+    lenient: bool,
+
+    /// Set the state of the skills whose name matches a glob: on, name-only, user-only or off. Can be repeated
+    #[arg(long, value_name = "GLOB=STATE", help_heading = "Catalog")]
+    state: Vec<String>,
+
+    /// Read every skill, and leave the index as it is
+    #[arg(long, help_heading = "Catalog")]
+    no_index: bool,
+}
+
+impl Flags {
+    /// Whether directories are named.
+    pub(crate) fn has_roots(&self) -> bool {
+        !self.root.is_empty()
+    }
+
+    pub(crate) fn overrides(&self) -> Overrides {
+        let mut overrides = Overrides::default();
+        overrides.roots.clone_from(&self.root);
+        overrides.lenient = self.lenient;
+        overrides.states.clone_from(&self.state);
+        overrides.no_index = self.no_index;
+        overrides
+    }
+
+    /// The host with these flags, without telling anything.
+    pub(crate) fn open_silently(&self) -> Result<Metier, HostError> {
+        Metier::builder().overrides(self.overrides()).build()
+    }
+
+    /// The host with these flags.
+    pub(crate) fn open(&self, output: &mut Output) -> anyhow::Result<Metier> {
+        let metier = self.open_silently()?;
+        tell(&metier.settings().notes, output)?;
+        Ok(metier)
+    }
+
+    /// Every skill that can be used here.
+    pub(crate) fn find(&self, output: &mut Output) -> anyhow::Result<HostCatalog> {
+        scan(&self.open(output)?, output)
+    }
+}
+
+/// Every skill that a host finds.
+pub(crate) fn scan(metier: &Metier, output: &mut Output) -> anyhow::Result<HostCatalog> {
+    let catalog = metier.catalog()?;
+    tell(catalog.notes(), output)?;
+    Ok(catalog)
+}
+
+/// Tells notes of the host.
+pub(crate) fn tell(notes: &[String], output: &mut Output) -> anyhow::Result<()> {
+    Ok(notes.iter().try_for_each(|note| output.note(format_args!("note: {note}")))?)
+}
+
+/// Keeps what was learned for the next time. That it cannot be kept is not worth an error.
+pub(crate) fn save(catalog: &mut HostCatalog, output: &mut Output) -> anyhow::Result<()> {
+    output.flush()?;
+    if let Err(error) = catalog.save() {
+        let error = anyhow::Error::new(error);
+        output.note(format_args!("note: the index was not kept: {error:#}"))?;
+    }
+    Ok(())
+}
+
+/// The same when nothing else is left to do.
+pub(crate) fn finish(mut catalog: HostCatalog, output: &mut Output) -> anyhow::Result<()> {
+    save(&mut catalog, output)?;
+    // The process ends here, and the system takes memory back faster than piece by piece.
+    std::mem::forget(catalog);
+    Ok(())
+}
+
+/// Says below a list of skills which of them are refused something.
+pub(crate) fn note_refusals(catalog: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
+    let refusals = catalog.refusals();
+    Ok(refusals.iter().try_for_each(|refused| output.note(format_args!("note: {}", refused.message)))?)
+}
+
+/// What of the network is meant: all of it, unless hosts are named.
+pub(crate) fn reach(network: bool, hosts: &[String]) -> Result<Option<Reach>, UsageError> {
+    match (network, hosts) {
+        (false, _) => Ok(None),
+        (true, []) => Ok(Some(Reach::WHOLE)),
+        (true, hosts) => Reach::hosts(hosts).map(Some).map_err(|error| UsageError(error.to_string())),
+    }
+}
+
+/// Which session.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct SessionArgs {
+    /// Go on with the session of this id, or begin one that can be gone on with; without it, a session for this step alone
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    session: Option<String>,
+}
+
+impl SessionArgs {
+    /// Takes up the session, or begins one; with the person at the terminal to ask, if there is one.
+    pub(crate) fn open(&self, catalog: &HostCatalog, output: &mut Output) -> anyhow::Result<HostSession> {
+        let builder = catalog.metier().session().catalog(catalog.catalog());
+        let builder = builder.actor("user").trigger(Trigger::User);
+        let Some(id) = &self.session else {
+            return Ok(builder.approver(Approve::ask_terminal()).open()?);
+        };
+        // Where nothing can be told, waiting is all that is left.
+        let busy = || {
+            let note = format_args!("note: another command works in session `{id}`; waiting for it");
+            let _ = output.note(note);
+        };
+        Ok(builder.id(id).approver(Approve::ask_terminal_in(id)).when_busy(busy).open()?)
+    }
+}
+
+/// Puts the session aside for the next command, or ends it where there is none.
+pub(crate) fn close(session: HostSession, output: &mut Output) -> anyhow::Result<()> {
+    tell(&session.close()?, output)
+}

@@ -1,0 +1,172 @@
+//! The catalog of a host: every skill that can be used, and what to say about those that cannot.
+
+use std::ops::Deref;
+#[cfg(feature = "search")]
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+#[cfg(feature = "search")]
+use std::path::PathBuf;
+
+use metier_catalog::{Catalog, Entry, Problem, Scanner};
+#[cfg(feature = "search")]
+use metier_search::Search;
+#[cfg(feature = "session")]
+use metier_session::SessionError;
+#[cfg(feature = "search")]
+use metier_skill::Digest;
+
+use crate::environment::SystemClock;
+use crate::error::HostError;
+use crate::host::Metier;
+use crate::skill_list::SkillListBuilder;
+
+/// Every skill that can be used, with the host that found them. Derefs to [`Catalog`].
+///
+/// Call [`save`](Self::save) once, so that the next scan reads only what has changed.
+#[derive(Debug)]
+pub struct HostCatalog {
+    catalog: Catalog,
+    metier: Metier,
+    scanner: Scanner,
+    notes: Vec<String>,
+}
+
+impl Deref for HostCatalog {
+    type Target = Catalog;
+
+    fn deref(&self) -> &Catalog {
+        &self.catalog
+    }
+}
+
+impl HostCatalog {
+    pub(crate) fn scan(metier: Metier) -> Result<Self, HostError> {
+        let mut scanner = Scanner::new(metier.catalog_options());
+        let catalog = scanner.scan(SystemClock::time());
+        let mut notes = Vec::new();
+        for report in catalog.roots().iter().filter(|report| !report.exists) {
+            let path = &report.root.path;
+            if metier.settings().is_named_root(path) {
+                return Err(HostError::NoRoot { path: path.clone() });
+            }
+            if let Some(problem) = catalog.problems().iter().find(|problem| problem.path == *path) {
+                notes.push(format!("{}: {}", path.display(), problem.message));
+            }
+        }
+        Ok(Self { catalog, metier, scanner, notes })
+    }
+
+    /// The snapshot itself; cheap to clone.
+    pub const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The host that it belongs to.
+    pub const fn metier(&self) -> &Metier {
+        &self.metier
+    }
+
+    /// What a person should know about the roots.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Keeps what was learned for the next scan. That it cannot be kept stops nothing.
+    pub fn save(&mut self) -> Result<(), HostError> {
+        Ok(self.scanner.save(SystemClock::time())?)
+    }
+
+    /// The scanner, to go on looking for changes.
+    pub fn into_scanner(self) -> Scanner {
+        self.scanner
+    }
+
+    /// The list of skills for a model's prompt, by the rules about states.
+    pub fn skill_list(&self) -> SkillListBuilder<'_> {
+        SkillListBuilder::new(self)
+    }
+
+    /// Where the index for searching is kept, if anywhere.
+    #[cfg(feature = "search")]
+    pub fn search_directory(&self) -> Option<PathBuf> {
+        // Roots that do not exist make no difference, and would make one for every directory one works in.
+        let roots = self.catalog.roots().iter().filter(|report| report.exists);
+        let roots = roots.flat_map(|report| report.root.path.as_os_str().as_bytes());
+        let roots: Vec<u8> = roots.copied().collect();
+        let name = &Digest::of(&roots).hex()[..32];
+        self.metier.cache("search").map(|directory| directory.join(name))
+    }
+
+    /// The catalog made ready to be searched, which for many new skills takes a while.
+    #[cfg(feature = "search")]
+    pub fn search(&self) -> Result<Search, HostError> {
+        Ok(Search::open(&self.catalog, self.search_directory().as_deref())?)
+    }
+
+    /// The skill with a name or an id.
+    pub fn by_name_or_id(&self, text: &str) -> Option<&Entry> {
+        self.catalog.by_name(text).or_else(|| self.catalog.by_id(text))
+    }
+
+    /// What is wrong with the skill of this name, id or directory that cannot be used.
+    pub fn problem_of(&self, text: &str) -> Option<&Problem> {
+        let readable = self.catalog.unusable().iter().find(|skill| {
+            let name = &*skill.facts.name;
+            name == text || text.strip_suffix(name) == Some(&format!("{}/", skill.tier))
+        });
+        let is_there = |problem: &&Problem| problem.path.file_name().is_some_and(|last| last == text);
+        readable.map(|skill| &skill.problem).or_else(|| self.catalog.problems().iter().find(is_there))
+    }
+
+    /// Why there is no skill of this name, id or path; with what may have been meant.
+    pub fn not_found(&self, text: &str) -> HostError {
+        if let Some(problem) = self.problem_of(text) {
+            return HostError::UnusableSkill {
+                name: text.to_owned(),
+                code: problem.code,
+                message: problem.message.clone(),
+                path: problem.path.clone(),
+            };
+        }
+        let path = Path::new(text);
+        if let (true, Some(name), Some(above)) = (text.contains('/'), path.file_name(), path.parent())
+            && path.is_dir()
+        {
+            let root = if above == Path::new("") { Path::new(".") } else { above };
+            let name = name.to_string_lossy().into_owned();
+            return HostError::NotAName { given: text.to_owned(), name, root: root.to_owned() };
+        }
+        HostError::NoSkill { name: text.to_owned(), near: self.nearest(text) }
+    }
+
+    /// Names that differ from this one by two letters at most.
+    fn nearest(&self, text: &str) -> Vec<String> {
+        if text.len() > 64 {
+            return Vec::new();
+        }
+        let names = self.catalog.skills().map(Entry::name);
+        let mut near: Vec<(usize, &str)> =
+            names.map(|name| (strsim::levenshtein(text, name), name)).filter(|(far, _)| *far <= 2).collect();
+        near.sort_unstable();
+        near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+    }
+
+    /// Why a skill cannot be used that is switched off, and what did that.
+    pub fn off(&self, entry: &Entry) -> HostError {
+        let by = self.metier.settings().rule_of(entry).map(crate::StateSetting::place);
+        HostError::SkillOff { name: entry.name().to_owned(), by }
+    }
+
+    /// What a session says about a skill, with what is known here.
+    #[cfg(feature = "session")]
+    pub fn explained(&self, error: SessionError) -> HostError {
+        match &error {
+            SessionError::Disabled { name } => match self.by_name_or_id(name) {
+                Some(entry) => self.off(entry),
+                None => error.into(),
+            },
+            SessionError::NotFound { name, .. } => self.not_found(name),
+            _ => error.into(),
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What the process was given: directories, variables, the account, the clock. The only file of metier that looks at them.
+
+#![expect(clippy::disallowed_methods, reason = "this is where ambient state comes in")]
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use metier_catalog::{RootLocations, TrustStore};
+// The one place that names the journal's clock.
+#[cfg(feature = "session")]
+use metier_journal::{Clock, Time};
+
+/// What the organisation sets up for everybody on a machine.
+const SYSTEM: &str = "/etc/metier";
+
+/// Variables that say where git's configuration is.
+const GIT_CONFIGS: [&str; 2] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"];
+
+/// The surroundings of the process, read once and passed to everything else.
+///
+/// [`Environment::read`] takes those of this process. A host that serves several people, or a test, makes one with
+/// [`Environment::new`].
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Environment {
+    /// The working directory; `None` where it was removed.
+    pub working: Option<PathBuf>,
+    /// The person's home, as `HOME` has it.
+    pub home: Option<PathBuf>,
+    /// The home that the system has for the account, whatever variables say.
+    pub account_home: Option<PathBuf>,
+    /// The name of the account, as the system has it.
+    pub account: String,
+    /// The number of the account.
+    pub uid: u32,
+    /// Whether the process has the rights of root.
+    pub is_root: bool,
+    /// The name of the machine.
+    pub machine: String,
+    /// The directories that programs are looked for in, as `PATH` has them.
+    pub path: OsString,
+    /// Where temporary files go.
+    pub temporary: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Environment {
+    /// The surroundings of this process.
+    pub fn read() -> Self {
+        let uid = rustix::process::getuid().as_raw();
+        // Accounts of a directory or an identity service are not in `/etc/passwd`.
+        let user = uzers::get_user_by_uid(uid);
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Self {
+            working: env::current_dir().ok(),
+            home: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            account_home: user.as_ref().and_then(account_home),
+            account: user.map_or_else(|| uid.to_string(), |user| user.name().to_string_lossy().into_owned()),
+            uid,
+            is_root: rustix::process::geteuid().is_root(),
+            machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            path: env::var_os("PATH").unwrap_or_default(),
+            temporary: env::temp_dir(),
+            variables: env::vars_os().filter_map(text).collect(),
+        }
+    }
+
+    /// Surroundings with a home and a working directory, and no variables: for tests, and for hosts that keep the people
+    /// apart that they work for.
+    pub fn new(home: impl Into<PathBuf>, working: impl Into<PathBuf>) -> Self {
+        Self {
+            working: Some(working.into()),
+            home: Some(home.into()),
+            account_home: None,
+            account: "nobody".to_owned(),
+            uid: rustix::process::getuid().as_raw(),
+            is_root: false,
+            machine: "localhost".to_owned(),
+            path: OsString::new(),
+            temporary: env::temp_dir(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// The same with a variable.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// The value of a variable that is set to something.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.variables.iter().rev().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Every variable whose name and value are text.
+    pub fn variables(&self) -> &[(String, String)] {
+        &self.variables
+    }
+
+    /// The variables whose names look like a secret's.
+    pub fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        all.filter(|(name, _)| metier_skill::is_secret_name(name))
+    }
+
+    /// Where the person's settings are.
+    pub fn config_directory(&self) -> Option<PathBuf> {
+        self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Files that variables make git take configuration from.
+    pub fn git_configs(&self) -> Vec<PathBuf> {
+        let named = GIT_CONFIGS.iter().filter_map(|name| self.variable(name));
+        let of_xdg = self.variable("XDG_CONFIG_HOME").map(|base| Path::new(base).join("git/config"));
+        named.map(PathBuf::from).chain(of_xdg).map(|path| self.absolute(&path)).collect()
+    }
+
+    /// Where files are kept that can be made again.
+    pub fn cache_directory(&self) -> Option<PathBuf> {
+        self.xdg("XDG_CACHE_HOME", ".cache")
+    }
+
+    /// Where the person's decisions on this machine are kept: trust, approvals, sessions, the usual journal.
+    pub fn state_directory(&self) -> Option<PathBuf> {
+        self.xdg("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// Where installed and used skills are kept.
+    pub fn store_directory(&self) -> Option<PathBuf> {
+        Some(self.xdg("XDG_DATA_HOME", ".local/share")?.join("store"))
+    }
+
+    /// Where runs of scripts are noted, so that what a killed run left is found; nowhere without a home.
+    pub fn run_notes(&self) -> Option<PathBuf> {
+        Some(self.state_directory()?.join("runs"))
+    }
+
+    /// The homes of other people, as far as this account could change them: for root those in `/home` and those of accounts
+    /// that can log in, none for others.
+    pub fn other_homes(&self) -> Vec<PathBuf> {
+        if !self.is_root {
+            return Vec::new();
+        }
+        let entries = std::fs::read_dir("/home").into_iter().flatten().flatten();
+        let in_home = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        in_home.chain(homes_in(&std::fs::read_to_string("/etc/passwd").unwrap_or_default())).collect()
+    }
+
+    /// What tells this program from one that was built at another time.
+    pub fn program_stamp() -> Option<String> {
+        let meta = env::current_exe().ok()?.metadata().ok()?;
+        let version = env!("CARGO_PKG_VERSION");
+        Some(format!("{version} {} {} {} {}", meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
+    }
+
+    /// The command line, without the program.
+    pub fn arguments() -> Vec<String> {
+        env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The width that the person sets for terminals, if any.
+    pub fn columns() -> Option<usize> {
+        env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)
+    }
+
+    /// Where homes of agents are made. Never in the working directory: scripts that work there could read what agents
+    /// authenticate with.
+    pub fn homes(&self) -> PathBuf {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let is_inside =
+            self.working.as_deref().is_some_and(|here| real(&self.temporary).starts_with(real(here)));
+        if is_inside { PathBuf::from("/tmp") } else { self.temporary.clone() }
+    }
+
+    /// A program in `PATH`, or at a path.
+    pub fn program(&self, name: &Path) -> Option<PathBuf> {
+        if name.components().count() > 1 {
+            return Some(self.absolute(name)).filter(|path| path.is_file());
+        }
+        env::split_paths(&self.path).map(|directory| directory.join(name)).find(|path| path.is_file())
+    }
+
+    /// What the organisation sets up for everybody on this machine.
+    pub fn system_directory() -> &'static Path {
+        Path::new(SYSTEM)
+    }
+
+    /// Where the usual skill roots are looked for.
+    pub fn root_locations(&self) -> RootLocations {
+        RootLocations {
+            working: self.working.clone(),
+            home: self.home.clone(),
+            system: Some(Self::system_directory().to_owned()),
+        }
+    }
+
+    /// The folders that the person trusts.
+    pub fn trust(&self) -> TrustStore {
+        self.state_directory()
+            .map_or_else(TrustStore::default, |state| TrustStore::new(state.join("trusted")))
+    }
+
+    /// A path that begins at the working directory, made absolute.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        self.working.as_deref().unwrap_or(Path::new("/")).join(path).components().collect()
+    }
+
+    /// A path in which `~` at the beginning is the person's home.
+    pub fn at_home(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => path.to_owned(),
+        }
+    }
+
+    fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        // The XDG specification has relative paths ignored.
+        let set = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = set.or_else(|| Some(self.home.as_deref()?.join(below_home)))?;
+        Some(base.join("metier"))
+    }
+}
+
+/// Without the values of variables: secrets are among them.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { working, home, account, .. } = self;
+        f.debug_struct("Environment")
+            .field("working", working)
+            .field("home", home)
+            .field("account", account)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The machine's clock, and ids that nothing else has. Use it wherever a clock is asked for, unless a test needs fixed
+/// times.
+///
+/// With the feature `session` it is the journal's clock as well.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl SystemClock {
+    /// What time it is, for file stamps and scans.
+    pub fn time() -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+#[cfg(feature = "session")]
+impl Clock for SystemClock {
+    fn now(&self) -> Time {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    fn id(&self) -> uuid::Uuid {
+        uuid::Uuid::now_v7()
+    }
+}
+
+/// The time now, as records have it.
+#[cfg(feature = "session")]
+pub fn now() -> Time {
+    Clock::now(&SystemClock)
+}
+
+fn account_home(user: &uzers::User) -> Option<PathBuf> {
+    use uzers::os::unix::UserExt as _;
+
+    Some(user.home_dir().to_owned()).filter(|home| home.is_absolute())
+}
+
+/// The homes of the accounts that can log in. One that has the root of all files for a home has none of its own.
+fn homes_in(accounts: &str) -> Vec<PathBuf> {
+    let home = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let (home, shell) = (Path::new(*fields.get(5)?), fields.get(6).copied().unwrap_or_default());
+        let logs_in = !shell.ends_with("nologin") && !shell.ends_with("false") && !shell.ends_with("sync");
+        (logs_in && home.is_absolute() && home.parent().is_some()).then(|| home.to_owned())
+    };
+    accounts.lines().filter_map(home).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_are_those_of_accounts_that_can_log_in() {
+        let accounts = "root:x:0:0:root:/root:/bin/bash\nwww:x:33:33::/var/www:/usr/sbin/nologin\n\
+            all:x:7:7::/:/bin/sh\nalice:x:1001:1001::/srv/alice:/bin/zsh\nbroken\nsync:x:4:0::/bin:/bin/sync\n";
+        assert_eq!(homes_in(accounts), ["/root", "/srv/alice"].map(PathBuf::from));
+    }
+}

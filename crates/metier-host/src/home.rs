@@ -1,0 +1,369 @@
+//! Skills mounted for an agent, and the temporary home that it runs in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use metier_catalog::{Entry, State};
+use metier_home::{
+    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, MountedSkill, WorkingDirectory,
+    Workspace,
+};
+use metier_journal::{Event, RecordContext, Trigger};
+use metier_policy::Approver;
+use metier_prompt::SkillMount;
+use metier_sandbox::{CoveredPath, Local, Program, SandboxError, SupervisedProgram};
+
+use crate::catalog::HostCatalog;
+use crate::error::HostError;
+use crate::host::Metier;
+use crate::settings::StateSetting;
+
+impl Metier {
+    /// Says what an agent runs with.
+    pub fn home(&self, agent: Agent) -> HomeBuilder<'_> {
+        HomeBuilder {
+            metier: self,
+            agent,
+            program: None,
+            is_fresh: false,
+            copies: Vec::new(),
+            is_hermetic: false,
+            has_host_variables: false,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// Records what was mounted where. What is returned is what a person should know.
+    pub fn record_mounted(&self, mounted: &[MountedSkill], place: &str) -> Result<Vec<String>, HostError> {
+        if mounted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let recorder = self.recorder()?;
+        let skills = mounted.iter().map(|skill| (skill.name.clone(), skill.tree_digest)).collect();
+        recorder
+            .record(&RecordContext::default(), &Event::SkillsMounted { skills, place: place.to_owned() })?;
+        Ok(recorder.close())
+    }
+}
+
+/// Says what an agent runs with: see [`Metier::home`].
+#[derive(Debug)]
+pub struct HomeBuilder<'a> {
+    metier: &'a Metier,
+    agent: Agent,
+    program: Option<PathBuf>,
+    is_fresh: bool,
+    copies: Vec<PathBuf>,
+    is_hermetic: bool,
+    has_host_variables: bool,
+    variables: BTreeMap<String, String>,
+}
+
+impl HomeBuilder<'_> {
+    /// Runs this program as the agent, where it is not in `PATH`.
+    #[must_use]
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
+    /// Works in a fresh, empty directory.
+    #[must_use]
+    pub const fn fresh_directory(mut self) -> Self {
+        self.is_fresh = true;
+        self
+    }
+
+    /// Works in a fresh directory with a copy of this file or directory. Can be called again.
+    #[must_use]
+    pub fn copy(mut self, path: &Path) -> Self {
+        self.copies.push(self.metier.environment().absolute(path));
+        self
+    }
+
+    /// Keeps out everything else that agents read, or does not start.
+    #[must_use]
+    pub const fn hermetic(mut self) -> Self {
+        self.is_hermetic = true;
+        self
+    }
+
+    /// Lets the agent have the variables of the process, without those that look like secrets.
+    #[must_use]
+    pub const fn host_variables(mut self) -> Self {
+        self.has_host_variables = true;
+        self
+    }
+
+    /// Sets a variable for the agent.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// The program of the agent.
+    pub fn find_program(&self) -> Result<PathBuf, HostError> {
+        let name = self.program.as_deref().unwrap_or(Path::new(self.agent.program()));
+        self.metier.environment().program(name).ok_or_else(|| {
+            let (title, program) = (self.agent.title(), name.display().to_string());
+            match self.program {
+                Some(_) => HostError::NoProgram { title, program },
+                None => HostError::NoAgent { title, program },
+            }
+        })
+    }
+
+    /// The working directory, unless a fresh one is asked for.
+    fn working_directory(&self) -> Result<WorkingDirectory, HostError> {
+        let environment = self.metier.environment();
+        let base = environment.homes();
+        if !self.is_fresh && self.copies.is_empty() {
+            let here = environment.working.clone().ok_or(HostError::NoWorkingDirectory)?;
+            return Ok(WorkingDirectory::choose(Some(here), None, &base)?);
+        }
+        let mount = |path: &PathBuf| {
+            let mut mount = HostMount::new(path);
+            // A copy of the working directory is where the agent works.
+            mount.mount_path = (Some(path) == environment.working.as_ref()).then(|| ".".into());
+            mount
+        };
+        let mounts: Vec<HostMount> = self.copies.iter().map(mount).collect();
+        let workspace = Workspace::new(&base, &mounts, &self.copies)?;
+        Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
+    }
+
+    /// Makes the home, without skills yet.
+    pub fn build(self) -> Result<AgentHome, HostError> {
+        let program = self.find_program()?;
+        let environment = self.metier.environment();
+        let working = self.working_directory()?;
+        let enclosure = self
+            .is_hermetic
+            .then(|| Enclosure::of(self.agent, &program, working.path(), Path::new("/")))
+            .transpose()?;
+        let mut options = HomeOptions::new(environment.homes());
+        options.working_directory = Some(working.path().to_owned());
+        options.isolation.include_host_env = self.has_host_variables;
+        options.isolation.env = self.variables;
+        options.is_hermetic = enclosure.is_some();
+        options.hidden = enclosure.as_ref().map(|enclosure| enclosure.hidden.clone()).unwrap_or_default();
+        let mut host = HostVariables::new(environment.variables().iter().cloned().collect());
+        host.is_root = environment.is_root;
+        let home = Home::new(self.agent, &host, &options)?;
+        Ok(AgentHome { home, working, agent: self.agent, program, enclosure })
+    }
+}
+
+/// A home that an agent runs in, and the directory that it works in.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AgentHome {
+    /// The home.
+    pub home: Home,
+    /// The directory.
+    pub working: WorkingDirectory,
+    agent: Agent,
+    program: PathBuf,
+    enclosure: Option<Enclosure>,
+}
+
+impl AgentHome {
+    /// Whether everything else that agents read is kept out.
+    pub const fn is_hermetic(&self) -> bool {
+        self.enclosure.is_some()
+    }
+
+    /// Starts the agent. Whatever fails afterwards, it is ended before its home is removed.
+    pub fn start(&mut self, arguments: &[String]) -> Result<SupervisedProgram, HostError> {
+        let what = self.what(arguments);
+        let running = Local::new().start(&what).map_err(|error| refusal(self.agent, error))?;
+        self.home.lend_to(running.id())?;
+        self.working.lend_to(running.id())?;
+        Ok(running)
+    }
+
+    /// The agent, with what it gets and what it does not see.
+    fn what(&self, arguments: &[String]) -> Program {
+        let mut what = Program::new(&self.program, self.working.path());
+        let own: &[&str] = if self.is_hermetic() { self.home.hermetic_arguments() } else { &[] };
+        what.arguments =
+            own.iter().copied().chain(arguments.iter().map(String::as_str)).map(Into::into).collect();
+        what.environment = self.home.env().iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let covered = |enclosure: &Enclosure| enclosure.covered.iter().map(|path| cover(path)).collect();
+        what.covered = self.enclosure.as_ref().map(covered);
+        what
+    }
+}
+
+/// A file of settings must still be one.
+fn cover(path: &Path) -> CoveredPath {
+    let is_json = path.extension().is_some_and(|end| end == "json" || end == "jsonc");
+    CoveredPath { path: path.to_owned(), text: if is_json { "{}\n" } else { "" } }
+}
+
+/// Why an agent was not started, with what would help where the machine does not allow to cover files.
+fn refusal(agent: Agent, error: SandboxError) -> HostError {
+    let SandboxError::Covering { is_refused: true, source, step, .. } = &error else { return error.into() };
+    let reason = format!(
+        "keeping out what agents read here needs a mount namespace, and the system refused it ({step}: {source}); run it as root, allow \
+         user namespaces, or use a directory without such files (`--workspace`)"
+    );
+    HomeError::Leaks { agent: agent.title(), reason }.into()
+}
+
+/// A skill that is to be mounted.
+struct Candidate {
+    mount: SkillMount,
+    /// Its name, and its id in the catalog. A path that is not in the catalog has neither: a person who names it means it.
+    known: Option<(String, String)>,
+}
+
+/// What happens with a skill that may not be used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WhenRefused {
+    /// Nothing is mounted.
+    Fail,
+    /// The others are mounted, with a note.
+    LeaveOut,
+}
+
+/// The skills that a person wants mounted. Each is `SKILL` or `SKILL=NAME`, where a skill is its directory or file, or its
+/// name; none means all skills of the roots.
+impl HostCatalog {
+    /// Those that are what was installed and that policy and answers allow to be loaded: an agent reads what is mounted by
+    /// itself. `tell` gets what a person should know.
+    pub fn mounts(
+        &self,
+        named: &[String],
+        approver: impl Approver + Send + 'static,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Vec<SkillMount>, HostError> {
+        if named.is_empty() {
+            return self.all_mounts(approver, tell);
+        }
+        let candidates: Vec<Candidate> =
+            named.iter().map(|text| self.named(text)).collect::<Result<_, _>>()?;
+        self.checked(candidates, WhenRefused::Fail, approver, tell)
+    }
+
+    /// The same without asking whether they may be used: for taking them away again.
+    pub fn mounts_to_remove(&self, named: &[String]) -> Result<Vec<SkillMount>, HostError> {
+        let candidates: Vec<Candidate> = if named.is_empty() {
+            self.for_models().map(|skill| self.candidate(skill.entry)).collect::<Result<_, _>>()?
+        } else {
+            named.iter().map(|text| self.named(text)).collect::<Result<_, _>>()?
+        };
+        Ok(candidates.into_iter().map(|one| one.mount).collect())
+    }
+
+    /// Whether the roots exist and have no skill at all, not even one that cannot be used.
+    pub fn is_without_skills(&self) -> bool {
+        self.skills().next().is_none()
+            && self.problems().is_empty()
+            && self.roots().iter().all(|report| report.exists)
+    }
+
+    /// Every skill of the roots; what cannot be used is told.
+    fn all_mounts(
+        &self,
+        approver: impl Approver + Send + 'static,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Vec<SkillMount>, HostError> {
+        for problem in self.problems().iter().filter(|problem| !problem.code.leaves_usable()) {
+            let (path, message) = (problem.path.display(), &problem.message);
+            tell(format!("left out: {path}: {message}; `metier validate {path}` says more"));
+        }
+        let hidden = self.all().iter().filter(|entry| entry.shadowed_by.is_none());
+        for entry in hidden.filter(|entry| !entry.state.is_for_models()) {
+            let rule = self.metier().settings().rule_of(entry);
+            let by = rule.map_or_else(|| "its SKILL.md".to_owned(), StateSetting::place);
+            tell(format!("left out: `{}` is {}, set by {by}", entry.name(), entry.state));
+        }
+        let all =
+            self.for_models().map(|skill| self.candidate(skill.entry)).collect::<Result<Vec<_>, _>>()?;
+        let mounts = self.checked(all, WhenRefused::LeaveOut, approver, tell)?;
+        if mounts.is_empty() { Err(HostError::NoSkills) } else { Ok(mounts) }
+    }
+
+    fn checked(
+        &self,
+        candidates: Vec<Candidate>,
+        when: WhenRefused,
+        approver: impl Approver + Send + 'static,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<Vec<SkillMount>, HostError> {
+        if candidates.iter().all(|one| one.known.is_none()) {
+            return Ok(candidates.into_iter().map(|one| one.mount).collect());
+        }
+        let builder = self.metier().session().catalog(self.catalog()).approver(approver);
+        let mut session = builder.actor("user").trigger(Trigger::User).open()?;
+        let (mut mounts, mut failed) = (Vec::new(), None);
+        for Candidate { mount, known } in candidates {
+            let Some((name, id)) = known else {
+                mounts.push(mount);
+                continue;
+            };
+            match session.check_mount(&id) {
+                // What is copied later is compared with what was checked.
+                Ok(digest) => mounts.push(mount.expecting(digest)),
+                Err(error) if when == WhenRefused::LeaveOut => tell(format!("left out: `{name}`: {error}")),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        session.close()?.into_iter().for_each(tell);
+        failed.map_or(Ok(mounts), |error| Err(error.into()))
+    }
+
+    fn candidate(&self, entry: &Entry) -> Result<Candidate, HostError> {
+        let known = Some((entry.name().to_owned(), entry.id.to_string()));
+        Ok(Candidate { mount: self.mount_of(entry)?, known })
+    }
+
+    /// A skill at a path; where the catalog has it, it is checked like one that is named.
+    fn at_path(&self, path: PathBuf) -> Candidate {
+        let real = path.canonicalize().ok();
+        let is_it = |entry: &&Entry| {
+            entry.builtin().is_none()
+                && entry.shadowed_by.is_none()
+                && real.is_some()
+                && entry.path().canonicalize().ok() == real
+        };
+        let entry = self.all().iter().find(is_it);
+        Candidate {
+            mount: SkillMount::new(path),
+            known: entry.map(|entry| (entry.name().to_owned(), entry.id.to_string())),
+        }
+    }
+
+    /// A skill as a person names it: by its path, or by its name in the catalog.
+    fn named(&self, text: &str) -> Result<Candidate, HostError> {
+        let environment = self.metier().environment();
+        let (what, name) = match text.rsplit_once('=') {
+            // A path may have one in it.
+            Some((what, name)) if !environment.absolute(Path::new(text)).exists() => (what, Some(name)),
+            _ => (text, None),
+        };
+        let path = environment.absolute(Path::new(what));
+        let is_path = what.contains('/') || Path::new(what).extension().is_some_and(|end| end == "md");
+        let Candidate { mount, known } = match self.by_name_or_id(what) {
+            Some(entry) if !is_path => self.candidate(entry)?,
+            _ if is_path || path.exists() => self.at_path(path),
+            _ => return Err(self.not_found(what)),
+        };
+        Ok(Candidate { mount: name.into_iter().fold(mount, SkillMount::named), known })
+    }
+
+    fn mount_of(&self, entry: &Entry) -> Result<SkillMount, HostError> {
+        if entry.state == State::Off {
+            return Err(self.off(entry));
+        }
+        let Some(builtin) = entry.builtin() else { return Ok(SkillMount::new(entry.path())) };
+        let nowhere = || HostError::NoCache { name: entry.name().to_owned() };
+        let cache = self.metier().environment().cache_directory().ok_or_else(nowhere)?;
+        Ok(SkillMount::new(builtin.unpack(&cache.join("builtin"))?))
+    }
+}

@@ -1,0 +1,80 @@
+//! The composition root: environment and settings turned into catalogs, sessions, stores, homes and servers.
+//!
+//! A [`Metier`] is what a program works with. [`Metier::open`] takes the usual places and settings, as the command line does;
+//! [`Metier::builder`] says otherwise.
+//!
+//! ```
+//! # let place = tempfile::tempdir()?;
+//! # std::fs::create_dir_all(place.path().join("skills/pdf"))?;
+//! # std::fs::write(place.path().join("skills/pdf/SKILL.md"), "---\nname: pdf\ndescription: Fills in forms.\n---\nText\n")?;
+//! # let environment = metier_host::Environment::new(place.path(), place.path());
+//! use metier_host::Metier;
+//!
+//! let metier = Metier::builder().root("skills").environment(environment).build()?;
+//! let catalog = metier.catalog()?;
+//! for skill in catalog.for_models() {
+//!     println!("{}", skill.entry.name());
+//! }
+//! let list = catalog.skill_list().budget(2_000).render();
+//! assert!(list.text.contains("Fills in forms."));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Without features this crate lists skills and renders them for a prompt. `session` adds sessions with a journal and the
+//! sandbox; `search`, `store`, `home`, `mcp`, `postgres` and `otel` add the rest.
+//!
+//! *Architecture invariant:* only `environment.rs` reads the environment and the clock. This crate prints nothing; notes for a
+//! person are returned.
+
+mod approver;
+mod catalog;
+mod environment;
+mod error;
+#[cfg(feature = "home")]
+mod home;
+mod host;
+mod machine;
+mod opened;
+mod policy;
+#[cfg(feature = "session")]
+mod recording;
+#[cfg(feature = "session")]
+mod refusals;
+#[cfg(feature = "mcp")]
+mod server;
+#[cfg(feature = "session")]
+mod session;
+mod settings;
+mod skill_list;
+#[cfg(feature = "store")]
+mod store;
+#[cfg(feature = "session")]
+mod work;
+
+pub use approver::{Approve, TerminalApprover, confirm, is_terminal_attached};
+pub use catalog::HostCatalog;
+#[cfg(feature = "session")]
+pub use environment::now;
+pub use environment::{Environment, SystemClock};
+pub use error::HostError;
+#[cfg(feature = "home")]
+pub use home::{AgentHome, HomeBuilder};
+pub use host::{Metier, MetierBuilder};
+pub use machine::ThisMachine;
+pub use opened::{OpenedSkill, digest_of};
+pub use policy::{organisation, organisation_file, real};
+#[cfg(feature = "session")]
+pub use recording::Recorder;
+#[cfg(feature = "session")]
+pub use refusals::Refusal;
+#[cfg(feature = "mcp")]
+pub use server::{HostServer, OpenServer};
+#[cfg(feature = "session")]
+pub use session::{HostSession, SessionBuilder};
+pub use settings::{
+    JournalSetting, Layer, OBEYED_FILES, Overrides, PROJECT_FILE, RecordingSettings, Setting, SettingOrigin,
+    Settings, StateSetting, TelemetryTable, read_named, read_regular,
+};
+pub use skill_list::SkillListBuilder;
+#[cfg(feature = "store")]
+pub use store::HostStore;

@@ -1,0 +1,165 @@
+//! The journal that settings open, and what is told to a collector.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+#[cfg(feature = "otel")]
+use std::time::Duration;
+
+use metier_journal::{
+    Checkpoint, Durability, Event, Identity, Journal, JournalAddress, JournalOptions, PendingRecord,
+    RecordContext,
+};
+#[cfg(feature = "otel")]
+use metier_journal::{Telemetry, TelemetrySettings};
+use metier_skill::Digest;
+
+use crate::environment::{Environment, SystemClock};
+use crate::error::HostError;
+use crate::host::Metier;
+#[cfg(feature = "otel")]
+use crate::settings::TelemetryTable;
+use crate::settings::{JournalSetting, SettingOrigin, journal};
+
+/// Whether a text names a journal.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    text.parse::<JournalAddress>().map(drop).map_err(|error| error.to_string())
+}
+
+impl Metier {
+    /// Where the journal is; an error where there is no home for one.
+    pub fn journal_address(&self) -> Result<JournalAddress, HostError> {
+        match &self.settings().recording.journal.value {
+            Some(JournalSetting::File(path)) => Ok(JournalAddress::file(path)),
+            Some(JournalSetting::Server(address)) => Ok(address.parse()?),
+            None => Err(HostError::NoHome {
+                purpose: "to keep a journal in",
+                variables: "HOME, XDG_STATE_HOME or METIER_JOURNAL",
+            }),
+        }
+    }
+
+    /// A journal as a person names it: a file from the working directory on, or a server.
+    pub fn journal_at(&self, text: &str) -> Result<JournalAddress, HostError> {
+        let environment = self.environment();
+        let base = environment.working.clone().unwrap_or_default();
+        match journal(text, &base, environment).map_err(HostError::given)? {
+            JournalSetting::File(path) => Ok(JournalAddress::file(path)),
+            JournalSetting::Server(address) => Ok(address.parse()?),
+        }
+    }
+
+    /// A directory that a setting names must exist: one that is made by a typing error would split the record in two.
+    pub fn check_journal_directory(&self) -> Result<(), HostError> {
+        let address = self.journal_address()?;
+        let directory = address.as_file().and_then(Path::parent);
+        let Some(missing) = directory.filter(|directory| !directory.exists()) else { return Ok(()) };
+        let origin = &self.settings().recording.journal.origin;
+        if *origin == SettingOrigin::Default {
+            return Ok(());
+        }
+        Err(HostError::NoJournalDirectory { directory: missing.to_owned(), origin: origin.clone() })
+    }
+
+    /// Opens the journal to add to it.
+    pub fn recorder(&self) -> Result<Recorder, HostError> {
+        let recording = &self.settings().recording;
+        let address = self.journal_address()?;
+        let mut options = JournalOptions::new(Arc::new(SystemClock));
+        if recording.is_batched.value {
+            options.durability = Durability::Batched;
+        }
+        options.remember = self.remembered_checkpoint(&address);
+        #[cfg(feature = "otel")]
+        let telemetry = recording.telemetry.value.as_ref().map(collector).transpose()?.map(Arc::new);
+        #[cfg(feature = "otel")]
+        {
+            options.observer = telemetry.clone().map(|telemetry| telemetry as _);
+        }
+        self.check_journal_directory()?;
+        let journal = Arc::new(Journal::open(&address, options)?);
+        Ok(Recorder {
+            journal,
+            identity: self.identity(),
+            #[cfg(feature = "otel")]
+            telemetry,
+        })
+    }
+
+    /// The account and the machine, as records name them.
+    pub fn identity(&self) -> Identity {
+        let Environment { account, uid, machine, .. } = self.environment();
+        Identity { user: account.clone(), uid: *uid, host: machine.clone() }
+    }
+
+    /// Where the last checkpoint of a journal is remembered.
+    pub fn remembered_checkpoint(&self, address: &JournalAddress) -> Option<PathBuf> {
+        // By whatever path one comes to it.
+        let real = address.as_file().and_then(|path| {
+            path.canonicalize()
+                .ok()
+                .or_else(|| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)))
+        });
+        let name = real.map_or_else(|| address.key(), |path| path.display().to_string());
+        let name = Digest::of(name.as_bytes()).hex();
+        let state = self.environment().state_directory()?;
+        Some(state.join("checkpoints").join(format!("{}.json", &name[..16])))
+    }
+
+    /// The remembered checkpoint of a journal, if there is one.
+    pub fn last_checkpoint(&self, address: &JournalAddress) -> Result<Option<Checkpoint>, HostError> {
+        match self.remembered_checkpoint(address) {
+            Some(path) if path.symlink_metadata().is_ok() => Ok(Some(Checkpoint::read(&path)?)),
+            _ => Ok(None),
+        }
+    }
+}
+
+#[cfg(feature = "otel")]
+fn collector(table: &TelemetryTable) -> Result<Telemetry, HostError> {
+    let mut settings = TelemetrySettings::new(&table.endpoint);
+    settings.headers = table.headers.clone().into_iter().collect();
+    // A command should not wait long for a collector that does not answer.
+    settings.timeout = Duration::from_secs(2);
+    settings.service = table.service.clone().unwrap_or_else(|| "metier".to_owned());
+    Telemetry::new(settings).map_err(|source| HostError::Telemetry { source })
+}
+
+/// A journal that is added to, with the collector that is told. Sessions take it; close it when everything is done.
+#[derive(Debug)]
+pub struct Recorder {
+    /// The journal.
+    pub(crate) journal: Arc<Journal>,
+    identity: Identity,
+    #[cfg(feature = "otel")]
+    telemetry: Option<Arc<Telemetry>>,
+}
+
+impl Recorder {
+    /// The journal.
+    pub const fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    /// Records an event; it is on the disk when this returns.
+    pub fn record(&self, context: &RecordContext, event: &Event) -> Result<(), HostError> {
+        let identity = context.identity.clone().or_else(|| Some(self.identity.clone()));
+        let context = RecordContext { identity, ..context.clone() };
+        self.journal.append(PendingRecord::new(&SystemClock, &context, event)?)?;
+        // What follows counts only with its record.
+        Ok(self.journal.flush()?)
+    }
+
+    /// Closes the journal. Every record is on the disk by now; what is returned is what a person should know.
+    pub fn close(self) -> Vec<String> {
+        let closed = Arc::into_inner(self.journal).map_or(Ok(()), Journal::close);
+        let mut notes = Vec::new();
+        if let Err(error) = closed {
+            notes.push(format!("the journal's checkpoint is not remembered: {error}"));
+        }
+        #[cfg(feature = "otel")]
+        if let Some(error) = self.telemetry.and_then(|telemetry| telemetry.close().last_error) {
+            notes.push(format!("not everything was sent to the collector: {error}"));
+        }
+        notes
+    }
+}

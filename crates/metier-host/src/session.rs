@@ -1,0 +1,347 @@
+//! Sessions: begun with everything that the settings say, or taken up where another process left them.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use metier_catalog::Catalog;
+use metier_journal::{Privacy, Trigger};
+use metier_policy::{Anchors, Approver};
+use metier_session::{ApprovalStore, Budget, Recording, Session, SessionOptions};
+use metier_skill::Digest;
+use metier_store::Store;
+
+use crate::environment::{Environment, SystemClock};
+use crate::error::HostError;
+use crate::host::Metier;
+use crate::machine::ThisMachine;
+use crate::recording::Recorder;
+
+/// More than any saved session has.
+const MOST: u64 = 256 << 20;
+
+impl Metier {
+    /// Begins a session with everything that the settings say.
+    pub const fn session(&self) -> SessionBuilder<'_> {
+        SessionBuilder {
+            metier: self,
+            catalog: None,
+            recorder: None,
+            approver: None,
+            id: None,
+            agent: None,
+            actor: None,
+            trigger: Trigger::Model,
+            budget: None,
+            task: None,
+            when_busy: None,
+        }
+    }
+
+    /// Where this person's answers are kept; nowhere without a home.
+    pub fn approvals(&self) -> Option<ApprovalStore> {
+        Some(ApprovalStore::new(self.environment().state_directory()?.join("approvals")))
+    }
+
+    /// The same, where there must be a place.
+    pub fn kept_approvals(&self) -> Result<ApprovalStore, HostError> {
+        let purpose = "to keep approvals in";
+        self.approvals().ok_or(HostError::NoHome { purpose, variables: "HOME or XDG_STATE_HOME" })
+    }
+
+    /// Where skills are installed; nowhere without a home.
+    pub fn installed(&self) -> Option<Store> {
+        Some(Store::new(self.environment().store_directory()?))
+    }
+
+    /// Where every skill that is used is kept, unless the settings do not want that.
+    pub fn kept_skills(&self) -> Option<Store> {
+        let recording = &self.settings().recording;
+        let store = self.installed().filter(|_| recording.keep_skills.value)?;
+        Some(if recording.is_batched.value { store.batched() } else { store })
+    }
+}
+
+/// Says how a session begins: see [`Metier::session`].
+pub struct SessionBuilder<'a> {
+    metier: &'a Metier,
+    catalog: Option<Catalog>,
+    recorder: Option<&'a Recorder>,
+    approver: Option<Box<dyn Approver + Send>>,
+    id: Option<String>,
+    agent: Option<String>,
+    actor: Option<String>,
+    trigger: Trigger,
+    budget: Option<Budget>,
+    task: Option<String>,
+    when_busy: Option<Box<dyn FnOnce() + 'a>>,
+}
+
+impl fmt::Debug for SessionBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, agent, actor, trigger, .. } = self;
+        f.debug_struct("SessionBuilder")
+            .field("id", id)
+            .field("agent", agent)
+            .field("actor", actor)
+            .field("trigger", trigger)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> SessionBuilder<'a> {
+    /// Works with these skills; without this, they are looked for.
+    #[must_use]
+    pub fn catalog(mut self, catalog: &Catalog) -> Self {
+        self.catalog = Some(catalog.clone());
+        self
+    }
+
+    /// Records here; without this, the journal of the settings is opened for the session alone.
+    #[must_use]
+    pub const fn recorder(mut self, recorder: &'a Recorder) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// Who is asked where the policy wants an answer; without one, what needs an answer is refused.
+    #[must_use]
+    pub fn approver(mut self, approver: impl Approver + Send + 'static) -> Self {
+        self.approver = Some(Box::new(approver));
+        self
+    }
+
+    /// The id of the session; a new one unless given.
+    #[must_use]
+    pub fn id(mut self, id: &str) -> Self {
+        self.id = Some(id.to_owned());
+        self
+    }
+
+    /// What runs the session, such as `claude-code`.
+    #[must_use]
+    pub fn agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// Who acts, for the record: a person, an agent, a program.
+    #[must_use]
+    pub fn actor(mut self, actor: impl Into<String>) -> Self {
+        self.actor = Some(actor.into());
+        self
+    }
+
+    /// Who reads and runs: the model, unless a person does.
+    #[must_use]
+    pub const fn trigger(mut self, trigger: Trigger) -> Self {
+        self.trigger = trigger;
+        self
+    }
+
+    /// What may be spent.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// What the session is for.
+    #[must_use]
+    pub fn task(mut self, task: impl Into<String>) -> Self {
+        self.task = Some(task.into());
+        self
+    }
+
+    /// Called before waiting for another process that works in the same saved session.
+    #[must_use]
+    pub fn when_busy(mut self, tell: impl FnOnce() + 'a) -> Self {
+        self.when_busy = Some(Box::new(tell));
+        self
+    }
+
+    /// Begins a new session. Its journal is closed when it is dropped.
+    pub fn start(mut self) -> Result<Session, HostError> {
+        let opened;
+        let recorder = match self.recorder {
+            Some(recorder) => recorder,
+            None => {
+                opened = self.metier.recorder()?;
+                &opened
+            }
+        };
+        let options = self.options(recorder)?;
+        let session = match self.id.take() {
+            Some(id) => Session::with_id(options, id)?,
+            None => Session::start(options)?,
+        };
+        Ok(self.finish(session))
+    }
+
+    /// Goes on with the saved session of the id, or begins one that can be gone on with; without an id, begins one that ends
+    /// with [`HostSession::close`].
+    pub fn open(mut self) -> Result<HostSession, HostError> {
+        let recorder = self.metier.recorder()?;
+        let options = self.options(&recorder)?;
+        let Some(id) = self.id.clone() else {
+            let session = Session::start(options)?;
+            return Ok(HostSession { session: self.finish(session), saved: None, recorder });
+        };
+        let when_busy = self.when_busy.take().unwrap_or_else(|| Box::new(|| {}));
+        let saved = Saved::lock(self.metier.environment(), &id, when_busy)?;
+        let session = match saved.read()? {
+            Some(text) => Session::restore(options, &text).map_err(|source| HostError::Resume {
+                id: id.clone(),
+                path: saved.path.clone(),
+                source: Box::new(source),
+            })?,
+            None => Session::with_id(options, id.as_str())?,
+        };
+        if session.id() != id {
+            let other = session.id().to_owned();
+            return Err(HostError::OtherSession { id, path: saved.path, other });
+        }
+        Ok(HostSession { session: self.finish(session), saved: Some(saved), recorder })
+    }
+
+    /// What a session is started with, for hosts that start sessions themselves.
+    pub fn options(&mut self, recorder: &Recorder) -> Result<SessionOptions, HostError> {
+        let (metier, environment, settings) =
+            (self.metier, self.metier.environment(), self.metier.settings());
+        let catalog = match self.catalog.take() {
+            Some(catalog) => catalog,
+            None => metier.catalog()?.catalog().clone(),
+        };
+        let nowhere = || Anchors::new(environment.working.clone().unwrap_or_default(), "/nonexistent");
+        let anchors = metier.anchors(None, None).unwrap_or_else(|_| nowhere());
+        let recording = Recording::Journal(Arc::clone(recorder.journal()));
+        let mut options = SessionOptions::new(catalog, anchors, recording, Arc::new(SystemClock));
+        options.rules = settings.profile.value.rules();
+        options.policy = metier.policy()?;
+        if settings.recording.texts.value {
+            options.privacy = Privacy::default().with_text().hiding(environment.secrets());
+        }
+        options.store = metier.kept_skills();
+        options.installed = metier.installed();
+        options.approvals = metier.approvals();
+        options.reserved = metier.reserved_paths();
+        options.executor = Arc::new(metier.executor());
+        options.machine = Some(Arc::new(ThisMachine::new(environment.path.clone(), None)));
+        options.budget = self.budget.take();
+        options.agent = self.agent.take();
+        options.actor = self.actor.take();
+        options.identity = Some(metier.identity());
+        options.trigger = self.trigger;
+        Ok(options)
+    }
+
+    fn finish(self, mut session: Session) -> Session {
+        if let Some(approver) = self.approver {
+            session.set_approver(approver);
+        }
+        if self.task.is_some() {
+            session.set_task(self.task);
+        }
+        session
+    }
+}
+
+/// A session with its journal, which may be saved for another process: see [`SessionBuilder::open`]. Derefs to [`Session`].
+#[derive(Debug)]
+pub struct HostSession {
+    session: Session,
+    saved: Option<Saved>,
+    recorder: Recorder,
+}
+
+impl Deref for HostSession {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl DerefMut for HostSession {
+    fn deref_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
+impl HostSession {
+    /// Saves a session that has an id of the host's, ends any other, and closes the journal. What is returned is what a person
+    /// should know.
+    pub fn close(self) -> Result<Vec<String>, HostError> {
+        let Self { session, saved, recorder } = self;
+        match saved {
+            Some(saved) => {
+                let text = session.save();
+                drop(session);
+                // What is not recorded did not happen.
+                recorder.journal().flush()?;
+                saved.write(&text)?;
+            }
+            None => session.end()?,
+        }
+        Ok(recorder.close())
+    }
+}
+
+/// Where a session is between processes. No other process has it meanwhile.
+#[derive(Debug)]
+struct Saved {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Saved {
+    fn lock(environment: &Environment, id: &str, when_busy: impl FnOnce()) -> Result<Self, HostError> {
+        let state = environment.state_directory().ok_or(HostError::NoHome {
+            purpose: "to keep sessions in",
+            variables: "HOME or XDG_STATE_HOME",
+        })?;
+        let directory = state.join("sessions");
+        // Any text can be an id, and not every text is a file's name.
+        let name = &Digest::of(id.as_bytes()).hex()[..32];
+        let at = |source| HostError::Io { action: "write to", path: directory.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(at)?;
+        let lock = directory.join(format!("{name}.lock"));
+        let lock = File::options().create(true).append(true).open(lock).map_err(at)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                when_busy();
+                lock.lock().map_err(at)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(at(error)),
+        }
+        Ok(Self { path: directory.join(format!("{name}.json")), _lock: lock })
+    }
+
+    fn read(&self) -> Result<Option<String>, HostError> {
+        let mut text = String::new();
+        let read = File::open(&self.path).and_then(|file| file.take(MOST).read_to_string(&mut text));
+        match read {
+            Ok(_) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(HostError::read(&self.path, error)),
+        }
+    }
+
+    /// Whole or not at all.
+    fn write(&self, text: &str) -> Result<(), HostError> {
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        let write = || {
+            let mut file = tempfile::NamedTempFile::new_in(directory)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(&self.path).map_err(|error| error.error)?;
+            fs::File::open(directory)?.sync_all()
+        };
+        write().map_err(|error| HostError::write(&self.path, error))
+    }
+}

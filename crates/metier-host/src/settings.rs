@@ -1,0 +1,507 @@
+//! Settings: files, variables and overrides, the later ones winning, each value with where it came from.
+
+mod file;
+mod recording;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use metier_catalog::{
+    Bounds, Entry, LOCK_FILE, Precedence, Root, Scope, State, StateRule, StateRules, installed_roots,
+};
+use metier_policy::PolicySettings;
+use metier_prompt::ToolNames;
+use metier_skill::{Profile, Tier};
+
+#[cfg(feature = "session")]
+pub(crate) use file::project_roots;
+pub(crate) use file::read_bounded;
+pub use file::{read_named, read_regular};
+#[cfg(feature = "session")]
+pub(crate) use recording::journal;
+pub use recording::{JournalSetting, RecordingSettings, TelemetryTable};
+
+use self::file::{File, RuleTable, roots};
+use crate::environment::Environment;
+use crate::error::HostError;
+use crate::policy::organisation_file;
+
+/// The settings file of a project.
+pub const PROJECT_FILE: &str = "metier.toml";
+
+/// Every file that metier obeys in a project. No script may change or make one.
+pub const OBEYED_FILES: [&str; 2] = [PROJECT_FILE, LOCK_FILE];
+
+/// Where `owner/repository` is, unless a setting says otherwise.
+const GIT_HOST: &str = "https://github.com";
+
+/// A layer of the settings. Later ones win, except where the organisation fixes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// `/etc/metier/config.toml`, for everybody on the machine.
+    System,
+    /// The person's file, or the one that `METIER_CONFIG` names.
+    Person,
+    /// `metier.toml` of the project.
+    Project,
+    /// `METIER_*` variables.
+    Variables,
+    /// What the host itself says: command-line flags, calls of the builder.
+    Flags,
+}
+
+/// Where a value came from. Printed as `metier config` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SettingOrigin {
+    /// Nothing sets it.
+    Default,
+    /// A settings file.
+    File {
+        /// Whose file.
+        layer: Layer,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A variable.
+    Variable(&'static str),
+    /// A flag, or a call of the builder.
+    Flag(&'static str),
+}
+
+impl SettingOrigin {
+    /// The layer that set the value; `None` for a default.
+    pub const fn layer(&self) -> Option<Layer> {
+        match self {
+            Self::Default => None,
+            Self::File { layer, .. } => Some(*layer),
+            Self::Variable(_) => Some(Layer::Variables),
+            Self::Flag(_) => Some(Layer::Flags),
+        }
+    }
+}
+
+impl fmt::Display for SettingOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, .. } => write!(f, "{}", path.display()),
+            Self::Variable(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// What set it.
+    pub origin: SettingOrigin,
+}
+
+impl<T> Setting<T> {
+    const fn default(value: T) -> Self {
+        Self { value, origin: SettingOrigin::Default }
+    }
+
+    fn set(&mut self, value: Option<T>, origin: &SettingOrigin) {
+        if let Some(value) = value {
+            *self = Self { value, origin: origin.clone() };
+        }
+    }
+}
+
+/// One rule about the states of skills, as it was written.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StateSetting {
+    /// What it is about, such as `name zoom`.
+    pub text: String,
+    /// The state that it gives.
+    pub state: State,
+    /// Where it was written.
+    pub origin: SettingOrigin,
+    /// The line that it begins in, in a file.
+    pub line: Option<usize>,
+    matcher: StateRule,
+}
+
+impl StateSetting {
+    /// Where a person finds it, and what it says: `metier.toml:3 (name zoom)`.
+    pub fn place(&self) -> String {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{line} ({})", self.origin, self.text)
+    }
+}
+
+/// What a host says instead of the settings: the flags of a command line, the calls of a builder.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Overrides {
+    /// Skill roots, as `DIR` or `DIR:TIER`, instead of the usual ones and without the skills inside metier.
+    pub roots: Vec<String>,
+    /// Whether to load what other agents load.
+    pub lenient: bool,
+    /// States of skills, as `GLOB=STATE`.
+    pub states: Vec<String>,
+    /// Whether to read every skill and leave the index as it is.
+    pub no_index: bool,
+    /// The journal: a file, or `postgres://user@host/database?stream=name`.
+    pub journal: Option<String>,
+}
+
+/// All settings that hold somewhere, each with where it came from.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The skill roots, in the order of their precedence within a tier and scope.
+    pub roots: Vec<Setting<Root>>,
+    /// Every root that is named anywhere, also if a variable or an override took its place: scripts change none of them.
+    pub root_paths: Vec<PathBuf>,
+    /// Whether the usual roots are used.
+    pub usual_roots: Setting<bool>,
+    /// Whether the skills inside metier are used.
+    pub builtin: Setting<bool>,
+    /// Which rules skills are checked against.
+    pub profile: Setting<Profile>,
+    /// Which tier wins.
+    pub precedence: Setting<Precedence>,
+    /// Whether what was learned about skills is kept for the next time.
+    pub index: Setting<bool>,
+    /// How deep roots are searched.
+    pub depth: Setting<usize>,
+    /// How many directory entries are looked at.
+    pub entries: Setting<usize>,
+    /// What the tools for models are called.
+    pub tool_names: Setting<ToolNames>,
+    /// Where `owner/repository` is.
+    pub git_host: Setting<String>,
+    /// Rules about states, in layers: within one the last that matches decides.
+    pub states: Vec<Vec<StateSetting>>,
+    /// What is recorded, and where.
+    pub recording: RecordingSettings,
+    /// What files say about the policy, the later ones winning.
+    pub policies: Vec<(PathBuf, PolicySettings)>,
+    /// The files that were looked for, and whether they exist.
+    pub files: Vec<(PathBuf, bool)>,
+    /// What a person should know about how the settings were read.
+    pub notes: Vec<String>,
+}
+
+impl Settings {
+    /// The settings where nothing is set.
+    pub fn defaults(environment: &Environment) -> Self {
+        let bounds = Bounds::default();
+        Self {
+            roots: Vec::new(),
+            root_paths: Vec::new(),
+            usual_roots: Setting::default(true),
+            builtin: Setting::default(true),
+            profile: Setting::default(Profile::Standard),
+            precedence: Setting::default(Precedence::default()),
+            index: Setting::default(true),
+            depth: Setting::default(bounds.depth),
+            entries: Setting::default(bounds.entries),
+            tool_names: Setting::default(ToolNames::Plain),
+            git_host: Setting::default(GIT_HOST.to_owned()),
+            states: Vec::new(),
+            recording: RecordingSettings::defaults(environment),
+            policies: Vec::new(),
+            files: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The settings that hold in an environment, with what the host itself says.
+    pub fn read(environment: &Environment, overrides: &Overrides) -> Result<Self, HostError> {
+        let mut settings = Self::defaults(environment);
+        let organisation = organisation_file();
+        let exists = organisation.symlink_metadata().is_ok();
+        settings.files.push((organisation, exists));
+        let system = Environment::system_directory().join("config.toml");
+        settings.apply_file(Layer::System, &system, environment)?;
+        let own = match environment.variable("METIER_CONFIG") {
+            Some(path) => {
+                let path = environment.absolute(Path::new(path));
+                if !path.is_file() {
+                    return Err(HostError::NoSettingsFile { path });
+                }
+                Some(path)
+            }
+            None => environment.config_directory().map(|directory| directory.join("config.toml")),
+        };
+        if let Some(own) = &own {
+            settings.apply_file(Layer::Person, own, environment)?;
+        }
+        settings.apply_project(own.as_deref(), environment, overrides)?;
+        settings.apply_variables(environment)?;
+        settings.apply_overrides(overrides, environment)?;
+        let usual = environment.root_locations().roots(&environment.trust());
+        let installed =
+            environment.store_directory().map(|store| installed_roots(&store)).unwrap_or_default();
+        let usual: Vec<Root> = usual.into_iter().chain(installed).collect();
+        settings.root_paths.extend(usual.iter().map(|root| root.path.clone()));
+        if settings.usual_roots.value {
+            settings.roots.extend(usual.into_iter().map(Setting::default));
+        }
+        Ok(settings)
+    }
+
+    /// Whether the host itself named a root, which must then exist.
+    pub fn is_named_root(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| root.origin.layer() == Some(Layer::Flags) && root.value.path == path)
+    }
+
+    /// The bounds of a scan.
+    pub fn bounds(&self) -> Bounds {
+        let mut bounds = Bounds::default();
+        (bounds.depth, bounds.entries) = (self.depth.value, self.entries.value);
+        bounds
+    }
+
+    /// The rule that gave a skill its state; none where the skill itself asks for it, or nothing does.
+    pub fn rule_of(&self, entry: &Entry) -> Option<&StateSetting> {
+        let paths = [entry.path(), entry.real_path()];
+        let matching = |rule: &&StateSetting| rule.matcher.matches(entry.name(), entry.tier(), &paths);
+        let mut layers = self.states.iter().filter_map(|layer| layer.iter().rev().find(matching));
+        layers.find(|rule| rule.state == entry.state)
+    }
+
+    /// The rules about states, for a scan.
+    pub fn state_rules(&self) -> StateRules {
+        self.states.iter().fold(StateRules::default(), |all, layer| {
+            all.layer(layer.iter().map(|rule| rule.matcher.clone()).collect())
+        })
+    }
+
+    fn apply_file(&mut self, layer: Layer, path: &Path, environment: &Environment) -> Result<(), HostError> {
+        let Some(file) = self.load(path)? else { return Ok(()) };
+        let roots = roots(&file, path, environment)?;
+        self.apply(layer, file, roots, path, environment)
+    }
+
+    /// The settings of the project, as far as the person trusts it. `own` is the person's file.
+    fn apply_project(
+        &mut self,
+        own: Option<&Path>,
+        environment: &Environment,
+        overrides: &Overrides,
+    ) -> Result<(), HostError> {
+        let folders = environment.root_locations().project_folders();
+        let trust = environment.trust();
+        let mut with_settings = folders.iter().filter(|folder| folder.join(PROJECT_FILE).is_file());
+        // A file further down, where scripts may work, does not take the place of one that the person trusts.
+        let trusted = with_settings.clone().find(|folder| trust.is_marked(folder));
+        let Some(folder) = trusted.or_else(|| with_settings.next()) else {
+            self.files.extend(folders.first().map(|folder| (folder.join(PROJECT_FILE), false)));
+            return Ok(());
+        };
+        let path = folder.join(PROJECT_FILE);
+        let is_trusted = trusted.is_some();
+        let loaded = self.load(&path).and_then(|file| {
+            let roots = file.as_ref().map(|file| roots(file, &path, environment)).transpose()?;
+            Ok(file.zip(roots))
+        });
+        let (file, mut roots) = match loaded {
+            // A stranger's mistakes must not keep the person from working.
+            Err(error) if !is_trusted => {
+                self.notes.push(format!("passing over {}: {}", path.display(), chain(&error)));
+                return Ok(());
+            }
+            other => match other? {
+                Some(loaded) => loaded,
+                None => return Ok(()),
+            },
+        };
+        let repository = environment.root_locations().repository().unwrap_or_else(|| folder.clone());
+        for root in &mut roots {
+            root.scope = Scope::Project;
+            root.confines.clone_from(&repository);
+        }
+        if is_trusted {
+            if let Some(root) = roots.iter().find(|root| root.tier < Tier::User) {
+                return Err(HostError::RaisedTier { path, tier: root.tier });
+            }
+            // A person who names the project's file as their own means all of it.
+            let layer = if own == Some(path.as_path()) { Layer::Person } else { Layer::Project };
+            return self.apply(layer, file, roots, &path, environment);
+        }
+        // Who names the roots need not be told about others.
+        if !overrides.roots.is_empty() {
+            self.root_paths.extend(roots.into_iter().map(|root| root.path));
+            return Ok(());
+        }
+        self.notes.push(format!(
+            "{} is not trusted: only `roots` of its {PROJECT_FILE} are used, as third_party (`metier trust {0}` \
+             changes that)",
+            folder.display(),
+        ));
+        for root in &mut roots {
+            root.tier = Tier::ThirdParty;
+        }
+        self.add_roots(roots, &SettingOrigin::File { layer: Layer::Project, path });
+        Ok(())
+    }
+
+    fn add_roots(&mut self, roots: Vec<Root>, origin: &SettingOrigin) {
+        self.root_paths.extend(roots.iter().map(|root| root.path.clone()));
+        let roots = roots.into_iter().map(|value| Setting { value, origin: origin.clone() });
+        self.roots.extend(roots);
+    }
+
+    /// These roots and no others.
+    fn replace_roots(&mut self, roots: Vec<Root>, origin: &SettingOrigin) {
+        self.roots.clear();
+        self.add_roots(roots, origin);
+        self.usual_roots.set(Some(false), origin);
+    }
+
+    fn apply(
+        &mut self,
+        layer: Layer,
+        file: File,
+        roots: Vec<Root>,
+        path: &Path,
+        environment: &Environment,
+    ) -> Result<(), HostError> {
+        let origin = SettingOrigin::File { layer, path: path.to_owned() };
+        let named = |error: metier_catalog::CatalogError| HostError::Settings {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        let precedence = file.precedence.as_deref().map(Precedence::new).transpose().map_err(named)?;
+        self.add_roots(roots, &origin);
+        self.usual_roots.set(file.usual_roots, &origin);
+        self.builtin.set(file.builtin, &origin);
+        self.profile.set(file.profile, &origin);
+        self.precedence.set(precedence, &origin);
+        self.index.set(file.index, &origin);
+        self.tool_names.set(file.tool_names, &origin);
+        self.git_host.set(file.git_host.clone(), &origin);
+        self.depth.set(file.scan.depth, &origin);
+        self.entries.set(file.scan.entries, &origin);
+        self.notes.extend(self.recording.apply(&file, layer, path, environment)?);
+        self.policies.extend(file.policy.map(|policy| (path.to_owned(), policy)));
+        let base = path.parent().unwrap_or(Path::new("/"));
+        let rules = file
+            .skills
+            .into_iter()
+            .zip(file.lines)
+            .map(|(table, line)| table.into_inner().rule(base, environment, &origin, Some(line)))
+            .collect::<Result<Vec<_>, _>>();
+        let rules = rules.map_err(named)?;
+        if !rules.is_empty() {
+            self.states.push(rules);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, path: &Path) -> Result<Option<File>, HostError> {
+        let loaded = File::load(path);
+        self.files.push((path.to_owned(), !matches!(loaded, Ok(None))));
+        loaded
+    }
+
+    fn apply_variables(&mut self, environment: &Environment) -> Result<(), HostError> {
+        const KNOWN: [&str; 8] = [
+            "METIER_ROOTS",
+            "METIER_BUILTIN",
+            "METIER_PROFILE",
+            "METIER_INDEX",
+            "METIER_CONFIG",
+            "METIER_JOURNAL",
+            "METIER_OTLP_ENDPOINT",
+            "METIER_OTLP_HEADERS",
+        ];
+        let ours = environment.variables().iter().map(|(name, _)| name.as_str());
+        for name in ours.filter(|name| name.starts_with("METIER_") && !KNOWN.contains(name)) {
+            self.notes.push(format!(
+                "the variable `{name}` means nothing to metier; it knows {}",
+                KNOWN.join(", ")
+            ));
+        }
+        if let Some(roots) = environment.variable("METIER_ROOTS") {
+            let roots: Vec<Root> = roots
+                .split(',')
+                .filter(|root| !root.trim().is_empty())
+                .map(|root| given_root(root.trim(), environment))
+                .collect::<Result<_, _>>()?;
+            self.replace_roots(roots, &SettingOrigin::Variable("METIER_ROOTS"));
+        }
+        self.notes.extend(self.recording.apply_variables(environment)?);
+        let origin = SettingOrigin::Variable;
+        self.builtin.set(switch("METIER_BUILTIN", environment)?, &origin("METIER_BUILTIN"));
+        self.index.set(switch("METIER_INDEX", environment)?, &origin("METIER_INDEX"));
+        if let Some(text) = environment.variable("METIER_PROFILE") {
+            let reason = || format!("is `{text}`; use strict, standard or lenient");
+            let wrong = || HostError::Variable { name: "METIER_PROFILE", reason: reason() };
+            self.profile.set(Some(Profile::named(text).ok_or_else(wrong)?), &origin("METIER_PROFILE"));
+        }
+        Ok(())
+    }
+
+    fn apply_overrides(&mut self, overrides: &Overrides, environment: &Environment) -> Result<(), HostError> {
+        if !overrides.roots.is_empty() {
+            let roots = overrides.roots.iter().map(|root| given_root(root, environment));
+            let origin = SettingOrigin::Flag("--root");
+            self.replace_roots(roots.collect::<Result<_, _>>()?, &origin);
+            // Who names the roots means these and nothing else.
+            self.builtin.set(Some(false), &origin);
+        }
+        self.profile.set(overrides.lenient.then_some(Profile::Lenient), &SettingOrigin::Flag("--lenient"));
+        self.index.set(overrides.no_index.then_some(false), &SettingOrigin::Flag("--no-index"));
+        self.notes.extend(self.recording.apply_overrides(overrides, environment)?);
+        let rules: Vec<StateSetting> = overrides
+            .states
+            .iter()
+            .map(|text| given_state(text, environment))
+            .collect::<Result<_, HostError>>()?;
+        if !rules.is_empty() {
+            self.states.push(rules);
+        }
+        Ok(())
+    }
+}
+
+/// An error with its causes, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn given_state(text: &str, environment: &Environment) -> Result<StateSetting, HostError> {
+    let Some((name, state)) = text.rsplit_once('=') else {
+        let reason = format!("`--state {text}` has no `=`; write it like `--state 'pdf-*=off'`");
+        return Err(HostError::Override { reason });
+    };
+    let state: State =
+        state.parse().map_err(|error: metier_catalog::CatalogError| HostError::given(error))?;
+    let table = RuleTable { name: Some(name.to_owned()), tier: None, path: None, state };
+    table.rule(Path::new("/"), environment, &SettingOrigin::Flag("--state"), None).map_err(HostError::given)
+}
+
+fn switch(name: &'static str, environment: &Environment) -> Result<Option<bool>, HostError> {
+    match environment.variable(name) {
+        None => Ok(None),
+        Some("1" | "true" | "on" | "yes") => Ok(Some(true)),
+        Some("0" | "false" | "off" | "no") => Ok(Some(false)),
+        Some(other) => Err(HostError::Variable { name, reason: format!("is `{other}`; use on or off") }),
+    }
+}
+
+/// A root of an override or a variable.
+fn given_root(text: &str, environment: &Environment) -> Result<Root, HostError> {
+    let root = Root::parse(text).map_err(|error| HostError::given(format!("`{text}`: {error}")))?;
+    let path = environment.absolute(&environment.at_home(&root.path));
+    Ok(Root::new(path, root.tier, root.scope))
+}
+
+#[cfg(all(test, feature = "store"))]
+mod tests {
+    #[test]
+    fn the_git_host_is_that_of_the_store() {
+        assert_eq!(super::GIT_HOST, metier_store::GIT_HOST);
+    }
+}

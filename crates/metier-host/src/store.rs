@@ -1,0 +1,216 @@
+//! Installing skills: where, by whose keys, and recorded.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
+use std::ops::{ControlFlow, Deref};
+use std::path::{Path, PathBuf};
+
+use metier_catalog::LOCK_FILE;
+use metier_journal::{CheckReport, Event, JournalError, JournalReader, RecordContext};
+use metier_skill::Digest;
+use metier_store::{
+    ChangeKind, FetchContext, InstallOptions, PlannedChange, SkillSource, Store, StoreError, TrustFile,
+    VerifiedSkill, parse_source,
+};
+
+use crate::environment::{Environment, now};
+use crate::error::HostError;
+use crate::host::Metier;
+use crate::recording::Recorder;
+use crate::settings::read_bounded;
+
+/// The file with the keys whose signatures count, in a directory of settings.
+const KEYS: &str = "trusted-keys.toml";
+
+/// Where skills are installed, with the host that it belongs to. Derefs to [`Store`].
+#[derive(Debug)]
+pub struct HostStore {
+    store: Store,
+    metier: Metier,
+}
+
+impl Deref for HostStore {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Metier {
+    /// Where skills are installed; an error without a home.
+    pub fn store(&self) -> Result<HostStore, HostError> {
+        let purpose = "to install skills in";
+        let none = HostError::NoHome { purpose, variables: "HOME or XDG_DATA_HOME" };
+        Ok(HostStore { store: self.installed().ok_or(none)?, metier: self.clone() })
+    }
+
+    /// The keys whose signatures count: the organisation's and the person's.
+    pub fn trusted_keys(&self) -> Result<TrustFile, HostError> {
+        let own = self.environment().config_directory();
+        let directories = [Some(Environment::system_directory().to_owned()), own];
+        let mut trust = TrustFile::default();
+        for path in directories.into_iter().flatten().map(|directory| directory.join(KEYS)) {
+            match read_bounded(&path) {
+                Ok(text) => match TrustFile::parse(&text) {
+                    Ok(more) => trust = trust.and(more),
+                    Err(source) => return Err(HostError::TrustedKeys { path, source }),
+                },
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(HostError::read(path, error)),
+            }
+        }
+        Ok(trust)
+    }
+}
+
+impl HostStore {
+    /// The host that it belongs to.
+    pub const fn metier(&self) -> &Metier {
+        &self.metier
+    }
+
+    /// How skills are installed here: at this time, by this account, with the keys that are trusted.
+    pub fn install_options(&self) -> Result<InstallOptions, HostError> {
+        let mut options = self.plain_options();
+        options.trust = self.metier.trusted_keys()?;
+        options.who = Some(self.metier.environment().account.clone());
+        Ok(options)
+    }
+
+    /// The same for removing, which needs no keys.
+    pub fn plain_options(&self) -> InstallOptions {
+        InstallOptions::new(now().to_string())
+    }
+
+    /// What sources are fetched with: the program `git`.
+    pub fn fetching(&self) -> FetchContext<'static> {
+        let git = self.metier.environment().program("git".as_ref());
+        FetchContext::new(git.unwrap_or_else(|| "git".into()))
+    }
+
+    /// Where relative paths begin.
+    pub fn working(&self) -> PathBuf {
+        self.metier.environment().working.clone().unwrap_or_else(|| "/".into())
+    }
+
+    /// A source as a person writes it: a directory, an archive, `owner/repository` or an address.
+    pub fn source(&self, text: &str) -> Result<Box<dyn SkillSource>, HostError> {
+        Ok(parse_source(text, &self.working(), &self.metier.settings().git_host.value)?)
+    }
+
+    /// The lock file that is meant: the one that is named, or where `metier.lock` does not exist here, that of the project.
+    pub fn lock_file(&self, path: &Path) -> PathBuf {
+        let path = self.metier.environment().absolute(path);
+        if path.exists() || path.file_name().is_none_or(|name| name != LOCK_FILE) {
+            return path;
+        }
+        let directories: Vec<&Path> = path.ancestors().skip(1).collect();
+        let top = directories.iter().position(|directory| directory.join(".git").exists());
+        let mut project = directories.iter().take(top.map_or(0, |top| top + 1));
+        project
+            .find_map(|directory| Some(directory.join(LOCK_FILE)).filter(|lock| lock.is_file()))
+            .unwrap_or(path)
+    }
+
+    /// Records what was installed and removed. What is returned is what a person should know.
+    pub fn record(&self, changes: &[PlannedChange], recorder: Recorder) -> Result<Vec<String>, HostError> {
+        for event in events(changes) {
+            recorder.record(&RecordContext::default(), &event).map_err(|error| match error {
+                HostError::Journal(source) => HostError::NotRecorded { source },
+                other => other,
+            })?;
+        }
+        Ok(recorder.close())
+    }
+
+    /// What is to be recorded where a skill was not installed because of what it is.
+    pub fn failed_check(error: &StoreError) -> Option<CheckReport> {
+        let (name, check) = match error {
+            StoreError::NotAsLocked { name, .. } => (name, "lock"),
+            StoreError::SignatureOf { name, .. } => (name, "signature"),
+            StoreError::Risk { name, .. } => (name, "scan"),
+            StoreError::Rollback { name, .. } => (name, "rollback"),
+            StoreError::TagMoved { source_name, .. } => (source_name, "tag"),
+            _ => return None,
+        };
+        Some(CheckReport {
+            name: name.chars().take(200).collect(),
+            check: check.to_owned(),
+            tree_digest: None,
+            code: Some(error.code().to_owned()),
+            detail: Some(error.to_string().chars().take(1000).collect()),
+        })
+    }
+
+    /// What is to be recorded of installed skills that are not what was installed.
+    pub fn failed_verifications(verified: &[VerifiedSkill]) -> Vec<CheckReport> {
+        let failed = verified.iter().filter(|skill| !skill.differences.is_empty()).map(|skill| CheckReport {
+            name: skill.name.clone(),
+            check: "verify".to_owned(),
+            tree_digest: skill.digest,
+            code: Some("skill-not-as-installed".to_owned()),
+            detail: Some(skill.differences.join("; ").chars().take(1000).collect()),
+        });
+        failed.collect()
+    }
+
+    /// Records checks that failed. What is returned is what a person should know.
+    pub fn record_failed(&self, findings: Vec<CheckReport>) -> Result<Vec<String>, HostError> {
+        if findings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let recorder = self.metier.recorder()?;
+        for finding in findings {
+            recorder.record(&RecordContext::default(), &Event::CheckFailed(Box::new(finding)))?;
+        }
+        Ok(recorder.close())
+    }
+
+    /// Every digest that the journal refers to: what must be kept to replay it.
+    pub fn referred_digests(&self) -> Result<HashSet<Digest>, HostError> {
+        let mut digests = HashSet::new();
+        let mut reader = match JournalReader::open(&self.metier.journal_address()?) {
+            Ok(reader) => reader,
+            Err(JournalError::NotFound { .. }) => return Ok(digests),
+            Err(error) => return Err(error.into()),
+        };
+        reader.each(|row, _| {
+            let text = row.event;
+            for (at, _) in text.match_indices("sha256:") {
+                digests.extend(text.get(at..at + 71).and_then(|digest| digest.parse::<Digest>().ok()));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(digests)
+    }
+}
+
+/// What is recorded of changes: an event for each source, and one for what was removed.
+fn events(changes: &[PlannedChange]) -> Vec<Event> {
+    let mut by_source: BTreeMap<String, (BTreeMap<String, Digest>, BTreeSet<String>)> = BTreeMap::new();
+    let is_new = |change: &&PlannedChange| {
+        matches!(change.kind, ChangeKind::Installed | ChangeKind::Changed | ChangeKind::Repaired)
+    };
+    for change in changes.iter().filter(is_new) {
+        let Some(skill) = &change.after else { continue };
+        let (skills, accepted) = by_source.entry(skill.origin()).or_default();
+        skills.insert(skill.name.clone(), skill.digest);
+        if change.scan.as_ref().is_some_and(|scan| scan.is_accepted) {
+            accepted.insert(skill.name.clone());
+        }
+    }
+    let removed = changes.iter().filter(|change| change.kind == ChangeKind::Removed);
+    let removed: Vec<String> = removed.map(|change| change.name.clone()).collect();
+    let mut events: Vec<Event> = by_source
+        .into_iter()
+        .map(|(source, (skills, accepted))| {
+            let accepted = accepted.into_iter().collect();
+            Event::SkillsInstalled { skills, source, accepted }
+        })
+        .collect();
+    if !removed.is_empty() {
+        events.push(Event::SkillsChanged { added: Vec::new(), changed: Vec::new(), removed });
+    }
+    events
+}

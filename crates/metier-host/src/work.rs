@@ -1,0 +1,125 @@
+//! What may be a work directory: everything that this person's settings say is metier's is never given to a script.
+
+use std::path::Path;
+
+use metier_catalog::AGENT_DIRECTORIES;
+use metier_sandbox::{Local, ReservedPaths, SandboxError, WorkDirectory};
+
+use crate::environment::Environment;
+use crate::error::HostError;
+use crate::host::Metier;
+use crate::settings::{JournalSetting, OBEYED_FILES, Settings, project_roots};
+
+impl Metier {
+    /// What runs scripts here: the local sandbox, which notes its runs so that what a killed one left is found.
+    pub fn executor(&self) -> Local {
+        self.environment().run_notes().map_or_else(Local::new, |notes| Local::new().with_notes(notes))
+    }
+
+    /// What no script changes: the homes, and everything of metier's, as the settings have it.
+    pub fn reserved_paths(&self) -> ReservedPaths {
+        reserved(self.environment(), self.settings())
+    }
+
+    /// Opens a directory for scripts to work in. Links in the path are an error unless they are to be followed; the rules
+    /// hold for what they lead to.
+    pub fn work_directory(
+        &self,
+        path: &Path,
+        follow_links: bool,
+        reserved: &ReservedPaths,
+    ) -> Result<WorkDirectory, HostError> {
+        match WorkDirectory::open(path, reserved) {
+            Err(SandboxError::Link { target: Some(target), .. }) if follow_links => {
+                Ok(WorkDirectory::open(target, reserved)?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// The working directory, if scripts may be given it.
+    pub fn work_here(&self, reserved: &ReservedPaths) -> Result<WorkDirectory, SandboxError> {
+        WorkDirectory::open(self.environment().working.as_deref().unwrap_or(Path::new(".")), reserved)
+    }
+}
+
+/// What no script changes here: the home, and everything of metier's, as the settings have it.
+fn reserved(environment: &Environment, settings: &Settings) -> ReservedPaths {
+    let mut all = ReservedPaths::default();
+    let own = [&environment.home, &environment.account_home].into_iter().flatten().cloned();
+    for home in own.chain(environment.other_homes()) {
+        all = all.home(home);
+    }
+    all = environment.git_configs().into_iter().fold(all, ReservedPaths::git_config);
+    let journal = match &settings.recording.journal.value {
+        Some(JournalSetting::File(path)) => Some(path.clone()),
+        _ => None,
+    };
+    let own = [
+        ("metier's settings", environment.config_directory()),
+        ("metier's state", environment.state_directory()),
+        ("metier's cache", environment.cache_directory()),
+        ("the store", environment.store_directory()),
+        ("the journal", journal),
+    ];
+    for (what, path) in own {
+        if let Some(path) = path {
+            all = all.own(what, path);
+        }
+    }
+    for root in &settings.root_paths {
+        all = all.kept("a skill root", root);
+    }
+    for (file, _) in &settings.files {
+        all = all.kept("a settings file", file);
+    }
+    // Those of other projects as well: they are obeyed when somebody works there.
+    let trusted = environment.trust().marked().unwrap_or_default();
+    for folder in &trusted {
+        let usual = AGENT_DIRECTORIES.iter().map(|below| folder.join(below));
+        for root in usual.chain(project_roots(folder, environment)) {
+            all = all.kept("a skill root", root);
+        }
+    }
+    for folder in trusted.into_iter().chain(environment.root_locations().project_folders()) {
+        for name in OBEYED_FILES {
+            all = all.kept("a settings file", folder.join(name));
+        }
+    }
+    OBEYED_FILES.into_iter().fold(all, ReservedPaths::name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::settings::Overrides;
+
+    #[test]
+    fn whatever_metier_obeys_stays_as_it_is_in_any_work_directory() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let project = base.join("project");
+        fs::create_dir_all(project.join(".git")).unwrap();
+        fs::create_dir_all(project.join("sub")).unwrap();
+        fs::create_dir_all(base.join("elsewhere")).unwrap();
+        let environment = Environment::new(base.join("me"), project.join("sub"));
+        environment.trust().mark(&project.join("sub")).unwrap();
+        let config = Settings::read(&environment, &Overrides::default()).unwrap();
+        let reserved = reserved(&environment, &config);
+        let kept = |path: &Path| WorkDirectory::open(path, &reserved).unwrap().kept().to_vec();
+        for name in OBEYED_FILES {
+            assert!(kept(&base.join("elsewhere")).contains(&name.into()), "{name}");
+            assert!(kept(&project).contains(&Path::new("sub").join(name)), "{name}");
+        }
+        // Every root and settings file that was looked for, also those that do not exist.
+        let files = config.files.iter().map(|(path, _)| path);
+        let all = files.chain(config.roots.iter().map(|root| &root.value.path));
+        let inside: Vec<&Path> = all.filter_map(|path| path.strip_prefix(&project).ok()).collect();
+        assert!(inside.len() >= 5, "{inside:?}");
+        for path in inside {
+            assert!(kept(&project).iter().any(|one| path.starts_with(one)), "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The index on disk between runs.
+//!
+//! Each state of a catalog has a file of its own, named for it, which is written beside and renamed into place: a process
+//! that finds it finds it whole, and no process waits for another. A new state begins with what the last one has, so that
+//! only skills that changed are read again.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use metier_skill::disk::read_named;
+
+use crate::SearchError;
+use crate::build::build;
+use crate::index::Index;
+use crate::target::Targets;
+
+/// What the name of an index ends with.
+const ENDING: &str = "index";
+
+/// What the name of an index begins with while it is written.
+const UNFINISHED: &str = "new-";
+
+/// What was not renamed into place within this time was left by a process that was killed.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// So few skills are prepared sooner than looked up on the disk.
+const FEW: usize = 32;
+
+/// Larger files are not ours.
+const SIZE_MAX: u64 = 1 << 33;
+
+/// The index of these targets: the one in the directory, or else a new one. With why that could not be kept, if so: a disk
+/// that is full or read-only must not keep people from searching.
+pub(crate) fn prepare(
+    directory: Option<&Path>,
+    targets: &Targets<'_>,
+) -> Result<(Index, Option<SearchError>), SearchError> {
+    let Some(directory) = directory.filter(|_| targets.all.len() > FEW) else {
+        return Ok((build(targets, None)?, None));
+    };
+    let fingerprint = targets.fingerprint();
+    let wanted = directory.join(format!("{fingerprint:016x}")).with_extension(ENDING);
+    let is_for_these = |index: &Index| index.fingerprint() == fingerprint && index.len() == targets.all.len();
+    if let Some(index) = load(&wanted).filter(is_for_these) {
+        return Ok((index, None));
+    }
+    let last = newest(directory).and_then(|path| load(&path));
+    let index = build(targets, last.as_ref())?;
+    let kept = save(&index, directory, &wanted);
+    Ok((index, kept.err().map(|source| SearchError::Write { path: directory.to_owned(), source })))
+}
+
+fn load(path: &Path) -> Option<Index> {
+    Index::read(read_named(path, SIZE_MAX).ok()?)
+}
+
+fn save(index: &Index, directory: &Path, path: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    // No sync: after a loss of power the checksum tells, and the index is made again.
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
+    file.write_all(index.bytes())?;
+    file.persist(path)?;
+    sweep(directory, path);
+    Ok(())
+}
+
+/// The index that was made last.
+fn newest(directory: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
+    let finished = entries.filter(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    finished.max_by_key(|path| modified(path))
+}
+
+/// Removes every other index, and what processes that were killed left behind.
+fn sweep(directory: &Path, kept: &Path) {
+    // What was made just now tells the time.
+    let now = modified(kept);
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        let age = modified(&path).and_then(|time| now?.duration_since(time).ok());
+        let is_abandoned = age.is_some_and(|age| age > ABANDONED);
+        if path != kept && (!is_unfinished || is_abandoned) {
+            // Another process may be sweeping too. Versions before 0.2 kept directories.
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+        }
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|meta| meta.modified()).ok()
+}

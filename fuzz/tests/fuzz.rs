@@ -1,0 +1,26 @@
+//! The runner at a small count. `scripts/fuzz` runs the same program for longer; that a test needs it has it built with the tests.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    // An input that fails is written to the working directory.
+    let place = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_metier-fuzz");
+    Command::new(program).args(arguments).current_dir(place.path()).output().unwrap()
+}
+
+#[test]
+fn every_target_holds_for_some_inputs() {
+    let output = run(&["100", "2"]);
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{report}");
+    let lines: Vec<_> = report.lines().collect();
+    assert!(lines.len() >= 6 && lines.iter().all(|line| line.contains("inputs, no panic")), "{report}");
+}
+
+#[test]
+fn what_is_no_count_is_refused() {
+    assert_eq!(run(&["many"]).status.code(), Some(2));
+}
