@@ -47,8 +47,8 @@ mod elsewhere;
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    Local, Signals, SupervisedProgram, launch_if_asked, probe, return_freed_memory, settle_notes,
-    system_paths,
+    Local, Signals, SupervisedProgram, is_own_launcher, launch_if_asked, probe, return_freed_memory,
+    settle_notes, system_paths,
 };
 pub use error::{MissingProtection, SandboxError};
 pub use executor::{
@@ -56,7 +56,7 @@ pub use executor::{
     ResourceUsage, RunOutcome, Sink, Stream, TouchedFiles, UnsettledRuns, Urgency,
 };
 #[cfg(target_os = "linux")]
-pub use launcher::launch_if_asked;
+pub use launcher::{is_own_launcher, launch_if_asked};
 pub use leftovers::{Leftovers, Owner, is_own_directory};
 pub use links::leads_to;
 #[cfg(target_os = "linux")]

@@ -10,9 +10,8 @@ use rustix::fs::{CWD, Mode, OFlags, fchmod, mkdirat, openat};
 use rustix::io::Errno;
 
 use crate::Digest;
-use crate::disk::{DIRECTORY, open_beneath};
+use crate::disk::{DIRECTORY, open_beneath, open_directory};
 use crate::manifest::{Manifest, ManifestFile};
-use crate::tree::open_directory;
 
 /// Writes a skill's tree, file by file. Use it wherever a skill is copied.
 ///
