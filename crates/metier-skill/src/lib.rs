@@ -53,7 +53,7 @@ pub use body::Body;
 pub use code::Code;
 pub use coded::Coded;
 pub use diagnostic::{Diagnostic, Edit, Findings, Fix, Severity, Span, line_and_column};
-pub use digest::{Digest, tree_digest};
+pub use digest::{Digest, ParseDigestError, tree_digest};
 pub use error::SkillError;
 pub use escape::{Escape, Replacement, escape_xml};
 pub use fields::DESCRIPTION_MAX;
@@ -67,7 +67,7 @@ pub use rules::{Limits, Profile, Rules, SymlinkPolicy};
 pub use secret::{is_secret_name, is_secret_value};
 pub use skill::Skill;
 pub use text::tokens;
-pub use tier::Tier;
+pub use tier::{ParseTierError, Tier};
 pub use tool_rules::ToolRules;
 pub use tree::{
     ExceededLimit, FileStamp, NOT_SEARCHED, SkipReason, SkippedFile, Tree, TreeFile, VCS_DIRECTORIES,

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use metier_skill::Coded;
+
 use super::{Requires, RequiresError, read_requires, read_version};
 
 /// What the graph has to know of one skill.
@@ -56,9 +58,8 @@ pub enum RequiresProblem {
     },
 }
 
-impl RequiresProblem {
-    /// The stable code.
-    pub const fn code(&self) -> &'static str {
+impl Coded for RequiresProblem {
+    fn code(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "requires-unreadable",
             Self::Missing { .. } => "requires-missing",
@@ -66,7 +67,9 @@ impl RequiresProblem {
             Self::Cycle { .. } => "requires-cycle",
         }
     }
+}
 
+impl RequiresProblem {
     /// The skill to report it at; for a circle the first.
     pub fn skill(&self) -> &str {
         match self {

@@ -55,7 +55,7 @@ pub(crate) fn list(tool: &'static str, given: Option<JsonObject>, view: &View) -
         .tier
         .map(|tier| tier.parse())
         .transpose()
-        .map_err(|error: metier_skill::SkillError| wrong(error.to_string()))?;
+        .map_err(|error: metier_skill::ParseTierError| wrong(error.to_string()))?;
     let limit = given.limit.unwrap_or(USUAL);
     if !(1..=MOST).contains(&limit) {
         return Err(wrong(format!("`limit` must be between 1 and {MOST}")));
