@@ -4,15 +4,17 @@
 use std::io;
 use std::path::PathBuf;
 
+use metier_skill::{Coded, ParseTierError};
+
 use crate::Tier;
 
 /// Why an operation on a catalog could not be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
-    /// A word that is no tier.
+    /// A word that is not a tier.
     #[error(transparent)]
-    Tier(#[from] metier_skill::SkillError),
+    Tier(#[from] ParseTierError),
     /// A root without a directory.
     #[error("a root needs a directory: `DIR` or `DIR:TIER`")]
     EmptyRoot,
@@ -75,9 +77,8 @@ pub enum CatalogError {
     },
 }
 
-impl CatalogError {
-    /// The stable code.
-    pub const fn code(&self) -> &'static str {
+impl Coded for CatalogError {
+    fn code(&self) -> &'static str {
         match self {
             Self::Tier(_) => "catalog-tier",
             Self::EmptyRoot => "catalog-root",
@@ -92,6 +93,20 @@ impl CatalogError {
         }
     }
 
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Pattern { .. } => "write a glob such as `review-*`",
+            Self::RootOutside { .. } => "trust the folder, or put the skills into it",
+            Self::Write { .. } => "check that the directory exists and that you may write to it",
+            Self::Read { .. } => "check that it exists and that you may read it",
+            Self::Watch { .. } => "look for changes with a new scan instead",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl CatalogError {
     pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| Self::Read { path, source }

@@ -7,7 +7,7 @@ mod graph;
 
 use std::fmt;
 
-use metier_skill::{NameError, SkillName};
+use metier_skill::{Coded, NameError, SkillName};
 use semver::{Version, VersionReq};
 
 pub(crate) use graph::{RequiresGraph, RequiresNode};
@@ -51,6 +51,15 @@ pub enum RequiresError {
         /// The piece, shortened.
         piece: String,
     },
+}
+
+impl Coded for RequiresError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Name { .. } => "requires-name",
+            Self::Range { .. } => "requires-range",
+        }
+    }
 }
 
 /// A version as people write it: `1.2.3`, and also `1`, `1.2` and `v1.2.3`.

@@ -1,5 +1,7 @@
 //! What stops a policy from being read. What is merely wrong with a rule is a [`RuleNote`](crate::RuleNote).
 
+use metier_skill::Coded;
+
 /// Why a policy cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,14 +62,22 @@ pub enum PolicyError {
     },
 }
 
-impl PolicyError {
-    /// The stable code.
-    pub const fn code(&self) -> &'static str {
+impl Coded for PolicyError {
+    fn code(&self) -> &'static str {
         match self {
             Self::Pattern { .. } => "policy-pattern",
             Self::EmptyRule { .. } | Self::ScriptToActivate { .. } => "policy-rule",
             Self::DenyRule { .. } => "policy-deny-rule",
             Self::Destination { .. } | Self::Destinations { .. } => "policy-destination",
         }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Pattern { .. } => "write a glob such as `review-*` or `scripts/**`",
+            Self::DenyRule { .. } => "write the rule as `Tool` or `Tool(spec)`, or remove it",
+            _ => return None,
+        };
+        Some(hint.to_owned())
     }
 }

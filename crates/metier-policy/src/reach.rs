@@ -182,6 +182,8 @@ impl From<Reach> for String {
 
 #[cfg(test)]
 mod tests {
+    use metier_skill::Coded as _;
+
     use super::*;
 
     fn hosts(text: &str) -> Reach {

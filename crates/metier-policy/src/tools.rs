@@ -251,17 +251,7 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
 
 /// Whether one letter more, less or changed, or two swapped, makes one of the other.
 fn is_near(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    let (rest_a, rest_b) = (&a[same..], &b[same..]);
-    let swapped = match (rest_a, rest_b) {
-        ([a1, a2, rest_a @ ..], [b1, b2, rest_b @ ..]) => a1 == b2 && a2 == b1 && rest_a == rest_b,
-        _ => false,
-    };
-    let tail = |text: &[u8]| text.get(1..).unwrap_or_default().to_vec();
-    a.len() > 2
-        && b.len() > 2
-        && (swapped || tail(rest_a) == tail(rest_b) || tail(rest_a) == rest_b || rest_a == tail(rest_b))
+    a.len() > 2 && b.len() > 2 && a.len().abs_diff(b.len()) < 2 && strsim::osa_distance(a, b) <= 1
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use metier_skill::tokens;
+use metier_skill::{Coded, tokens};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,9 +110,8 @@ pub enum DisclosureError {
     Prompt(#[from] PromptError),
 }
 
-impl DisclosureError {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for DisclosureError {
+    fn code(&self) -> &'static str {
         match self {
             Self::NoKeys => "section-no-keys",
             Self::Unknown(_) => "section-unknown",
@@ -123,6 +122,13 @@ impl DisclosureError {
             Self::NotSummarized(_) => "section-not-summarized",
             Self::MustBeOpened(_) => "section-must-be-opened",
             Self::Prompt(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Prompt(error) => error.hint(),
+            _ => None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use metier_skill::Coded;
+
 use crate::path::SectionPath;
 
 /// Why a prompt was not built or not rendered. Sections are named by their paths.
@@ -232,9 +234,8 @@ impl RefReason {
     }
 }
 
-impl PromptError {
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for PromptError {
+    fn code(&self) -> &'static str {
         match self {
             Self::Key { .. } => "prompt-key",
             Self::DuplicateKey { .. } => "prompt-duplicate-key",
@@ -259,6 +260,23 @@ impl PromptError {
             Self::Pattern { .. } => "prompt-pattern",
             Self::Override { .. } => "prompt-override",
         }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Title { .. } => "give the section a title",
+            Self::Template { .. } => "write `${name}` for a value and `$$` for a dollar sign",
+            Self::Placeholder { .. } => "add the field to the params, or write `$$` for a dollar sign",
+            Self::BoundTwice { .. } => "bind one value of each type",
+            Self::UnexpectedParams { .. } => "remove the binding, or add a section with these params",
+            Self::MissingSummary { .. } => "give the section a summary, or show it in full",
+            Self::DuplicateTool { .. } | Self::DuplicateSkill { .. } => "rename one of them",
+            Self::SkillRef { .. } => "check the path; a skill is a directory with a SKILL.md",
+            Self::NoReader { .. } => "give the builder a `skill_reader`",
+            Self::Override { .. } => "make the override again from the prompt's current descriptor",
+            _ => return None,
+        };
+        Some(hint.to_owned())
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use core::time::Duration;
 
-use metier_skill::Digest;
+use metier_skill::{Coded, Digest};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -166,9 +166,10 @@ impl ToolError {
     pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
         Self::Panicked(said(panic).to_owned())
     }
+}
 
-    /// A name that does not change.
-    pub const fn code(&self) -> &'static str {
+impl Coded for ToolError {
+    fn code(&self) -> &'static str {
         match self {
             Self::Arguments(_) => "tool-arguments",
             Self::Failed(_) => "tool-failed",

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use metier_skill::{Digest, SkillError};
+use metier_skill::{Digest, ParseDigestError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use envelope::{DocumentChange, MutationEnvelope, MutationLimits, Precondition};
@@ -63,9 +63,9 @@ impl fmt::Display for DocumentVersion {
 }
 
 impl FromStr for DocumentVersion {
-    type Err = SkillError;
+    type Err = ParseDigestError;
 
-    fn from_str(text: &str) -> Result<Self, SkillError> {
+    fn from_str(text: &str) -> Result<Self, ParseDigestError> {
         if text == "absent" { Ok(Self::Absent) } else { text.parse().map(Self::Digest) }
     }
 }

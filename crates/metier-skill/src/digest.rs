@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use crate::error::SkillError;
+use crate::Coded;
 
 /// `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,11 +35,24 @@ impl Digest {
     }
 }
 
-impl FromStr for Digest {
-    type Err = SkillError;
+/// A text that is not a digest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no digest; use `sha256:` and 64 hexadecimal digits")]
+pub struct ParseDigestError {
+    text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, SkillError> {
-        let unknown = || SkillError::UnknownDigest { text: text.to_owned() };
+impl Coded for ParseDigestError {
+    fn code(&self) -> &'static str {
+        "skill-digest"
+    }
+}
+
+impl FromStr for Digest {
+    type Err = ParseDigestError;
+
+    fn from_str(text: &str) -> Result<Self, ParseDigestError> {
+        let unknown = || ParseDigestError { text: text.to_owned() };
         let digits = text.strip_prefix("sha256:").unwrap_or_default().as_bytes();
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         let mut bytes = [0; 32];

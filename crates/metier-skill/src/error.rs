@@ -37,18 +37,6 @@ pub enum SkillError {
         /// The file.
         path: PathBuf,
     },
-    /// A word that is no tier.
-    #[error("`{text}` is no tier; use builtin, org, user or third_party")]
-    UnknownTier {
-        /// What was given.
-        text: String,
-    },
-    /// A text that is no digest.
-    #[error("`{text}` is no digest; use `sha256:` and 64 hexadecimal digits")]
-    UnknownDigest {
-        /// What was given.
-        text: String,
-    },
     /// Reading failed.
     #[error("cannot read {}", path.display())]
     Io {
@@ -66,8 +54,6 @@ impl Coded for SkillError {
             Self::Validation { .. } => "skill-validation",
             Self::Limit { .. } => "skill-limit",
             Self::Changing { .. } => "skill-changing",
-            Self::UnknownTier { .. } => "skill-tier",
-            Self::UnknownDigest { .. } => "skill-digest",
             Self::Io { .. } => "skill-io",
         }
     }
@@ -80,7 +66,6 @@ impl Coded for SkillError {
             }
             Self::Limit { .. } => "remove files that the skill does not need, or raise the limit".to_owned(),
             Self::Changing { .. } => "try again when no other program writes to the skill".to_owned(),
-            Self::UnknownTier { .. } | Self::UnknownDigest { .. } => return None,
             Self::Io { .. } => "check that the file exists and that you may read it".to_owned(),
         })
     }

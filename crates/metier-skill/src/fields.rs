@@ -457,17 +457,7 @@ fn is_near(field: &str, key: &str) -> bool {
     if field.len().abs_diff(key.len()) > 2 || field.len() < 4 {
         return false;
     }
-    let (field, key) = (squash(field), squash(key));
-    let mut row: Vec<usize> = (0..=key.len()).collect();
-    for (index, letter) in field.bytes().enumerate() {
-        let mut before = std::mem::replace(&mut row[0], index + 1);
-        for (column, other) in key.bytes().enumerate() {
-            let changed = before + usize::from(letter != other);
-            before = row[column + 1];
-            row[column + 1] = changed.min(before + 1).min(row[column] + 1);
-        }
-    }
-    row[key.len()] <= 2
+    strsim::levenshtein(&squash(field), &squash(key)) <= 2
 }
 
 /// How often each spelling of a key occurs, in the sense of [`squash`].

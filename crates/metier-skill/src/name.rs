@@ -6,6 +6,8 @@ use serde::{Serialize, Serializer};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
+use crate::{Code, Coded};
+
 /// The most characters a name may have.
 pub const NAME_MAX: usize = 64;
 
@@ -49,6 +51,26 @@ pub enum NameError {
     /// Something other than a letter, a digit or a hyphen.
     #[error("a skill's name is invalid: `{}` is no letter a to z, digit or hyphen", .0.escape_debug())]
     InvalidCharacter(char),
+}
+
+/// The codes of the findings that say the same about a `SKILL.md`.
+impl Coded for NameError {
+    fn code(&self) -> &'static str {
+        let code = match self {
+            Self::Empty => Code::NameEmpty,
+            Self::Blanks => Code::NameBlanks,
+            Self::TooLong(_) => Code::NameTooLong,
+            Self::NotLowercase => Code::NameNotLowercase,
+            Self::EdgeHyphen => Code::NameEdgeHyphen,
+            Self::DoubleHyphen => Code::NameDoubleHyphen,
+            Self::InvalidCharacter(_) => Code::NameInvalidCharacter,
+        };
+        code.as_str()
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(format!("use up to {NAME_MAX} letters a to z, digits and single hyphens, such as `code-review`"))
+    }
 }
 
 /// Whether `name` keeps the rule: `[a-z0-9]+(-[a-z0-9]+)*`, at most 64 characters, over the whole string.

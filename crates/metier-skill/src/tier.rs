@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::SkillError;
+use crate::Coded;
 
 /// How far a skill is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,12 +42,25 @@ impl fmt::Display for Tier {
     }
 }
 
-impl FromStr for Tier {
-    type Err = SkillError;
+/// A word that is not a tier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no tier; use builtin, org, user or third_party")]
+pub struct ParseTierError {
+    text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, SkillError> {
+impl Coded for ParseTierError {
+    fn code(&self) -> &'static str {
+        "skill-tier"
+    }
+}
+
+impl FromStr for Tier {
+    type Err = ParseTierError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTierError> {
         let same =
             |tier: &Self| tier.as_str() == text || (*tier == Self::ThirdParty && text == "third-party");
-        Self::ALL.into_iter().find(same).ok_or_else(|| SkillError::UnknownTier { text: text.to_owned() })
+        Self::ALL.into_iter().find(same).ok_or_else(|| ParseTierError { text: text.to_owned() })
     }
 }

@@ -173,6 +173,19 @@ impl Ground {
 }
 
 #[test]
+fn installing_reports_rules_for_tools_that_never_match() {
+    let ground = Ground::new();
+    let skill = ground.0.path().join("pdf");
+    let text = "---\nname: pdf\ndescription: Use when testing.\nallowed-tools: bash Read\n---\nDo it.\n";
+    fs::write(skill.join("SKILL.md"), text).unwrap();
+    let request =
+        InstallRequest { source: Box::new(DirectorySource::new(skill)), wanted: SkillSelection::Only };
+    let context = FetchContext::new("git");
+    let installation = ground.store().install(&[request], &InstallOptions::new("now"), &context).unwrap();
+    assert_eq!(installation.notes, ["`pdf`: the rule `bash`: there is no tool `bash`; did you mean `Bash`?"]);
+}
+
+#[test]
 fn a_sweep_keeps_what_is_installed_what_is_referred_to_and_what_is_young() {
     let ground = Ground::new();
     let first = ground.install();

@@ -3,10 +3,14 @@
 use std::io;
 
 use metier_skill::{Code, Profile, Severity};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::{Checked, FindingView};
 use crate::output::Output;
+
+/// What a path must not have in a relative reference.
+const UNUSUAL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'_').remove(b'-').remove(b'~');
 
 /// What can keep a skill from being looked at, which is a finding too.
 const FAILURES: [(&str, &str); 3] = [
@@ -54,7 +58,7 @@ fn result(finding: &FindingView<'_>) -> Value {
         region["byteOffset"] = span.start.into();
         region["byteLength"] = (span.end - span.start).into();
     }
-    let artifact = json!({ "uri": uri(&finding.file) });
+    let artifact = json!({ "uri": utf8_percent_encode(&finding.file, UNUSUAL).to_string() });
     let mut result = json!({
         "ruleId": finding.code,
         "level": finding.severity.as_str(),
@@ -73,18 +77,4 @@ fn result(finding: &FindingView<'_>) -> Value {
         result["fixes"] = json!([{ "description": { "text": fix.title }, "artifactChanges": [change] }]);
     }
     result
-}
-
-/// A path as a relative reference: `/` between parts, everything unusual in percent signs.
-fn uri(path: &str) -> String {
-    use std::fmt::Write as _;
-    let mut uri = String::new();
-    for byte in path.replace(std::path::MAIN_SEPARATOR, "/").bytes() {
-        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri
 }

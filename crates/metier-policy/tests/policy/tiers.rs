@@ -5,7 +5,7 @@ use metier_policy::{
     GuardedSkill, Lifetime, NoApprover, Policy, PolicyError, PolicySettings, Question, Reach, Request,
     ToolCall, Verdict,
 };
-use metier_skill::{Digest, Tier, ToolRules};
+use metier_skill::{Coded as _, Digest, Tier, ToolRules};
 use serde_json::{Value, json};
 
 fn digest() -> Digest {

@@ -6,6 +6,7 @@ use metier_prompt::{
     Rendering, Section, SectionOverride, SessionState, SessionView, SkillMount, SkillsSection, ToolOverride,
     Visibility,
 };
+use metier_skill::Coded as _;
 
 use crate::common::{
     Author, Review, build_one, folded, one, open, opened, path, plain, prompt, read, session, session_shows,

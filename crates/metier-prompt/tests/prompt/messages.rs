@@ -7,7 +7,7 @@ use metier_prompt::{
     PromptOverrides, RefReason, Section, SectionOverride, SkillMount, SkillRef, SkillsSection, Tool,
     ToolAnswer, ToolContext, ToolError, ToolFailure, ToolResult, Visibility,
 };
-use metier_skill::Digest;
+use metier_skill::{Coded as _, Digest};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use metier_prompt::{
     InlineSkill, Prompt, PromptOverrides, RenderedPrompt, Section, SectionOverride, SectionPath, Tool,
     ToolAnswer, ToolContext, ToolOverride, ToolResult, Visibility,
 };
-use metier_skill::Digest;
+use metier_skill::{Coded as _, Digest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use metier_prompt::{
     AgentSkillsSection, DisclosureError, DiscoveredSkill, ListFormat, MountSource, OpenSections, ReadSection,
     RenderedPrompt, Rendering, Section, SessionView, SkillKind, Visibility,
 };
-use metier_skill::tokens;
+use metier_skill::{Coded as _, tokens};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError};
 use schemars::JsonSchema;

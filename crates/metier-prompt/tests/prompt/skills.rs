@@ -8,6 +8,7 @@ use metier_prompt::{
     MountSource, Prompt, PromptError, RefReason, RenderedPrompt, SessionView, SkillKind, SkillMount,
     SkillRef, SkillsSection, Visibility,
 };
+use metier_skill::Coded as _;
 
 use crate::common::{
     Review, Shelf, build_one, folded, one, open, path, plain, read, session, session_shows, shown,

@@ -8,6 +8,7 @@ use metier_prompt::{
     SessionState, Tool, ToolAnswer, ToolContext, ToolError, ToolFailure, ToolPolicy, ToolResult, ToolText,
     ToolValue, Visibility,
 };
+use metier_skill::Coded as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -6,6 +6,7 @@ use metier_prompt::{
     Binding, Bindings, NoParams, Prompt, PromptError, Section, SectionKey, SessionView, SkillMount,
     Visibility,
 };
+use metier_skill::Coded as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 

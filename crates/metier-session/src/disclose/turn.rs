@@ -7,6 +7,7 @@ use metier_prompt::{
     ExpansionRequired, OpenSections, ReadSection, RenderedPrompt, RenderedTool, Rendering, ToolContext,
     ToolError,
 };
+use metier_skill::Coded as _;
 use serde::Deserialize as _;
 use serde_json::Value;
 

@@ -58,7 +58,7 @@ pub fn list(
         .tier
         .map(|tier| tier.parse())
         .transpose()
-        .map_err(|error: metier_skill::SkillError| wrong(error.to_string()))?;
+        .map_err(|error: metier_skill::ParseTierError| wrong(error.to_string()))?;
     let limit = given.limit.unwrap_or(USUAL);
     if !(1..=MOST).contains(&limit) {
         return Err(wrong(format!("`limit` must be between 1 and {MOST}")));

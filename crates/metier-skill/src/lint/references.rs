@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 
 use memchr::{memchr_iter, memmem};
+use percent_encoding::percent_decode_str;
 
 use crate::Span;
 use crate::tree::Tree;
@@ -90,29 +91,8 @@ fn relative(target: &str) -> Option<String> {
             _ => parts.push(part),
         }
     }
-    (!parts.is_empty()).then(|| percent_decoded(&parts.join("/")))
-}
-
-fn percent_decoded(path: &str) -> String {
-    if !path.contains('%') {
-        return path.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        match hex.filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let decoded = |path: String| percent_decode_str(&path).decode_utf8_lossy().into_owned();
+    (!parts.is_empty()).then(|| decoded(parts.join("/")))
 }
 
 /// Words like `scripts/build.sh`, anywhere.
