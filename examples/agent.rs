@@ -1,81 +1,64 @@
-//! Skill support for an agent: the model sees which skills exist and gets tools to load them, to read their files and to run
-//! their scripts. Here the model is a list of calls; everything else is real.
+//! An agent with skills, on any server that speaks OpenAI's Chat Completions:
+//!
+//! ```sh
+//! cargo run -p metier --features search,session --example agent -- http://127.0.0.1:8080/v1 my-model "Write the release notes"
+//! ```
+//!
+//! It asks at the terminal before a script runs. `METIER_API_KEY` is sent as a bearer token if it is set.
 
-#![expect(clippy::print_stdout, reason = "the conversation is what it shows")]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a program of its own may look at the clock and at its directory"
-)]
+#![expect(clippy::print_stdout, reason = "the conversation is the result")]
+#![expect(clippy::disallowed_methods, reason = "a program of its own may read its environment")]
 
 use std::error::Error;
-use std::sync::Arc;
-use std::time::SystemTime;
 
-use metier::catalog::{CatalogOptions, Root, Scanner};
-use metier::journal::{Clock, Journal, JournalAddress, JournalOptions, Time};
-use metier::policy::Anchors;
-use metier::prompt::{ListedSkill, SkillList};
-use metier::session::{Recording, ScriptCall, Session, SessionOptions};
-use metier::store::Store;
-use serde_json::Value;
-
-struct HostClock;
-
-impl Clock for HostClock {
-    fn now(&self) -> Time {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Time::from_micros(since.as_micros().try_into().unwrap_or(i64::MAX))
-    }
-
-    fn id(&self) -> uuid::Uuid {
-        uuid::Uuid::now_v7()
-    }
-}
-
-/// What becomes of a call that the model makes.
-fn call(session: &mut Session, tool: &str, with: &Value) -> Result<String, Box<dyn Error>> {
-    let text = |name: &str| with[name].as_str().unwrap_or_default();
-    match tool {
-        "load_skill" => Ok(session.activate(text("skill_name"))?.content),
-        "read_skill_resource" => Ok(session.read(text("skill_name"), text("resource_name"))?.encoded()),
-        "run_skill_script" => {
-            let work = session.work_directory(std::env::current_dir()?)?;
-            let script = ScriptCall::new(text("skill_name"), text("script_name"), work);
-            let report = session.run_script(script, &mut ())?;
-            Ok(String::from_utf8_lossy(&report.run.stdout.bytes).into_owned())
-        }
-        // The agent's other tools, as far as the skills that are active allow them.
-        _ => Ok(session.call_tool(tool, with, |_| format!("{tool} was called"))?),
-    }
-}
+use metier::{Approve, Metier};
+use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    metier::sandbox::launch_if_asked();
-    let mut arguments = std::env::args().skip(1);
-    let mut next = || arguments.next().ok_or("wants SKILLS STATE");
-    let (skills, state, here) = (next()?, next()?, std::env::current_dir()?);
-    let home = std::env::home_dir().ok_or("the home directory is not known; set HOME")?;
-    let mut options = CatalogOptions::new(vec![Root::parse(&skills)?]);
-    options.builtin = true;
-    let catalog = Scanner::new(options).scan(SystemTime::now());
-    let shown: Vec<ListedSkill<'_>> = catalog
-        .for_models()
-        .map(|skill| ListedSkill { name: skill.entry.name(), description: skill.description, location: None })
-        .collect();
-    println!("system: {}", SkillList::new(&shown).render().text);
+    metier::launch_if_asked();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [server, model, task] = arguments.as_slice() else {
+        return Err("usage: agent URL MODEL TASK".into());
+    };
+    let key = std::env::var("METIER_API_KEY").unwrap_or_default();
 
-    let journal = Journal::open(
-        &JournalAddress::file(format!("{state}/journal.db")),
-        JournalOptions::new(Arc::new(HostClock)),
-    )?;
-    let (recording, places) = (Recording::Journal(Arc::new(journal)), Anchors::new(&here, &home));
-    let mut options = SessionOptions::new(catalog.clone(), places, recording, Arc::new(HostClock));
-    options.store = Some(Store::new(format!("{state}/store")));
-    let mut session = Session::start(options)?;
-    for line in std::io::stdin().lines() {
-        let (tool, with): (String, Value) = serde_json::from_str(&line?)?;
-        let answer = call(&mut session, &tool, &with).unwrap_or_else(|error| format!("error: {error}"));
-        println!("model: {tool} {with}\n{answer}");
+    let metier = Metier::open()?;
+    let skills = metier.catalog()?.skill_list().budget(2_000).task(task).render();
+    let mut session = metier.session().approver(Approve::ask_terminal()).agent("example").start()?;
+    let tools: Vec<Value> = session.tools().into_iter().map(function).collect();
+    let mut messages = vec![
+        json!({ "role": "system", "content": format!("You have these skills.\n{}", skills.text) }),
+        json!({ "role": "user", "content": task }),
+    ];
+    loop {
+        let request = json!({ "model": model, "messages": messages, "tools": tools });
+        let mut reply = ureq::post(format!("{server}/chat/completions"))
+            .header("authorization", format!("Bearer {key}"))
+            .content_type("application/json")
+            .send(request.to_string())?;
+        let reply: Value = serde_json::from_str(&reply.body_mut().read_to_string()?)?;
+        let message = reply["choices"][0]["message"].clone();
+        messages.push(message.clone());
+        let Some(calls) = message["tool_calls"].as_array() else {
+            println!("{}", message["content"].as_str().unwrap_or_default());
+            break;
+        };
+        for call in calls {
+            let name = call["function"]["name"].as_str().unwrap_or_default();
+            let arguments = serde_json::from_str(call["function"]["arguments"].as_str().unwrap_or("{}"))?;
+            println!("{name} {arguments}");
+            // A refusal is an answer too: the model reads why, and what to do instead.
+            let text =
+                session.dispatch(name, arguments).map_or_else(|refusal| refusal.text(), |answer| answer.text);
+            messages.push(json!({ "role": "tool", "tool_call_id": call["id"], "content": text }));
+        }
     }
     Ok(session.end()?)
+}
+
+/// A tool as Chat Completions takes it.
+fn function(tool: metier::SkillTool) -> Value {
+    let function =
+        json!({ "name": tool.name, "description": tool.description, "parameters": tool.input_schema });
+    json!({ "type": "function", "function": function })
 }

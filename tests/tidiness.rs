@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod names;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

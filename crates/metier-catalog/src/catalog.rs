@@ -1,19 +1,18 @@
 //! One immutable snapshot of every skill found, and what two of them differ in.
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metier_skill::{Digest, Limits};
+use metier_skill::Limits;
 use rayon::slice::ParallelSliceMut as _;
 use serde::Serialize;
 
 use crate::entry::{Entry, Listing, SkillId};
-use crate::problem::{Problem, ProblemCode};
+use crate::problem::Problem;
 use crate::record::SkillFacts;
-use crate::requires::{RequiresGraph, RequiresNode, RequiresProblem};
+use crate::requires::{RequiresGraph, RequiresNode};
 use crate::trees::Trees;
 use crate::{Precedence, Root, State, Tier};
 
@@ -27,6 +26,8 @@ struct Snapshot {
     entries: Vec<Entry>,
     /// The entries of each name.
     groups: HashMap<Arc<str>, Range<u32>>,
+    /// Empty where no skill needs another.
+    requires: RequiresGraph,
     problems: Vec<Problem>,
     unusable: Vec<UnusableSkill>,
     roots: Vec<RootReport>,
@@ -81,11 +82,26 @@ impl Candidate {
         let below = || place.path.strip_prefix(&self.root_path).unwrap_or(&place.path);
         place.target.clone().unwrap_or_else(|| self.root_real.join(below()))
     }
+
+    /// Whether another one is the same directory, or the same files byte for byte.
+    fn is_copy(&self, other: &Self, limits: &Limits, trees: &mut Trees) -> bool {
+        let (a, b) = (&self.entry, &other.entry);
+        if a.facts.skill_md_digest != b.facts.skill_md_digest || a.is_enabled() != b.is_enabled() {
+            return false;
+        }
+        let (own, others) = (self.real_path(), other.real_path());
+        let are_on_disk = a.builtin.is_none() && b.builtin.is_none();
+        own == others
+            || are_on_disk
+                && trees
+                    .digest(&own, limits)
+                    .is_some_and(|digest| trees.digest(&others, limits) == Some(digest))
+    }
 }
 
-/// Everything that the roots gave.
+/// What the roots gave, before it is ranked.
 #[derive(Default)]
-pub(crate) struct Collected {
+pub(crate) struct CatalogDraft {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) unusable: Vec<UnusableSkill>,
@@ -93,21 +109,22 @@ pub(crate) struct Collected {
 
 impl Catalog {
     pub(crate) fn new(
-        all: Collected,
+        all: CatalogDraft,
         precedence: Precedence,
         limits: &Limits,
         trees: &mut Trees,
         roots: Vec<RootReport>,
     ) -> Self {
-        let Collected { candidates, mut problems, unusable } = all;
+        let CatalogDraft { candidates, mut problems, unusable } = all;
         let entries = ranked(candidates, precedence, limits, trees);
-        problems.extend(requires_problems(&entries));
+        let (requires, requires_problems) = requires(&entries);
+        problems.extend(requires_problems);
         let mut groups: HashMap<Arc<str>, Range<u32>> = HashMap::with_capacity(entries.len());
         for (index, entry) in (0..).zip(&entries) {
             groups.entry(Arc::clone(&entry.facts.name)).or_insert(index..index).end = index + 1;
         }
         let digested = trees.digested();
-        Self(Arc::new(Snapshot { entries, groups, problems, unusable, roots, digested }))
+        Self(Arc::new(Snapshot { entries, groups, requires, problems, unusable, roots, digested }))
     }
 
     /// The skills that can be used: the winner of each name, unless it is off. In the order of their names.
@@ -161,7 +178,7 @@ impl Catalog {
 
     /// The other skills that a skill needs, in an order in which each comes after what it needs itself.
     pub fn needs(&self, name: &str) -> Vec<&str> {
-        RequiresGraph::new(&nodes(&self.0.entries)).needs(name)
+        self.0.requires.needs(name)
     }
 
     /// How many skills were read whole to tell whether they are copies of each other; the others did not change since.
@@ -226,38 +243,20 @@ impl CatalogChanges {
     }
 }
 
-/// What skills say that they need of each other.
-fn nodes(entries: &[Entry]) -> Vec<RequiresNode<'_>> {
-    let usable = entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled());
-    usable
-        .map(|entry| RequiresNode {
-            name: entry.name(),
-            version: entry.facts.version.as_deref(),
-            requires: entry.facts.requires(),
-        })
-        .collect()
-}
-
-fn requires_problems(entries: &[Entry]) -> Vec<Problem> {
+/// What skills need of each other, and what is wrong with that.
+fn requires(entries: &[Entry]) -> (RequiresGraph, Vec<Problem>) {
     if entries.iter().all(|entry| entry.facts.requires().is_none()) {
-        return Vec::new();
+        return Default::default();
     }
-    let graph = RequiresGraph::new(&nodes(entries));
-    let path_of = |name: &str| {
-        // Of one name the winner is the first.
-        let at = entries.partition_point(|entry| entry.name() < name);
-        entries.get(at).map(|entry| entry.path().to_owned()).unwrap_or_default()
-    };
-    let problem = |found: &RequiresProblem| {
-        let code = match found {
-            RequiresProblem::Unreadable { .. } => ProblemCode::RequiresUnreadable,
-            RequiresProblem::Missing { .. } => ProblemCode::RequiresMissing,
-            RequiresProblem::Version { .. } => ProblemCode::RequiresVersion,
-            RequiresProblem::Cycle { .. } => ProblemCode::RequiresCycle,
-        };
-        Problem::new(path_of(found.skill()), code, found.to_string())
-    };
-    graph.problems().iter().map(problem).collect()
+    let usable = entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled());
+    let nodes = usable.map(|entry| RequiresNode {
+        name: &entry.facts.name,
+        version: entry.facts.version.as_deref(),
+        requires: entry.facts.requires(),
+        path: entry.path(),
+    });
+    let nodes: Vec<RequiresNode<'_>> = nodes.collect();
+    RequiresGraph::new(&nodes)
 }
 
 /// The candidates by name and precedence, with identical copies made one, each with its id and the one that
@@ -286,26 +285,24 @@ fn ranked(
             entries.push(first.entry);
             continue;
         }
-        let mut group = vec![Kept::new(first)];
+        let mut group = vec![first];
         while let Some(next) = rest.next_if(|next| next.entry.facts.name == name) {
-            let next = Kept::new(next);
             match group.iter_mut().find(|kept| kept.is_copy(&next, limits, trees)) {
-                Some(kept) if kept.real == next.real => {}
-                Some(kept) => kept.candidate.entry.places.extend(next.candidate.entry.places),
+                Some(kept) if kept.real_path() == next.real_path() => {}
+                Some(kept) => kept.entry.places.extend(next.entry.places),
                 None => group.push(next),
             }
         }
-        let group = group.into_iter().map(|kept| kept.candidate);
         entries.extend(shadowed(group));
     }
     entries
 }
 
 /// Gives the skills of one name their ids, and says which of them wins.
-fn shadowed(group: impl Iterator<Item = Candidate>) -> impl Iterator<Item = Entry> {
+fn shadowed(group: Vec<Candidate>) -> impl Iterator<Item = Entry> {
     let mut winner = None;
     let mut copies = [0; Tier::ALL.len()];
-    group.map(move |Candidate { mut entry, .. }| {
+    group.into_iter().map(move |Candidate { mut entry, .. }| {
         let copy = &mut copies[entry.id.tier as usize];
         *copy += 1;
         entry.id.copy = *copy;
@@ -315,36 +312,4 @@ fn shadowed(group: impl Iterator<Item = Candidate>) -> impl Iterator<Item = Entr
         }
         entry
     })
-}
-
-/// One of several skills of a name.
-struct Kept {
-    candidate: Candidate,
-    real: PathBuf,
-    /// Made when it is first needed, and once.
-    tree_digest: OnceCell<Option<Digest>>,
-}
-
-impl Kept {
-    fn new(candidate: Candidate) -> Self {
-        Self { real: candidate.real_path(), candidate, tree_digest: OnceCell::new() }
-    }
-
-    /// Whether another one is the same directory, or the same files byte for byte.
-    fn is_copy(&self, other: &Self, limits: &Limits, trees: &mut Trees) -> bool {
-        let (a, b) = (&self.candidate.entry, &other.candidate.entry);
-        a.facts.skill_md_digest == b.facts.skill_md_digest
-            && a.is_enabled() == b.is_enabled()
-            && (self.real == other.real
-                || self
-                    .tree_digest(limits, trees)
-                    .is_some_and(|own| other.tree_digest(limits, trees) == Some(own)))
-    }
-
-    fn tree_digest(&self, limits: &Limits, trees: &mut Trees) -> Option<Digest> {
-        *self.tree_digest.get_or_init(|| {
-            let is_on_disk = self.candidate.entry.builtin.is_none();
-            is_on_disk.then(|| trees.digest(&self.real, limits)).flatten()
-        })
-    }
 }

@@ -1,30 +1,74 @@
-//! What a skill needs of the machine, and whether it is there.
+//! What a skill needs of the machine, and whether the machine has it.
 //!
-//! `compatibility` is free text. metier reads the forms that people use, from the words in its tables, and says of
-//! each requirement whether it is met; of the rest it says that it does not know. No text makes metier run a
-//! program of its choice: a [`Machine`] is asked, and [`version_query`] has every program that may be started for it.
+//! `compatibility` is free text. metier reads the common forms by one table of names, and the keys of `metadata` that
+//! clients use. All other text is the author's own: it is shown as it is and not checked. No text makes metier start a
+//! program of its choice: a [`Machine`] is asked, and knows which programs it may start.
 
-mod bounds;
-mod check;
-mod item;
-mod machine;
 mod metadata;
-mod programs;
-mod read;
-mod reader;
+mod need;
 mod table;
-mod tokens;
+mod text;
 
+use std::fmt;
+
+use semver::Version;
 use serde::Serialize;
-
-pub use bounds::version_in;
-pub use machine::{Machine, Os, is_program_name};
-pub use programs::{VersionQuery, version_query};
 
 /// Bytes of one text that are read; a valid `compatibility` has at most 500 characters.
 const TEXT_MAX: usize = 4096;
 /// Requirements that are checked.
 const REQUIREMENTS_MAX: usize = 64;
+
+/// A family of operating systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Os {
+    /// Linux.
+    Linux,
+    /// Linux inside Windows (WSL).
+    Wsl,
+    /// macOS.
+    MacOs,
+    /// Windows.
+    Windows,
+    /// Another.
+    Other,
+}
+
+impl fmt::Display for Os {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Linux => "Linux",
+            Self::Wsl => "Linux in Windows (WSL)",
+            Self::MacOs => "macOS",
+            Self::Windows => "Windows",
+            Self::Other => "another system",
+        })
+    }
+}
+
+/// What a skill's requirements are checked against.
+pub trait Machine {
+    /// The operating system.
+    fn os(&self) -> Os;
+
+    /// Whether a program of this name can be run. Any name may be asked for; nothing is run.
+    fn has_program(&self, name: &str) -> bool;
+
+    /// The version of a program; `None` where it is not there or does not say. The name may come from a skill:
+    /// an implementation must not run whatever it is given.
+    fn version_of(&self, program: &str) -> Option<Version>;
+
+    /// Whether the network can be reached; `None` where that is not known.
+    fn has_network(&self) -> Option<bool> {
+        None
+    }
+
+    /// The agent that will use the skills, as `claude-code`; `None` where that is not known.
+    fn agent(&self) -> Option<&str> {
+        None
+    }
+}
 
 /// Whether a requirement is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -36,17 +80,6 @@ pub enum RequirementStatus {
     Unmet,
     /// metier cannot tell.
     Unknown,
-}
-
-impl RequirementStatus {
-    /// The status as it is printed.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Unmet => "unmet",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// One thing that a skill needs.
@@ -69,6 +102,13 @@ pub struct Compatibility {
     pub status: RequirementStatus,
     /// The requirements, those of the text first.
     pub requirements: Vec<Requirement>,
+}
+
+impl Compatibility {
+    /// The requirements that this machine does not meet: what a person should be told.
+    pub fn unmet(&self) -> impl Iterator<Item = &Requirement> {
+        self.requirements.iter().filter(|requirement| requirement.status == RequirementStatus::Unmet)
+    }
 }
 
 /// Checks what a skill says it needs: its `compatibility`, and the pairs of its `metadata`, which may be of any
@@ -100,12 +140,12 @@ pub fn compatibility<'a>(
         requirements.len() <= REQUIREMENTS_MAX
     };
     let text = text.map(cut).into_iter().flat_map(|(text, rest)| {
-        let groups = read::read(text).into_iter().map(|group| check::check(&group, machine));
+        let groups = text::read(text).into_iter().map(|group| group.check(machine));
         groups.chain(rest.then(|| unread("the text is too long to be read to its end"))).collect::<Vec<_>>()
     });
     let metadata = metadata.into_iter().flat_map(|(key, value)| {
         let groups = metadata::read_pair(key, cut(value).0);
-        groups.into_iter().map(|group| check::check(&group, machine)).collect::<Vec<_>>()
+        groups.into_iter().map(|group| group.check(machine)).collect::<Vec<_>>()
     });
     if !text.chain(metadata).all(&mut add) {
         requirements.truncate(REQUIREMENTS_MAX);

@@ -101,6 +101,18 @@ pub struct Listing<'a> {
     pub description: Option<&'a str>,
 }
 
+impl<'a> Listing<'a> {
+    /// The skill's name.
+    pub fn name(&self) -> &'a str {
+        self.entry.name()
+    }
+
+    /// What it does and when to use it; empty where only its name is shown.
+    pub fn description(&self) -> &'a str {
+        self.description.unwrap_or_default()
+    }
+}
+
 impl Entry {
     /// The name.
     pub fn name(&self) -> &str {

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use metier_skill::disk::open_directory;
 use rustix::fs::{AtFlags, CWD, statat};
 use serde::{Deserialize, Serialize};
 
-use crate::open::open_root;
 use crate::record::Outcome;
 use crate::scan::{Record, Survey};
 use crate::stamp::Stamp;
@@ -84,7 +84,7 @@ impl RootEvidence {
         if fs::canonicalize(&self.path).ok().as_ref() != Some(real) {
             return false;
         }
-        let Ok(root) = open_root(real.as_path()) else { return false };
+        let Ok(root) = open_directory(CWD, real.as_path()) else { return false };
         let is_same = |at: BorrowedFd<'_>, path: &[u8], stamp: Stamp| {
             statat(at, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| Stamp::of(&stat) == stamp)
         };

@@ -15,7 +15,6 @@ mod entry;
 mod error;
 mod evidence;
 mod index;
-mod open;
 mod problem;
 mod record;
 mod requires;
@@ -27,27 +26,24 @@ mod state;
 mod tier;
 mod trees;
 mod trust;
+mod walk;
 mod watch;
 
 pub use builtin::Builtin;
 pub use catalog::{Catalog, CatalogChanges, RootReport, UnusableSkill};
-pub use compatibility::{
-    Compatibility, Machine, Os, Requirement, RequirementStatus, VersionQuery, compatibility, is_program_name,
-    version_in, version_query,
-};
+pub use compatibility::{Compatibility, Machine, Os, Requirement, RequirementStatus, compatibility};
 pub use entry::{Entry, Listing, SkillId, SkillPlace};
 pub use error::CatalogError;
 pub use evidence::Evidence;
 pub use metier_skill::Tier;
 pub use problem::{Problem, ProblemCode};
 pub use record::SkillFacts;
-pub use requires::{
-    Requires, RequiresError, RequiresGraph, RequiresNode, RequiresProblem, read_requires, read_version,
-};
+pub use requires::{Requires, RequiresError, read_requires, read_version};
 pub use root::{AGENT_DIRECTORIES, LOCK_FILE, Root, RootLocations, installed_directory, installed_roots};
 pub use scan::Bounds;
 pub use scanner::{CatalogOptions, Scanner};
 pub use state::{State, StateRule, StateRules};
 pub use tier::{Precedence, Scope};
 pub use trust::TrustStore;
+pub use walk::{WalkItem, walk_skills};
 pub use watch::{CatalogUpdate, WatchOptions, Watcher};

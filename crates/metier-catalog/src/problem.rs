@@ -116,15 +116,11 @@ impl Serialize for ProblemCode {
 /// What is wrong with one skill, as the index keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
-    code: Code,
-    message: Box<str>,
+    pub(crate) code: Code,
+    pub(crate) message: Box<str>,
 }
 
 impl Fault {
-    pub(crate) fn new(code: Code, message: &str) -> Self {
-        Self { code, message: message.into() }
-    }
-
     pub(crate) fn problem(&self, path: PathBuf) -> Problem {
         Problem::new(path, ProblemCode::Skill(self.code), &*self.message)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metier_skill::{Digest, Origin, Reading, Rules, Skill, ToolRules, read};
+use metier_skill::{Code, Digest, Origin, Reading, Rules, Skill, ToolRules, read};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Fault;
@@ -97,13 +97,13 @@ impl Outcome {
 
     pub(crate) fn of_reading(reading: Reading, digest: Digest) -> Self {
         let error = reading.diagnostics.iter().find(|found| found.is_error());
-        let fault = error.map(|error| Fault::new(error.code, &error.message));
+        let fault = error.map(|error| Fault { code: error.code, message: error.message.as_str().into() });
         let facts = reading.skill.map(|skill| Arc::new(SkillFacts::of(skill, digest)));
         match (fault, facts) {
             (None, Some(facts)) => Self::Skill(facts),
             (Some(fault), facts) => Self::Broken(Arc::new(fault), facts),
             (None, None) => {
-                let fault = Fault::new(metier_skill::Code::SkillMdMissing, "there is nothing to read");
+                let fault = Fault { code: Code::SkillMdMissing, message: "there is nothing to read".into() };
                 Self::Broken(Arc::new(fault), None)
             }
         }

@@ -10,7 +10,7 @@ use std::fmt;
 use metier_skill::{NameError, SkillName};
 use semver::{Version, VersionReq};
 
-pub use graph::{RequiresGraph, RequiresNode, RequiresProblem};
+pub(crate) use graph::{RequiresGraph, RequiresNode};
 
 /// Characters of an unreadable piece that a message repeats.
 const QUOTED: usize = 60;

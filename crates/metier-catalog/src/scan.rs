@@ -5,20 +5,21 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
-use metier_skill::{Digest, Location, NOT_SEARCHED, Rules};
+use metier_skill::disk::{self, DIRECTORY, open_beneath, open_directory, read_beneath};
+use metier_skill::{Digest, Location, Rules, is_searched};
 use rayon::Scope;
 use rayon::slice::ParallelSliceMut as _;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, fstat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
 use serde::{Deserialize, Serialize};
 
-use crate::open::{open_directory, open_root, read_file};
 use crate::problem::{Problem, ProblemCode};
 use crate::record::Outcome;
 use crate::root::Root;
@@ -74,7 +75,7 @@ pub(crate) struct Folder {
 }
 
 /// Everything that is known of a root.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// When the scan began that made it.
     pub(crate) when: Moment,
@@ -84,9 +85,9 @@ pub(crate) struct Survey {
     pub(crate) folders: Vec<Folder>,
 }
 
-/// What a scan found.
-#[derive(Debug)]
-pub(crate) struct Found {
+/// What a scan of a root came to, or one task of it.
+#[derive(Debug, Default)]
+pub(crate) struct RootScan {
     /// The root's path without links.
     pub(crate) real: PathBuf,
     pub(crate) survey: Survey,
@@ -104,8 +105,8 @@ pub(crate) fn scan(
     bounds: Bounds,
     known: Option<&Survey>,
     when: Moment,
-) -> Result<Found, CatalogError> {
-    let directory = open_root(&root.path).map_err(CatalogError::read(&root.path))?;
+) -> Result<RootScan, CatalogError> {
+    let directory = open_directory(CWD, &root.path).map_err(CatalogError::read(&root.path))?;
     let real = fs::canonicalize(&root.path).map_err(CatalogError::read(&root.path))?;
     let confines = fs::canonicalize(&root.confines).map_err(CatalogError::read(&root.confines))?;
     if root.tier == Tier::ThirdParty && !real.starts_with(&confines) {
@@ -137,25 +138,16 @@ struct Walk<'a> {
     bounds: Bounds,
     known: Option<&'a Survey>,
     directory: OwnedFd,
-    all: Mutex<Part>,
+    all: Mutex<RootScan>,
     entries: AtomicUsize,
     is_cut: AtomicBool,
-}
-
-/// What one task found.
-#[derive(Default)]
-struct Part {
-    records: Vec<Arc<Record>>,
-    folders: Vec<Folder>,
-    problems: Vec<Problem>,
-    read: usize,
 }
 
 impl<'a> Walk<'a> {
     /// Goes through what is known: folders that are as they were are not listed again. Below a folder that
     /// changed everything is listed, and skills that are as they were are still not read.
     fn again<'s>(&'s self, known: &'a Survey, scope: &Scope<'s>) {
-        let mut part = Part::default();
+        let mut part = RootScan::default();
         let mut same: HashSet<&[u8]> = HashSet::new();
         for folder in &known.folders {
             if !folder.below.is_empty() && !same.contains(parent(&folder.below)) {
@@ -165,7 +157,7 @@ impl<'a> Walk<'a> {
                 same.insert(&folder.below);
                 self.entries.fetch_add(folder.entries, Ordering::Relaxed);
                 self.beside_skills(folder, &mut part);
-                part.folders.push(folder.clone());
+                part.survey.folders.push(folder.clone());
             } else {
                 self.spawn(vec![folder.below.clone()], scope);
             }
@@ -175,7 +167,7 @@ impl<'a> Walk<'a> {
         for records in known.records.chunks(8 * BATCH) {
             let same = Arc::clone(&same);
             scope.spawn(move |scope| {
-                let mut part = Part::default();
+                let mut part = RootScan::default();
                 // Links were looked at with their folder.
                 let own = records.iter().filter(|record| record.target.is_none());
                 for record in own {
@@ -191,7 +183,7 @@ impl<'a> Walk<'a> {
     /// Looks at some directories in a task of their own.
     fn spawn<'s>(&'s self, batch: Vec<Box<[u8]>>, scope: &Scope<'s>) {
         scope.spawn(move |scope| {
-            let mut part = Part::default();
+            let mut part = RootScan::default();
             for below in batch {
                 self.visit(&below, self.known_record(&below), &mut part, scope);
             }
@@ -200,18 +192,24 @@ impl<'a> Walk<'a> {
     }
 
     /// Looks at one directory: a skill as before, a skill, or a folder.
-    fn visit<'s>(&'s self, below: &[u8], known: Option<&Arc<Record>>, part: &mut Part, scope: &Scope<'s>) {
+    fn visit<'s>(
+        &'s self,
+        below: &[u8],
+        known: Option<&Arc<Record>>,
+        part: &mut RootScan,
+        scope: &Scope<'s>,
+    ) {
         // A record of a link is no use for a directory that has taken its place.
         let known = known.filter(|record| record.target.is_none());
         if let Some(record) = known.filter(|record| self.is_unchanged(&self.directory, below, record)) {
-            part.records.push(Arc::clone(record));
+            part.survey.records.push(Arc::clone(record));
             return;
         }
         match self.read(&self.directory, below, &self.path(below)) {
             Ok(Some((stamp, outcome))) => {
                 part.read += 1;
                 let record = Record { below: below.into(), stamp, outcome, target: None };
-                part.records.push(Arc::new(record));
+                part.survey.records.push(Arc::new(record));
             }
             Ok(None) => self.folder(below, part, scope),
             Err(error) => self.unreadable(below, &error, part),
@@ -220,7 +218,9 @@ impl<'a> Walk<'a> {
 
     /// What the skill in a directory says; `None` where there is none.
     fn read(&self, at: &OwnedFd, below: &[u8], path: &Path) -> io::Result<Option<(Option<Stamp>, Outcome)>> {
-        match read_file(at, &*join(below, SKILL_MD), self.rules.limits.skill_md_bytes) {
+        let file = join(below, SKILL_MD);
+        match read_beneath(at.as_fd(), Path::new(OsStr::from_bytes(&file)), self.rules.limits.skill_md_bytes)
+        {
             Ok((bytes, stat)) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let outcome = Outcome::of_bytes(bytes, &name, self.rules);
@@ -251,11 +251,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists a directory that is not a skill.
-    fn folder<'s>(&'s self, below: &[u8], part: &mut Part, scope: &Scope<'s>) {
+    fn folder<'s>(&'s self, below: &[u8], part: &mut RootScan, scope: &Scope<'s>) {
         match self.list(below, part, scope) {
             Ok(folder) => {
                 self.beside_skills(&folder, part);
-                part.folders.push(folder);
+                part.survey.folders.push(folder);
             }
             // It was there when its parent was listed; a later scan will not find it.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !below.is_empty() => {}
@@ -263,35 +263,28 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn list<'s>(&'s self, below: &[u8], part: &mut Part, scope: &Scope<'s>) -> io::Result<Folder> {
-        let opened = open_directory(&self.directory, if below.is_empty() { b".".as_slice() } else { below })?;
+    fn list<'s>(&'s self, below: &[u8], part: &mut RootScan, scope: &Scope<'s>) -> io::Result<Folder> {
+        let opened = if below.is_empty() {
+            open_directory(&self.directory, c".")?
+        } else {
+            open_beneath(self.directory.as_fd(), Path::new(OsStr::from_bytes(below)), DIRECTORY)?
+        };
         let stamp = Stamp::of(&fstat(&opened)?);
         let mut folder =
             Folder { below: below.into(), stamp: Some(stamp), links: Vec::new(), entries: 0, is_cut: false };
         let is_deepest = depth(below) >= self.bounds.depth;
-        let mut directory = Dir::new(opened)?;
         let mut batch = Vec::new();
-        while let Some(entry) = directory.read() {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
+        disk::list(opened, |_, name, kind| {
+            let name = name.to_bytes();
             folder.entries += 1;
             if self.entries.fetch_add(1, Ordering::Relaxed) >= self.bounds.entries {
                 self.cut(part);
                 // Not all of it was seen, so it must be looked at again.
                 folder.stamp = None;
-                break;
+                return ControlFlow::Break(());
             }
-            let kind = match entry.file_type() {
-                // Some file systems do not say in the directory what an entry is.
-                FileType::Unknown => statat(directory.fd()?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-                kind => kind,
-            };
             match kind {
-                FileType::Directory if NOT_SEARCHED.iter().any(|skipped| skipped.as_bytes() == name) => {}
+                FileType::Directory if !is_searched(OsStr::from_bytes(name)) => {}
                 FileType::Directory if is_deepest => folder.is_cut = true,
                 FileType::Directory => batch.push(join(below, name)),
                 FileType::Symlink => folder.links.push(name.into()),
@@ -300,13 +293,14 @@ impl<'a> Walk<'a> {
             if batch.len() == BATCH {
                 self.spawn(std::mem::take(&mut batch), scope);
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         self.spawn(batch, scope);
         Ok(folder)
     }
 
     /// What there is to say of a folder beyond the directories in it.
-    fn beside_skills(&self, folder: &Folder, part: &mut Part) {
+    fn beside_skills(&self, folder: &Folder, part: &mut RootScan) {
         if folder.is_cut {
             let message = format!(
                 "directories below here are more than {} deep and were not searched; add this one as a root, or \
@@ -321,7 +315,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Follows a link that stands directly in the root and leads to a skill.
-    fn link(&self, below: &[u8], part: &mut Part) {
+    fn link(&self, below: &[u8], part: &mut RootScan) {
         let path = self.path(below);
         let is_in_root = !below.contains(&b'/');
         let mut report = |code, message: String| part.problems.push(Problem::new(&path, code, message));
@@ -363,19 +357,19 @@ impl<'a> Walk<'a> {
     }
 
     /// The skill that a link leads to.
-    fn linked(&self, below: &[u8], target: PathBuf, part: &mut Part) {
+    fn linked(&self, below: &[u8], target: PathBuf, part: &mut RootScan) {
         let bytes = target.as_os_str().as_bytes();
         let known = self.known_record(below).filter(|known| known.target.as_ref() == Some(&target));
         if let Some(record) = known.filter(|record| self.is_unchanged(CWD, bytes, record)) {
-            part.records.push(Arc::clone(record));
+            part.survey.records.push(Arc::clone(record));
             return;
         }
-        let read = open_root(&target).and_then(|directory| self.read(&directory, b"", &target));
+        let read = open_directory(CWD, &target).and_then(|directory| self.read(&directory, b"", &target));
         match read {
             Ok(Some((stamp, outcome))) => {
                 part.read += 1;
                 let record = Record { below: below.into(), stamp, outcome, target: Some(target) };
-                part.records.push(Arc::new(record));
+                part.survey.records.push(Arc::new(record));
             }
             Ok(None) => {}
             Err(error) => {
@@ -385,14 +379,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn unreadable(&self, below: &[u8], error: &io::Error, part: &mut Part) {
+    fn unreadable(&self, below: &[u8], error: &io::Error, part: &mut RootScan) {
         let folder =
             Folder { below: below.into(), stamp: None, links: Vec::new(), entries: 0, is_cut: false };
-        part.folders.push(folder);
+        part.survey.folders.push(folder);
         part.problems.push(Problem::new(self.path(below), ProblemCode::Unreadable, unreadable(error)));
     }
 
-    fn cut(&self, part: &mut Part) {
+    fn cut(&self, part: &mut RootScan) {
         if !self.is_cut.swap(true, Ordering::Relaxed) {
             let message = format!(
                 "there are more than {} files and directories, and not all were searched; use a smaller root, or \
@@ -413,7 +407,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the `SKILL.md` in a directory is the one that was read.
-    fn is_unchanged(&self, at: impl std::os::fd::AsFd, below: &[u8], record: &Record) -> bool {
+    fn is_unchanged(&self, at: impl AsFd, below: &[u8], record: &Record) -> bool {
         let (Some(stamp), Some(known)) = (record.stamp, self.known) else { return false };
         stamp.is_settled_at(known.when)
             && statat(at, &*join(below, SKILL_MD), AtFlags::SYMLINK_NOFOLLOW)
@@ -431,23 +425,25 @@ impl<'a> Walk<'a> {
         if below.is_empty() { self.real.clone() } else { self.root.path.join(OsStr::from_bytes(below)) }
     }
 
-    fn add(&self, mut part: Part) {
+    fn add(&self, mut part: RootScan) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.records.append(&mut part.records);
-        all.folders.append(&mut part.folders);
+        all.survey.records.append(&mut part.survey.records);
+        all.survey.folders.append(&mut part.survey.folders);
         all.problems.append(&mut part.problems);
         all.read += part.read;
     }
 
-    fn finish(self, when: Moment) -> Found {
-        let Part { mut records, mut folders, mut problems, read } =
-            self.all.into_inner().unwrap_or_else(PoisonError::into_inner);
-        records.par_sort_unstable_by(|a, b| a.below.cmp(&b.below));
-        folders.par_sort_unstable_by(|a, b| a.below.cmp(&b.below));
-        problems.sort_by(|a, b| a.path.cmp(&b.path));
-        let survey = Survey { when, records, folders };
-        let is_news = !self.is_cut.into_inner() && self.known.is_none_or(|known| survey.is_news_to(known));
-        Found { real: self.real, survey, problems, read, is_news }
+    fn finish(self, when: Moment) -> RootScan {
+        let mut all = self.all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let survey = &mut all.survey;
+        survey.when = when;
+        survey.records.par_sort_unstable_by(|a, b| a.below.cmp(&b.below));
+        survey.folders.par_sort_unstable_by(|a, b| a.below.cmp(&b.below));
+        all.problems.sort_by(|a, b| a.path.cmp(&b.path));
+        all.is_news =
+            !self.is_cut.into_inner() && self.known.is_none_or(|known| all.survey.is_news_to(known));
+        all.real = self.real;
+        all
     }
 }
 

@@ -10,14 +10,14 @@ use metier_skill::{Profile, Rules};
 use rayon::prelude::*;
 
 use crate::builtin::{BUILTIN, Builtin};
-use crate::catalog::{Candidate, Collected, RootReport, UnusableSkill};
+use crate::catalog::{Candidate, CatalogDraft, RootReport, UnusableSkill};
 use crate::entry::{Entry, SkillId, SkillPlace};
 use crate::evidence::{Evidence, RootEvidence, Shown};
 use crate::index::IndexFile;
 use crate::problem::{Problem, ProblemCode};
 use crate::record::{Outcome, SkillFacts};
 use crate::root::Root;
-use crate::scan::{self, Found, Record, Survey};
+use crate::scan::{self, Record, RootScan, Survey};
 use crate::stamp::Stamp;
 use crate::trees::Trees;
 use crate::{Bounds, Catalog, CatalogError, Precedence, Scope, State, StateRules, Tier};
@@ -111,7 +111,7 @@ impl Scanner {
     /// index, is read again only where it changed. `now` is the time by the clock that stamps files.
     pub fn scan(&mut self, now: SystemTime) -> Catalog {
         let options = &self.options;
-        let mut all = Collected::default();
+        let mut all = CatalogDraft::default();
         let mut reports = Vec::new();
         if options.builtin {
             all.candidates.extend(BUILTIN.iter().filter_map(|builtin| self.builtin(builtin)));
@@ -185,7 +185,7 @@ impl Scanner {
 }
 
 /// Makes candidates and problems of what was found in a root.
-fn collect(found: &Found, number: usize, options: &CatalogOptions, all: &mut Collected) {
+fn collect(found: &RootScan, number: usize, options: &CatalogOptions, all: &mut CatalogDraft) {
     let Some(root) = options.roots.get(number - 1) else { return };
     let (root_path, root_real): (Arc<Path>, Arc<Path>) =
         (root.path.as_path().into(), found.real.as_path().into());

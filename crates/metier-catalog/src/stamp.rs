@@ -49,7 +49,7 @@ pub(crate) fn is_settled(changed: i64, when: Moment) -> bool {
 }
 
 /// A point in time, in nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub(crate) struct Moment(i64);
 
 impl From<SystemTime> for Moment {

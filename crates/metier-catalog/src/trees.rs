@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use metier_skill::{Digest, Limits, Location, SymlinkPolicy, Tree};
+use metier_skill::{Digest, Folder, Limits, SymlinkPolicy, Tree};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
@@ -73,14 +73,18 @@ impl Trees {
 
     /// The digest of the skill in a directory; `None` where it has none.
     pub(crate) fn digest(&mut self, directory: &Path, limits: &Limits) -> Option<Digest> {
-        let tree = Location::directory(directory).ok()?.tree(limits, SymlinkPolicy::Skip).ok()?;
-        tree.within(limits).ok()?;
-        let listing = *listing(&tree).as_bytes();
-        let newest = tree.files.iter().map(|file| file.stamp.changed).max().unwrap_or(i64::MIN);
         if self.known.is_none() {
             self.known = Some(self.load().unwrap_or_default());
         }
         let known = self.known.get_or_insert_default();
+        // One that was looked at for this scan is not looked at again.
+        if let Some(known) = known.get(directory).filter(|known| known.is_used) {
+            return Some(Digest::from_bytes(known.digest));
+        }
+        let tree = Tree::of_directory(directory, limits, SymlinkPolicy::Skip).ok()?;
+        tree.within(limits).ok()?;
+        let listing = *listing(&tree).as_bytes();
+        let newest = tree.files.iter().map(|file| file.stamp.changed).max().unwrap_or(i64::MIN);
         if let Some(known) = known.get_mut(directory)
             && known.listing == listing
             && is_settled(newest, known.when)
@@ -89,7 +93,7 @@ impl Trees {
             return Some(Digest::from_bytes(known.digest));
         }
         self.digested += 1;
-        let digest = tree.manifest().ok()?.digest();
+        let digest = Folder::open(directory).and_then(|folder| folder.manifest(limits)).ok()?.digest();
         if let Some(when) = self.now {
             let fresh = Known { listing, digest: *digest.as_bytes(), when, is_used: true };
             known.insert(directory.to_owned(), fresh);

@@ -127,7 +127,8 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         HostError::Journal(error)
         | HostError::Telemetry { source: error }
         | HostError::NotRecorded { source: error } => of_journal(error),
-        HostError::Session(error) | HostError::Resume { source: error, .. } => of_session(error, output),
+        HostError::Session(error) => of_session(error, output),
+        HostError::Resume { source, .. } => of_session(source, output),
         HostError::Sandbox(error) => report_sandbox(error, output),
         HostError::Store(error) => crate::installing::exit_of(error),
         HostError::Home(error) => of_home(error),

@@ -1,13 +1,13 @@
 //! One skill, copied file by file into a directory that nobody sees yet.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use metier_skill::{
     Digest, Folder, Manifest, ManifestFile, Origin, SKILL_FILES, ScalarKind, SkillError, SkipReason,
-    SkippedFile, Tree, Value, read,
+    SkippedFile, Tree, TreeWriter, Value, read,
 };
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -33,9 +33,8 @@ pub(crate) struct Copy<'a> {
     is_directory: bool,
     target: &'a Path,
     options: &'a MountOptions,
-    files: Vec<ManifestFile>,
-    /// By their paths below the top, with who may do what in them.
-    directories: Vec<(PathBuf, u32)>,
+    /// Made with the first file.
+    writer: Option<(TreeWriter, u32)>,
     bytes: u64,
     skipped: Vec<SkippedFile>,
     own_name: Option<String>,
@@ -51,8 +50,7 @@ impl<'a> Copy<'a> {
             is_directory: source.is_dir(),
             target,
             options,
-            files: Vec::new(),
-            directories: Vec::new(),
+            writer: None,
             bytes: 0,
             skipped: Vec::new(),
             own_name: None,
@@ -170,7 +168,10 @@ impl<'a> Copy<'a> {
             return self.write(path, executable, bytes);
         }
         if path == Path::new(SKILL_FILES[1])
-            && self.files.iter().any(|file| file.path == Path::new(SKILL_FILES[0]))
+            && self
+                .writer
+                .iter()
+                .any(|(writer, _)| writer.files().iter().any(|file| file.path == Path::new(SKILL_FILES[0])))
         {
             // The better one is there; this is a file like any other.
             return self.write(path, executable, bytes);
@@ -211,21 +212,19 @@ impl<'a> Copy<'a> {
     }
 
     fn write(&mut self, path: &Path, executable: bool, bytes: &[u8]) -> Result<(), HomeError> {
-        let target = self.target.join(path);
-        if let Some(parent) = path.parent() {
-            self.make(parent)?;
-        }
         // Whoever could not read the source cannot read the copy.
         let usual = if executable { 0o555 } else { 0o444 };
         let mode = self.mode_of(path).map_or(usual, |mode| mode & 0o555 | 0o400);
         let mode = if self.options.is_writable { mode | 0o200 } else { mode };
-        let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&target)?;
-            file.write_all(bytes)
-        };
-        write().map_err(|error| self.io(&target, error))?;
+        let above: Vec<&Path> = path.ancestors().skip(1).filter(|above| *above != Path::new("")).collect();
+        for above in above.into_iter().rev() {
+            let mode = self.directory_mode(above);
+            let made = self.writer()?.make(above, mode);
+            made.map_err(|error| self.io(&self.target.join(above), error))?;
+        }
+        let written = self.writer()?.write(path, executable, bytes, mode);
+        written.map_err(|error| self.io(&self.target.join(path), error))?;
         self.bytes += bytes.len() as u64;
-        self.files.push(ManifestFile::new(path, executable, Digest::of(bytes)));
         Ok(())
     }
 
@@ -235,34 +234,38 @@ impl<'a> Copy<'a> {
         Some(fs::metadata(path).ok()?.permissions().mode())
     }
 
-    /// A directory of the copy, by its path below the top.
-    fn make(&mut self, below: &Path) -> Result<(), HomeError> {
-        if self.directories.iter().any(|(made, _)| made == below) {
-            return Ok(());
+    /// What may be done with a directory of the copy.
+    fn directory_mode(&self, below: &Path) -> u32 {
+        self.mode_of(below).filter(|_| self.is_directory).map_or(0o755, |mode| mode & 0o755 | 0o700)
+    }
+
+    /// What writes the copy.
+    fn writer(&mut self) -> Result<&mut TreeWriter, HomeError> {
+        let opened = self.open()?;
+        Ok(&mut self.writer.insert(opened).0)
+    }
+
+    /// The same, and the mode of the copy's directory, which is made where it is missing.
+    fn open(&mut self) -> Result<(TreeWriter, u32), HomeError> {
+        if let Some(opened) = self.writer.take() {
+            return Ok(opened);
         }
-        if let Some(above) = below.parent() {
-            self.make(above)?;
-        }
-        let directory = self.target.join(below);
-        let mode =
-            self.mode_of(below).filter(|_| self.is_directory).map_or(0o755, |mode| mode & 0o755 | 0o700);
-        let made = DirBuilder::new().mode(mode).recursive(true).create(&directory);
-        made.map_err(|error| self.io(&directory, error))?;
-        self.directories.push((below.to_owned(), mode));
-        Ok(())
+        let mode = self.directory_mode(Path::new(""));
+        let made = DirBuilder::new().mode(mode).recursive(true).create(self.target);
+        let opened = made.and_then(|()| TreeWriter::open(self.target));
+        Ok((opened.map_err(|error| self.io(self.target, error))?, mode))
     }
 
     /// Closes it to writing.
     pub(crate) fn finish(mut self) -> Result<Copied, HomeError> {
-        self.make(Path::new(""))?;
+        let (writer, mode) = self.open()?;
         if !self.options.is_writable {
-            for (directory, mode) in &self.directories {
-                let directory = self.target.join(directory);
-                let closed = fs::set_permissions(&directory, Permissions::from_mode(mode & 0o555));
-                closed.map_err(|error| self.io(&directory, error))?;
-            }
+            let closed = writer
+                .close()
+                .and_then(|()| fs::set_permissions(self.target, Permissions::from_mode(mode & 0o555)));
+            closed.map_err(|error| self.io(self.target, error))?;
         }
-        let manifest = Manifest::new(self.files);
+        let manifest = writer.finish();
         let (files, tree_digest) = (manifest.files().len(), manifest.digest());
         let (own_name, bytes, skipped) = (self.own_name, self.bytes, self.skipped);
         Ok(Copied { own_name, bytes, files, skipped, tree_digest })

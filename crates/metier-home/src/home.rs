@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use metier_prompt::SkillMount;
+use metier_sandbox::{Leftovers, Owner, is_own_directory};
 use metier_skill::{Origin, Rules, read};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
@@ -17,7 +18,7 @@ use crate::error::HomeError;
 use crate::isolation::IsolationConfig;
 use crate::leaks::{Leak, leaks};
 use crate::mount::{MountOptions, MountedSkill, add_skills, mount_skills};
-use crate::staging::{self, Leftovers, Owner};
+use crate::staging;
 
 /// Whose home a directory is: a file in it says so.
 pub(crate) const OWNER: &str = ".metier-home";
@@ -284,11 +285,7 @@ pub fn leftovers(base: &Path) -> Vec<PathBuf> {
 
 /// Removes what [`leftovers`] lists.
 pub fn remove_leftovers(base: &Path) -> Leftovers {
-    let mut all = Leftovers::default();
-    for path in leftovers(base) {
-        all.remove(&path);
-    }
-    all
+    Leftovers::remove(leftovers(base))
 }
 
 /// Whose home a directory is: its name says so, and a mark in it, as long as nobody has kept it, with those it was lent to. A home
@@ -298,7 +295,7 @@ fn owners_of(path: &Path) -> Vec<Owner> {
         return Vec::new();
     };
     let is_private = fs::symlink_metadata(path).is_ok_and(|meta| meta.permissions().mode() % 0o100 == 0);
-    if !is_private || !staging::is_own_directory(path) {
+    if !is_private || !is_own_directory(path) {
         return Vec::new();
     }
     let Some(mark) = read_mark(&path.join(OWNER)) else {

@@ -8,19 +8,13 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-pub(crate) use metier_sandbox::Owner;
-pub(crate) use metier_skill::disk::remove_all;
+use metier_sandbox::{Leftovers, Owner, is_own_directory};
+use metier_skill::disk::remove_all;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::error::HomeError;
 
 const PREFIX: &str = ".metier-staging-";
-
-/// Whether a directory is this person's, and no link to one.
-pub(crate) fn is_own_directory(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir() && meta.uid() == own)
-}
 
 /// A directory that nobody sees yet. What does not become visible is removed.
 #[derive(Debug)]
@@ -34,7 +28,7 @@ impl Staging {
         let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(HomeError::io("make", parent))?;
-        remove_leftovers(parent);
+        Leftovers::remove(leftovers(parent));
         let owner = Owner::own();
         for number in 0..u32::MAX {
             let path = parent.join(format!("{PREFIX}{owner}.{number}"));
@@ -111,42 +105,10 @@ pub(crate) fn retire(path: &Path) -> Result<(), HomeError> {
     remove_all(left).map_err(HomeError::io("remove", left))
 }
 
-/// What leftovers were removed, and which could not be.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Leftovers {
-    /// How many are gone.
-    pub removed: usize,
-    /// What is still there.
-    pub left: Vec<HomeError>,
-}
-
-impl Leftovers {
-    pub(crate) fn remove(&mut self, path: &Path) {
-        match remove_all(path) {
-            Ok(()) => self.removed += 1,
-            Err(error) => self.left.push(HomeError::io("remove", path)(error)),
-        }
-    }
-}
-
 /// Staging directories in a directory whose processes have ended.
 pub(crate) fn leftovers(parent: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let dead = entries.filter(|entry| {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let owner = owner.and_then(|text| Owner::parse(text.split_once('.')?.0));
-        owner.is_some_and(|owner| !owner.is_alive()) && is_own_directory(&entry.path())
-    });
-    dead.map(|entry| entry.path()).collect()
-}
-
-/// Removes staging directories whose processes have ended.
-pub(crate) fn remove_leftovers(parent: &Path) -> Leftovers {
-    let mut all = Leftovers::default();
-    for path in leftovers(parent) {
-        all.remove(&path);
-    }
-    all
+    let mut found =
+        Leftovers::find(parent, |name| Owner::parse(name.strip_prefix(PREFIX)?.split_once('.')?.0));
+    found.retain(|path| is_own_directory(path));
+    found
 }

@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use metier_sandbox::Owner;
 
 use crate::error::HomeError;
-use crate::staging::{self, Owner};
+use crate::staging;
 
 /// A file or directory of the host, and where it is in the workspace.
 #[derive(Debug, Clone)]

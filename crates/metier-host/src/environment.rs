@@ -180,6 +180,20 @@ impl Environment {
         if is_inside { PathBuf::from("/tmp") } else { self.temporary.clone() }
     }
 
+    /// The program that starts scripts in the sandbox, where this program does not do that itself: `metier-launcher` or
+    /// `metier`, beside this program or in `PATH`.
+    #[cfg(feature = "session")]
+    pub fn launcher(&self) -> Option<PathBuf> {
+        if metier_sandbox::is_own_launcher() {
+            return None;
+        }
+        let beside = env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned));
+        let names = ["metier-launcher", "metier"].map(Path::new);
+        let near =
+            names.iter().filter_map(|name| Some(beside.as_deref()?.join(name))).find(|path| path.is_file());
+        near.or_else(|| names.iter().find_map(|name| self.program(name)))
+    }
+
     /// A program in `PATH`, or at a path.
     pub fn program(&self, name: &Path) -> Option<PathBuf> {
         if name.components().count() > 1 {

@@ -215,7 +215,7 @@ pub enum HostError {
         /// Where it is saved.
         path: PathBuf,
         /// Why.
-        source: metier_session::SessionError,
+        source: Box<metier_session::SessionError>,
     },
     /// A saved session is another one than its file should have.
     #[cfg(feature = "session")]
@@ -359,6 +359,12 @@ impl Coded for HostError {
                 Some("ask who administers this machine; nothing is decided until it is corrected".to_owned())
             }
             Self::Skill(error) => error.hint(),
+            #[cfg(feature = "session")]
+            Self::Session(error) => error.hint(),
+            #[cfg(feature = "session")]
+            Self::Sandbox(error) => error.hint(),
+            #[cfg(feature = "home")]
+            Self::Home(error) => error.hint(),
             #[cfg(feature = "store")]
             Self::TrustedKeys { path, .. } => Some(format!("correct {} or remove it", path.display())),
             _ => None,

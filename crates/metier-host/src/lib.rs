@@ -30,7 +30,6 @@ mod approver;
 mod catalog;
 mod environment;
 mod error;
-mod find;
 #[cfg(feature = "home")]
 mod home;
 mod host;
@@ -58,7 +57,6 @@ pub use catalog::HostCatalog;
 pub use environment::now;
 pub use environment::{Environment, SystemClock};
 pub use error::HostError;
-pub use find::{FoundSkill, skills_below};
 #[cfg(feature = "home")]
 pub use home::{AgentHome, HomeBuilder};
 pub use host::{Metier, MetierBuilder};

@@ -1,4 +1,5 @@
-//! The machine that skills are checked against, and the one way in which checking runs programs.
+//! The machine that metier runs on: programs are looked up in `PATH`, and those of one list are started to ask for their
+//! version. Nothing else is ever started.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -7,13 +8,35 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 use std::{fs, thread};
 
-use metier_catalog::{Machine, Os, is_program_name, version_in, version_query};
+use metier_catalog::{Machine, Os};
 use rustix::process::{Pid, Signal, kill_process_group};
 use semver::Version;
+
+/// The programs that are asked for their version, the arguments that ask, and where the answer comes.
+const QUESTIONS: &[(&str, &[&str], Stream)] = &[
+    (
+        "python3 python pip3 pip uv node npm npx pnpm yarn bun deno cargo rustc ruby php perl javac dotnet make cmake \
+         gcc git gh glab docker podman aws jq yq rg sqlite3 psql magick pandoc tesseract curl wget bash",
+        &["--version"],
+        Stream::Output,
+    ),
+    ("go", &["version"], Stream::Output),
+    ("java", &["-version"], Stream::Errors),
+    ("kubectl", &["version", "--client"], Stream::Output),
+    ("terraform ffmpeg", &["-version"], Stream::Output),
+    ("pdftotext", &["-v"], Stream::Errors),
+];
+
+/// Where a program writes its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Output,
+    Errors,
+}
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,21 +54,16 @@ pub struct ThisMachine {
     agent: Option<String>,
     network: Option<bool>,
     os: OnceLock<Os>,
-    versions: Mutex<HashMap<String, Option<Version>>>,
+    versions: HashMap<&'static str, OnceLock<Option<Version>>>,
     patience: Duration,
 }
 
 impl ThisMachine {
     /// The machine with this value of `PATH`, and the agent that will use the skills.
     pub fn new(path: OsString, agent: Option<String>) -> Self {
-        Self {
-            path,
-            agent,
-            network: None,
-            os: OnceLock::new(),
-            versions: Mutex::default(),
-            patience: PATIENCE,
-        }
+        let programs = QUESTIONS.iter().flat_map(|(programs, ..)| programs.split(' '));
+        let versions = programs.map(|program| (program, OnceLock::new())).collect();
+        Self { path, agent, network: None, os: OnceLock::new(), versions, patience: PATIENCE }
     }
 
     /// The same machine, with the caller's word on whether it has a network.
@@ -71,10 +89,12 @@ impl ThisMachine {
     }
 
     fn ask(&self, executable: &str) -> Option<Version> {
-        let query = version_query(executable)?;
+        let question =
+            QUESTIONS.iter().find(|(programs, ..)| programs.split(' ').any(|program| program == executable));
+        let (_, arguments, stream) = question?;
         let mut command = Command::new(self.find(executable)?);
-        command.args(query.arguments).env("PATH", &self.path);
-        let version = version_in(&answer(command, query.answers_on_stderr, self.patience)?)?;
+        command.args(*arguments).env("PATH", &self.path);
+        let version = version_in(&answer(command, *stream, self.patience)?)?;
         // Java 8 and before called themselves 1.8.
         let old_java = version.major == 1 && matches!(executable, "java" | "javac");
         Some(if old_java { Version::new(version.minor, version.patch, 0) } else { version })
@@ -97,15 +117,8 @@ impl Machine for ThisMachine {
     }
 
     fn version_of(&self, program: &str) -> Option<Version> {
-        // Only programs of the catalog's table have a query, so that nothing else can be run.
-        version_query(program)?;
-        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = versions.get(program) {
-            return known.clone();
-        }
-        let version = self.ask(program);
-        versions.insert(program.to_owned(), version.clone());
-        version
+        // Only the names of the table have a place here, so that nothing else can be run.
+        self.versions.get(program)?.get_or_init(|| self.ask(program)).clone()
     }
 
     fn has_network(&self) -> Option<bool> {
@@ -117,18 +130,26 @@ impl Machine for ThisMachine {
     }
 }
 
+/// Whether `name` can be the name of a program, and not a path or an option.
+fn is_program_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+    name.len() <= 64
+        && name.bytes().all(plain)
+        && name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
+}
+
 fn is_wsl() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     release.to_ascii_lowercase().contains("microsoft")
 }
 
 /// What a program says in time; `None` where it says nothing, fails or does not end.
-fn answer(mut command: Command, errors: bool, patience: Duration) -> Option<String> {
-    let stream = |wanted: bool| if wanted { Stdio::piped() } else { Stdio::null() };
+fn answer(mut command: Command, stream: Stream, patience: Duration) -> Option<String> {
+    let pipe = |wanted: Stream| if wanted == stream { Stdio::piped() } else { Stdio::null() };
     command
         .stdin(Stdio::null())
-        .stdout(stream(!errors))
-        .stderr(stream(errors))
+        .stdout(pipe(Stream::Output))
+        .stderr(pipe(Stream::Errors))
         // Version managers take their orders from files in the directory, and some then fetch what is ordered.
         .current_dir("/")
         .env("GOTOOLCHAIN", "local")
@@ -185,6 +206,22 @@ fn end(child: &mut Child) {
     }
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// The version in what a program says when asked: the first number with a dot, or else the first number.
+fn version_in(answer: &str) -> Option<Version> {
+    let mut first = None;
+    for word in answer.split(|c: char| !c.is_ascii_digit() && c != '.') {
+        let word = word.trim_matches('.');
+        let mut numbers = word.split('.').take(3).map_while(|part| part.parse().ok());
+        let Some(major) = numbers.next() else { continue };
+        let version = Version::new(major, numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if word.contains('.') {
+            return Some(version);
+        }
+        first.get_or_insert(version);
+    }
+    first
 }
 
 #[cfg(test)]
@@ -288,5 +325,33 @@ mod tests {
         assert!(matches!(machine.os(), Os::Linux | Os::Wsl | Os::MacOs));
         assert_eq!((machine.has_network(), machine.agent()), (None, None));
         assert_eq!(machine.with_network(false).has_network(), Some(false));
+    }
+
+    #[test]
+    fn the_version_is_found_in_what_programs_say() {
+        for (answer, expected) in [
+            ("Python 3.12.3\n", Some("3.12.3")),
+            ("git version 2.39.5 (Apple Git-154)", Some("2.39.5")),
+            ("v22.3.0", Some("22.3.0")),
+            ("go version go1.22.1 linux/amd64", Some("1.22.1")),
+            ("jq-1.6", Some("1.6.0")),
+            ("OpenSSH_9.6p1, OpenSSL 3.0.13 30 Jan 2024", Some("9.6.0")),
+            ("openjdk version \"17\" 2021-09-14", Some("17.0.0")),
+            ("GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)", Some("5.2.15")),
+            ("psql (PostgreSQL) 16.3", Some("16.3.0")),
+            ("command not found", None),
+            ("99999999999999999999.1", None),
+            ("", None),
+        ] {
+            assert_eq!(version_in(answer).map(|found| found.to_string()).as_deref(), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn programs_are_asked_for_their_version_and_nothing_else() {
+        let allowed = ["--version", "version", "-version", "-v", "--client"];
+        for (programs, arguments, _) in QUESTIONS {
+            assert!(arguments.iter().all(|word| allowed.contains(word)), "{programs:?}");
+        }
     }
 }

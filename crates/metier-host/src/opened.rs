@@ -46,7 +46,7 @@ impl HostCatalog {
         let reading = location.load(&rules)?;
         let tree = location.tree(&rules.limits, SymlinkPolicy::Skip)?;
         tree.within(&rules.limits)?;
-        let digest = digest_of(&reading, &tree)?;
+        let digest = digest_of(&reading, &location)?;
         let diagnostics = reading.diagnostics;
         let invalid = || SkillError::Validation { path: directory.clone(), diagnostics };
         Ok(OpenedSkill {
@@ -61,8 +61,8 @@ impl HostCatalog {
 }
 
 /// The digest of a skill whose `SKILL.md` was read before: what a person is shown and what is digested must be the same.
-pub fn digest_of(reading: &Reading, tree: &Tree) -> Result<Digest, SkillError> {
-    let manifest = tree.manifest()?;
+pub fn digest_of(reading: &Reading, location: &Location) -> Result<Digest, SkillError> {
+    let manifest = location.manifest(&Rules::lenient().limits)?;
     let shown = Digest::of(reading.text.as_bytes());
     let is_own = |name: &str| manifest.get(Path::new(name)).is_some();
     let is_shown = |name: &str| manifest.get(Path::new(name)).is_some_and(|file| file.digest == shown);
@@ -70,7 +70,7 @@ pub fn digest_of(reading: &Reading, tree: &Tree) -> Result<Digest, SkillError> {
     if SKILL_FILES.iter().any(|name| is_shown(name)) || !SKILL_FILES.iter().any(|name| is_own(name)) {
         Ok(manifest.digest())
     } else {
-        Err(SkillError::Changing { path: tree.root.clone() })
+        Err(SkillError::Changing { path: location.root().to_owned() })
     }
 }
 
@@ -101,6 +101,6 @@ impl OpenedSkill {
         if self.tree.files.iter().any(|file| file.path_text() == path) {
             return Ok(path);
         }
-        Err(HostError::NoFile { skill: self.skill.name.to_string(), path: path.to_owned() })
+        Err(HostError::NoFile { skill: self.skill.name.clone(), path: path.to_owned() })
     }
 }

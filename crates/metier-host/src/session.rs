@@ -197,7 +197,7 @@ impl<'a> SessionBuilder<'a> {
             Some(text) => Session::restore(options, &text).map_err(|source| HostError::Resume {
                 id: id.clone(),
                 path: saved.path.clone(),
-                source,
+                source: Box::new(source),
             })?,
             None => Session::with_id(options, id.as_str())?,
         };

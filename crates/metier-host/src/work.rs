@@ -13,7 +13,11 @@ use crate::settings::{JournalSetting, OBEYED_FILES, Settings, project_roots};
 impl Metier {
     /// What runs scripts here: the local sandbox, which notes its runs so that what a killed one left is found.
     pub fn executor(&self) -> Local {
-        self.environment().run_notes().map_or_else(Local::new, |notes| Local::new().with_notes(notes))
+        let local = self.environment().launcher().map_or_else(Local::new, Local::with_launcher);
+        match self.environment().run_notes() {
+            Some(notes) => local.with_notes(notes),
+            None => local,
+        }
     }
 
     /// What no script changes: the homes, and everything of metier's, as the settings have it.

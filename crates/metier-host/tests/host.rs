@@ -42,44 +42,41 @@ impl Place {
         Environment::new(self.base.join("home"), self.base.join("project"))
     }
 
-    fn settings(&self, environment: &Environment) -> Settings {
-        Settings::read(environment, &Overrides::default()).unwrap()
-    }
-
     fn metier(&self) -> Metier {
         Metier::builder().root("skills").environment(self.environment()).build().unwrap()
     }
+}
+
+fn settings(environment: &Environment) -> Settings {
+    Settings::read(environment, &Overrides::default()).unwrap()
 }
 
 #[test]
 fn later_layers_win_and_say_so() {
     let place = Place::new();
     let environment = place.environment();
-    assert_eq!(place.settings(&environment).profile.origin, SettingOrigin::Default);
+    assert_eq!(settings(&environment).profile.origin, SettingOrigin::Default);
     place.write("home/.config/metier/config.toml", "profile = \"strict\"\nindex = false\n");
-    let settings = place.settings(&environment);
-    assert_eq!(settings.profile.value, Profile::Strict);
-    assert_eq!(settings.profile.origin.layer(), Some(Layer::Person));
+    let read = settings(&environment);
+    assert_eq!(read.profile.value, Profile::Strict);
+    assert_eq!(read.profile.origin.layer(), Some(Layer::Person));
     place.write("project/metier.toml", "profile = \"lenient\"\n");
     // What is not trusted is not obeyed.
-    assert_eq!(place.settings(&environment).profile.value, Profile::Strict);
+    assert_eq!(settings(&environment).profile.value, Profile::Strict);
     environment.trust().mark(&place.base.join("project")).unwrap();
-    let settings = place.settings(&environment);
-    assert_eq!(
-        (settings.profile.value, settings.profile.origin.layer()),
-        (Profile::Lenient, Some(Layer::Project))
-    );
-    assert_eq!(settings.index.origin.layer(), Some(Layer::Person));
+    let read = settings(&environment);
+    assert_eq!((read.profile.value, read.profile.origin.layer()), (Profile::Lenient, Some(Layer::Project)));
+    assert_eq!(read.index.origin.layer(), Some(Layer::Person));
     let environment = environment.with_variable("METIER_PROFILE", "standard");
-    let settings = place.settings(&environment);
+    let read = settings(&environment);
     assert_eq!(
-        (settings.profile.value, settings.profile.origin.to_string()),
+        (read.profile.value, read.profile.origin.to_string()),
         (Profile::Standard, "METIER_PROFILE".to_owned())
     );
     let mut overrides = Overrides::default();
     overrides.lenient = true;
-    let settings = Settings::read(&environment, &overrides).unwrap();
-    assert_eq!(settings.profile.origin.layer(), Some(Layer::Flags));
+    let read = Settings::read(&environment, &overrides).unwrap();
+    assert_eq!(read.profile.origin.layer(), Some(Layer::Flags));
 }
 
 #[test]
@@ -88,14 +85,14 @@ fn a_project_does_not_say_what_is_recorded_unless_the_person_names_its_file() {
     let environment = place.environment();
     environment.trust().mark(&place.base.join("project")).unwrap();
     place.write("project/metier.toml", "journal = \"own.db\"\n");
-    let settings = place.settings(&environment);
-    assert_eq!(settings.recording.journal.origin, SettingOrigin::Default);
-    assert!(settings.notes.iter().any(|note| note.contains("a project cannot say")), "{:?}", settings.notes);
+    let read = settings(&environment);
+    assert_eq!(read.recording.journal.origin, SettingOrigin::Default);
+    assert!(read.notes.iter().any(|note| note.contains("a project cannot say")), "{:?}", read.notes);
     let environment = environment.with_variable("METIER_CONFIG", "metier.toml");
-    let settings = place.settings(&environment);
+    let read = settings(&environment);
     let own = JournalSetting::File(place.base.join("project/own.db"));
-    assert_eq!(settings.recording.journal.value, Some(own));
-    assert_eq!(settings.notes, Vec::<String>::new());
+    assert_eq!(read.recording.journal.value, Some(own));
+    assert_eq!(read.notes, Vec::<String>::new());
 }
 
 #[test]

@@ -10,7 +10,6 @@ use metier_skill::Digest;
 use crate::error::JournalError;
 #[cfg(feature = "postgres")]
 use crate::postgres::{Address, Postgres};
-use crate::sqlite::Sqlite;
 use crate::store::Store;
 
 /// Where a journal is: in a file, or in a stream on a PostgreSQL server.
@@ -62,12 +61,12 @@ impl JournalAddress {
 
     /// How many records there once were, and the hash of the last, where that is noted beside them.
     pub(crate) fn noted(&self) -> Option<(u64, Digest)> {
-        crate::sqlite::noted(self.as_file()?)
+        files::noted(self.as_file()?)
     }
 
     pub(crate) fn open(&self, patience: Duration) -> Result<Box<dyn Store>, JournalError> {
         match &self.0 {
-            Kind::File(path) => Ok(Box::new(Sqlite::open(path, patience)?)),
+            Kind::File(path) => files::open(path, patience),
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => Ok(Box::new(Postgres::open(address)?)),
         }
@@ -75,7 +74,7 @@ impl JournalAddress {
 
     pub(crate) fn open_to_read(&self) -> Result<Box<dyn Store>, JournalError> {
         match &self.0 {
-            Kind::File(path) => Ok(Box::new(Sqlite::open_to_read(path)?)),
+            Kind::File(path) => files::open_to_read(path),
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => Ok(Box::new(Postgres::open_to_read(address)?)),
         }
@@ -105,7 +104,40 @@ impl JournalAddress {
 
     #[cfg(not(feature = "postgres"))]
     fn server(_: &str) -> Result<Self, JournalError> {
-        Err(refused("postgres://…", "this metier was built without PostgreSQL"))
+        // There may be a password in it.
+        Err(JournalError::NotCompiled { place: "postgres://…".to_owned(), feature: "postgres" })
+    }
+}
+
+#[cfg(feature = "sqlite")]
+mod files {
+    use super::{Duration, JournalError, Path, Store};
+    use crate::sqlite::Sqlite;
+    pub(super) use crate::sqlite::noted;
+
+    pub(super) fn open(path: &Path, patience: Duration) -> Result<Box<dyn Store>, JournalError> {
+        Ok(Box::new(Sqlite::open(path, patience)?))
+    }
+
+    pub(super) fn open_to_read(path: &Path) -> Result<Box<dyn Store>, JournalError> {
+        Ok(Box::new(Sqlite::open_to_read(path)?))
+    }
+}
+
+#[cfg(not(feature = "sqlite"))]
+mod files {
+    use super::{Digest, Duration, JournalError, Path, Store};
+
+    pub(super) const fn noted(_: &Path) -> Option<(u64, Digest)> {
+        None
+    }
+
+    pub(super) fn open(path: &Path, _: Duration) -> Result<Box<dyn Store>, JournalError> {
+        open_to_read(path)
+    }
+
+    pub(super) fn open_to_read(path: &Path) -> Result<Box<dyn Store>, JournalError> {
+        Err(JournalError::NotCompiled { place: path.display().to_string(), feature: "sqlite" })
     }
 }
 
@@ -126,5 +158,30 @@ impl fmt::Display for JournalAddress {
 impl fmt::Debug for JournalAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JournalAddress({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+    #[test]
+    fn a_kind_that_was_not_compiled_in_is_an_error_with_a_hint() {
+        use metier_skill::Coded as _;
+
+        use super::*;
+
+        for (text, feature, is_compiled) in [
+            ("journal.db", "sqlite", cfg!(feature = "sqlite")),
+            ("postgres://me:secret@host/db", "postgres", cfg!(feature = "postgres")),
+        ] {
+            if is_compiled {
+                continue;
+            }
+            let opened = text.parse().and_then(|address: JournalAddress| address.open_to_read().map(drop));
+            let error = opened.unwrap_err();
+            assert_eq!(error.code(), "journal-not-compiled");
+            assert!(error.hint().is_some_and(|hint| hint.contains(feature)), "{error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
     }
 }

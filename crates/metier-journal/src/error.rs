@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use metier_skill::Coded;
+
 /// Why a journal could not be used.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -12,6 +14,14 @@ pub enum JournalError {
     NotFound {
         /// Where it should be.
         place: String,
+    },
+    /// This program was built without the code for journals of this kind.
+    #[error("the journal `{place}` cannot be opened: this program was built without {feature}")]
+    NotCompiled {
+        /// The file, or the server.
+        place: String,
+        /// The feature of this crate that is missing: `sqlite` or `postgres`.
+        feature: &'static str,
     },
     /// A file of the journal cannot be used.
     #[error("the journal `{}` cannot be {doing}: {reason}", path.display())]
@@ -128,10 +138,10 @@ pub enum JournalError {
     },
 }
 
-impl JournalError {
-    /// A code that stays the same.
-    pub const fn code(&self) -> &'static str {
+impl Coded for JournalError {
+    fn code(&self) -> &'static str {
         match self {
+            Self::NotCompiled { .. } => "journal-not-compiled",
             Self::NotFound { .. } => "journal-not-found",
             Self::File { .. } => "journal-file",
             Self::Full { .. } => "journal-full",
@@ -150,6 +160,18 @@ impl JournalError {
         }
     }
 
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotCompiled { feature, .. } => {
+                Some(format!("build with the feature `{feature}` of metier-journal"))
+            }
+            // What helps is in the message.
+            _ => None,
+        }
+    }
+}
+
+impl JournalError {
     /// What the system said about a file, in our words.
     pub(crate) fn of_file(path: impl Into<PathBuf>, doing: &'static str, error: &io::Error) -> Self {
         let path = path.into();

@@ -96,10 +96,12 @@ pub enum Receipt {
 /// #     fn now(&self) -> metier_journal::Time { metier_journal::Time::from_micros(0) }
 /// #     fn id(&self) -> uuid::Uuid { uuid::Uuid::nil() }
 /// # }
+/// # #[cfg(feature = "sqlite")]
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// # let clock = Arc::new(Fixed);
 /// # let directory = tempfile::tempdir()?;
 /// # let address = directory.path().join("journal.db").to_str().unwrap().parse()?;
-/// use metier_journal::{RecordContext, PendingRecord, Event, Journal, JournalOptions, verify};
+/// use metier_journal::{Event, Journal, JournalOptions, PendingRecord, RecordContext, verify};
 ///
 /// let journal = Journal::open(&address, JournalOptions::new(clock.clone()))?;
 /// let event = Event::SkillDeactivated { name: "pdf".to_owned() };
@@ -108,7 +110,10 @@ pub enum Receipt {
 ///
 /// let verification = verify(&address, &[])?;
 /// assert_eq!((verification.records, verification.damage), (2, None));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
+/// # #[cfg(feature = "sqlite")]
+/// # example().unwrap();
 /// ```
 pub struct Journal {
     address: JournalAddress,

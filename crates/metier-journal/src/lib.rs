@@ -5,6 +5,9 @@
 //! Any number of threads and processes write to one journal; an answer comes when a record is on the disk.
 //!
 //! Nothing here decides or does anything: it is told what happened. Clock and ids come from outside.
+//!
+//! Without features, the crate has everything that needs no database: events, records, proofs, the verification of exported lines and
+//! the rules of privacy. `sqlite` adds journals in files, `postgres` those on a server, `otel` traces and metrics.
 
 mod address;
 mod batched;
@@ -19,6 +22,7 @@ mod privacy;
 mod query;
 mod reader;
 mod record;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod stats;
 mod store;

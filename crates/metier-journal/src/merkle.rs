@@ -28,6 +28,7 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     /// What a checkpoint says; nothing, if it has the wrong number of nodes for its size.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn from_parts(size: u64, nodes: Vec<Digest>) -> Option<Self> {
         (nodes.len() == size.count_ones() as usize).then_some(Self { size, nodes })
     }

@@ -1,7 +1,6 @@
 //! Records in a SQLite file. Writers of all processes wait for each other at a lock of our own, in turn, instead of asking again and again.
 
 mod lock;
-mod pages;
 mod reserve;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -30,9 +29,7 @@ const APPLICATION: i64 = 0x6d74_6a01;
 const SCHEMA: &str = "CREATE TABLE record(sequence INTEGER PRIMARY KEY, id TEXT NOT NULL, time TEXT NOT NULL, \
                       session TEXT, event TEXT NOT NULL, hash BLOB NOT NULL) STRICT";
 
-const PAGE: usize = 4096;
-
-/// How long to wait for a reader that is in the way, and to inspect, for a writer.
+/// How long to wait for a reader that is in the way.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A journal in a file.
@@ -154,21 +151,11 @@ impl Sqlite {
     }
 
     fn set_up(&mut self) -> rusqlite::Result<()> {
-        // What is deleted or moved inside a page leaves zeros, so that `inspect` can tell what was written from what was not.
-        self.connection.pragma_update(None, "secure_delete", "ON")?;
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         if self.is_empty()? {
             lay_out(&self.connection)?;
         }
         log_ahead(&self.connection)
-    }
-
-    /// Notes the version of SQLite beside its own note, so that a change of either is seen. At every append: others may write with other versions.
-    fn note_version(&self) -> rusqlite::Result<()> {
-        let version = rusqlite::version_number();
-        let noted: i32 =
-            self.connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))?;
-        if noted == version { Ok(()) } else { self.connection.pragma_update(None, "user_version", version) }
     }
 
     fn check_format(&self) -> Result<(), JournalError> {
@@ -256,7 +243,6 @@ impl Sqlite {
                 run(self, "ROLLBACK")?;
                 return Ok(rows);
             }
-            self.note_version().map_err(|error| self.failed("written", &error))?;
             self.insert(&rows).map_err(|error| self.failed("written", &error))?;
             run(self, "COMMIT")?;
             self.tail = tail;
@@ -349,7 +335,23 @@ impl Store for Sqlite {
     }
 
     fn inspect(&mut self) -> Result<Inspection, JournalError> {
-        pages::inspect_file(&self.path)
+        let inspect = || {
+            let hidden: bool = self.connection.query_row(
+                "SELECT EXISTS(SELECT 1 FROM record WHERE sequence < 0)",
+                [],
+                |row| row.get(0),
+            )?;
+            if hidden {
+                return Ok(Some("there are rows before the first record".to_owned()));
+            }
+            let check = self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0));
+            check.map(|found: String| (found != "ok").then_some(found))
+        };
+        let damage = match inspect().map_err(|error| self.failed("read", &error)) {
+            Err(JournalError::NotAJournal { reason, .. }) => Some(reason),
+            other => other?,
+        };
+        Ok(Inspection { damage, skipped: None })
     }
 }
 
@@ -360,12 +362,8 @@ pub(crate) fn noted(path: &Path) -> Option<(u64, Digest)> {
 
 /// Makes an empty journal. Whoever is killed on the way leaves one without a table, which is made again.
 fn lay_out(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "page_size", PAGE as u64)?;
     log_ahead(connection)?;
-    let version = rusqlite::version_number();
-    connection.execute_batch(&format!(
-        "BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {version}; {SCHEMA}; COMMIT"
-    ))
+    connection.execute_batch(&format!("BEGIN; PRAGMA application_id = {APPLICATION}; {SCHEMA}; COMMIT"))
 }
 
 /// Makes sure that there is a write-ahead log. SQLite does not say what kept it from making one, and may first say that it has.

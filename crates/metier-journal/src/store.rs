@@ -42,22 +42,20 @@ pub(crate) trait Store: Send {
     /// The end of the journal when this store last added something.
     fn tail(&self) -> &Tail;
 
-    /// Looks at how the records are kept, beyond the records themselves.
+    /// Checks the storage below the records.
     fn inspect(&mut self) -> Result<Inspection, JournalError>;
 }
 
 /// A row, or why there is none.
 pub(crate) type Found<'a> = Result<RecordRef<'a>, String>;
 
-/// What looking at the files of a journal brought.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Inspection {
-    /// Every byte is accounted for.
-    Whole,
-    /// They could not be looked at, or there are none.
-    Skipped(String),
-    /// Something is not as it was written.
-    Damaged(String),
+/// What a check of the storage below the records found.
+#[derive(Debug, Default)]
+pub(crate) struct Inspection {
+    /// What is wrong, if anything is.
+    pub(crate) damage: Option<String>,
+    /// What was not checked, and why.
+    pub(crate) skipped: Option<String>,
 }
 
 /// A row that is to be written.
@@ -169,7 +167,11 @@ impl Tail {
         self.frontier.push(hash);
         self.hash = hash;
     }
+}
 
+/// For stores, which learn here what others have added.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+impl Tail {
     /// Where reading must begin to know the end of a journal of `size` records: after what is known, or at the last checkpoint.
     pub(crate) fn behind(&self, size: u64) -> u64 {
         let checkpoint = (size / INTERVAL * INTERVAL).saturating_sub(1);

@@ -69,7 +69,7 @@ pub enum DamageKind {
     Rewritten,
     /// It is another journal than the checkpoint's.
     OtherJournal,
-    /// The records are whole, and something beside them in the file is not.
+    /// The records are whole, and the structure of the file around them is not.
     File,
 }
 
@@ -89,17 +89,13 @@ pub fn verify(address: &JournalAddress, since: &[Checkpoint]) -> Result<Verifica
         }
         other => other?,
     };
-    // Before anything is read: what SQLite writes back could cover what is wrong.
-    let file = store.inspect()?;
     store.read(0, &mut |found| verifier.take(found))?;
     let mut verification = verifier.finish();
-    match file {
-        Inspection::Whole => {}
-        Inspection::Skipped(reason) => verification.skipped.push(reason),
-        Inspection::Damaged(detail) => {
-            let damage = Damage { kind: DamageKind::File, sequence: None, detail };
-            verification.damage.get_or_insert(damage);
-        }
+    let Inspection { damage, skipped } = store.inspect()?;
+    verification.skipped.extend(skipped);
+    if let Some(detail) = damage {
+        let damage = Damage { kind: DamageKind::File, sequence: None, detail };
+        verification.damage.get_or_insert(damage);
     }
     Ok(verification)
 }

@@ -1,6 +1,5 @@
 //! What a journal promises on a PostgreSQL server: the same as in a file, and that it outlives the server's crashes.
 
-#![cfg(feature = "postgres")]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "what was tested is said")]
 

@@ -10,6 +10,8 @@ mod clock;
 mod common;
 #[path = "mcp/http.rs"]
 mod http;
+#[path = "mcp/running.rs"]
+mod running;
 #[path = "mcp/text.rs"]
 mod text;
 #[path = "mcp/waiting.rs"]

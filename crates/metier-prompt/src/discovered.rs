@@ -16,6 +16,12 @@ pub(crate) struct Discovered {
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
     pub(crate) mount_path: Option<String>,
+    pub(crate) options: ListOptions,
+}
+
+/// How a list of skills is written in a prompt.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListOptions {
     pub(crate) format: ListFormat,
     pub(crate) budget: Option<usize>,
     pub(crate) activation_tool: Option<String>,
@@ -79,21 +85,21 @@ impl<P> AgentSkillsSection<P> {
     /// How the list is written.
     #[must_use]
     pub fn format(mut self, format: ListFormat) -> Self {
-        self.draft.discovered.format = format;
+        self.draft.discovered.options.format = format;
         self
     }
 
     /// The most tokens that the list may cost. Descriptions are shortened first, then skills left out; the text says so.
     #[must_use]
     pub fn budget(mut self, tokens: usize) -> Self {
-        self.draft.discovered.budget = Some(tokens);
+        self.draft.discovered.options.budget = Some(tokens);
         self
     }
 
     /// The tool that loads a skill by its name, where the agent does not read files. No locations are shown then.
     #[must_use]
     pub fn activation_tool(mut self, tool: &str) -> Self {
-        self.draft.discovered.activation_tool = Some(tool.to_owned());
+        self.draft.discovered.options.activation_tool = Some(tool.to_owned());
         self
     }
 
@@ -101,7 +107,7 @@ impl<P> AgentSkillsSection<P> {
     /// the text only says how many they are.
     #[must_use]
     pub fn search(mut self, words: &str) -> Self {
-        self.draft.discovered.search = Some(words.to_owned());
+        self.draft.discovered.options.search = Some(words.to_owned());
         self
     }
 
@@ -109,7 +115,7 @@ impl<P> AgentSkillsSection<P> {
     /// order is the one that the skills were given in.
     #[must_use]
     pub fn ranked_by(mut self, rank: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) -> Self {
-        self.draft.discovered.ranking = Some(Ranking(Arc::new(rank)));
+        self.draft.discovered.options.ranking = Some(Ranking(Arc::new(rank)));
         self
     }
 }

@@ -8,10 +8,13 @@ use crate::skill_list::{ActivationHint, ListedSkill, RenderedList, SkillList};
 /// The list, with what best fits the task first where not all of it can be shown.
 pub(crate) fn full(found: &Found, task: Option<&str>) -> RenderedList {
     let listed: Vec<ListedSkill<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
-    let activation = found.activation_tool.as_deref().map(ActivationHint::Tool);
-    let list = SkillList::new(&listed).format(found.format).budget(found.budget).activation(activation);
+    let activation = found.options.activation_tool.as_deref().map(ActivationHint::Tool);
+    let list = SkillList::new(&listed)
+        .format(found.options.format)
+        .budget(found.options.budget)
+        .activation(activation);
     // Only the host knows what this agent can search with.
-    list.search(found.search.as_deref()).render()
+    list.search(found.options.search.as_deref()).render()
 }
 
 /// What stands for a list of which nothing fits, if even that does.
@@ -21,13 +24,13 @@ pub(crate) fn left_out(found: &Found) -> String {
         1 => "1 skill is left out to save room.".to_owned(),
         _ => format!("{count} skills are left out to save room."),
     };
-    let fits = found.budget.is_none_or(|tokens| metier_skill::tokens(text.len()) <= tokens);
+    let fits = found.options.budget.is_none_or(|tokens| metier_skill::tokens(text.len()) <= tokens);
     if fits { text } else { String::new() }
 }
 
 /// Only the names, within the budget.
 pub(crate) fn names(found: &Found) -> String {
-    let most = found.budget.map_or(usize::MAX, |tokens| tokens.saturating_mul(4));
+    let most = found.options.budget.map_or(usize::MAX, |tokens| tokens.saturating_mul(4));
     let mut text = String::from("Skills:");
     for (place, skill) in found.skills.iter().enumerate() {
         let rest = found.skills.len() - place;
@@ -58,7 +61,7 @@ fn visible(c: char) -> char {
 }
 
 fn ordered<'a>(found: &'a Found, task: Option<&str>) -> Vec<&'a FoundSkill> {
-    let (Some(ranking), Some(task), Some(_)) = (&found.ranking, task, found.budget) else {
+    let (Some(ranking), Some(task), Some(_)) = (&found.options.ranking, task, found.options.budget) else {
         return found.skills.iter().collect();
     };
     let mut is_taken = vec![false; found.skills.len()];

@@ -6,13 +6,12 @@ use std::sync::{Arc, OnceLock};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use metier_skill::{Digest, Origin, Rules, Skill, SkillName, read};
 
-use crate::discovered::{Discovered, Ranking};
+use crate::discovered::{Discovered, ListOptions};
 use crate::error::PromptError;
 use crate::mount::{ReadSkill, RenderedSkill, SkillKind, SkillMount, SkillReader};
 use crate::params::{Binding, ParamsType};
 use crate::path::{SectionKey, SectionPath};
 use crate::section::{Draft, Predicate, Role, SkillRef, VisibilityRule};
-use crate::skill_list::ListFormat;
 use crate::template::Template;
 use crate::tool::{Tool, ToolPolicy};
 use crate::view::Visibility;
@@ -63,11 +62,7 @@ pub(crate) struct Reference {
 pub(crate) struct Found {
     pub(crate) skills: Vec<FoundSkill>,
     pub(crate) is_mounted: bool,
-    pub(crate) format: ListFormat,
-    pub(crate) budget: Option<usize>,
-    pub(crate) activation_tool: Option<String>,
-    pub(crate) search: Option<String>,
-    pub(crate) ranking: Option<Ranking>,
+    pub(crate) options: ListOptions,
     /// The places of skills by name, for a ranking.
     pub(crate) places: HashMap<Arc<str>, usize>,
 }
@@ -369,7 +364,7 @@ fn found(discovered: &Discovered, path: &SectionPath) -> Result<Found, PromptErr
         .filter(|skill| is_wanted(&skill.name))
         .map(|skill| {
             let name: Arc<str> = skill.name.as_str().into();
-            let location = match (&discovered.activation_tool, &mount_path) {
+            let location = match (&discovered.options.activation_tool, &mount_path) {
                 (Some(_), _) => None,
                 (None, Some(mount)) => Some(format!("{mount}/{name}/SKILL.md")),
                 (None, None) => Some(skill.skill_md.to_string_lossy().into_owned()),
@@ -388,11 +383,7 @@ fn found(discovered: &Discovered, path: &SectionPath) -> Result<Found, PromptErr
         places: skills.iter().enumerate().map(|(place, skill)| (Arc::clone(&skill.name), place)).collect(),
         skills,
         is_mounted: mount_path.is_some(),
-        format: discovered.format,
-        budget: discovered.budget,
-        activation_tool: discovered.activation_tool.clone(),
-        search: discovered.search.clone(),
-        ranking: discovered.ranking.clone(),
+        options: discovered.options.clone(),
     })
 }
 

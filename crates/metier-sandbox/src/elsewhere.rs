@@ -106,6 +106,11 @@ impl Executor for Local {
     }
 }
 
+/// There is nothing to launch here.
+pub const fn is_own_launcher() -> bool {
+    false
+}
+
 /// There is no launcher here.
 pub const fn launch_if_asked() {}
 

@@ -108,8 +108,8 @@ impl Cancel {
         }
     }
 
-    /// What can be read from once it is triggered.
-    pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
+    /// What an executor waits for: it becomes readable when the job is cancelled. `None` where that never happens.
+    pub fn event(&self) -> Option<BorrowedFd<'_>> {
         self.0.as_ref().map(|pipe| pipe.0.as_fd())
     }
 }

@@ -96,6 +96,11 @@ pub fn launch_if_asked() {
     }
 }
 
+/// Whether this program has called [`launch_if_asked`], and so can be its own launcher.
+pub fn is_own_launcher() -> bool {
+    IS_CALLED.load(Ordering::Relaxed)
+}
+
 /// Whether this program can be its own launcher.
 pub(crate) static IS_CALLED: AtomicBool = AtomicBool::new(false);
 

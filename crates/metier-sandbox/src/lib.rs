@@ -11,14 +11,13 @@
 mod capture;
 mod error;
 mod executor;
+mod leftovers;
 mod links;
 mod obeyed;
-mod owner;
 mod private;
 mod profile;
 mod protection;
 mod reserved;
-mod script;
 mod stopwatch;
 mod supervised;
 mod width;
@@ -48,8 +47,8 @@ mod elsewhere;
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    Local, Signals, SupervisedProgram, launch_if_asked, probe, return_freed_memory, settle_notes,
-    system_paths,
+    Local, Signals, SupervisedProgram, is_own_launcher, launch_if_asked, probe, return_freed_memory,
+    settle_notes, system_paths,
 };
 pub use error::{MissingProtection, SandboxError};
 pub use executor::{
@@ -57,19 +56,18 @@ pub use executor::{
     ResourceUsage, RunOutcome, Sink, Stream, TouchedFiles, UnsettledRuns, Urgency,
 };
 #[cfg(target_os = "linux")]
-pub use launcher::launch_if_asked;
+pub use launcher::{is_own_launcher, launch_if_asked};
+pub use leftovers::{Leftovers, Owner, is_own_directory};
 pub use links::leads_to;
 #[cfg(target_os = "linux")]
 pub use local::{Local, settle_notes, system_paths};
 pub use obeyed::{OBEYED, ObeyedEffect, ObeyedPath};
-pub use owner::Owner;
-pub use private::{Leftovers, PrivateDirectory, Purpose, leftovers, remove_leftovers};
+pub use private::{PrivateDirectory, Purpose, leftovers, remove_leftovers};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 pub use profile::{Destination, Network, PinnedPath, RunLimits, SandboxProfile};
 pub use protection::{MeasuredProtection, Protection, Protections, Strictness};
 pub use reserved::ReservedPaths;
-pub use script::SkillScript;
 pub use supervised::{CoveredPath, Program, ProgramEnd};
 #[cfg(target_os = "linux")]
 pub use supervised::{Signals, SupervisedProgram};

@@ -124,7 +124,8 @@ impl Local {
         let is_launcher = [NAME, SUPERVISOR].iter().any(|own| name.as_deref() == Some(OsStr::new(own)));
         let cannot_launch = self.launcher == Path::new(OWN) && !IS_CALLED.load(Ordering::Relaxed);
         if is_launcher || cannot_launch {
-            let reason = "the program must call `metier_sandbox::launch_if_asked` first in `main`";
+            let reason = "there is no launcher: call `launch_if_asked` first in `main`, or install `metier-launcher` or \
+                          `metier` beside the program or in PATH";
             return Err(launch(reason, io::ErrorKind::Unsupported));
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::Once;
 use metier_skill::disk::remove_all;
 
 use crate::SandboxError;
-use crate::owner::Owner;
+use crate::leftovers::{Leftovers, Owner, is_own_directory};
 
 /// Where the rooms of each user are. Both are shared by all programs and so never given to a script. (`/run/user/UID` would be
 /// this user's alone, but it is small and in memory, and work directories below `/run` are refused.)
@@ -129,7 +129,7 @@ fn other_rooms(shared: &Path) -> impl Iterator<Item = PathBuf> {
         rest.is_some_and(|rest| rest.len() == 16 && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
     };
     let named = entries.filter(move |entry| entry.file_name().to_str().is_some_and(&is_one));
-    named.map(|entry| entry.path()).filter(|room| is_own(room))
+    named.map(|entry| entry.path()).filter(|room| is_own_directory(room))
 }
 
 /// A room that is this user's alone. Anybody may make directories beside it, and take the usual names; then it gets a name that
@@ -166,47 +166,19 @@ fn open_room(room: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What was left by processes that are gone.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Leftovers {
-    /// How many were removed.
-    pub removed: usize,
-    /// What could not be removed, and why.
-    pub left: Vec<(PathBuf, io::Error)>,
-}
-
 /// The private directories of this user whose process is gone.
 pub fn leftovers() -> Vec<PathBuf> {
     leftovers_among(&shared())
 }
 
 fn leftovers_among(shared: &[PathBuf]) -> Vec<PathBuf> {
-    let rooms = rooms_among(shared).into_iter().filter(|room| is_own(room));
-    let entries = rooms.flat_map(|room| fs::read_dir(room).into_iter().flatten());
-    let dead = entries.flatten().filter(|entry| {
-        let name = entry.file_name();
-        name.to_str().and_then(Owner::of_name).is_some_and(|owner| !owner.is_alive())
-    });
-    dead.map(|entry| entry.path()).collect()
-}
-
-/// Whether there is a room, and it is this user's.
-fn is_own(room: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(room).is_ok_and(|meta| meta.is_dir() && meta.uid() == own)
+    let rooms = rooms_among(shared).into_iter().filter(|room| is_own_directory(room));
+    rooms.flat_map(|room| Leftovers::find(&room, Owner::of_name)).collect()
 }
 
 /// Removes the private directories of this user whose process is gone.
 pub fn remove_leftovers() -> Leftovers {
-    let mut all = Leftovers::default();
-    for path in leftovers() {
-        match remove_all(&path) {
-            Ok(()) => all.removed += 1,
-            Err(error) => all.left.push((path, error)),
-        }
-    }
-    all
+    Leftovers::remove(leftovers())
 }
 
 #[cfg(test)]

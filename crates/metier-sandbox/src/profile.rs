@@ -91,8 +91,8 @@ impl PinnedPath {
         &self.aliases
     }
 
-    /// Whether what was opened is this very one.
-    pub(crate) fn is(&self, opened: &Metadata) -> bool {
+    /// Whether what was opened is this file or directory.
+    pub fn is(&self, opened: &Metadata) -> bool {
         (opened.dev(), opened.ino()) == (self.device, self.inode)
     }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::SearchError;
 use crate::index::{Described, Index, TEXTS};
-use crate::postings::{self, Posting};
+use crate::postings::{self, Head, Posting};
 use crate::table::{Table, TableWriter};
 use crate::target::{Target, Targets};
 use crate::text::Texts;
@@ -96,9 +96,9 @@ fn merge<const LISTS: usize>(sources: &[(Table<'_>, &[u32])]) -> Result<TableWri
 
 /// Adds what a block says of the skills that have a number now.
 fn read_block<const LISTS: usize>(mut block: &[u8], numbers: &[u32], lists: &mut [Vec<Posting>; LISTS]) {
-    let counts = [(); LISTS].map(|()| postings::take(&mut block).unwrap_or(0));
-    for (list, count) in lists.iter_mut().zip(counts) {
-        postings::each(&mut block, count, |posting| {
+    let heads: [Head; LISTS] = postings::heads(&mut block);
+    for (list, head) in lists.iter_mut().zip(heads) {
+        postings::each(&mut block, head, |posting| {
             let number = numbers.get(posting.skill as usize).filter(|number| **number != GONE);
             list.extend(number.map(|number| Posting { skill: *number, times: posting.times }));
         });
@@ -110,10 +110,9 @@ pub(crate) fn write_block<const LISTS: usize>(table: &mut TableWriter, lists: &m
     for list in lists.iter_mut() {
         list.sort_unstable();
         list.dedup_by_key(|posting| posting.skill);
-        postings::put(&mut table.blocks, u32::try_from(list.len()).unwrap_or(u32::MAX));
     }
+    postings::put_block(&mut table.blocks, lists);
     for list in lists {
-        postings::put_list(&mut table.blocks, list);
         list.clear();
     }
 }

@@ -166,20 +166,17 @@ const SKILLS_MAX: u32 = 1 << 30;
 mod tests {
     use super::*;
     use crate::lexical::Lexical;
-    use crate::postings;
+    use crate::postings::{self, Posting};
     use crate::question::Question;
     use proptest::prelude::*;
 
     fn index() -> Index {
         let [mut stems, mut words] = [(); 2].map(|()| TableWriter::default());
         for term in ["commit", "form", "pdf"] {
-            for number in [1, 1, 1, 0, 2, 4] {
-                postings::put(&mut stems.blocks, number);
-            }
+            let list = |skill, times| vec![Posting { skill, times }];
+            postings::put_block(&mut stems.blocks, &[list(0, 1), list(1, 2), list(2, 1)]);
             stems.end_block(term.as_bytes()).unwrap();
-            for number in [1, 2] {
-                postings::put(&mut words.blocks, number);
-            }
+            postings::put_block(&mut words.blocks, &[list(1, 1)]);
             words.end_block(term.as_bytes()).unwrap();
         }
         let skill = |key| Described { key, lengths: [1, 10, 100], meaning: [1; COARSE + FINE] };

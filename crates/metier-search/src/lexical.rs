@@ -1,7 +1,7 @@
 //! Words to skills, scored by how rare and how prominent the words are.
 
 use crate::index::{Index, TEXTS};
-use crate::postings;
+use crate::postings::{self, Head};
 use crate::question::Question;
 use crate::table::Table;
 
@@ -21,7 +21,7 @@ const LENGTH: f32 = 0.75;
 pub(crate) struct Lexical {
     pub(crate) index: Index,
     /// For each text of each skill, what its length takes from the worth of its words.
-    norms: Vec<[f32; TEXTS]>,
+    norms: [Vec<f32>; TEXTS],
 }
 
 /// Where a stem is in the index.
@@ -52,14 +52,12 @@ impl Lexical {
         }
         let skills = as_f32(index.len() as u64).max(1.0);
         let per_length = words.map(|words| LENGTH / (as_f32(words) / skills).max(1.0));
-        let norm = |lengths: [u32; TEXTS]| {
-            let mut norms = per_length;
-            for (norm, length) in norms.iter_mut().zip(lengths) {
-                *norm = 1.0 - LENGTH + *norm * as_f32(rounded(length).max(1).into());
+        let mut norms = [const { Vec::new() }; TEXTS];
+        for lengths in index.lengths() {
+            for ((norms, per_length), length) in norms.iter_mut().zip(per_length).zip(lengths) {
+                norms.push(1.0 - LENGTH + per_length * as_f32(rounded(length).max(1).into()));
             }
-            norms
-        };
-        let norms = index.lengths().map(norm).collect();
+        }
         Self { index, norms }
     }
 
@@ -67,7 +65,8 @@ impl Lexical {
     pub(crate) fn find(&self, stem: &str) -> Found {
         let stems = self.index.stems();
         let place = stems.find(stem.as_bytes());
-        let counts = place.map_or([0; TEXTS], |place| counts(&mut stems.block(place)));
+        let heads = postings::heads(&mut place.map_or(&[], |place| stems.block(place)));
+        let counts: [u32; TEXTS] = heads.map(|head| head.count);
         let count = counts.into_iter().max().unwrap_or(0);
         let (all, having) = (as_f32(self.index.len() as u64), as_f32(count.into()));
         let rarity = (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln();
@@ -101,7 +100,7 @@ impl Lexical {
             }
             of_concept.drain(|skill, score| total.add(skill, score));
         }
-        let mut all = Vec::with_capacity(total.touched.len());
+        let mut all = Vec::with_capacity(total.count);
         total.drain(|skill, score| all.push((skill as usize, score)));
         all
     }
@@ -110,11 +109,11 @@ impl Lexical {
     fn frequencies(&self, found: &Found, sums: &mut Sums) {
         let Some(place) = found.place else { return };
         let mut block = self.index.stems().block(place);
-        for (at, count) in counts(&mut block).into_iter().enumerate() {
-            let weight = WEIGHTS[at];
-            postings::each(&mut block, count, |posting| {
-                if let Some(norms) = self.norms.get(posting.skill as usize) {
-                    sums.add(posting.skill, weight * as_f32(posting.times.into()) / norms[at]);
+        let heads: [Head; TEXTS] = postings::heads(&mut block);
+        for ((head, norms), weight) in heads.into_iter().zip(&self.norms).zip(WEIGHTS) {
+            postings::each(&mut block, head, |posting| {
+                if let Some(norm) = norms.get(posting.skill as usize) {
+                    sums.add(posting.skill, weight * as_f32(posting.times.into()) / norm);
                 }
             });
         }
@@ -133,14 +132,12 @@ impl Lexical {
     }
 }
 
-/// Takes off how many postings the lists of a block have.
-fn counts(block: &mut &[u8]) -> [u32; TEXTS] {
-    [(); TEXTS].map(|()| postings::take(block).unwrap_or(0))
-}
-
 /// The words that most skills have.
 fn commonest(words: Table<'_>, places: impl Iterator<Item = usize>, most: usize) -> Vec<String> {
-    let counted = |place| (postings::take(&mut words.block(place)).unwrap_or(0), place);
+    let counted = |place| {
+        let [head] = postings::heads(&mut words.block(place));
+        (head.count, place)
+    };
     let mut all: Vec<(u32, usize)> = places.map(counted).collect();
     all.sort_by(|(a, _), (b, _)| b.cmp(a));
     let text = |(_, place)| String::from_utf8_lossy(words.term(place)).into_owned();
@@ -157,35 +154,43 @@ fn rounded(length: u32) -> u32 {
 /// A number for each skill, of which most are zero.
 struct Sums {
     numbers: Vec<f32>,
+    /// The skills whose numbers are not, as many as `count` says.
     touched: Vec<u32>,
+    count: usize,
 }
 
 impl Sums {
     fn new(skills: usize) -> Self {
-        Self { numbers: vec![0.0; skills], touched: Vec::new() }
+        Self { numbers: vec![0.0; skills], touched: vec![0; skills + 1], count: 0 }
     }
 
+    #[inline]
     fn change(&mut self, skill: u32, change: impl FnOnce(f32) -> f32) {
         let Some(number) = self.numbers.get_mut(skill as usize) else { return };
-        if *number == 0.0 {
-            self.touched.push(skill);
+        // Written in any case and counted only if new: whether it is cannot be predicted.
+        if let Some(place) = self.touched.get_mut(self.count) {
+            *place = skill;
         }
+        self.count += usize::from(*number == 0.0);
         *number = change(*number);
     }
 
+    #[inline]
     fn add(&mut self, skill: u32, more: f32) {
         self.change(skill, |number| number + more);
     }
 
+    #[inline]
     fn raise(&mut self, skill: u32, to: f32) {
         self.change(skill, |number| number.max(to));
     }
 
     /// Hands out every number that is not zero, and makes it zero.
+    #[inline]
     fn drain(&mut self, mut each: impl FnMut(u32, f32)) {
-        for skill in self.touched.drain(..) {
-            if let Some(number) = self.numbers.get_mut(skill as usize) {
-                each(skill, std::mem::take(number));
+        for skill in self.touched.iter().take(std::mem::take(&mut self.count)) {
+            if let Some(number) = self.numbers.get_mut(*skill as usize) {
+                each(*skill, std::mem::take(number));
             }
         }
     }

@@ -7,7 +7,6 @@
 //! environment, the clock or the terminal. It does not look for skills; `metier-catalog` does.
 
 mod build;
-mod disk;
 mod error;
 mod index;
 mod lexical;

@@ -1,6 +1,6 @@
 //! A catalog that can be searched, and what it answers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use metier_catalog::{Catalog, Entry, SkillFacts, Tier, UnusableSkill};
@@ -8,7 +8,7 @@ use metier_catalog::{Catalog, Entry, SkillFacts, Tier, UnusableSkill};
 use crate::SearchError;
 use crate::lexical::Lexical;
 use crate::question::Question;
-use crate::snippet::snippet;
+use crate::snippet::Snippets;
 use crate::store;
 use crate::target::Targets;
 
@@ -110,7 +110,7 @@ impl Search {
     pub fn query(&self, question: &str, limit: usize) -> Vec<SearchHit<'_>> {
         let asked = Question::new(question, &self.lexical);
         let meanings = self.lexical.index.meanings();
-        let mut scores: HashMap<usize, Scores> = HashMap::new();
+        let mut scores: BTreeMap<usize, Scores> = BTreeMap::new();
         let (by_words, by_meaning) = rayon::join(
             || self.lexical.query(&asked, CANDIDATES),
             || meanings.closest(&asked.meaning, CANDIDATES),
@@ -138,8 +138,9 @@ impl Search {
         hits.retain(|hit| hit.score >= SCORE_MIN);
         hits.sort_by(order);
         hits.truncate(limit);
+        let mut snippets = Snippets::new(question);
         for hit in &mut hits {
-            hit.snippet = snippet(&hit.facts().description, question);
+            hit.snippet = snippets.of(&hit.facts().description);
         }
         hits
     }

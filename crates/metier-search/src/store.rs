@@ -9,9 +9,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use metier_skill::disk::read_named;
+
 use crate::SearchError;
 use crate::build::build;
-use crate::disk;
 use crate::index::Index;
 use crate::target::Targets;
 
@@ -52,7 +53,7 @@ pub(crate) fn prepare(
 }
 
 fn load(path: &Path) -> Option<Index> {
-    Index::read(disk::read(path, SIZE_MAX).ok()?)
+    Index::read(read_named(path, SIZE_MAX).ok()?)
 }
 
 fn save(index: &Index, directory: &Path, path: &Path) -> io::Result<()> {

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use metier_catalog::{Catalog, SkillFacts};
 use metier_skill::SKILL_FILES;
+use metier_skill::disk::read_named;
 use twox_hash::XxHash3_64;
 
-use crate::disk;
 use crate::meaning::Model;
 
 /// The skills of a catalog as they go into the index, each with a key that changes when it does.
@@ -69,7 +69,7 @@ impl Target<'_> {
             Source::Text(text) => text.to_owned(),
             Source::Directory(path) => {
                 let mut files = SKILL_FILES.iter();
-                let read = files.find_map(|file| disk::read(&path.join(file), MOST).ok());
+                let read = files.find_map(|file| read_named(path.join(file), MOST).ok());
                 read.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
             }
         };

@@ -38,14 +38,17 @@ pub(crate) struct Texts {
     part: Noted,
 }
 
-/// What was noted of the skills of one part: a number of a stem or word, of a text, and of a skill each.
+/// What was noted of the skills of one part.
 #[derive(Debug, Default)]
 struct Noted {
-    stems: Vec<(u32, u8, u32)>,
-    words: Vec<(u32, u8, u32)>,
+    stems: Vec<Note>,
+    words: Vec<Note>,
     lengths: [u32; TEXTS],
     skill: u32,
 }
+
+/// That a term is in a text of a skill: the numbers of the three.
+type Note = (u32, u8, u32);
 
 impl Noted {
     fn stem(&mut self, known: &Known, text: Text) {
@@ -157,11 +160,11 @@ impl Word<'_> {
 
 /// The table of what was noted. Every term has so many lists.
 fn table<'a, const LISTS: usize>(
-    mut noted: Vec<(u32, u8, u32)>,
+    mut noted: Vec<Note>,
     text: impl Fn(u32) -> &'a str,
 ) -> Result<TableWriter, SearchError> {
     noted.sort_unstable();
-    let mut terms: Vec<(&str, &[(u32, u8, u32)])> =
+    let mut terms: Vec<(&str, &[Note])> =
         noted.chunk_by(|a, b| a.0 == b.0).filter_map(|same| Some((text(same.first()?.0), same))).collect();
     terms.sort_unstable_by_key(|(term, _)| *term);
     let mut table = TableWriter::default();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metier_catalog::{Entry, RequirementStatus, compatibility};
+use metier_catalog::{Entry, compatibility};
 use metier_journal::{Event, RecordedAnswer, RunApproval, Trigger};
 use metier_policy::{
     Action, Approval, Approvals, Decision, DecisionCode, Lifetime, Request, Settlement, Verdict,
@@ -282,8 +282,7 @@ impl Session {
         }
         let metadata = facts.metadata.iter().map(|(key, value)| (&**key, &**value));
         let found = compatibility(facts.compatibility.as_deref(), metadata, &**machine);
-        let unmet = found.requirements.iter().filter(|one| one.status == RequirementStatus::Unmet);
-        let unmet: Vec<String> = unmet.map(|one| format!("{}: {}", one.text, one.reason)).collect();
+        let unmet: Vec<String> = found.unmet().map(|one| format!("{}: {}", one.text, one.reason)).collect();
         if !unmet.is_empty() && self.options.require_compatible {
             let (name, reason) = (entry.name().to_owned(), unmet.join("; "));
             return Err(SessionError::Incompatible { name, reason });

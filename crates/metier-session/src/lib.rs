@@ -26,6 +26,7 @@ mod resource;
 mod script;
 mod script_run;
 mod session;
+mod skill_script;
 mod source;
 mod state;
 mod tool_call;

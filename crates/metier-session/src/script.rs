@@ -16,7 +16,7 @@ use metier_journal::{
 use metier_policy::{Action, Approval, Decision, Reach, Request};
 use metier_sandbox::{
     Cancel, Executor, Job, Network, PinnedPath, PrivateDirectory, Protection, Purpose, RunLimits,
-    SandboxError, SandboxProfile, Sink, SkillScript, Strictness, WorkDirectory,
+    SandboxError, SandboxProfile, Sink, Strictness, WorkDirectory,
 };
 use metier_skill::{Coded as _, ManifestFile};
 use serde_json::json;
@@ -26,6 +26,7 @@ use crate::check::of_dependencies;
 use crate::error::SessionError;
 use crate::report::{OfRun as _, RunReport, ScriptReport};
 use crate::session::{Recording, Session};
+use crate::skill_script::SkillScript;
 use crate::source::Source;
 
 /// The tool that a script is run by, as decisions about it are recorded.

@@ -1,12 +1,10 @@
 //! Where a skill's files are, and the one way to read them: beneath a handle, or from inside the binary.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::io;
 use std::path::Path;
 
 use metier_catalog::{Builtin, Catalog, Entry};
-use metier_skill::{CapturedSkill, Digest, Folder, Limits, Manifest, ManifestFile, SkillError};
+use metier_skill::{CapturedSkill, Digest, Folder, Limits, Manifest, ManifestFile, SkillError, TreeWriter};
 use metier_store::{Store, StoreError};
 
 /// How often a skill that changes while it is read is read again.
@@ -141,29 +139,17 @@ impl Source {
 
     /// Writes a copy of the skill below a directory, which the copy is then the content of, and says what it consists of.
     pub(crate) fn copy_to(&self, directory: &Path, limits: &Limits) -> Result<Manifest, SkillError> {
+        // Whatever the umask says: the script's user is another one where root starts it.
+        let writer = TreeWriter::open(directory).map(TreeWriter::ignoring_umask);
+        let mut writer = writer.map_err(|source| SkillError::Io { path: directory.to_owned(), source })?;
         let write = |file: &ManifestFile, bytes: &[u8]| {
-            let path = directory.join(&file.path);
-            make_directories(directory, &file.path)?;
-            let mode = if file.executable { 0o555 } else { 0o444 };
-            OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?.write_all(bytes)?;
-            // Whatever the umask says: the script's user is another one where root starts it.
-            fs::set_permissions(&path, Permissions::from_mode(mode))
+            let above: Vec<&Path> =
+                file.path.ancestors().skip(1).filter(|above| *above != Path::new("")).collect();
+            above.into_iter().rev().try_for_each(|above| writer.make(above, 0o755))?;
+            writer.write(&file.path, file.executable, bytes, if file.executable { 0o555 } else { 0o444 })
         };
         self.capture(limits, write).map(|captured| captured.manifest)
     }
-}
-
-/// Makes the directories on the way to a file, so that everybody can go there, whatever the umask says.
-fn make_directories(directory: &Path, file: &Path) -> io::Result<()> {
-    let above: Vec<&Path> = file.ancestors().skip(1).filter(|above| *above != Path::new("")).collect();
-    for above in above.into_iter().rev().map(|above| directory.join(above)) {
-        match fs::create_dir(&above) {
-            Ok(()) => fs::set_permissions(&above, Permissions::from_mode(0o755))?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Why a skill could not be kept.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Profile, Severity};
 
@@ -27,6 +28,14 @@ macro_rules! codes {
             /// The code as it is printed and documented.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// The code with this text, if there is one.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)+
+                    _ => None,
+                }
             }
 
             /// One line that says what the finding means.
@@ -154,7 +163,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// As text: codes have no numbers that would survive a new version.
+/// As its text, which stays the same in every version.
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
@@ -163,8 +172,36 @@ impl Serialize for Code {
 
 impl<'de> Deserialize<'de> for Code {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let known = Self::ALL.iter().find(|code| code.as_str() == text);
-        known.copied().ok_or_else(|| de::Error::custom(format_args!("unknown code `{text}`")))
+        deserializer.deserialize_str(CodeText)
+    }
+}
+
+struct CodeText;
+
+impl Visitor<'_> for CodeText {
+    type Value = Code;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the code of a finding")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Code, E> {
+        Code::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_its_text() {
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
+            let json = serde_json::to_string(code).unwrap();
+            assert_eq!(json, format!("\"{code}\""));
+            assert_eq!(serde_json::from_str::<Code>(&json).unwrap(), *code);
+        }
+        assert!(serde_json::from_str::<Code>("\"no-such-code\"").is_err());
     }
 }

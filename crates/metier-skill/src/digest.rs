@@ -1,15 +1,12 @@
-//! SHA-256 digests: of bytes, and of a whole skill.
+//! SHA-256 digests.
 
 use std::fmt;
-use std::io::{self, Read};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use crate::disk::read_some;
 use crate::error::SkillError;
-use crate::tree::Tree;
 
 /// `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,17 +23,6 @@ impl Digest {
         Self(bytes)
     }
 
-    /// The digest of all that a reader has left, read by way of a buffer.
-    pub(crate) fn of_reader(mut from: impl Read, buffer: &mut [u8]) -> io::Result<Self> {
-        let mut hash = Sha256::new();
-        loop {
-            match read_some(&mut from, buffer)? {
-                0 => return Ok(Self(hash.finalize().into())),
-                count => hash.update(&buffer[..count]),
-            }
-        }
-    }
-
     /// The 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -47,16 +33,6 @@ impl Digest {
         let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
         self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
-}
-
-/// The digest of a whole skill: every regular file's path, run bit and content, and nothing else.
-///
-/// SHA-256 over the text `metier-tree-1` and a zero byte, then for each file, in byte order of the paths:
-/// the 64 digits of its content's SHA-256, a blank, `x` if its owner may run it or else `-`, a blank, its
-/// path with `/` between the parts, and a zero byte. Links, special files and version-control directories
-/// are left out; what cannot be read is an error. A single-file skill counts as a directory that holds it as `SKILL.md`.
-pub fn tree_digest(tree: &Tree) -> Result<Digest, SkillError> {
-    tree.manifest().map(|manifest| manifest.digest())
 }
 
 impl FromStr for Digest {

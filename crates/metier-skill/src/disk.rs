@@ -5,29 +5,96 @@ mod removal;
 
 pub use removal::remove_all;
 
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-pub(crate) const DIRECTORY: OFlags =
+/// How a directory is opened that was found in another one: not if it has become a link.
+pub const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// How a file is opened: not through a link, and without waiting for the writer of a pipe.
+pub const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// Directories of version-control systems. They are no part of a skill, wherever they lie.
+pub const VCS_DIRECTORIES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+
+/// Directories that other tools build or install.
+const BUILT: [&str; 3] = ["node_modules", "target", ".venv"];
+
+/// Whether a directory of this name is entered when skills are searched for: not version control, and not what other tools
+/// build or install. Every search for skills uses this.
+pub fn is_searched(name: &OsStr) -> bool {
+    !VCS_DIRECTORIES.iter().chain(&BUILT).any(|skipped| skipped.as_bytes() == name.as_bytes())
+}
+
+/// Calls `visit` for each entry of a directory, with the directory's handle and what the entry is, until it breaks.
+pub fn list(
+    directory: OwnedFd,
+    mut visit: impl FnMut(BorrowedFd<'_>, &CStr, FileType) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let mut directory = Dir::new(directory)?;
+    while let Some(entry) = directory.read() {
+        let entry = entry?;
+        let (at, name) = (directory.fd()?, entry.file_name());
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            // Some file systems do not say in the directory what an entry is.
+            FileType::Unknown => statat(at, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        if visit(at, name, kind).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Opens a directory that was named, to list it and to open what is in it. Links are followed.
+pub fn open_directory(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(at, path, flags, Mode::empty())?)
+}
 
 /// Whether a path neither leads up nor begins elsewhere.
 pub(crate) fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Opens what is beneath a directory, one part of the path after the other, none of them a link. Paths that lead up or begin
-/// elsewhere are refused. Works on every Unix; `openat2` does the same in one call on Linux.
+/// Opens what is beneath a directory; no part of the path may be a link. Paths that lead up or begin elsewhere are refused.
 pub fn open_beneath(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     if !is_plain(path) || path.as_os_str().is_empty() {
         return Err(Errno::LOOP.into());
     }
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+        match openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            // Kernels before 5.6, and sandboxes that have not heard of the call.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            other => return Ok(other?),
+        }
+    }
+    open_part_by_part(at, path, flags)
+}
+
+/// The same where one call cannot do it.
+fn open_part_by_part(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let mut parts = path.components().peekable();
     let mut above: Option<OwnedFd> = None;
     while let Some(part) = parts.next() {
@@ -40,11 +107,22 @@ pub fn open_beneath(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Resul
     Err(Errno::NOENT.into())
 }
 
+/// Reads a regular file beneath a directory, of at most `most` bytes, with what the system said of it before the first byte
+/// was read.
+pub fn read_beneath(at: BorrowedFd<'_>, path: &Path, most: u64) -> io::Result<(Vec<u8>, Stat)> {
+    read_opened(open_beneath(at, path, READ)?, most)
+}
+
+/// Reads a regular file of at most `most` bytes at a path that was named: links on the way are followed, the file itself must
+/// not be one.
+pub fn read_named(path: impl Arg, most: u64) -> io::Result<Vec<u8>> {
+    read_opened(openat(CWD, path, READ, Mode::empty())?, most).map(|(bytes, _)| bytes)
+}
+
 /// Opens a regular file, and says what the system knows of it: never through a link, and never waiting for the writer of a
 /// pipe.
 pub(crate) fn open_regular(at: impl AsFd, path: impl Arg) -> io::Result<(File, Stat)> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    regular(openat(at, path, flags, Mode::empty())?)
+    regular(openat(at, path, READ, Mode::empty())?)
 }
 
 /// What was opened, if it is a regular file.
@@ -59,7 +137,7 @@ pub(crate) fn regular(opened: OwnedFd) -> io::Result<(File, Stat)> {
 
 /// Reads a regular file of at most `most` bytes that was opened already, with what the system said of it before the first
 /// byte was read.
-pub fn read_opened(opened: OwnedFd, most: u64) -> io::Result<(Vec<u8>, Stat)> {
+pub(crate) fn read_opened(opened: OwnedFd, most: u64) -> io::Result<(Vec<u8>, Stat)> {
     let (file, stat) = regular(opened)?;
     let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
     if size > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok((read_all(file, size)?, stat)) }
@@ -70,29 +148,21 @@ pub(crate) fn read_all(mut file: impl Read, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match read_some(&mut file, rest)? {
-            0 => break,
-            count => filled += count,
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            // On network and user-space file systems a signal can interrupt a read, which is not an error.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     bytes.truncate(filled);
     Ok(bytes)
 }
 
-/// Reads some bytes. On network and user-space file systems a signal can interrupt that, which is not an error.
-pub(crate) fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match file.read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Digest;
 
     /// A file on a file system where every other read is interrupted.
     struct Interrupted<'a> {
@@ -113,8 +183,23 @@ mod tests {
 
     #[test]
     fn an_interrupted_read_is_tried_again() {
-        let file = || Interrupted { rest: b"some bytes", is_next: false };
-        assert_eq!(read_all(file(), 10).unwrap(), b"some bytes");
-        assert_eq!(Digest::of_reader(file(), &mut [0; 4]).unwrap(), Digest::of(b"some bytes"));
+        let file = Interrupted { rest: b"some bytes", is_next: false };
+        assert_eq!(read_all(file, 10).unwrap(), b"some bytes");
+    }
+
+    #[test]
+    fn without_one_call_for_it_no_part_of_a_path_may_be_a_link_either() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(place.path().join("real/inner")).unwrap();
+        std::fs::write(place.path().join("real/inner/SKILL.md"), "x").unwrap();
+        std::os::unix::fs::symlink("real", place.path().join("link")).unwrap();
+        let root = open_directory(CWD, place.path()).unwrap();
+        for open in [open_part_by_part, open_beneath] {
+            assert!(open(root.as_fd(), Path::new("real/inner/SKILL.md"), READ).is_ok());
+            assert!(open(root.as_fd(), Path::new("link/inner/SKILL.md"), READ).is_err());
+        }
+        for path in ["", ".", "real/../real/inner/SKILL.md", "/etc/hostname"] {
+            assert!(open_beneath(root.as_fd(), Path::new(path), READ).is_err(), "{path}");
+        }
     }
 }

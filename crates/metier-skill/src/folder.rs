@@ -4,13 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, openat};
 
-use crate::disk::{DIRECTORY, is_plain, open_beneath, read_opened};
+use crate::disk::{DIRECTORY, is_plain, open_beneath, open_directory, read_beneath};
 use crate::error::SkillError;
 use crate::location::SKILL_FILES;
 use crate::manifest::{Manifest, ManifestFile};
-use crate::tree::{SkippedFile, Tree, open_directory};
+use crate::tree::{SkippedFile, Tree};
 use crate::{Digest, Limits};
 
 /// A skill's directory, held open.
@@ -66,39 +66,56 @@ impl Folder {
         &self.path
     }
 
-    /// Reads a regular file of the skill: through no link, waiting for nobody, and no more than `most` bytes.
+    /// Reads a regular file of the skill: through no link, without waiting, and no more than `most` bytes.
     pub fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = open_beneath(self.handle.as_fd(), path, flags)?;
-        read_opened(file, most).map(|(bytes, _)| bytes)
+        read_beneath(self.handle.as_fd(), path, most).map(|(bytes, _)| bytes)
     }
 
-    /// Reads the whole skill, each file once, and hands out each with its bytes. The digest of the manifest is that of
-    /// these very bytes, whoever changes the directory meanwhile.
+    /// Reads the whole skill, each file once, and hands out each with its bytes. The digest of the manifest is that of these
+    /// bytes, even if the directory changes meanwhile.
     pub fn capture(
         &self,
         limits: &Limits,
         mut take: impl FnMut(&ManifestFile, &[u8]) -> io::Result<()>,
     ) -> Result<CapturedSkill, SkillError> {
+        let mut skill_mds = [None, None];
+        let (manifest, skipped) = self.read_all(limits, |file, bytes| {
+            take(file, &bytes)?;
+            if let Some(at) = SKILL_FILES.iter().position(|name| file.path == Path::new(name)) {
+                skill_mds[at] = Some(bytes);
+            }
+            Ok(())
+        })?;
+        let skill_md = skill_mds.into_iter().flatten().next();
+        let skill_md =
+            skill_md.ok_or_else(|| SkillError::NotFound { path: self.path.join(SKILL_FILES[0]) })?;
+        Ok(CapturedSkill { manifest, skill_md, skipped })
+    }
+
+    /// What the directory consists of, whether or not there is a `SKILL.md` in it. Each file is read once; what cannot be read
+    /// is an error.
+    pub fn manifest(&self, limits: &Limits) -> Result<Manifest, SkillError> {
+        self.read_all(limits, |_, _| Ok(())).map(|(manifest, _)| manifest)
+    }
+
+    fn read_all(
+        &self,
+        limits: &Limits,
+        mut take: impl FnMut(&ManifestFile, Vec<u8>) -> io::Result<()>,
+    ) -> Result<(Manifest, Vec<SkippedFile>), SkillError> {
         // Opened again, not duplicated: where two list it at once, each must come to all of it.
         let listed = openat(&self.handle, ".", DIRECTORY, Mode::empty()).map_err(io::Error::from);
         let listed = listed.map_err(SkillError::io(&self.path))?;
-        let (mut files, mut skill_mds) = (Vec::new(), [None, None]);
+        let mut files = Vec::new();
         let tree = Tree::read_below(listed, &self.path, limits, &mut |file, bytes| {
             let found = ManifestFile::new(&file.path, file.executable, Digest::of(&bytes));
-            take(&found, &bytes)?;
-            if let Some(at) = SKILL_FILES.iter().position(|name| found.path == Path::new(name)) {
-                skill_mds[at] = Some(bytes);
-            }
+            take(&found, bytes)?;
             files.push(found);
             Ok(())
         })?;
         tree.within(limits)?;
         tree.readable()?;
-        let skill_md = skill_mds.into_iter().flatten().next();
-        let skill_md =
-            skill_md.ok_or_else(|| SkillError::NotFound { path: self.path.join(SKILL_FILES[0]) })?;
-        Ok(CapturedSkill { manifest: Manifest::new(files), skill_md, skipped: tree.skipped })
+        Ok((Manifest::new(files), tree.skipped))
     }
 }
 

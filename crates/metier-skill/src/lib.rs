@@ -44,6 +44,7 @@ mod text;
 mod tier;
 mod tool_rules;
 mod tree;
+mod tree_writer;
 mod value;
 mod visible;
 mod write;
@@ -53,7 +54,8 @@ pub use body::Body;
 pub use code::Code;
 pub use coded::Coded;
 pub use diagnostic::{Diagnostic, Edit, Findings, Fix, Severity, Span, line_and_column};
-pub use digest::{Digest, tree_digest};
+pub use digest::Digest;
+pub use disk::{VCS_DIRECTORIES, is_searched};
 pub use error::SkillError;
 pub use escape::{Escape, Replacement, escape_xml};
 pub use fields::DESCRIPTION_MAX;
@@ -69,8 +71,7 @@ pub use skill::Skill;
 pub use text::tokens;
 pub use tier::Tier;
 pub use tool_rules::ToolRules;
-pub use tree::{
-    ExceededLimit, FileStamp, NOT_SEARCHED, SkipReason, SkippedFile, Tree, TreeFile, VCS_DIRECTORIES,
-};
+pub use tree::{ExceededLimit, FileStamp, SkipReason, SkippedFile, Tree, TreeFile};
+pub use tree_writer::TreeWriter;
 pub use value::{Data, Field, Scalar, ScalarKind, Value};
 pub use visible::{is_invisible, visible, visible_name};

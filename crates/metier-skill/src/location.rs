@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Stat};
 
 use crate::diagnostic::Findings;
-use crate::disk::{self, open_regular};
+use crate::disk::{self, open_directory, open_regular};
 use crate::error::SkillError;
-use crate::tree::{self, Tree, is_link_error, open_directory};
-use crate::{Code, Digest, Limits, Origin, Reading, Rules, Span, SymlinkPolicy, lint, read, tree_digest};
+use crate::tree::{self, Tree, is_executable, is_link_error};
+use crate::{
+    Code, Digest, Folder, Limits, Manifest, ManifestFile, Origin, Reading, Rules, Span, SymlinkPolicy, lint,
+    read,
+};
 
 /// The names that the file of a skill's directory may have, the better one first.
 pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
@@ -148,11 +151,32 @@ impl Location {
         }
     }
 
-    /// The digest of the whole skill, if it keeps the limits.
+    /// The digest of a whole skill: every regular file's path, run bit and content, and nothing else.
+    ///
+    /// SHA-256 over the text `metier-tree-1` and a zero byte, then for each file, in byte order of the paths:
+    /// the 64 digits of its content's SHA-256, a blank, `x` if its owner may run it or else `-`, a blank, its
+    /// path with `/` between the parts, and a zero byte. Links, special files and version-control directories
+    /// are left out; what cannot be read is an error. A single-file skill counts as a directory that holds it as `SKILL.md`.
     pub fn tree_digest(&self, limits: &Limits) -> Result<Digest, SkillError> {
-        let tree = self.tree(limits, SymlinkPolicy::Skip)?;
-        tree.within(limits)?;
-        tree_digest(&tree)
+        self.manifest(limits).map(|manifest| manifest.digest())
+    }
+
+    /// What the skill consists of, if it keeps the limits. Each file is read once.
+    pub fn manifest(&self, limits: &Limits) -> Result<Manifest, SkillError> {
+        if let Form::Directory { .. } = self.form {
+            return Folder::open(&self.path)?.manifest(limits);
+        }
+        // The path was given, so a link there is meant.
+        let target = fs::canonicalize(&self.path).map_err(SkillError::io(&self.path))?;
+        let (file, stat) = open_regular(CWD, &target).map_err(SkillError::io(&self.path))?;
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        if size > limits.skill_bytes {
+            let what = format!("more than {} bytes", limits.skill_bytes);
+            return Err(SkillError::Limit { path: self.root().to_owned(), what });
+        }
+        let bytes = disk::read_all(file, size).map_err(SkillError::io(&self.path))?;
+        let file = ManifestFile::new(SKILL_FILES[0], is_executable(&stat), Digest::of(&bytes));
+        Ok(Manifest::new(vec![file]))
     }
 
     /// Reads the skill's file, by the handle of its directory if that is open.

@@ -2,27 +2,22 @@
 //! instead of followed.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
-use rustix::path::Arg;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, Stat, openat, readlinkat, statat};
 
-use crate::disk::{DIRECTORY, open_beneath, open_regular, read_all, regular};
+use crate::disk::{
+    DIRECTORY, READ, VCS_DIRECTORIES, list, open_beneath, open_directory, open_regular, read_all, regular,
+};
 use crate::error::SkillError;
-use crate::manifest::{Manifest, ManifestFile};
-use crate::{Digest, Limits, SymlinkPolicy};
-
-/// Directories of version-control systems. They are no part of a skill, wherever they lie.
-pub const VCS_DIRECTORIES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
-
-/// Directories that are not entered when skills are searched for: version control, and what other tools build or install.
-pub const NOT_SEARCHED: [&str; 7] = [".git", ".hg", ".jj", ".svn", "node_modules", "target", ".venv"];
+use crate::{Limits, SymlinkPolicy};
 
 /// Every file of one skill.
 #[derive(Debug, Clone)]
@@ -233,7 +228,12 @@ impl Tree {
     /// Opens a file to read, beneath the directory that was listed. A directory on the way that has become a link since
     /// is an error.
     pub fn open(&self, file: &TreeFile) -> Result<File, SkillError> {
-        self.open_now(file).map(|(file, _)| file)
+        let path = file.source.as_ref().unwrap_or(&file.path);
+        let opened = open_beneath(self.base.as_fd(), path, READ).and_then(regular);
+        opened.map(|(file, _)| file).map_err(|source| match SkipReason::of(&source) {
+            SkipReason::Changing => SkillError::Changing { path: self.path_of(file) },
+            _ => SkillError::Io { path: self.path_of(file), source },
+        })
     }
 
     /// Reads a file as [`Tree::open`] opens it; `None` where it has more than `most` bytes by now.
@@ -254,29 +254,6 @@ impl Tree {
             readlinkat(open_beneath(self.base.as_fd(), above, DIRECTORY).ok()?, name, Vec::new())
         };
         Some(OsString::from_vec(target.ok()?.into_bytes()).into())
-    }
-
-    /// Opens a file, with what the system knows of it now.
-    fn open_now(&self, file: &TreeFile) -> Result<(File, Stat), SkillError> {
-        let path = file.source.as_ref().unwrap_or(&file.path);
-        let opened = open_beneath(self.base.as_fd(), path, READ).and_then(regular);
-        opened.map_err(|source| match SkipReason::of(&source) {
-            SkipReason::Changing => SkillError::Changing { path: self.path_of(file) },
-            _ => SkillError::Io { path: self.path_of(file), source },
-        })
-    }
-
-    /// Reads every file and digests it. What cannot be read, or is not what was listed any more, is an error.
-    pub fn manifest(&self) -> Result<Manifest, SkillError> {
-        self.readable()?;
-        let mut buffer = vec![0; 64 << 10];
-        let files = self.files.iter().map(|file| {
-            let (opened, stat) = self.open_now(file)?;
-            let content = Digest::of_reader(opened, &mut buffer)
-                .map_err(|source| SkillError::Io { path: self.path_of(file), source })?;
-            Ok(ManifestFile::new(&file.path, is_executable(&stat), content))
-        });
-        Ok(Manifest::new(files.collect::<Result<_, SkillError>>()?))
     }
 }
 
@@ -340,36 +317,22 @@ impl<'a> Walk<'a> {
     }
 
     fn directory(&mut self, directory: OwnedFd, relative: &Path, depth: usize) -> io::Result<()> {
-        let mut directory = Dir::new(directory)?;
-        while let Some(entry) = directory.read() {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
+        list(directory, |at, name, kind| {
             self.entries += 1;
             if self.entries > self.limits.entries {
                 self.exceed(ExceededLimit::Entries);
-                return Ok(());
+                return ControlFlow::Break(());
             }
-            let path = relative.join(std::ffi::OsStr::from_bytes(name));
-            self.entry(&directory, &entry, path, depth)?;
-        }
-        Ok(())
+            let path = relative.join(OsStr::from_bytes(name.to_bytes()));
+            self.entry(at, name, kind, path, depth);
+            ControlFlow::Continue(())
+        })
     }
 
-    fn entry(&mut self, directory: &Dir, entry: &DirEntry, path: PathBuf, depth: usize) -> io::Result<()> {
-        let (fd, name) = (directory.fd()?, entry.file_name());
-        let stat = || statat(fd, name, AtFlags::SYMLINK_NOFOLLOW);
-        // Some file systems do not say in the directory what an entry is.
-        let kind = match entry.file_type() {
-            FileType::Unknown => {
-                stat().map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
-            }
-            kind => kind,
-        };
+    fn entry(&mut self, at: BorrowedFd<'_>, name: &CStr, kind: FileType, path: PathBuf, depth: usize) {
+        let stat = || statat(at, name, AtFlags::SYMLINK_NOFOLLOW);
         match kind {
-            FileType::RegularFile if self.take.is_some() => self.read(fd, name, path),
+            FileType::RegularFile if self.take.is_some() => self.read(at, name, path),
             FileType::RegularFile => match self
                 .known
                 .filter(|(known, _)| path.as_os_str() == *known)
@@ -384,14 +347,14 @@ impl<'a> Walk<'a> {
             }
             FileType::Directory if depth >= self.limits.depth => self.exceed(ExceededLimit::Depth),
             FileType::Directory => {
-                let inner = open_inner(fd, name).and_then(|inner| self.directory(inner, &path, depth + 1));
+                let inner = openat(at, name, DIRECTORY, Mode::empty()).map_err(io::Error::from);
+                let inner = inner.and_then(|inner| self.directory(inner, &path, depth + 1));
                 if let Err(error) = inner {
                     self.skip(path, SkipReason::of(&error));
                 }
             }
             _ => self.skip(path, SkipReason::Special),
         }
-        Ok(())
     }
 
     /// Reads a file that was just listed, once, and hands it on.
@@ -467,24 +430,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How files are opened: a pipe must not make us wait for its writer.
-const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
-
 /// Whether a file's owner may run it.
-fn is_executable(stat: &Stat) -> bool {
+pub(crate) fn is_executable(stat: &Stat) -> bool {
     Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR)
-}
-
-/// Opens a directory to list it and to open what is in it.
-pub(crate) fn open_directory(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(openat(at, path, flags, Mode::empty())?)
-}
-
-/// Opens a directory inside a skill: not if it has become a link since it was listed.
-fn open_inner(at: impl AsFd, name: impl Arg) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(at, name, flags, Mode::empty())?)
 }
 
 /// Whether opening failed because the path is a symbolic link.
@@ -510,9 +458,9 @@ mod tests {
         let with = |error: io::Error| {
             let mut tree = tree.clone();
             tree.skipped.push(SkippedFile { path: "locked".into(), reason: SkipReason::of(&error) });
-            tree.manifest().unwrap_err()
+            tree.readable().unwrap_err()
         };
-        assert!(tree.manifest().is_ok());
+        assert!(tree.readable().is_ok());
         let error = with(rustix::io::Errno::ACCESS.into());
         assert!(
             matches!(&error, SkillError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use metier_skill::{
-    Code, Origin, Reading, Rules, SkillError, SymlinkPolicy, Tree, apply_fixes, read, validate_skill,
+    Code, Folder, Origin, Reading, Rules, SkillError, SymlinkPolicy, Tree, apply_fixes, read, validate_skill,
 };
 
 /// Reads frontmatter in a directory `s`, under the standard rules.
@@ -85,13 +85,13 @@ fn a_link_out_of_the_skill_is_an_error() {
 }
 
 #[test]
-fn what_vanished_behind_the_listing_leaves_no_digest() {
+fn what_vanished_behind_the_listing_cannot_be_opened() {
     let place = tempfile::tempdir().unwrap();
     let path = skill_in(place.path(), "Do it.");
     let tree = Tree::of_directory(&path, &Rules::standard().limits, SymlinkPolicy::Skip).unwrap();
-    assert!(metier_skill::tree_digest(&tree).is_ok());
+    assert!(tree.open(&tree.files[0]).is_ok());
     fs::remove_file(path.join("SKILL.md")).unwrap();
-    let error = metier_skill::tree_digest(&tree).unwrap_err();
+    let error = tree.open(&tree.files[0]).unwrap_err();
     assert!(matches!(error, SkillError::Changing { .. }), "{error:?}");
 }
 
@@ -110,13 +110,12 @@ fn a_directory_that_became_a_link_behind_the_listing_is_not_followed() {
     fs::rename(path.join("references"), place.path().join("aside")).unwrap();
     symlink("../elsewhere", path.join("references")).unwrap();
     assert!(matches!(tree.open(file).unwrap_err(), SkillError::Changing { .. }));
-    assert!(matches!(metier_skill::tree_digest(&tree).unwrap_err(), SkillError::Changing { .. }));
-    // The same for the skill's own directory: what was listed is read, whatever its path leads to by now.
-    let tree = Tree::of_directory(&place.path().join("aside"), &limits, SymlinkPolicy::Skip).unwrap();
-    let digest = metier_skill::tree_digest(&tree).unwrap();
+    // The same for the skill's own directory: what was opened is read, whatever its path leads to by now.
+    let folder = Folder::open(&place.path().join("aside")).unwrap();
+    let digest = folder.manifest(&limits).unwrap().digest();
     fs::rename(place.path().join("aside"), place.path().join("moved")).unwrap();
     symlink("elsewhere", place.path().join("aside")).unwrap();
-    assert_eq!(metier_skill::tree_digest(&tree).unwrap(), digest);
+    assert_eq!(folder.manifest(&limits).unwrap().digest(), digest);
 }
 
 #[test]

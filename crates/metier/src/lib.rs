@@ -1,26 +1,183 @@
-//! The runtime for Agent Skills, as one library: folders with a `SKILL.md` that teach an AI agent a craft.
+//! The runtime for Agent Skills as a library: discover skills, show them to a model, load them, run their scripts in a
+//! sandbox and record what happened.
 //!
-//! Each part is a crate of its own, along the life of a skill; here they are modules. A host that is an agent begins with
-//! [`session`]; `examples/agent.rs` is one in under 80 lines.
+//! ```standalone_crate
+//! # #[cfg(all(feature = "session", feature = "search"))]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # metier::launch_if_asked();
+//! # if !std::env::args().any(|word| word == "--in-a-home-of-its-own") { return in_a_home_of_its_own(); }
+//! use metier::{Approve, Metier};
+//! use serde_json::json;
 //!
-//! A program that runs scripts calls [`sandbox::launch_if_asked`] first of all in `main`.
+//! let metier = Metier::open()?;                       // the usual places and settings
+//! // or: Metier::builder().root("skills").journal("audit.db").build()?
+//! for skill in metier.catalog()?.for_models() { println!("{}: {}", skill.name(), skill.description()); }
+//! let list = metier.catalog()?.skill_list().budget(2_000).task("fill in a form").render();
+//!
+//! let mut session = metier.session().approver(Approve::ask_terminal()).start()?;
+//! let text = session.activate("pdf")?.content;
+//! let report = session.script("pdf", "scripts/fill.py").arg("form.pdf").run()?;
+//!
+//! let tools = session.tools();                        // name, description, JSON schema: for any model API
+//! let answer = session.dispatch("load_skill", json!({ "skill_name": "pdf" }))?;
+//! # assert!(list.text.contains("pdf"));
+//! # assert!(text.contains("Run scripts/fill.py"), "{text}");
+//! # assert_eq!(report.run.stdout.text(), "filled form.pdf\n");
+//! # assert_eq!(tools.len(), 4);
+//! # assert!(answer.text.contains("pdf"));
+//! # Ok(session.end()?)
+//! # }
+//! # #[cfg(not(all(feature = "session", feature = "search")))]
+//! # fn main() {}
+//! # /// Runs this program again in a new home with one skill, whose scripts a setting allows.
+//! # fn in_a_home_of_its_own() -> Result<(), Box<dyn std::error::Error>> {
+//! #     let home = tempfile::tempdir()?;
+//! #     let skill = home.path().join(".agents/skills/pdf");
+//! #     let settings = home.path().join(".config/metier");
+//! #     for directory in [&skill.join("scripts"), &settings, &home.path().join("work")] { std::fs::create_dir_all(directory)?; }
+//! #     let text = "---\nname: pdf\ndescription: Use when a PDF form is to be filled in.\n---\nRun scripts/fill.py.\n";
+//! #     std::fs::write(skill.join("SKILL.md"), text)?;
+//! #     std::fs::write(skill.join("scripts/fill.py"), "#!/usr/bin/env python3\nimport sys\nprint('filled', sys.argv[1])\n")?;
+//! #     std::fs::write(settings.join("config.toml"), "[[policy.rules]]\ntier = \"user\"\nscripts = \"allow\"\n")?;
+//! #     let path = std::env::var_os("PATH").unwrap_or_default();
+//! #     let status = std::process::Command::new(std::env::current_exe()?).arg("--in-a-home-of-its-own")
+//! #         .env_clear().env("HOME", home.path()).env("PATH", path).current_dir(home.path().join("work")).status()?;
+//! #     if status.success() { Ok(()) } else { Err("the program failed".into()) }
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! None is on by default; a program that only lists skills compiles no database, no async runtime and no TLS.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `session` | [`Metier::session`]: activating, reading, running in the sandbox, the journal on SQLite |
+//! | `search` | ranking by a task, in skill lists and in `list_skills` |
+//! | `store` | installing skills from directories, archives and git |
+//! | `home` | temporary homes for agents |
+//! | `mcp` | serving skills to MCP clients |
+//! | `postgres` | journals on a PostgreSQL server |
+//! | `otel` | traces and metrics over OTLP |
+//!
+//! # Scripts
+//!
+//! The sandbox starts a small launcher. Call [`launch_if_asked`] first in `main` and your program is its own launcher.
+//! Where that is not possible, [`Metier`] uses `metier-launcher` or `metier`, beside your program or in `PATH`.
+//!
+//! # Which type do I need?
+//!
+//! | type | use it |
+//! |---|---|
+//! | [`Metier`] | start here: settings and environment, from which everything else is made |
+//! | [`MetierBuilder`] | to use other roots, another journal or another environment than the usual ones |
+//! | [`Environment`] | to run in a test or a service whose home and working directory are not the process's |
+//! | [`Settings`] | to show which settings hold and where each came from |
+//! | [`HostError`] | as the error of everything that [`Metier`] does |
+//! | [`Coded`] | to tell errors apart by a stable code, and to show a hint |
+//! | [`HostCatalog`] | to list skills; it derefs to [`Catalog`] and renders skill lists |
+//! | [`SkillListBuilder`] | to put the list of skills into a prompt within a budget |
+//! | [`Catalog`] | as one immutable snapshot of every skill that was found |
+//! | [`Entry`] | for one skill of a catalog: what it says, where it is, whether it is on |
+//! | [`Listing`] | for what a model may see of one skill |
+//! | [`SkillId`] | to name a skill with its tier where two have the same name |
+//! | [`State`] | to see whether a skill is on, shown by name only, for people only, or off |
+//! | [`Problem`] | to show why a skill could not be used |
+//! | [`Root`] | to scan a directory of your own choice |
+//! | [`Scanner`] | to scan again and again, with an index |
+//! | [`Watcher`] | to be told when skills change |
+//! | [`Tier`] | to see how far a skill is trusted |
+//! | [`Skill`] | to read or write one `SKILL.md` |
+//! | [`Location`] | to find and validate a skill at a path |
+//! | [`Reading`] | for a skill and everything there is to say about it |
+//! | [`Diagnostic`] | for one finding: code, severity, place, fix |
+//! | [`Severity`] | to filter findings |
+//! | [`Rules`] | to validate strictly or leniently |
+//! | [`Profile`] | to name one of the three sets of rules |
+//! | [`Digest`] | to compare content |
+//! | [`SkillError`] | as the error of operations on one skill |
+//! | [`SkillList`] | to render a list from names and descriptions of your own |
+//! | [`RenderedList`] | for the text of a list and what was left out |
+//! | [`Prompt`] | to build a prompt of sections that a model opens on demand |
+//! | [`Section`] | for one part of a prompt |
+//! | [`Tool`] | to give a model a tool of your own with a section |
+//! | [`ToolRules`] | for what a skill says in `allowed-tools` |
+//! | [`Policy`] | to decide requests without a session |
+//! | [`Guard`] | to decide tool calls without a session |
+//! | [`ToolCall`] | for a tool call that is to be decided |
+//! | [`Decision`] | for a verdict with its reasons |
+//! | [`Verdict`] | to see whether something is allowed, asked or denied |
+//! | [`Approve`] | for ready-made approvers: at the terminal, by a function, once, never |
+//! | [`Approver`] | to ask a person by means of your own |
+//! | [`Question`] | for what a person is asked |
+//! | [`Answer`] | for what a person answers |
+//! | [`Session`] | for one conversation: activate, read, run, decide tool calls |
+//! | [`SessionBuilder`] | to start a session with an approver, an id, a budget |
+//! | [`SessionError`] | as the error of everything that a session does |
+//! | [`Activation`] | for a skill that was loaded: its text and digests |
+//! | [`Resource`] | for a file of a skill |
+//! | [`ScriptRun`] | to run a script with arguments, input and limits |
+//! | [`ScriptReport`] | for how a script ended, what it printed and what it touched |
+//! | [`SkillTool`] | to describe the four skill tools to a model API |
+//! | [`SkillToolAnswer`] | for what a model is told after it called one of them |
+//! | [`SkillToolError`] | for why such a call was refused, in words for the model |
+//! | [`Budget`] | to limit tokens and time |
+//! | [`Event`] | for what a session records |
+//! | [`Clock`] | to fix times and ids in tests |
+//! | [`SystemClock`] | as the machine's clock |
+//! | [`Executor`] | to run scripts in a sandbox of your own |
+//! | [`Network`] | to say what of the network a script may reach |
 
 pub use metier_catalog as catalog;
+#[cfg(feature = "home")]
 pub use metier_home as home;
+pub use metier_host as host;
+#[cfg(feature = "session")]
 pub use metier_journal as journal;
 #[cfg(feature = "mcp")]
 pub use metier_mcp as mcp;
 pub use metier_policy as policy;
 pub use metier_prompt as prompt;
+#[cfg(feature = "session")]
 pub use metier_sandbox as sandbox;
+#[cfg(feature = "store")]
 pub use metier_scan as scan;
 #[cfg(feature = "search")]
 pub use metier_search as search;
+#[cfg(feature = "session")]
 pub use metier_session as session;
 pub use metier_skill as skill;
+#[cfg(feature = "session")]
 pub use metier_store as store;
 
-/// The programs in the guide are run, too.
+pub use metier_catalog::{Catalog, Entry, Listing, Problem, Root, Scanner, SkillId, State, Watcher};
+pub use metier_host::{
+    Approve, Environment, HostCatalog, HostError, Metier, MetierBuilder, Settings, SkillListBuilder,
+};
+#[cfg(feature = "session")]
+pub use metier_host::{SessionBuilder, SystemClock};
+#[cfg(feature = "session")]
+pub use metier_journal::{Clock, Event};
+pub use metier_policy::{Answer, Approver, Decision, Guard, Policy, Question, ToolCall, Verdict};
+pub use metier_prompt::{Prompt, RenderedList, Section, SkillList, Tool};
+#[cfg(feature = "session")]
+pub use metier_sandbox::{Executor, Network, launch_if_asked};
+#[cfg(feature = "session")]
+pub use metier_session::{
+    Activation, Budget, Resource, ScriptReport, ScriptRun, Session, SessionError, SkillTool, SkillToolAnswer,
+    SkillToolError,
+};
+pub use metier_skill::{
+    Coded, Diagnostic, Digest, Location, Profile, Reading, Rules, Severity, Skill, SkillError, Tier,
+    ToolRules,
+};
+
+/// The programs in the guides are run, too.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/prompt.md")]
-struct Guide;
+struct PromptGuide;
+
+/// The same.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/agent.md")]
+struct AgentGuide;

@@ -1,31 +1,77 @@
-//! The agent of `examples/agent.rs`, run as its documentation says.
+//! The agent of `examples/agent.rs`, against a fake model server: it loads a skill, reads a file and runs a script.
 
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output};
 
-#[test]
-fn the_example_agent_loads_reads_and_is_held_to_the_rules() {
+use metier_fake_model::{Server, Step};
+use serde_json::json;
+
+fn run(steps: Vec<Step>, policy: &str) -> (Output, Vec<String>) {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let agent = std::env::current_exe().unwrap().parent().unwrap().join("../examples/agent");
-    let (state, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut child = Command::new(agent)
-        .args([top.join("examples/skills").as_os_str(), state.path().as_os_str()])
-        .current_dir(work.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
+    let home = tempfile::tempdir().unwrap();
+    let (settings, work) = (home.path().join(".config/metier"), home.path().join("work"));
+    fs::create_dir_all(&settings).unwrap();
+    fs::create_dir_all(&work).unwrap();
+    let roots = top.join("examples/skills").canonicalize().unwrap();
+    fs::write(settings.join("config.toml"), format!("roots = [{:?}]\n{policy}", roots.display().to_string()))
         .unwrap();
-    child.stdin.take().unwrap().write_all(&std::fs::read(top.join("examples/calls.jsonl")).unwrap()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
+    let server = Server::start(steps).unwrap();
+    let url = format!("{}/v1", server.url());
+    let output = Command::new(agent)
+        .args([url.as_str(), "fake", "Write the release notes"])
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .current_dir(&work)
+        .output()
+        .unwrap();
+    let told =
+        server.requests().iter().map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect();
+    (output, told)
+}
+
+#[test]
+fn the_example_agent_loads_a_skill_reads_a_file_and_runs_a_script() {
+    let steps = vec![
+        Step::call("load_skill", json!({ "skill_name": "commit-message" })),
+        Step::call(
+            "read_skill_resource",
+            json!({ "skill_name": "commit-message", "resource_name": "references/examples.md" }),
+        ),
+        Step::call(
+            "run_skill_script",
+            json!({ "skill_name": "release-notes", "script_name": "scripts/collect.sh" }),
+        ),
+        Step::text("Done."),
+    ];
+    let (output, told) = run(steps, "[[policy.rules]]\ntier = \"user\"\nscripts = \"allow\"\n");
     let text = String::from_utf8(output.stdout).unwrap();
-    let answers: Vec<&str> = text.split("model: ").collect();
-    assert!(answers[0].contains("<name>commit-message</name>"), "{text}");
-    assert!(answers[1].contains("<skill_content name=\"commit-message\""), "{text}");
-    assert!(answers[2].contains("# Messages before and after"), "{text}");
-    assert!(answers[3].contains("error: `../release-notes/SKILL.md`"), "{text}");
-    assert!(answers[4].contains("nobody to ask"), "{text}");
-    assert!(answers[5].ends_with("Bash was called\n"), "{text}");
-    assert!(answers[6].contains("error: `commit-message`: no rule allows `git push`"), "{text}");
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.ends_with("Done.\n"), "{text}");
+    assert!(told[0].contains("commit-message") && told[0].contains("run_skill_script"), "{}", told[0]);
+    assert!(told[1].contains("skill_content"), "{}", told[1]);
+    assert!(told[2].contains("Messages before and after"), "{}", told[2]);
+    // The script ran: the work directory is not a repository, and git says so.
+    assert!(told[3].contains("not a git repository"), "{}", told[3]);
+}
+
+#[test]
+fn a_refusal_is_told_to_the_model() {
+    let steps = vec![
+        Step::call(
+            "read_skill_resource",
+            json!({ "skill_name": "commit-message", "resource_name": "../release-notes/SKILL.md" }),
+        ),
+        Step::call(
+            "run_skill_script",
+            json!({ "skill_name": "release-notes", "script_name": "scripts/collect.sh" }),
+        ),
+        Step::text("Done."),
+    ];
+    let (output, told) = run(steps, "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(told[1].contains("../release-notes/SKILL.md"), "{}", told[1]);
+    assert!(told[2].contains("metier approve release-notes --script scripts/collect.sh"), "{}", told[2]);
 }

@@ -1,22 +1,18 @@
 //! What `metadata` says about compatibility. Values come as text, and what was a list or a mapping comes on one
 //! line: `[jq, curl]`, `{requires: {bins: [jq]}, os: [darwin]}`, quoted as JSON or not.
 
-use super::bounds::Bounds;
-use super::machine::is_program_name;
-use super::programs;
-use super::read::{Group, Need, VARIABLES, What, read};
-use super::table::{self, Key, Known, known};
-use super::tokens::{Kind, tokens};
+use super::need::{Need, NeedGroup, Versions};
+use super::table::{self, Key, Known};
+use super::text;
 
 /// What one pair of `metadata` asks for.
-pub(super) fn read_pair(key: &str, value: &str) -> Vec<Group> {
-    match table::key(&plain(key)) {
+pub(super) fn read_pair(key: &str, value: &str) -> Vec<NeedGroup> {
+    let name = plain(key);
+    match table::key(&name) {
         Some(Key::Inside) => read_mapping("", value),
-        // `requires` itself names skills; as a mapping it is what clients write inside their own keys.
-        None if plain(key) == "requires" && value.trim_start().starts_with('{') => {
-            read_mapping("requires.", value)
-        }
         Some(kind) => read_value(kind, key, value),
+        // `requires` itself names skills; as a mapping it is what clients write inside their own keys.
+        None if name == "requires" && value.trim_start().starts_with('{') => read_mapping("requires.", value),
         None => Vec::new(),
     }
 }
@@ -25,102 +21,65 @@ fn plain(key: &str) -> String {
     key.trim().to_ascii_lowercase().replace('_', "-")
 }
 
-fn read_mapping(above: &str, text: &str) -> Vec<Group> {
+fn read_mapping(above: &str, text: &str) -> Vec<NeedGroup> {
     let mut groups = Vec::new();
     for (path, value) in leaves(text) {
         let path = format!("{above}{}", plain(&path));
         // Alone, `node` or `network` inside a client's mapping may be anything.
         let kind = table::key(&path).filter(|kind| path.contains('.') || *kind == Key::Systems);
-        if let Some(kind) = kind.filter(|kind| *kind != Key::Inside) {
+        if let Some(kind) = kind {
             groups.extend(read_value(kind, &path, value));
         }
     }
     groups
 }
 
-fn read_value(kind: Key, key: &str, value: &str) -> Vec<Group> {
-    let text = || format!("{key}: {}", value.trim());
-    let words = || words(value);
+fn read_value(kind: Key, key: &str, value: &str) -> Vec<NeedGroup> {
+    let group = |value: &str, any_of: Vec<Need>| NeedGroup { text: format!("{key}: {value}"), any_of };
+    let any = |any_of: Vec<Need>| {
+        if any_of.is_empty() { Vec::new() } else { vec![group(value.trim(), any_of)] }
+    };
     match kind {
-        Key::Text => read(value),
-        Key::VersionsOf(executable) => {
-            vec![Group { text: text(), any_of: vec![versions(executable, value)] }]
-        }
-        Key::Systems => {
-            let any_of: Vec<Need> = words().map(|word| need(system(word))).collect();
-            if any_of.is_empty() { Vec::new() } else { vec![Group { text: text(), any_of }] }
-        }
-        Key::Programs => words()
-            .map(|word| Group { text: format!("{key}: {word}"), any_of: vec![need(program(word))] })
-            .collect(),
-        Key::AnyProgram => {
-            let any_of: Vec<Need> = words().map(|word| need(program(word))).collect();
-            if any_of.is_empty() { Vec::new() } else { vec![Group { text: text(), any_of }] }
-        }
-        Key::Variables => words()
-            .map(|word| Group { text: format!("{key}: {word}"), any_of: vec![need(What::Unseen(VARIABLES))] })
-            .collect(),
+        Key::Text => text::read(value),
+        Key::VersionsOf(program) => any(vec![versions(program, value)]),
+        Key::Systems => any(words(value).map(system).collect()),
+        Key::Programs => words(value).map(|word| group(word, vec![program(word)])).collect(),
+        Key::AnyProgram => any(words(value).map(program).collect()),
         Key::Network => match value.trim().to_ascii_lowercase().as_str() {
-            "false" | "no" | "off" | "none" | "" => Vec::new(),
-            "true" | "yes" | "on" | "required" => {
-                vec![Group { text: text(), any_of: vec![need(What::Network)] }]
-            }
-            _ => vec![Group { text: text(), any_of: vec![need(What::Unreadable)] }],
+            "true" | "yes" | "on" | "required" => any(vec![Need::Known(Known::Network, None)]),
+            _ => Vec::new(),
         },
         Key::Inside => Vec::new(),
     }
 }
 
-fn need(what: What) -> Need {
-    Need { what, optional: false, conditional: false, beyond: false }
-}
-
 /// The words of a list, however it is written.
 fn words(value: &str) -> impl Iterator<Item = &str> {
-    let is_apart = |c: char| matches!(c, ',' | ';' | '[' | ']' | '"' | '\'' | '|') || c.is_whitespace();
+    let is_apart = |c: char| ",;[]\"'|".contains(c) || c.is_whitespace();
     value.split(is_apart).filter(|word| !word.is_empty())
 }
 
-/// A program by the name of its executable: no doubt about the name, whether metier knows it or not.
-fn program(word: &str) -> What {
-    match programs::program(word) {
-        Some(program) if program.executables.first() == Some(&word) => {
-            What::Program(program, Bounds::default())
-        }
-        _ if is_program_name(word) => What::Named { name: word.to_owned(), sure: true },
-        _ => What::Unreadable,
+/// A program by the name of its executable.
+fn program(word: &str) -> Need {
+    match table::known(word) {
+        Some(known @ Known::Program(names)) if names.first() == Some(&word) => Need::Known(known, None),
+        _ if word.contains('/') => Need::Unread,
+        _ => Need::Executable(word.to_owned()),
     }
 }
 
-fn system(word: &str) -> What {
-    let word = word.to_ascii_lowercase();
-    match known(std::iter::once(word.as_str())) {
-        Some((Known::System(system), _)) => What::System(system),
-        _ if matches!(word.as_str(), "any" | "all" | "*") => What::System(table::System::Any),
-        _ => What::Unreadable,
+fn system(word: &str) -> Need {
+    match table::known(&word.to_ascii_lowercase()) {
+        Some(known @ Known::System(_)) => Need::Known(known, None),
+        _ => Need::Unread,
     }
 }
 
-fn versions(executable: &str, value: &str) -> Need {
-    let tokens = tokens(value.trim().trim_matches(['"', '\'']));
-    let mut bounds = Bounds::default();
-    let mut at = 0;
-    while let Some(token) = tokens.get(at) {
-        let next = tokens.get(at + 1).map_or("", |next| next.text.as_str());
-        let read = match token.kind {
-            Kind::Operator => {
-                at += 1;
-                bounds.operator(&token.text, next)
-            }
-            Kind::Comma | Kind::And => true,
-            _ => matches!(token.text.as_str(), "*" | "any" | "true") || bounds.word(&token.text),
-        };
-        if !read {
-            return need(What::Unreadable);
-        }
-        at += 1;
+fn versions(program: Known, value: &str) -> Need {
+    match value.trim().trim_matches(['"', '\'']) {
+        "*" | "any" | "true" => Need::Known(program, None),
+        value => Versions::parse(value).map_or(Need::Unread, |versions| Need::Known(program, Some(versions))),
     }
-    need(programs::program(executable).map_or(What::Unreadable, |program| What::Program(program, bounds)))
 }
 
 /// The values of a mapping on one line that are no mappings themselves, with their keys joined by dots. Text

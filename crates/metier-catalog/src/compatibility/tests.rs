@@ -80,12 +80,11 @@ fn programs_and_their_versions() {
             ("Docker", "-"),
             ("Requires Python 3.11+", "+"),
             ("Requires Python 3.12+", "-"),
+            ("Requires Python 3.12+.", "-"),
             ("Python >= 3.10", "+"),
             ("Python>=3.10,<3.11", "-"),
             ("Python >= 3.10 and < 3.13", "+"),
             ("Python (>=3.12)", "-"),
-            ("Python 3.9 to 3.10", "-"),
-            ("Python 3.10–3.12", "+"),
             ("python3.12+", "-"),
             ("Python 3", "+"),
             ("Python version 3.12 or higher", "-"),
@@ -100,12 +99,10 @@ fn programs_and_their_versions() {
             ("git + jq", "++"),
             ("Needs jq for reading answers", "+"),
             ("Docker must be installed locally", "-"),
-            ("gh, authenticated", "+?"),
-            ("authenticated gh CLI", "?"),
-            ("running Docker daemon", "-"),
-            ("Node.js 18+ (for its fetch)", "+"),
-            ("a small tool (Node.js 20+)", "?-"),
-            ("git (Docker)", "+-"),
+            ("the GitHub CLI", "+"),
+            ("Requires: git", "+"),
+            ("golang", "-"),
+            ("gopher", "?"),
         ],
     );
 }
@@ -117,56 +114,34 @@ fn one_of_several_is_enough() {
         &[
             ("Docker or git", "+"),
             ("Docker or Podman", "-"),
-            ("either pnpm, yarn or npm", "+"),
-            ("pnpm, yarn, or deno", "-"),
-            ("Python 3.10+, Docker or Podman", "+-"),
-            ("git, Docker or Podman, and jq", "+-+"),
+            ("pnpm or yarn or npm", "+"),
             ("Docker/Podman", "-"),
-            ("Docker (or Podman)", "-"),
-            ("Docker (or git)", "+"),
             ("Docker or something quite different", "?"),
-            ("npm or equivalent", "+"),
-            ("pnpm or equivalent", "?"),
-            ("bash (Linux/macOS) or PowerShell (Windows)", "+"),
+            ("Docker (or Podman)", "?"),
+            ("Python 3.10+, Docker or Podman", "?"),
+            ("one of docker, podman", "?"),
         ],
     );
 }
 
 #[test]
-fn programs_outside_the_table_are_looked_up_and_doubted() {
+fn a_word_that_may_turn_the_meaning_leaves_a_sentence_unread() {
     check_texts(
         &LINUX,
         &[
-            ("the mytool CLI", "+"),
-            ("Requires the yourtool CLI", "?"),
-            ("`mytool`", "+"),
-            ("`yourtool`", "?"),
-            ("`yourtool` CLI", "-"),
-            ("your-cli installed", "?"),
-            ("`../mytool` CLI", "?"),
-            ("mytool", "?"),
-        ],
-    );
-}
-
-#[test]
-fn wishes_and_denials() {
-    check_texts(
-        &LINUX,
-        &[
-            ("Optional: Docker", "+"),
-            ("Docker recommended", "+"),
-            ("Docker (optional)", "+"),
-            ("Works best with Docker", "+"),
-            ("git, and optionally Docker or Podman", "++"),
+            ("Optional: Docker", "?"),
+            ("Docker recommended", "?"),
+            ("Docker (optional)", "?"),
+            ("Works best with Docker", "?"),
+            ("git, and optionally Docker or Podman", "?"),
             ("Docker if images are built", "?"),
-            ("git when asked to commit", "+"),
-            ("No Docker needed", "+"),
-            ("does not need Docker", "+"),
-            ("no keys, accounts, or network access", "+"),
-            ("does not work without Docker", "?"),
-            ("Docker images are not read", "?"),
-            ("standard library only", "+"),
+            ("No Docker needed", "?"),
+            ("does not need Docker", "?"),
+            ("Not on Linux", "?"),
+            ("a container engine, e.g. docker", "?"),
+            ("Tested with: git, Docker", "?"),
+            ("Checked against: git, Docker", "?"),
+            ("git. Optional: Docker", "+?"),
         ],
     );
 }
@@ -174,13 +149,13 @@ fn wishes_and_denials() {
 #[test]
 fn systems() {
     let texts =
-        ["macOS", "Linux/macOS", "macOS, Linux, and Windows", "Windows (WSL2)", "WSL or macOS", "any OS"];
+        ["macOS", "Linux/macOS", "macOS, Linux, and Windows", "WSL or macOS", "macOS. Also runs on WSL."];
     for (os, expected) in [
-        (Os::Linux, ["-", "+", "+", "-", "-", "+"]),
-        (Os::Wsl, ["-", "+", "+", "+", "+", "+"]),
-        (Os::MacOs, ["+", "+", "+", "-", "+", "+"]),
-        (Os::Windows, ["-", "-", "+", "-", "-", "+"]),
-        (Os::Other, ["?", "?", "?", "?", "?", "+"]),
+        (Os::Linux, ["-", "+", "+", "-", "-"]),
+        (Os::Wsl, ["-", "+", "+", "+", "+"]),
+        (Os::MacOs, ["+", "+", "+", "+", "+"]),
+        (Os::Windows, ["-", "-", "+", "-", "-"]),
+        (Os::Other, ["?", "?", "?", "?", "?"]),
     ] {
         for (text, expected) in texts.iter().zip(expected) {
             check_texts(&Made { os, ..LINUX }, &[(text, expected)]);
@@ -189,13 +164,11 @@ fn systems() {
     check_texts(
         &LINUX,
         &[
-            ("Runs on macOS 14+", "-"),
-            ("Linux 5.15+", "?"),
-            ("Ubuntu", "?"),
-            ("Not on Linux", "-"),
-            ("Windows is not supported", "+"),
+            ("macOS only", "-"),
+            ("macOS 14+", "?"),
+            ("macOS, Solaris", "??"),
+            ("git, macOS", "+-"),
             ("macOS or Linux. Needs git.", "++"),
-            ("git on macOS", "+-"),
         ],
     );
 }
@@ -212,12 +185,12 @@ fn agents() {
         "made for Claude",
     ];
     for (agent, expected) in [
-        (None, "?+??++?"),
-        (Some("claude-code"), "++--+++"),
-        (Some("Claude Code"), "++--+++"),
-        (Some("codex"), "-++-++-"),
-        (Some("copilot"), "-+-+++-"),
-        (Some("my-own"), "-+--++-"),
+        (None, "???????"),
+        (Some("claude-code"), "+?--??+"),
+        (Some("Claude Code"), "+?--??+"),
+        (Some("codex"), "-?+-??-"),
+        (Some("copilot"), "-?-+??-"),
+        (Some("my-own"), "-?--??-"),
     ] {
         for (text, expected) in texts.iter().zip(expected.chars()) {
             check_texts(&Made { agent, ..LINUX }, &[(text, &expected.to_string())]);
@@ -235,14 +208,13 @@ fn the_network_is_what_the_caller_says() {
 }
 
 #[test]
-fn what_is_not_understood_is_one_requirement_and_says_so() {
-    let text = "Wants a quiet room. Also two cups, and tea.";
-    let found = compatibility(Some(text), [], &LINUX);
-    let [only] = found.requirements.as_slice() else { panic!("{found:#?}") };
-    assert_eq!((only.text.as_str(), only.status), (text, RequirementStatus::Unknown));
-    assert_eq!(only.reason, "metier does not understand this: check it yourself");
-    check_texts(&LINUX, &[("git. Also two cups, and tea.", "+?"), ("git, tea and biscuits", "+??")]);
-    check_texts(&LINUX, &[("an API key", "?"), ("MY_TOKEN must be set", "?"), ("the tea MCP server", "?")]);
+fn other_text_is_kept_as_the_author_wrote_it() {
+    for text in ["Wants a quiet room", "an API key", "MY_TOKEN must be set", "`docker`, tea and git"] {
+        let found = compatibility(Some(text), [], &LINUX);
+        let texts: Vec<&str> = found.requirements.iter().map(|found| found.text.as_str()).collect();
+        assert_eq!((texts.join(", "), found.status), (text.replace(" and", ","), RequirementStatus::Unknown));
+    }
+    check_texts(&LINUX, &[("git. Also two cups.", "+?"), ("git, tea and biscuits, docker", "+?")]);
 }
 
 #[test]
@@ -254,11 +226,11 @@ fn metadata_is_read_by_its_keys() {
         ("node-version", "\">=18\"", "+"),
         ("os", "[darwin, linux]", "+"),
         ("platforms", "macos", "-"),
-        ("os", "all", "+"),
+        ("os", "all", "?"),
         ("bins", "git, yourtool", "+-"),
         ("requires-bins", "[\"jq\", \"../x\"]", "+?"),
         ("any-bins", "yourtool git", "+"),
-        ("requires-env", "MY_TOKEN", "?"),
+        ("requires-env", "MY_TOKEN", ""),
         ("network", "true", "?"),
         ("network", "false", ""),
         ("compatibility", "Requires git", "+"),
@@ -268,7 +240,7 @@ fn metadata_is_read_by_its_keys() {
         (
             "clawdbot",
             r#"{"requires":{"bins":["docker"],"env":["MY_TOKEN"]},"install":[{"bins":["x"]}]}"#,
-            "-?",
+            "-",
         ),
         ("openclaw", "{network: yes, tags: [os]}", ""),
         ("author", "Docker", ""),
@@ -278,16 +250,15 @@ fn metadata_is_read_by_its_keys() {
 #[test]
 fn reasons_are_plain() {
     for (text, expected) in [
-        ("Python 3.12+", "`python3` is 3.11.4, and 3.12 or newer is needed"),
-        ("Docker", "`docker` is not on the path: install it"),
+        ("Python 3.12+", "`python3` is 3.11.4, and 3.12+ is needed"),
+        ("Docker", "`docker` not found in PATH; install it"),
         (
             "Docker or Podman",
-            "`docker` is not on the path: install it; `podman` is not on the path: install it",
+            "`docker` not found in PATH; install it; `podman` not found in PATH; install it",
         ),
         ("Docker or jq", "`jq` is installed"),
-        ("pip", "`pip3` and `pip` are not on the path: install it"),
-        ("git 2.40+", "`git` is installed, but its version is not known; 2.40 or newer is needed"),
-        ("Optional: Docker", "optional: `docker` is not on the path: install it"),
+        ("pip", "`pip3` and `pip` not found in PATH; install it"),
+        ("git 2.40+", "`git` is installed, but its version is not known; 2.40+ is needed"),
         ("macOS", "this is Linux"),
     ] {
         let found = compatibility(Some(text), [], &LINUX);

@@ -53,10 +53,9 @@ fn clean(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let homes = metier_home::remove_leftovers(&Environment::read().homes());
     let private = metier_sandbox::remove_leftovers();
     let removed = homes.removed + private.removed;
-    let homes = homes.left.into_iter().map(|one| format!("{:#}", anyhow::Error::new(one)));
-    let private =
-        private.left.into_iter().map(|(path, error)| format!("cannot remove {}: {error}", path.display()));
-    let left: Vec<String> = homes.chain(private).collect();
+    let left = homes.left.into_iter().chain(private.left);
+    let left: Vec<String> =
+        left.map(|(path, error)| format!("cannot remove {}: {error}", path.display())).collect();
     if args.json {
         output.json(&json!({ "removed": removed, "left": left }))?;
     } else {

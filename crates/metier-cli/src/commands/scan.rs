@@ -1,11 +1,11 @@
 //! `metier scan`: what a reviewer would look for in skills, before they ever run.
 
+use metier_catalog::{WalkItem, walk_skills};
 use metier_skill::Coded as _;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_host::{FoundSkill, skills_below};
 use metier_scan::{ScanVerdict, SubjectFiles};
 use metier_skill::{Limits, Location, SkillError, is_skill_directory};
 use metier_store::{StoreError, unpack_subjects};
@@ -67,13 +67,13 @@ fn below(path: &Path) -> Vec<Scanned> {
         return vec![look(path, Location::find(path))];
     }
     let probe = |path: &Path| is_skill_directory(path).then(|| path.to_owned());
-    let found = skills_below(path, &probe);
+    let found = walk_skills(path, &probe);
     if found.is_empty() {
         return vec![look(path, Location::directory(path))];
     }
-    let scanned = |found: &FoundSkill<PathBuf>| match found {
-        FoundSkill::Skill(path) => look(path, Location::directory(path)),
-        FoundSkill::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
+    let scanned = |found: &WalkItem<PathBuf>| match found {
+        WalkItem::Skill(path) => look(path, Location::directory(path)),
+        WalkItem::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
     };
     found.par_iter().map(scanned).collect()
 }

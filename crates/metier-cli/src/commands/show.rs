@@ -154,7 +154,7 @@ fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<
         compatibility: compatibility(skill.compatibility.as_deref(), metadata, &machine),
         path: shown_path,
         skill_md_digest: Digest::of(reading.text.as_bytes()),
-        tree_digest: digest_of(&reading, &tree)?,
+        tree_digest: digest_of(&reading, &location)?,
         skill,
         reading,
         tree,
@@ -201,9 +201,8 @@ impl Shown {
         for entry in skill.fields.iter().filter(|entry| entry.key.text() != "disallowed-tools") {
             output.row("other field", &format!("{}: {}", entry.key.text(), entry.value))?;
         }
-        for requirement in &self.compatibility.requirements {
-            let (text, status) = (&requirement.text, requirement.status.as_str());
-            output.row("needs", &format!("{text}: {status} ({})", requirement.reason))?;
+        for unmet in self.compatibility.unmet() {
+            output.row("unmet", &format!("{}: {}", unmet.text, unmet.reason))?;
         }
         self.listing(output)?;
         output.row("path", &self.path)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use metier_host::{FoundSkill, skills_below};
+use metier_catalog::{WalkItem, walk_skills};
 use metier_skill::{Location, Rules, SkillError, apply_fixes};
 
 use crate::exit::Exit;
@@ -131,13 +131,13 @@ fn check_all(path: &Path, rules: &Rules, args: &Args) -> Vec<Outcome> {
         let outcome = check(path, Location::directory(path), rules, args);
         (!outcome.0.lacks_file()).then_some(outcome)
     };
-    let found = skills_below(path, &probe);
+    let found = walk_skills(path, &probe);
     if found.is_empty() {
         return vec![check(path, Location::directory(path), rules, args)];
     }
     let outcome = |found| match found {
-        FoundSkill::Skill(outcome) => outcome,
-        FoundSkill::NotSearched(path, error) => (Checked::new(&path, &path, Err(error)), Ok(0)),
+        WalkItem::Skill(outcome) => outcome,
+        WalkItem::NotSearched(path, error) => (Checked::new(&path, &path, Err(error)), Ok(0)),
     };
     found.into_iter().map(outcome).collect()
 }

@@ -89,7 +89,7 @@ fn a_damaged_search_index_is_made_again() {
     let place = library();
     assert_eq!(first(&place, "release notes"), "release-notes");
     let count = state(&place).len();
-    assert!(count > 5, "{count}");
+    assert!(count > 0, "nothing is kept");
     for at in 0..count {
         for cut in [true, false] {
             // What was made again has other names, but as many files of the same kinds.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use metier_home::{HomeError, MountOptions, MountedSkill, mount_skills};
 use metier_prompt::SkillMount;
-use metier_skill::{Coded as _, SkipReason, SymlinkPolicy, tree_digest};
+use metier_skill::{Coded as _, SkipReason, SymlinkPolicy};
 
 use crate::common::{Ground, skill_md};
 
@@ -33,13 +33,9 @@ fn m01_a_directory_is_copied_with_everything_in_it() {
     }
     assert_eq!(mounted.bytes, (skill_md("code-review").len() + 9) as u64);
     assert_eq!((mounted.files, mounted.skipped.len()), (2, 0));
-    let tree = metier_skill::Tree::of_directory(
-        &mounted.path,
-        &metier_skill::Limits::default(),
-        SymlinkPolicy::Skip,
-    )
-    .unwrap();
-    assert_eq!(mounted.tree_digest, tree_digest(&tree).unwrap(), "the digest is that of the copy");
+    let copy = metier_skill::Folder::open(&mounted.path).unwrap();
+    let digest = copy.manifest(&metier_skill::Limits::default()).unwrap().digest();
+    assert_eq!(mounted.tree_digest, digest, "the digest is that of the copy");
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl OpenSession {
             .count(names::SKILLS_DISCOVERED, self.discovered);
         Span {
             trace_id: session_trace(session),
-            span_id: root_id(session),
+            id: root_id(session),
             name,
             kind: KIND_INTERNAL,
             start_time_unix_nano: nanoseconds(self.started),
@@ -92,7 +92,7 @@ pub(super) fn of_record(seen: &Seen<'_>) -> Option<Span> {
     };
     Some(Span {
         trace_id,
-        span_id: first_bytes(&[seen.id], 8),
+        id: first_bytes(&[seen.id], 8),
         parent_span_id,
         name: cut(&shape.name).to_owned(),
         kind: KIND_INTERNAL,
@@ -285,7 +285,7 @@ mod tests {
         let span = of_record(&seen(Some("s1"), None)).unwrap();
         assert_eq!(hex(&span.trace_id), TRACE);
         assert_eq!(hex(&span.parent_span_id), ROOT);
-        assert_eq!(hex(&span.span_id), RECORD);
+        assert_eq!(hex(&span.id), RECORD);
     }
 
     const TRACE: &str = "f74b371464b636dcd41e2bafd19023a8";
@@ -326,7 +326,7 @@ mod tests {
         open.went_on(&Seen { time: 3_000_000, ..seen(Some("s1"), None) });
         let root = open.root("s1", false);
         assert_eq!((root.start_time_unix_nano, root.end_time_unix_nano), (2_000_000_000, 5_000_000_000));
-        assert_eq!((root.name.as_str(), hex(&root.span_id).as_str()), ("invoke_agent", ROOT));
+        assert_eq!((root.name.as_str(), hex(&root.id).as_str()), ("invoke_agent", ROOT));
         assert_eq!(root.parent_span_id, Vec::<u8>::new());
     }
 }

@@ -196,6 +196,8 @@ fn system_certificates() -> Result<Vec<Certificate<'static>>, JournalError> {
 
 #[cfg(test)]
 mod tests {
+    use metier_skill::Coded as _;
+
     use super::*;
 
     #[test]

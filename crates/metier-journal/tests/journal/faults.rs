@@ -13,6 +13,7 @@ use std::sync::Arc;
 use metier_journal::{
     Checkpoint, Clock, Journal, JournalAddress, JournalOptions, JournalReader, Receipt, verify,
 };
+use metier_skill::Coded as _;
 
 use crate::clock::TestClock;
 use crate::common::{asked, entry, filled, place};

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use metier_journal::{Journal, JournalError, JournalOptions, JournalReader, RecordQuery, verify};
+use metier_skill::Coded as _;
 
 use crate::clock::TestClock;
 use crate::common::{entry, place};

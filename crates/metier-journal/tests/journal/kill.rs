@@ -16,6 +16,7 @@ use crate::common::{asked, entry, place};
 use metier_journal::{
     Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, Receipt, RecordQuery, verify,
 };
+use metier_skill::Coded as _;
 
 /// Not a test: a writer that goes on until it is killed, and notes what was acknowledged.
 #[test]

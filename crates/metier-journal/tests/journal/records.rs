@@ -7,6 +7,7 @@ use metier_journal::{
     Clock, Journal, JournalAddress, JournalError, JournalOptions, JournalReader, Observer, RecordQuery,
     RecordRef, Time, verify,
 };
+use metier_skill::Coded as _;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::clock::TestClock;

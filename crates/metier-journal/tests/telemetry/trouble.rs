@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use metier_journal::{Event, Telemetry, TelemetryReport, TelemetrySettings};
+use metier_skill::Coded as _;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceResponse,
 };

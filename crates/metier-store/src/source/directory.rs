@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Folder, Limits, NOT_SEARCHED, SkipReason, is_skill_directory};
+use metier_skill::{Folder, Limits, SkipReason, is_searched, is_skill_directory};
 
 use super::archive::beside;
 use super::{FetchContext, FetchedSource, SkillSource, folder_name};
@@ -76,7 +76,7 @@ fn find(root: &Path, below: &str, depth: usize, skills: &mut Vec<String>) -> io:
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else { continue };
-        if NOT_SEARCHED.contains(&name.as_str()) || !entry.file_type()?.is_dir() {
+        if !is_searched(name.as_ref()) || !entry.file_type()?.is_dir() {
             continue;
         }
         let folder = if below.is_empty() { name } else { format!("{below}/{name}") };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use metier_skill::{Digest, Folder, Manifest, ManifestFile, Rules, SymlinkPolicy, Tree, tree_digest};
+use metier_skill::{Digest, Folder, Manifest, ManifestFile, Rules};
 use metier_store::{
     ArchiveFormat, ArchiveLayout, ArchiveLimits, PackedSkill, SkippedReason, StoreError, pack,
 };
@@ -41,7 +41,7 @@ fn skill(path: &Path) {
 
 fn digest_of(path: &Path) -> Digest {
     let rules = Rules::standard();
-    tree_digest(&Tree::of_directory(path, &rules.limits, SymlinkPolicy::Skip).unwrap()).unwrap()
+    Folder::open(path).unwrap().manifest(&rules.limits).unwrap().digest()
 }
 
 /// The digest of what was unpacked, below a folder.

@@ -8,12 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use metier_sandbox::{
+    Cancel, Ending, Executor, Job, Limit, Network, PinnedPath, SandboxError, SandboxProfile,
+};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-
-use crate::SandboxError;
-use crate::executor::{Cancel, Ending, Executor, Job, Limit};
-use crate::profile::{Network, PinnedPath, SandboxProfile};
 
 /// The most of a script that is looked at, to find out what runs it.
 const HEAD: u64 = 64 << 10;
@@ -43,21 +42,20 @@ const BY_EXTENSION: &[(&str, &[&str])] = &[
 
 /// A file of a skill that can be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SkillScript {
+pub(crate) struct SkillScript {
     /// Where it is, inside as outside.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// What runs it, with that program's own arguments; empty where it is a program itself.
-    pub interpreter: Vec<OsString>,
+    pub(crate) interpreter: Vec<OsString>,
     /// What it says that it needs (`dependencies` in a PEP 723 header).
-    pub dependencies: Vec<String>,
+    pub(crate) dependencies: Vec<String>,
     /// The Python that it says it needs (`requires-python` there).
-    pub requires_python: Option<String>,
+    pub(crate) requires_python: Option<String>,
 }
 
 impl SkillScript {
     /// Looks at a file of a skill: its first line, then its name's ending, then whether it may be run.
-    pub fn find(skill: &PinnedPath, path: impl AsRef<Path>) -> Result<Self, SandboxError> {
+    pub(crate) fn find(skill: &PinnedPath, path: impl AsRef<Path>) -> Result<Self, SandboxError> {
         let path = path.as_ref();
         let not =
             |reason: &str| SandboxError::NotAScript { path: path.to_owned(), reason: reason.to_owned() };
@@ -89,14 +87,14 @@ impl SkillScript {
     }
 
     /// The job that runs it.
-    pub fn job(&self, profile: SandboxProfile, arguments: Vec<OsString>) -> Job {
+    pub(crate) fn job(&self, profile: SandboxProfile, arguments: Vec<OsString>) -> Job {
         let mut words = self.interpreter.iter().cloned().chain([self.path.clone().into_os_string()]);
         let program = words.next().unwrap_or_default();
         Job::new(profile, program, words.chain(arguments).collect())
     }
 
     /// Whether it says what it needs, so that this is to be checked.
-    pub fn has_dependencies(&self) -> bool {
+    pub(crate) fn has_dependencies(&self) -> bool {
         !self.dependencies.is_empty() || self.requires_python.is_some()
     }
 
@@ -104,7 +102,7 @@ impl SkillScript {
     ///
     /// The program is always the system's `python3`, isolated (`-I`): nothing of the skill or of the work directory runs, and neither is
     /// there to be written to. It has no network and ten seconds.
-    pub fn check_dependencies(
+    pub(crate) fn check_dependencies(
         &self,
         executor: &dyn Executor,
         profile: &SandboxProfile,
@@ -129,7 +127,7 @@ impl SkillScript {
             Ending::Killed(signal) => Err(failed(format!("`python3` was ended by signal {signal}"))),
             Ending::Limit(Limit::Wall) => Err(failed("`python3` took too long".to_owned())),
             Ending::Limit(limit) => Err(failed(format!("`python3` reached a limit: {}", limit.as_str()))),
-            Ending::Cancelled => Err(failed("interrupted".to_owned())),
+            _ => Err(failed("interrupted".to_owned())),
         }
     }
 
@@ -284,10 +282,10 @@ struct Header {
 
 #[cfg(test)]
 mod tests {
+    use metier_sandbox::WorkDirectory;
     use metier_skill::{Coded as _, Tier};
 
     use super::*;
-    use crate::WorkDirectory;
 
     fn words(text: &str) -> Option<String> {
         let found = shebang(text.as_bytes())?;

@@ -1,9 +1,54 @@
-//! Who made a directory, and whether that process is still running. A process is known by its number, when it began, and the boot of the
-//! machine.
+//! What killed processes leave behind: directories whose names say which process made them. The next process that comes removes those
+//! whose maker is gone.
+//!
+//! A process is known by its number, when it began, and the boot of the machine.
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use metier_skill::disk::remove_all;
+
+/// What became of leftovers: how many were removed, and which could not be.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Leftovers {
+    /// How many were removed.
+    pub removed: usize,
+    /// What could not be removed, and why.
+    pub left: Vec<(PathBuf, io::Error)>,
+}
+
+impl Leftovers {
+    /// Removes these directories with everything in them.
+    pub fn remove(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut all = Self::default();
+        for path in paths {
+            match remove_all(&path) {
+                Ok(()) => all.removed += 1,
+                Err(error) => all.left.push((path, error)),
+            }
+        }
+        all
+    }
+
+    /// What is in a directory and was made by a process that is gone; `owner` finds the process in a name.
+    pub fn find(parent: &Path, owner: impl Fn(&str) -> Option<Owner>) -> Vec<PathBuf> {
+        let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+        let dead = entries.filter(|entry| {
+            entry.file_name().to_str().and_then(&owner).is_some_and(|owner| !owner.is_alive())
+        });
+        dead.map(|entry| entry.path()).collect()
+    }
+}
+
+/// Whether a directory is this user's, and not a link to one.
+pub fn is_own_directory(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir() && meta.uid() == own)
+}
 
 /// A process, so that no other is taken for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
