@@ -56,7 +56,8 @@ fn defined(line: &str) -> Option<String> {
 #[test]
 fn the_facade_is_a_selection_and_says_when_to_use_each_type() {
     let text = fs::read_to_string(top().join("crates/metier/src/lib.rs")).unwrap();
-    let selected: Vec<String> = uses(&text).iter().flat_map(|tree| leaves(tree)).filter(|name| is_type(name)).collect();
+    let selected: Vec<String> =
+        uses(&text).iter().flat_map(|tree| leaves(tree)).filter(|name| is_type(name)).collect();
     assert!((30..=60).contains(&selected.len()), "{} types at the top", selected.len());
     for name in selected {
         let row = text.lines().find(|line| line.starts_with(&format!("//! | [`{name}`] | ")));

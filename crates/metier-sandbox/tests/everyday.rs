@@ -1,7 +1,6 @@
 //! Everyday scripts work inside as they do outside: what they print, read and leave, in `tests/everyday/`. What the
 //! sandbox does not let them do is in a table of its own, with the error that they get.
 
-
 #[path = "support/common.rs"]
 mod common;
 
