@@ -1,8 +1,6 @@
 //! Everyday scripts work inside as they do outside: what they print, read and leave, in `tests/everyday/`. What the
 //! sandbox does not let them do is in a table of its own, with the error that they get.
 
-#![expect(clippy::print_stdout, reason = "what is not tested is said aloud")]
-
 #[path = "support/common.rs"]
 mod common;
 

@@ -1,7 +1,6 @@
 //! Archives as strangers make them: hostile and odd ones, built byte by byte; packing; signatures.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-#![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
 
 #[path = "archives/common.rs"]
 mod common;
