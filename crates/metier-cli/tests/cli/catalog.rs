@@ -239,8 +239,8 @@ fn what_needs_something_that_is_missing_is_listed_as_usable() {
 }
 
 #[test]
-fn models_are_shown_what_the_tour_and_the_example_show() {
-    for file in ["examples/agent.rs", "crates/metier-cli/src/commands/tour.rs"] {
+fn one_function_decides_what_models_are_shown() {
+    for file in ["crates/metier-host/src/skill_list.rs", "crates/metier-cli/src/commands/tour.rs"] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains(".for_models()"), "{file} decides by itself what models are shown");

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::clock::TestClock;
 use crate::common::{asked, entry, event, filled, open, place};
 use metier_journal::{
-    Checkpoint, DamageKind, Event, JournalAddress, JournalReader, PendingRecord, RecordContext, Time, verify,
+    Checkpoint, DamageKind, JournalAddress, JournalReader, PendingRecord, RecordContext, Time, verify,
     verify_export,
 };
 
