@@ -112,7 +112,10 @@ fn only_the_host_reads_the_environment_and_the_clock() {
         if !is_source || path == Path::new("metier-host/src/environment.rs") {
             continue;
         }
-        let Some(found) = AMBIENT.iter().find(|way| text.contains(**way)) else { continue };
+        // Examples in documentation are programs of their own.
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code = code.join("\n");
+        let Some(found) = AMBIENT.iter().find(|way| code.contains(**way)) else { continue };
         let exception = AMBIENT_EXCEPTIONS.iter().find(|(file, _)| path == Path::new(file));
         assert!(exception.is_some(), "{} uses {found}; take it from the host's environment", path.display());
         excused.extend(exception.map(|(file, _)| *file));

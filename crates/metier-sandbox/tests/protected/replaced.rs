@@ -63,7 +63,8 @@ fn a_file_that_was_replaced_while_a_script_ran_is_reported() {
         let work = common::work();
         lay_out(work.path());
         let file = work.path().join(path);
-        let script = until(&format!("echo '# evil' >> {path}"));
+        // While the kernel renames, the old file is there without its mount for a moment: what is written then is gone.
+        let script = until(&format!("echo '# evil' >> {path} && grep -q evil {path}"));
         let mut then = Then(Some(|| replace(&file, "# mine\n")));
         let outcome = common::local().run(&job(work.path(), &script), &mut then).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n# evil\n", "the mount is still there");
