@@ -1,4 +1,4 @@
-//! An agent with skills, on any server that speaks OpenAI's Chat Completions:
+//! An agent with skills, on any server that speaks the Chat Completions of `OpenAI`:
 //!
 //! ```sh
 //! cargo run -p metier --features search,session --example agent -- http://127.0.0.1:8080/v1 my-model "Write the release notes"
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let metier = Metier::open()?;
     let skills = metier.catalog()?.skill_list().budget(2_000).task(task).render();
     let mut session = metier.session().approver(Approve::ask_terminal()).agent("example").start()?;
-    let tools: Vec<Value> = session.tools().into_iter().map(function).collect();
+    let tools: Vec<Value> = session.tools().iter().map(function).collect();
     let mut messages = vec![
         json!({ "role": "system", "content": format!("You have these skills.\n{}", skills.text) }),
         json!({ "role": "user", "content": task }),
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A tool as Chat Completions takes it.
-fn function(tool: metier::SkillTool) -> Value {
+fn function(tool: &metier::SkillTool) -> Value {
     let function =
         json!({ "name": tool.name, "description": tool.description, "parameters": tool.input_schema });
     json!({ "type": "function", "function": function })

@@ -1,5 +1,8 @@
 //! The agent of `examples/agent.rs`, against a fake model server: it loads a skill, reads a file and runs a script.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::disallowed_methods, reason = "the program is given the path of this one")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

@@ -34,7 +34,6 @@ pub(super) struct ScopeSpans {
 }
 
 #[derive(Clone, PartialEq, Message)]
-#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
 pub(super) struct Span {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) trace_id: Vec<u8>,
