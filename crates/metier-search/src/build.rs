@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::SearchError;
 use crate::index::{Described, Index, TEXTS};
-use crate::postings::{self, Head, Posting};
+use crate::postings::{self, Posting};
 use crate::table::{Table, TableWriter};
 use crate::target::{Target, Targets};
 use crate::text::Texts;
@@ -96,9 +96,9 @@ fn merge<const LISTS: usize>(sources: &[(Table<'_>, &[u32])]) -> Result<TableWri
 
 /// Adds what a block says of the skills that have a number now.
 fn read_block<const LISTS: usize>(mut block: &[u8], numbers: &[u32], lists: &mut [Vec<Posting>; LISTS]) {
-    let heads: [Head; LISTS] = postings::heads(&mut block);
-    for (list, head) in lists.iter_mut().zip(heads) {
-        postings::each(&mut block, head, |posting| {
+    let counts: [u32; LISTS] = postings::counts(&mut block);
+    for (list, count) in lists.iter_mut().zip(counts) {
+        postings::each(&mut block, count, |posting| {
             let number = numbers.get(posting.skill as usize).filter(|number| **number != GONE);
             list.extend(number.map(|number| Posting { skill: *number, times: posting.times }));
         });

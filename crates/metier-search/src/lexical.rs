@@ -1,7 +1,7 @@
 //! Words to skills, scored by how rare and how prominent the words are.
 
 use crate::index::{Index, TEXTS};
-use crate::postings::{self, Head};
+use crate::postings;
 use crate::question::Question;
 use crate::table::Table;
 
@@ -65,8 +65,7 @@ impl Lexical {
     pub(crate) fn find(&self, stem: &str) -> Found {
         let stems = self.index.stems();
         let place = stems.find(stem.as_bytes());
-        let heads = postings::heads(&mut place.map_or(&[], |place| stems.block(place)));
-        let counts: [u32; TEXTS] = heads.map(|head| head.count);
+        let counts: [u32; TEXTS] = postings::counts(&mut place.map_or(&[], |place| stems.block(place)));
         let count = counts.into_iter().max().unwrap_or(0);
         let (all, having) = (as_f32(self.index.len() as u64), as_f32(count.into()));
         let rarity = (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln();
@@ -109,9 +108,9 @@ impl Lexical {
     fn frequencies(&self, found: &Found, sums: &mut Sums) {
         let Some(place) = found.place else { return };
         let mut block = self.index.stems().block(place);
-        let heads: [Head; TEXTS] = postings::heads(&mut block);
-        for ((head, norms), weight) in heads.into_iter().zip(&self.norms).zip(WEIGHTS) {
-            postings::each(&mut block, head, |posting| {
+        let counts: [u32; TEXTS] = postings::counts(&mut block);
+        for ((count, norms), weight) in counts.into_iter().zip(&self.norms).zip(WEIGHTS) {
+            postings::each(&mut block, count, |posting| {
                 if let Some(norm) = norms.get(posting.skill as usize) {
                     sums.add(posting.skill, weight * as_f32(posting.times.into()) / norm);
                 }
@@ -135,8 +134,8 @@ impl Lexical {
 /// The words that most skills have.
 fn commonest(words: Table<'_>, places: impl Iterator<Item = usize>, most: usize) -> Vec<String> {
     let counted = |place| {
-        let [head] = postings::heads(&mut words.block(place));
-        (head.count, place)
+        let [count] = postings::counts(&mut words.block(place));
+        (count, place)
     };
     let mut all: Vec<(u32, usize)> = places.map(counted).collect();
     all.sort_by(|(a, _), (b, _)| b.cmp(a));

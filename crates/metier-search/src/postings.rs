@@ -1,8 +1,8 @@
-//! Which skills have a term, and how often, as it is in the index: a block of lists.
+//! Which skills have a term, and how often: numbers of one to five bytes, as they are in the index.
 //!
-//! A block begins with a head for each of its lists. A list has two bytes for each posting, in the order of the skills: how
-//! many skills are between it and the one before. They take more room than numbers of one to five bytes would, and half
-//! the time to read. How often the term stands there follows for all of them, unless it is once everywhere.
+//! A block begins with how many postings each of its lists has. The postings of a list are in the order of the skills: how many
+//! skills are between it and the one before, doubled, and one more where the term stands there more than once; then how
+//! often follows. Two bytes for each posting are read a tenth faster, and make the index half as large again.
 
 /// Appends a number, seven bits a byte, the lowest first.
 #[expect(clippy::cast_possible_truncation, reason = "what does not fit into a byte goes into the next")]
@@ -34,6 +34,29 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
+/// Takes off the beginning of a block how many postings its lists have; the lists remain.
+pub(crate) fn counts<const LISTS: usize>(block: &mut &[u8]) -> [u32; LISTS] {
+    [(); LISTS].map(|()| take(block).unwrap_or(0))
+}
+
+/// Appends a block. The postings of each list are in the order of the skills, each of which stands there once.
+pub(crate) fn put_block(bytes: &mut Vec<u8>, lists: &[Vec<Posting>]) {
+    for list in lists {
+        put(bytes, u32::try_from(list.len()).unwrap_or(u32::MAX));
+    }
+    for list in lists {
+        let mut next = 0;
+        for posting in list {
+            let between = (posting.skill - next) << 1;
+            put(bytes, between | u32::from(posting.times > 1));
+            if posting.times > 1 {
+                put(bytes, posting.times);
+            }
+            next = posting.skill + 1;
+        }
+    }
+}
+
 /// One skill that has a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting {
@@ -41,75 +64,17 @@ pub(crate) struct Posting {
     pub(crate) times: u32,
 }
 
-/// Instead of a posting: so many skills do not have the term.
-const SKIP: u16 = u16::MAX;
-
-/// What a block says of one of its lists.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Head {
-    /// How many postings it has.
-    pub(crate) count: u32,
-    /// The same with what is skipped.
-    steps: u32,
-    has_times: bool,
-}
-
-/// Takes the heads off the beginning of a block; its lists remain.
-pub(crate) fn heads<const LISTS: usize>(block: &mut &[u8]) -> [Head; LISTS] {
-    [(); LISTS].map(|()| {
-        let number = take(block).unwrap_or(0);
-        let count = number >> 2;
-        let steps = if number & 2 == 0 { count } else { take(block).unwrap_or(0) };
-        Head { count, steps, has_times: number & 1 != 0 }
-    })
-}
-
-/// Takes a list off the beginning of what remains of a block. What the bytes do not have is left out.
+/// Takes so many postings off the beginning; fewer where the bytes do not have them.
 #[inline]
-pub(crate) fn each(lists: &mut &[u8], head: Head, mut each: impl FnMut(Posting)) {
-    let (steps, mut rest) = lists.split_at_checked(2 * head.steps as usize).unwrap_or((lists, &[]));
+pub(crate) fn each(bytes: &mut &[u8], count: u32, mut each: impl FnMut(Posting)) {
     let mut next = 0_u32;
-    for step in steps.as_chunks().0 {
-        let step = u16::from_le_bytes(*step);
-        next = next.wrapping_add(step.into());
-        if step != SKIP {
-            let times = if head.has_times { take(&mut rest).unwrap_or(0) } else { 1 };
-            each(Posting { skill: next, times });
-            next = next.wrapping_add(1);
-        }
+    for _ in 0..count {
+        let Some(number) = take(bytes) else { return };
+        let times = if number & 1 == 0 { Some(1) } else { take(bytes) };
+        let (Some(skill), Some(times)) = (next.checked_add(number >> 1), times) else { return };
+        each(Posting { skill, times });
+        next = skill.saturating_add(1);
     }
-    *lists = rest;
-}
-
-/// Appends a block. The postings of each list are in the order of the skills, each of which stands there once.
-pub(crate) fn put_block(bytes: &mut Vec<u8>, lists: &[Vec<Posting>]) {
-    let mut steps = Vec::new();
-    let mut times = Vec::new();
-    let mut written = Vec::new();
-    for list in lists {
-        let mut next = 0;
-        for posting in list {
-            let between = posting.skill - next;
-            steps.extend(std::iter::repeat_n(SKIP, (between / u32::from(SKIP)) as usize));
-            steps.extend(u16::try_from(between % u32::from(SKIP)));
-            next = posting.skill + 1;
-        }
-        let has_times = list.iter().any(|posting| posting.times != 1);
-        if has_times {
-            for posting in list {
-                put(&mut times, posting.times);
-            }
-        }
-        let has_skips = steps.len() != list.len();
-        let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        put(bytes, length(list.len()) << 2 | u32::from(has_skips) << 1 | u32::from(has_times));
-        if has_skips {
-            put(bytes, length(steps.len()));
-        }
-        written.extend(steps.drain(..).flat_map(u16::to_le_bytes));
-        written.append(&mut times);
-    }
-    bytes.append(&mut written);
 }
 
 #[cfg(test)]
@@ -118,18 +83,18 @@ mod tests {
     use proptest::prelude::*;
 
     fn all(mut block: &[u8]) -> ([Vec<Posting>; 2], &[u8]) {
-        let heads = heads::<2>(&mut block);
-        let lists = heads.map(|head| {
+        let counts = counts::<2>(&mut block);
+        let lists = counts.map(|count| {
             let mut found = Vec::new();
-            each(&mut block, head, |posting| found.push(posting));
+            each(&mut block, count, |posting| found.push(posting));
             found
         });
         (lists, block)
     }
 
     fn list() -> impl Strategy<Value = Vec<Posting>> {
-        let skill = prop_oneof![0_u32..200, 0_u32..1 << 20];
-        let times = prop_oneof![Just(1), any::<u32>()];
+        let skill = prop_oneof![0_u32..200, 0_u32..1 << 30];
+        let times = prop_oneof![Just(1), 1_u32..];
         let all = prop::collection::btree_map(skill, times, 0..50);
         all.prop_map(|all| all.into_iter().map(|(skill, times)| Posting { skill, times }).collect())
     }
