@@ -2,7 +2,7 @@
 //!
 //! A block begins with how many postings each of its lists has. The postings of a list are in the order of the skills: how many
 //! skills are between it and the one before, doubled, and one more where the term stands there more than once; then how
-//! often follows. Two bytes for each posting are read a tenth faster, and make the index half as large again.
+//! often follows. Two bytes for each posting would make the index half as large again.
 
 /// Appends a number, seven bits a byte, the lowest first.
 #[expect(clippy::cast_possible_truncation, reason = "what does not fit into a byte goes into the next")]

@@ -254,3 +254,29 @@ fn a_script_that_looks_around_finds_what_there_is() {
         assert_eq!(std::fs::read_dir(place.path().join(directory)).unwrap().count(), count);
     }
 }
+
+/// This test program never calls `launch_if_asked`, as a plug-in or a binding would not.
+#[test]
+fn a_program_that_is_no_launcher_uses_the_metier_that_it_finds_in_the_path() {
+    use metier_host::{Approve, Environment, Metier};
+
+    if crate::support::skips_namespaces() {
+        return;
+    }
+    let place = Place::new();
+    place.write("skills/hello/SKILL.md", "---\nname: hello\ndescription: Use to greet.\n---\nGreet.\n");
+    place.write("skills/hello/scripts/hello.sh", "#!/bin/sh\necho hello\n");
+    place.write("work/here", "");
+    let run = |path: &std::path::Path| {
+        let mut environment = Environment::new(place.path().join("me"), place.path().join("work"));
+        environment.path = path.into();
+        let root = place.path().join("skills").display().to_string();
+        let metier = Metier::builder().root(root).environment(environment).build().unwrap();
+        let mut session = metier.session().approver(Approve::once()).start().unwrap();
+        session.script("hello", "scripts/hello.sh").run()
+    };
+    let metier = std::path::Path::new(env!("CARGO_BIN_EXE_metier"));
+    assert_eq!(run(metier.parent().unwrap()).unwrap().run.stdout.text(), "hello\n");
+    let error = run(&place.path().join("work")).unwrap_err();
+    assert!(error.to_string().contains("there is no launcher"), "{error}");
+}
