@@ -62,7 +62,7 @@ impl PinnedPath {
     }
 
     /// The same, also shown at another path inside, read-only there as well: a private copy of a skill, at the path that
-    /// whoever wrote the script knows. Only for what is in [`SandboxProfile::readable`]; can be said several times.
+    /// the author of the script knows. Only for what is in [`SandboxProfile::readable`]; can be said several times.
     ///
     /// There it covers what is there, such as the skill itself in the work directory. Where that is inside another place of
     /// the profile and nothing is there, it is left out: a directory to put it on would have to be made outside. Without
