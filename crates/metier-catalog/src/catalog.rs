@@ -83,6 +83,14 @@ impl Candidate {
         place.target.clone().unwrap_or_else(|| self.root_real.join(below()))
     }
 
+    /// Whether this is only a link to a skill that is in a root of a lower tier as well: a link does not make it more trusted.
+    fn is_raised_by_link(&self, other: &Self) -> bool {
+        let target = self.entry.places.first().and_then(|place| place.target.as_ref());
+        target.is_some_and(|target| !target.starts_with(&self.root_real))
+            && self.entry.id.tier < other.entry.id.tier
+            && self.real_path() == other.real_path()
+    }
+
     /// Whether another one is the same directory, or the same files byte for byte.
     fn is_copy(&self, other: &Self, limits: &Limits, trees: &mut Trees) -> bool {
         let (a, b) = (&self.entry, &other.entry);
@@ -285,13 +293,22 @@ fn ranked(
             entries.push(first.entry);
             continue;
         }
-        let mut group = vec![first];
-        while let Some(next) = rest.next_if(|next| next.entry.facts.name == name) {
+        let (mut group, mut is_sorted) = (vec![first], true);
+        while let Some(mut next) = rest.next_if(|next| next.entry.facts.name == name) {
+            if let Some(link) = group.iter_mut().find(|kept| kept.is_raised_by_link(&next)) {
+                std::mem::swap(link, &mut next);
+                link.entry.places.extend(next.entry.places);
+                is_sorted = false;
+                continue;
+            }
             match group.iter_mut().find(|kept| kept.is_copy(&next, limits, trees)) {
                 Some(kept) if kept.real_path() == next.real_path() => {}
                 Some(kept) => kept.entry.places.extend(next.entry.places),
                 None => group.push(next),
             }
+        }
+        if !is_sorted {
+            group.sort_by_key(rank);
         }
         entries.extend(shadowed(group));
     }

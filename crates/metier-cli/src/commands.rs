@@ -30,6 +30,7 @@ mod search;
 mod serve;
 mod show;
 mod sign;
+mod status;
 mod tour;
 mod trust;
 mod update;
@@ -95,7 +96,12 @@ impl From<Serving> for Command {
 }
 
 /// Runs a command and makes sure that all it printed is out.
-pub(crate) fn run(command: Command, output: &mut Output) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: Option<Command>, output: &mut Output) -> anyhow::Result<Exit> {
+    let Some(command) = command else {
+        status::run(output)?;
+        output.flush()?;
+        return Ok(Exit::Done);
+    };
     let exit = match command {
         Command::Tour(args) => tour::run(&args, output),
         Command::List(args) => list::run(&args, output),

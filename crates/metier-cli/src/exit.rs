@@ -116,6 +116,7 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::TrustedKeys { .. } => Exit::Usage,
         HostError::NoRoot { .. }
         | HostError::NoSkill { .. }
+        | HostError::NoSkillAt { .. }
         | HostError::NotAName { .. }
         | HostError::UnusableSkill { .. }
         | HostError::NoFile { .. }

@@ -60,6 +60,17 @@ impl Flags {
     pub(crate) fn find(&self, output: &mut Output) -> anyhow::Result<HostCatalog> {
         scan(&self.open(output)?, output)
     }
+
+    /// The same with a skill that is named by its name, id or path: every skill, and the id of that one.
+    pub(crate) fn find_with(
+        &self,
+        skill: &str,
+        output: &mut Output,
+    ) -> anyhow::Result<(HostCatalog, String)> {
+        let mut catalog = self.find(output)?;
+        save(&mut catalog, output)?;
+        Ok(catalog.with_skill(skill)?)
+    }
 }
 
 /// Every skill that a host finds.

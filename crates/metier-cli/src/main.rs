@@ -32,6 +32,7 @@ Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied by the policy, 4 not found
             5 something is missing or cannot be read or written, 70 a bug in metier
 
 Examples:
+  metier                            what is here, and what to do next
   metier new code-review            start a skill
   metier validate                   check every skill below this directory
   metier validate --fix skills/     and mend what has one obvious fix
@@ -54,7 +55,7 @@ struct Cli {
     color: ColorChoice,
 
     #[command(subcommand)]
-    command: commands::Command,
+    command: Option<commands::Command>,
 }
 
 /// The same for a server alone. A client waits for its start, and describing every other command takes as long as everything else it
@@ -76,7 +77,7 @@ fn parse() -> Result<Cli, clap::Error> {
     let is_server = Environment::arguments().first().is_some_and(|first| first == "serve");
     // What it does not understand is for the whole to explain.
     if is_server && let Ok(ServeCli { quiet, color, command }) = ServeCli::try_parse() {
-        return Ok(Cli { quiet, color, command: command.into() });
+        return Ok(Cli { quiet, color, command: Some(command.into()) });
     }
     Cli::try_parse()
 }

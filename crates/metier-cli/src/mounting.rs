@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use metier_home::{Agent, MountOptions, MountedSkill, Rename};
 use metier_host::{Approve, HostCatalog};
 use metier_prompt::SkillMount;
+use metier_skill::{did_you_mean, nearest_names};
 
 use crate::exit::UsageError;
 use crate::host::Flags;
@@ -13,9 +14,17 @@ use crate::table::counted;
 /// Which skills.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Chosen {
-    /// A skill: its directory or file, or its name; `SKILL=NAME` mounts it as another. May be repeated
+    /// The skills: each its name, its id, its directory or its file; `SKILL=NAME` mounts it under another name
+    #[arg(value_name = "SKILL[=NAME]")]
+    skills: Vec<String>,
+
+    /// The same as SKILL. Can be repeated
     #[arg(long, value_name = "SKILL[=NAME]")]
     skill: Vec<String>,
+
+    /// Every skill that `metier list` shows and models may use
+    #[arg(long, short, conflicts_with_all = ["skills", "skill"])]
+    all: bool,
 
     #[command(flatten)]
     catalog: Flags,
@@ -60,20 +69,29 @@ impl Chosen {
         self.check_given()?;
         // Where nothing can be told, the rest is done all the same.
         let mut tell = |note: String| drop(output.note(format_args!("note: {note}")));
-        Ok(skills.mounts(&self.skill, Approve::ask_terminal(), &mut tell)?)
+        Ok(skills.mounts(&self.named(), Approve::ask_terminal(), &mut tell)?)
     }
 
     /// The same without asking whether they may be used: for taking them away again.
     pub(crate) fn mounts_to_remove(&self, skills: &HostCatalog) -> anyhow::Result<Vec<SkillMount>> {
         self.check_given()?;
-        Ok(skills.mounts_to_remove(&self.skill)?)
+        Ok(skills.mounts_to_remove(&self.named())?)
+    }
+
+    /// Whether every skill there is was asked for, wherever it is.
+    pub(crate) const fn is_all(&self) -> bool {
+        self.all
+    }
+
+    fn named(&self) -> Vec<String> {
+        self.skills.iter().chain(&self.skill).cloned().collect()
     }
 
     fn check_given(&self) -> Result<(), UsageError> {
-        if !self.skill.is_empty() || self.catalog.has_roots() {
+        if self.all || !self.named().is_empty() || self.catalog.has_roots() {
             return Ok(());
         }
-        let words = "which skills? name some with `--skill`, or all of a directory with `--root`";
+        let words = "no skills given; name some, use `--root DIR` for all of a directory, or `--all`";
         Err(UsageError(words.to_owned()))
     }
 
@@ -83,7 +101,7 @@ impl Chosen {
         skills: &HostCatalog,
         output: &mut Output,
     ) -> anyhow::Result<Vec<SkillMount>> {
-        if self.skill.is_empty() && self.catalog.has_roots() && skills.is_without_skills() {
+        if self.named().is_empty() && self.catalog.has_roots() && skills.is_without_skills() {
             output.note(format_args!(
                 "note: there are no skills in what `--root` names; running without any"
             ))?;
@@ -116,8 +134,12 @@ impl Given {
 
 /// The agent of a name, as somebody types it.
 pub(crate) fn agent(text: &str) -> Result<Agent, String> {
-    let names: Vec<&str> = Agent::ALL.iter().map(|agent| agent.name()).collect();
-    Agent::find(text).ok_or_else(|| format!("is none of {}", names.join(", ")))
+    let names = Agent::ALL.map(Agent::name);
+    let unknown = || {
+        let meant = did_you_mean(&nearest_names(text, names), "");
+        format!("unknown agent; supported: {}{meant}", names.join(", "))
+    };
+    Agent::find(text).ok_or_else(unknown)
 }
 
 /// Says what is not in the copies.

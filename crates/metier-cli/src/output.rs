@@ -179,6 +179,11 @@ impl Output {
         self.marked(text, if is_good { Mark::Good } else { Mark::Bad })
     }
 
+    /// A text in the colour of what a person should look at, where there may be colour.
+    pub(crate) fn warning(&self, text: &str) -> String {
+        self.marked(text, Mark::Warning)
+    }
+
     fn marked(&self, text: &str, mark: Mark) -> String {
         if self.is_styled { style::marked(&clean_line(text), mark) } else { text.to_owned() }
     }

@@ -59,6 +59,8 @@ mod show;
 mod skips;
 #[path = "../../../tests/shared/small_disk.rs"]
 mod small_disk;
+#[path = "cli/status.rs"]
+mod status;
 #[path = "cli/store.rs"]
 mod store;
 #[path = "cli/store_changes.rs"]

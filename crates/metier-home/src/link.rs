@@ -22,10 +22,14 @@ pub struct LinkedSkill {
 }
 
 /// Links a skill's directory into an agent's. What is there already and is something else stays, and is an error.
+///
+/// The link leads to the path that is given: an installed skill stays visible when an update replaces what its path leads to.
 pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<LinkedSkill, HomeError> {
     check_name(name, skill)?;
-    let target = fs::canonicalize(skill).map_err(|_| HomeError::NotFound { path: skill.to_owned() })?;
-    if !is_skill_directory(&target) {
+    let real = fs::canonicalize(skill).map_err(|_| HomeError::NotFound { path: skill.to_owned() })?;
+    // A link to a relative path would begin where the link is.
+    let target = if skill.is_absolute() { skill.to_owned() } else { real.clone() };
+    if !is_skill_directory(&real) {
         return Err(HomeError::NoDirectory { name: name.to_owned(), path: skill.to_owned() });
     }
     fs::create_dir_all(directory).map_err(HomeError::io("make", directory))?;
@@ -33,7 +37,8 @@ pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<LinkedSk
     match symlink(&target, &link) {
         Ok(()) => Ok(LinkedSkill { link, target, is_new: true }),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if fs::read_link(&link).is_ok_and(|known| known == target) {
+            // Also where it is the skill itself.
+            if fs::canonicalize(&link).is_ok_and(|known| known == real) {
                 return Ok(LinkedSkill { link, target, is_new: false });
             }
             Err(HomeError::Duplicate { name: name.to_owned(), first: link, second: target })
@@ -48,7 +53,11 @@ pub fn unlink_skill(name: &str, skill: &Path, directory: &Path) -> Result<Linked
     let link = directory.join(name);
     let target = fs::canonicalize(skill).unwrap_or_else(|_| skill.to_owned());
     match fs::read_link(&link) {
-        Ok(known) if known == target || known == skill => {
+        Ok(known)
+            if known == target
+                || known == skill
+                || fs::canonicalize(&link).is_ok_and(|real| real == target) =>
+        {
             fs::remove_file(&link).map_err(HomeError::io("remove", &link))?;
             Ok(LinkedSkill { link, target, is_new: true })
         }

@@ -14,10 +14,12 @@ use metier_search::Search;
 use metier_session::SessionError;
 #[cfg(feature = "search")]
 use metier_skill::Digest;
+use metier_skill::{Location, Tier, is_skill_directory, nearest_names};
 
 use crate::environment::SystemClock;
 use crate::error::HostError;
 use crate::host::Metier;
+use crate::policy::real;
 use crate::skill_list::SkillListBuilder;
 
 /// Every skill that can be used, with the host that found them. Derefs to [`Catalog`].
@@ -103,6 +105,46 @@ impl HostCatalog {
         Ok(Search::open(&self.catalog, self.search_directory().as_deref())?)
     }
 
+    /// Finds the skill that a person names by its name, its id, its directory or its `SKILL.md`: the catalog that has it, and its id
+    /// there. A directory outside of every root is a root of its own, as with `--root`.
+    ///
+    /// Where there is no such skill, the text is returned as it is, so that whatever asks for it says so.
+    pub fn with_skill(self, text: &str) -> Result<(Self, String), HostError> {
+        let is_path = text.starts_with(['.', '/', '~']);
+        if !is_path && (self.by_name_or_id(text).is_some() || !text.contains('/')) {
+            return Ok((self, text.to_owned()));
+        }
+        let environment = self.metier.environment();
+        let path = environment.absolute(&environment.at_home(Path::new(text)));
+        let found = Location::find(&path).ok().filter(|location| is_skill_directory(location.root()));
+        let Some(location) = found else {
+            return if is_path { Err(HostError::NoSkillAt { path }) } else { Ok((self, text.to_owned())) };
+        };
+        let directory = location.root();
+        let here = real(directory.to_owned());
+        let is_it = |entry: &&Entry| {
+            let path = entry.real_path();
+            entry.builtin().is_none() && path.file_name() == here.file_name() && real(path.to_owned()) == here
+        };
+        if let Some(entry) = self.catalog.all().iter().find(is_it) {
+            let id = entry.id.to_string();
+            return Ok((self, id));
+        }
+        // Naming it does not trust it any further than its root does.
+        let roots = self.metier.settings().roots.iter().map(|root| &root.value);
+        let above = roots.filter(|root| here.starts_with(real(root.path.clone())));
+        let tier = above.map(|root| root.tier).max().unwrap_or(Tier::User);
+        let settings = self.metier.settings().only_root(directory.to_owned(), tier);
+        let catalog = Self::scan(Metier::new(environment.clone(), settings))?;
+        let id = catalog.all().first().map(|entry| entry.id.to_string());
+        let problem = catalog.problems().first().map(|problem| unusable(text, problem));
+        match (id, problem) {
+            (Some(id), _) => Ok((catalog, id)),
+            (None, Some(problem)) => Err(problem),
+            (None, None) => Ok((catalog, text.to_owned())),
+        }
+    }
+
     /// The skill with a name or an id.
     pub fn by_name_or_id(&self, text: &str) -> Option<&Entry> {
         self.catalog.by_name(text).or_else(|| self.catalog.by_id(text))
@@ -121,34 +163,18 @@ impl HostCatalog {
     /// Why there is no skill of this name, id or path; with what may have been meant.
     pub fn not_found(&self, text: &str) -> HostError {
         if let Some(problem) = self.problem_of(text) {
-            return HostError::UnusableSkill {
-                name: text.to_owned(),
-                code: problem.code,
-                message: problem.message.clone(),
-                path: problem.path.clone(),
-            };
+            return unusable(text, problem);
         }
-        let path = Path::new(text);
-        if let (true, Some(name), Some(above)) = (text.contains('/'), path.file_name(), path.parent())
-            && path.is_dir()
-        {
-            let root = if above == Path::new("") { Path::new(".") } else { above };
-            let name = name.to_string_lossy().into_owned();
-            return HostError::NotAName { given: text.to_owned(), name, root: root.to_owned() };
+        if !text.contains('/') && is_skill_directory(&self.metier.environment().absolute(Path::new(text))) {
+            return HostError::NotAName { given: text.to_owned() };
         }
         HostError::NoSkill { name: text.to_owned(), near: self.nearest(text) }
     }
 
-    /// Names that differ from this one by two letters at most.
+    /// Names that may have been meant by this one.
     fn nearest(&self, text: &str) -> Vec<String> {
-        if text.len() > 64 {
-            return Vec::new();
-        }
-        let names = self.catalog.skills().map(Entry::name);
-        let mut near: Vec<(usize, &str)> =
-            names.map(|name| (strsim::levenshtein(text, name), name)).filter(|(far, _)| *far <= 2).collect();
-        near.sort_unstable();
-        near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+        let near = nearest_names(text, self.catalog.skills().map(Entry::name));
+        near.into_iter().map(str::to_owned).collect()
     }
 
     /// Why a skill cannot be used that is switched off, and what did that.
@@ -168,5 +194,15 @@ impl HostCatalog {
             SessionError::NotFound { name, .. } => self.not_found(name),
             _ => error.into(),
         }
+    }
+}
+
+/// Why a skill that is there cannot be used.
+fn unusable(name: &str, problem: &Problem) -> HostError {
+    HostError::UnusableSkill {
+        name: name.to_owned(),
+        code: problem.code,
+        message: problem.message.clone(),
+        path: problem.path.clone(),
     }
 }

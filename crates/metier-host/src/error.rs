@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use metier_catalog::{CatalogError, ProblemCode};
 use metier_policy::PolicyError;
-use metier_skill::{Coded, SkillError, Tier};
+use metier_skill::{Coded, SkillError, Tier, did_you_mean};
 
 /// What stops a host: settings that cannot be used, a skill that is not there, a part that refuses.
 ///
@@ -83,22 +83,24 @@ pub enum HostError {
         path: PathBuf,
     },
     /// There is no skill of this name.
-    #[error("there is no skill `{name}`{}; `metier list --all` shows every skill", meant(near))]
+    #[error("there is no skill `{name}`{}", did_you_mean(near, "`metier list --all` shows every skill"))]
     NoSkill {
         /// The name or id.
         name: String,
         /// Names that differ by a letter or two.
         near: Vec<String>,
     },
-    /// A path was given where a name is wanted.
-    #[error("there is no skill `{given}`: this command takes a name; use `{name} --root {}`", root.display())]
+    /// No skill has this name; a directory has, and would be meant by a path.
+    #[error("there is no skill named `{given}` here; write `./{given}` for the directory")]
     NotAName {
         /// What was given.
         given: String,
-        /// The name of the skill.
-        name: String,
-        /// The root that it is in.
-        root: PathBuf,
+    },
+    /// There is no skill at the path that was given.
+    #[error("there is no skill at {}: {}", path.display(), if path.exists() { "it has no SKILL.md" } else { "it does not exist" })]
+    NoSkillAt {
+        /// The path.
+        path: PathBuf,
     },
     /// The skill exists and cannot be used.
     #[error("`{name}` cannot be used: {code}: {message}; `metier validate {}` says more", path.display())]
@@ -273,10 +275,6 @@ pub enum HostError {
     },
 }
 
-fn meant(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!("; did you mean `{}`?", near.join("`, `")) }
-}
-
 impl HostError {
     pub(crate) fn read(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { action: "read", path: path.into(), source }
@@ -304,7 +302,7 @@ impl Coded for HostError {
             Self::NoDirectory { .. } => "no-directory",
             Self::NoWorkingDirectory => "no-working-directory",
             Self::NoRoot { .. } => "root-not-found",
-            Self::NoSkill { .. } => "skill-not-found",
+            Self::NoSkill { .. } | Self::NoSkillAt { .. } => "skill-not-found",
             Self::NotAName { .. } => "skill-name-expected",
             Self::UnusableSkill { .. } => "skill-unusable",
             Self::SkillOff { .. } => "skill-off",

@@ -1,9 +1,10 @@
 //! Skills mounted for an agent, and the temporary home that it runs in.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_catalog::{Entry, State};
+use metier_catalog::{Entry, SkillPlace, State};
 use metier_home::{
     Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, MountedSkill, WorkingDirectory,
     Workspace,
@@ -12,6 +13,7 @@ use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
 use metier_prompt::SkillMount;
 use metier_sandbox::{CoveredPath, Local, Program, SandboxError, SupervisedProgram};
+use metier_skill::is_skill_directory;
 
 use crate::catalog::HostCatalog;
 use crate::error::HostError;
@@ -19,6 +21,12 @@ use crate::host::Metier;
 use crate::settings::StateSetting;
 
 impl Metier {
+    /// The agents whose programs are in `PATH`.
+    pub fn agents(&self) -> Vec<Agent> {
+        let is_there = |agent: &Agent| self.environment().program(Path::new(agent.program())).is_some();
+        Agent::ALL.into_iter().filter(is_there).collect()
+    }
+
     /// Says what an agent runs with.
     pub fn home(&self, agent: Agent) -> HomeBuilder<'_> {
         HomeBuilder {
@@ -250,11 +258,22 @@ impl HostCatalog {
     /// The same without asking whether they may be used: for taking them away again.
     pub fn mounts_to_remove(&self, named: &[String]) -> Result<Vec<SkillMount>, HostError> {
         let candidates: Vec<Candidate> = if named.is_empty() {
-            self.for_models().map(|skill| self.candidate(skill.entry)).collect::<Result<_, _>>()?
+            // A link may lead to any copy of a skill.
+            let known = self.all().iter().filter(|entry| entry.builtin().is_none());
+            let mount = |place: &SkillPlace| Candidate { mount: SkillMount::new(&place.path), known: None };
+            known.flat_map(Entry::places).map(mount).collect()
         } else {
             named.iter().map(|text| self.named(text)).collect::<Result<_, _>>()?
         };
         Ok(candidates.into_iter().map(|one| one.mount).collect())
+    }
+
+    /// How many skills an agent finds in the person's home.
+    pub fn visible_to(&self, agent: Agent) -> usize {
+        let home = self.metier().environment().home.as_ref();
+        let directory = home.map(|home| home.join(agent.skills_directory()));
+        let entries = directory.and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten();
+        entries.flatten().filter(|entry| is_skill_directory(&entry.path())).count()
     }
 
     /// Whether the roots exist and have no skill at all, not even one that cannot be used.

@@ -8,7 +8,7 @@ use metier_policy::{Anchors, Policy, PolicySettings};
 
 use crate::environment::Environment;
 use crate::error::HostError;
-use crate::settings::{Settings, read_bounded};
+use crate::settings::{Settings, read_bounded, toml_reason};
 
 /// The name of the organisation's file.
 const ORGANISATION_FILE: &str = "policy.toml";
@@ -52,7 +52,7 @@ pub fn organisation(path: &Path) -> Result<Option<PolicySettings>, HostError> {
     };
     let wrong = |error: toml::de::Error| HostError::OrganisationSyntax {
         path: path.to_owned(),
-        reason: error.to_string().trim_end().to_owned(),
+        reason: toml_reason(&error),
     };
     toml::from_str(&text).map(Some).map_err(wrong)
 }

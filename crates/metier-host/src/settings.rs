@@ -11,11 +11,11 @@ use metier_catalog::{
 };
 use metier_policy::PolicySettings;
 use metier_prompt::ToolNames;
-use metier_skill::{Profile, Tier};
+use metier_skill::{Profile, Tier, did_you_mean, nearest_names};
 
 #[cfg(feature = "session")]
 pub(crate) use file::project_roots;
-pub(crate) use file::read_bounded;
+pub(crate) use file::{read_bounded, toml_reason};
 pub use file::{read_named, read_regular};
 #[cfg(feature = "session")]
 pub(crate) use recording::journal;
@@ -254,6 +254,15 @@ impl Settings {
         self.roots.iter().any(|root| root.origin.layer() == Some(Layer::Flags) && root.value.path == path)
     }
 
+    /// The same settings with this skill's directory as the only root.
+    pub(crate) fn only_root(&self, path: PathBuf, tier: Tier) -> Self {
+        let mut settings = self.clone();
+        let (origin, scope) = (SettingOrigin::Flag("the command line"), Scope::User);
+        settings.replace_roots(vec![Root::new(path, tier, scope)], &origin);
+        settings.builtin.set(Some(false), &origin);
+        settings
+    }
+
     /// The bounds of a scan.
     pub fn bounds(&self) -> Bounds {
         let mut bounds = Bounds::default();
@@ -417,10 +426,9 @@ impl Settings {
         ];
         let ours = environment.variables().iter().map(|(name, _)| name.as_str());
         for name in ours.filter(|name| name.starts_with("METIER_") && !KNOWN.contains(name)) {
-            self.notes.push(format!(
-                "the variable `{name}` means nothing to metier; it knows {}",
-                KNOWN.join(", ")
-            ));
+            let near = nearest_names(name, KNOWN);
+            let what = did_you_mean(&near, &format!("it knows {}", KNOWN.join(", ")));
+            self.notes.push(format!("the variable `{name}` means nothing to metier{what}"));
         }
         if let Some(roots) = environment.variable("METIER_ROOTS") {
             let roots: Vec<Root> = roots

@@ -7,7 +7,7 @@ use metier_journal::JournalError;
 use metier_policy::{Decision, DecisionCode, PolicyError};
 use metier_prompt::PromptError;
 use metier_sandbox::SandboxError;
-use metier_skill::{Coded, SkillError};
+use metier_skill::{Coded, SkillError, did_you_mean};
 use metier_store::StoreError;
 
 use crate::budget::{BudgetBreach, BudgetError};
@@ -17,7 +17,7 @@ use crate::budget::{BudgetBreach, BudgetError};
 #[non_exhaustive]
 pub enum SessionError {
     /// There is no such skill.
-    #[error("there is no skill `{name}`{}", or_one_of(nearest))]
+    #[error("there is no skill `{name}`{}", did_you_mean(nearest, ""))]
     NotFound {
         /// What was asked for.
         name: String,
@@ -270,13 +270,6 @@ impl Coded for SessionError {
             _ => return None,
         };
         Some(hint)
-    }
-}
-
-fn or_one_of(nearest: &[String]) -> String {
-    match nearest {
-        [] => String::new(),
-        names => format!("; did you mean `{}`?", names.join("`, `")),
     }
 }
 

@@ -10,7 +10,7 @@ use metier_journal::{Clock, Event, Identity, Journal, Privacy, RecordContext, Sk
 use metier_policy::{Anchors, Approvals, Approver, Guard, NoApprover, Policy};
 use metier_prompt::SessionState;
 use metier_sandbox::{Executor, Local, ReservedPaths};
-use metier_skill::Rules;
+use metier_skill::{Rules, nearest_names};
 use metier_store::Store;
 
 use crate::active_skill::ActiveSkill;
@@ -309,16 +309,8 @@ impl Session {
         if let Some(broken) = broken {
             return SessionError::Invalid { name: name.to_owned(), reason: broken.problem.message.clone() };
         }
-        let mut near: Vec<(usize, &str)> = Vec::new();
-        if name.len() <= 64 {
-            let names = self.catalog.skills().map(Entry::name);
-            near = names
-                .map(|other| (strsim::levenshtein(name, other), other))
-                .filter(|(far, _)| *far <= 2)
-                .collect();
-            near.sort_unstable();
-        }
-        let nearest = near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect();
+        let nearest = nearest_names(name, self.catalog.skills().map(Entry::name));
+        let nearest = nearest.into_iter().map(str::to_owned).collect();
         SessionError::NotFound { name: shortened(name), nearest }
     }
 

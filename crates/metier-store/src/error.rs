@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Coded as _, Digest, SkillError};
+use metier_skill::{Coded as _, Digest, SkillError, did_you_mean};
 
 use crate::{ArchiveError, SignatureError, TrustError};
 
@@ -155,10 +155,12 @@ pub enum StoreError {
         what: String,
     },
     /// No such skill is installed.
-    #[error("`{name}` is not installed; `metier lock` lists what is")]
+    #[error("`{name}` is not installed{}", did_you_mean(near, "`metier lock` lists every installed skill"))]
     NotInstalled {
         /// The name.
         name: String,
+        /// Names of installed skills that may have been meant.
+        near: Vec<String>,
     },
     /// What is there is not what is locked.
     #[error("`{name}` is not what the lock says: {difference}")]

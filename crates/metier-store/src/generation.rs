@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use metier_catalog::installed_directory;
-use metier_skill::{Digest, Tier};
+use metier_skill::{Digest, Tier, nearest_names};
 use rayon::prelude::*;
 
 use crate::StoreError;
@@ -60,10 +60,19 @@ impl InstalledSkills {
     /// The installed skills of these names; all where there are none.
     pub(crate) fn named(&self, names: &[String]) -> Result<Vec<&LockedSkill>, StoreError> {
         if let Some(name) = names.iter().find(|name| self.get(name).is_none()) {
-            return Err(StoreError::NotInstalled { name: name.clone() });
+            return Err(self.not_installed(name));
         }
         let all = self.lock.skills().iter();
         Ok(all.filter(|skill| names.is_empty() || names.contains(&skill.name)).collect())
+    }
+
+    /// Why a skill of this name cannot be found, with what may have been meant.
+    pub(crate) fn not_installed(&self, name: &str) -> StoreError {
+        let near = nearest_names(name, self.lock.skills().iter().map(|skill| skill.name.as_str()));
+        StoreError::NotInstalled {
+            name: name.to_owned(),
+            near: near.into_iter().map(str::to_owned).collect(),
+        }
     }
 
     /// The same with these skills, each instead of the one that has its name.

@@ -209,7 +209,7 @@ impl Store {
         let check = |change: &PlannedChange, installed: &InstalledSkills| {
             let (name, now) = (change.name.clone(), installed.get(&change.name));
             if now.is_none() {
-                return Err(StoreError::NotInstalled { name });
+                return Err(installed.not_installed(&name));
             }
             if now != snapshot.get(&name) {
                 let difference = "somebody else changed it meanwhile; try again".to_owned();

@@ -3,7 +3,7 @@
 use metier_journal::Trigger;
 
 use crate::exit::Exit;
-use crate::host::{Flags, SessionArgs, close, save};
+use crate::host::{Flags, SessionArgs, close};
 use crate::output::{InSession, Output};
 
 /// Hand out a skill's instructions, as a model is given them, and record that
@@ -17,7 +17,7 @@ Examples:
   metier activate code-review --session work     and `read` and `exec` go on in it
   metier activate code-review --json")]
 pub(crate) struct Args {
-    /// The skill: its name or id
+    /// The skill: its name, its id or its directory
     #[arg(value_name = "SKILL")]
     name: String,
 
@@ -48,8 +48,7 @@ enum Asker {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = args.catalog.find(output)?;
-    save(&mut skills, output)?;
+    let (skills, name) = args.catalog.find_with(&args.name, output)?;
     let mut conversation = args.session.open(&skills, output)?;
     let trigger = match args.trigger {
         Asker::User => Trigger::User,
@@ -58,9 +57,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     };
     let id = conversation.id().to_owned();
     let done = if args.force {
-        conversation.reload_as(&args.name, trigger)
+        conversation.reload_as(&name, trigger)
     } else {
-        conversation.activate_as(&args.name, trigger)
+        conversation.activate_as(&name, trigger)
     };
     // What was recorded stays recorded, also where it was a failure.
     close(conversation, output)?;

@@ -8,7 +8,7 @@ use metier_session::approval_event;
 use serde_json::json;
 
 use crate::exit::{DeniedError, Exit};
-use crate::host::{Flags, reach, save, tell};
+use crate::host::{Flags, reach, tell};
 use crate::output::Output;
 use crate::table::one_line;
 
@@ -27,7 +27,7 @@ Examples:
   metier approve pdf --script scripts/get.py --refuse    never, until the skill changes
   metier approvals                                       what was answered")]
 pub(crate) struct Args {
-    /// The skill: its name or id
+    /// The skill: its name, its id or its directory
     skill: String,
 
     /// The script; without it, loading the skill is approved
@@ -71,10 +71,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = args.catalog.find(output)?;
-    save(&mut skills, output)?;
+    let (skills, name) = args.catalog.find_with(&args.skill, output)?;
     let policy = skills.metier().policy()?;
-    let opened = skills.opened(&args.skill)?;
+    let opened = skills.opened(&name)?;
     let (action, access) = match &args.script {
         Some(script) => (Action::Run { script: opened.script(script)? }, args.access()),
         None => (Action::Activate, Access::Activate),

@@ -6,7 +6,7 @@ use metier_sandbox::{Cancel, SandboxError, WorkDirectory};
 use metier_session::{ScriptCall, SessionError};
 
 use crate::exit::{DeniedError, Exit};
-use crate::host::{Flags, SessionArgs, close, save};
+use crate::host::{Flags, SessionArgs, close};
 use crate::output::{InSession, Output, clean};
 use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
 use crate::work::WorkArgs;
@@ -30,7 +30,7 @@ Examples:
   metier exec pdf scripts/fill.py --session work --approve session --json")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Args {
-    /// The skill: its name or id
+    /// The skill: its name, its id or its directory
     #[arg(value_name = "SKILL")]
     name: String,
 
@@ -82,10 +82,9 @@ enum HowLong {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut skills = args.catalog.find(output)?;
-    save(&mut skills, output)?;
-    let work = args.work(&skills, output)?;
-    let mut call = args.call(work)?;
+    let (skills, name) = args.catalog.find_with(&args.name, output)?;
+    let work = args.work(&name, &skills, output)?;
+    let mut call = args.call(&name, work)?;
     let mut conversation = args.session.open(&skills, output)?;
     let id = conversation.id().to_owned();
     if let Some(how_long) = args.approve {
@@ -120,7 +119,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 
 impl Args {
     /// The directory that the script may change. This directory, if none is named and it may be given to scripts.
-    fn work(&self, skills: &HostCatalog, output: &mut Output) -> anyhow::Result<Option<WorkDirectory>> {
+    fn work(
+        &self,
+        name: &str,
+        skills: &HostCatalog,
+        output: &mut Output,
+    ) -> anyhow::Result<Option<WorkDirectory>> {
         let (metier, reserved) = (skills.metier(), skills.metier().reserved_paths());
         if let Some(work) = self.work.named(metier, &reserved, output)? {
             return Ok(Some(work));
@@ -130,7 +134,7 @@ impl Args {
             // Many scripts only print something, and people are at home or among their skills when they try them.
             Err(error @ (SandboxError::Reserved { .. } | SandboxError::TooWide { .. })) => {
                 // Where there is no such skill, nothing works anywhere.
-                if skills.by_name_or_id(&self.name).is_some() {
+                if skills.by_name_or_id(name).is_some() {
                     output.note(format_args!("note: {}", clean(&error.to_string())))?;
                     output.note(
                         "note: the script runs in an empty temporary directory, which is removed afterwards with \
@@ -143,8 +147,8 @@ impl Args {
         }
     }
 
-    fn call(&self, work: Option<WorkDirectory>) -> anyhow::Result<ScriptCall> {
-        let mut call = ScriptCall::new(&self.name, &self.script, work);
+    fn call(&self, name: &str, work: Option<WorkDirectory>) -> anyhow::Result<ScriptCall> {
+        let mut call = ScriptCall::new(name, &self.script, work);
         call.arguments.clone_from(&self.arguments);
         call.input = self.given.input()?;
         call.starts_in_skill = self.in_skill;

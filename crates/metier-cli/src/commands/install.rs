@@ -1,10 +1,15 @@
 //! `metier install`: skills from directories, archives and git repositories, all that is asked for or nothing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use metier_host::read_regular;
-use metier_store::{InstallRequest, LOCK_FILE, Lockfile, SkillSelection};
+use metier_catalog::installed_directory;
+use metier_home::Agent;
+use metier_host::{HostStore, read_regular};
+use metier_store::{
+    ChangeKind, InstallRequest, LOCK_FILE, LockedSkill, Lockfile, PlannedChange, SkillSelection,
+};
 
 use crate::exit::{Exit, UsageError};
 use crate::installing::{Installing, Progress, checked, finish, recorder, store};
@@ -86,5 +91,45 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
     };
     let outcome = checked(installed, &store, args.installing.dry_run, output)?;
-    finish(&outcome, &store, recorder, &args.installing, output)
+    let exit = finish(&outcome, &store, recorder, &args.installing, output)?;
+    if !args.installing.dry_run && !args.installing.json {
+        tell_where(&outcome.changes, &store, output)?;
+    }
+    Ok(exit)
+}
+
+/// More names than these do not fit into a hint.
+const NAMED: usize = 6;
+
+/// Says where new skills are, and the command that makes them visible to an agent.
+fn tell_where(changes: &[PlannedChange], store: &HostStore, output: &mut Output) -> anyhow::Result<()> {
+    let new = changes.iter().filter(|change| change.kind == ChangeKind::Installed);
+    let new: Vec<&LockedSkill> = new.filter_map(|change| change.after.as_ref()).collect();
+    let places: BTreeSet<PathBuf> =
+        new.iter().map(|skill| installed_directory(store.root(), skill.tier)).collect();
+    for place in &places {
+        output.note(format_args!("installed in {}", place.display()))?;
+    }
+    let environment = store.metier().environment();
+    let sees = |agent: Agent, name: &str| {
+        let home = environment.home.as_ref();
+        home.is_some_and(|home| home.join(agent.skills_directory()).join(name).exists())
+    };
+    let agents = store.metier().agents();
+    let found = agents.iter().copied().find(|agent| new.iter().any(|skill| !sees(*agent, &skill.name)));
+    if new.is_empty() || (found.is_none() && !agents.is_empty()) {
+        return Ok(());
+    }
+    let agent = found.unwrap_or(Agent::ClaudeCode);
+    let which = if new.len() <= NAMED {
+        new.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>().join(" ")
+    } else {
+        places.iter().map(|place| format!("--root {}", place.display())).collect::<Vec<_>>().join(" ")
+    };
+    let (name, title) = (agent.name(), agent.title());
+    output.note(format_args!(
+        "hint: `metier link {name} {which}` makes {} visible to {title}",
+        if new.len() == 1 { "it" } else { "them" }
+    ))?;
+    Ok(())
 }

@@ -15,9 +15,11 @@ use crate::table::counted;
 Links lead to the skills where they are; a change there is a change for the agent.
 
 Examples:
-  metier link claude --skill ~/skills/code-review
+  metier link claude code-review
+  metier link claude ~/skills/pdf ~/skills/ocr
   metier link codex --root ~/skills
-  metier link codex --root ~/skills --undo")]
+  metier link codex --all
+  metier link codex --all --undo")]
 pub(crate) struct Args {
     /// The agent: claude, codex, opencode, gemini, goose, copilot
     #[arg(value_parser = agent)]
@@ -47,7 +49,23 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     } else {
         args.chosen.mounts(&skills, output)?
     };
+    let cache = skills.metier().environment().cache_directory();
     for mount in mounts {
+        let path = match mount.source() {
+            MountSource::Path(path) => path.as_path(),
+            _ => continue,
+        };
+        // A link is not what it leads to.
+        if args.undo && path.starts_with(&directory) {
+            continue;
+        }
+        // What is inside metier is only unpacked in the cache, and would be gone with it.
+        if args.chosen.is_all() && cache.as_ref().is_some_and(|cache| path.starts_with(cache)) {
+            let name = mount.effective_name().unwrap_or_default();
+            output
+                .note(format_args!("note: left out: `{name}` is inside metier; `metier mount` copies it"))?;
+            continue;
+        }
         done.push(link(&mount, &directory, args.undo)?);
     }
     let new = done.iter().filter(|one| one.is_new).count();
@@ -65,8 +83,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let same = done.len() - new;
         let rest = match (same, args.undo) {
             (0, _) => String::new(),
-            (same, false) => format!(", {same} there already"),
-            (same, true) => format!(", {same} not there"),
+            (same, false) => format!(", {same} already visible"),
+            (same, true) => format!(", {same} without a link"),
         };
         output.summary(format!("{} {what}{rest}", counted(new, "link")))?;
     }

@@ -15,10 +15,11 @@ use crate::table::counted;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  metier mount out --skill skills/code-review --skill notes.md
-  metier mount out --skill pdf=forms                 a skill of the catalog, as another name
+  metier mount out skills/code-review notes.md
+  metier mount out pdf=forms                         a skill of the catalog, under another name
   metier mount out --root skills                     all skills of a directory
-  metier mount ~/agent/.claude/skills --add --skill pdf")]
+  metier mount out --all                             all skills that `metier list` shows
+  metier mount ~/agent/.claude/skills --add pdf")]
 pub(crate) struct Args {
     /// The directory; it must not be there, or be empty
     directory: PathBuf,

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use metier_session::ResourcePart;
 
 use crate::exit::{Exit, UsageError};
-use crate::host::{Flags, SessionArgs, close, save};
+use crate::host::{Flags, SessionArgs, close};
 use crate::output::{InSession, Output};
 
 /// Hand out a file of a skill, and record that
@@ -19,7 +19,7 @@ Examples:
   metier read pdf assets/form.pdf --offset 1048576 > rest
   metier read pdf assets/logo.png --json            bytes that are no text in base64")]
 pub(crate) struct Args {
-    /// The skill: its name or id
+    /// The skill: its name, its id or its directory
     #[arg(value_name = "SKILL")]
     name: String,
 
@@ -51,11 +51,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let part = args.part()?;
-    let mut skills = args.catalog.find(output)?;
-    save(&mut skills, output)?;
+    let (skills, name) = args.catalog.find_with(&args.name, output)?;
     let mut conversation = args.session.open(&skills, output)?;
     let id = conversation.id().to_owned();
-    let done = conversation.read_part(&args.name, &args.path, part);
+    let done = conversation.read_part(&name, &args.path, part);
     close(conversation, output)?;
     let resource = done.map_err(|error| skills.explained(error))?;
     if args.json {

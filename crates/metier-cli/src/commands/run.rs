@@ -23,10 +23,10 @@ the working directory and above (instructions, commands, hooks, MCP servers, set
 The exit code is the agent's. Processes that it leaves running are ended.
 
 Examples:
-  metier run claude --skill code-review
+  metier run claude code-review
   metier run codex --root skills --hermetic -- exec 'review this'
-  metier run goose --skill pdf --keep -- run -t 'fill in form.pdf'
-  metier run claude --skill pdf --copy form.pdf -- -p 'fill in form.pdf'
+  metier run goose pdf --keep -- run -t 'fill in form.pdf'
+  metier run claude pdf ./ocr --copy form.pdf -- -p 'fill in form.pdf'
   metier run claude --no-skills -- -p 'fill in form.pdf'")]
 pub(crate) struct Args {
     /// The agent: claude, codex, opencode, gemini, goose, copilot
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     given: Given,
 
     /// Run without any skill, to compare
-    #[arg(long, conflicts_with_all = ["skill", "root"])]
+    #[arg(long, conflicts_with_all = ["skills", "skill", "all", "root"])]
     no_skills: bool,
 
     /// Keep out everything else that agents read: skills, instructions, commands, hooks, MCP servers, settings;

@@ -11,13 +11,14 @@ pub(super) enum Mark {
     Good,
     Bad,
     Error,
+    Warning,
 }
 
 /// Where the last style ends.
-const END: char = '\u{fdd4}';
+const END: char = '\u{fddf}';
 
 impl Mark {
-    const ALL: [Self; 4] = [Self::Bold, Self::Good, Self::Bad, Self::Error];
+    const ALL: [Self; 5] = [Self::Bold, Self::Good, Self::Bad, Self::Error, Self::Warning];
 
     const fn begin(self) -> char {
         match self {
@@ -25,6 +26,7 @@ impl Mark {
             Self::Good => '\u{fdd1}',
             Self::Bad => '\u{fdd2}',
             Self::Error => '\u{fdd3}',
+            Self::Warning => '\u{fdd4}',
         }
     }
 
@@ -34,13 +36,14 @@ impl Mark {
             Self::Good => AnsiColor::Green.on_default(),
             Self::Bad => AnsiColor::Red.on_default(),
             Self::Error => AnsiColor::Red.on_default().bold(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
         }
     }
 }
 
 /// Whether a code point is a mark.
 pub(crate) const fn is_mark(c: char) -> bool {
-    matches!(c, '\u{fdd0}'..='\u{fdd4}')
+    matches!(c, '\u{fdd0}'..='\u{fddf}')
 }
 
 /// A text between the marks of a style.

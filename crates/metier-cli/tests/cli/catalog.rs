@@ -500,16 +500,57 @@ fn a_name_that_was_mistyped_or_is_a_path_gets_a_hint() {
         assert!(text.contains("did you mean `commit-message`?"), "{args:?}: {text}");
         assert!(!text.contains("note:"), "{args:?}: {text}");
     }
-    place.skill("mine/pdf-filler", "Use it.");
-    for args in [
-        &["activate", "mine/pdf-filler"][..],
-        &["read", "./mine/pdf-filler", "SKILL.md"],
-        &["exec", "mine/pdf-filler", "x.sh"],
-        &["approve", "mine/pdf-filler"],
+    place.skill("pdf-filler", "Use it.");
+    let output = place.at_home(&["activate", "pdf-filler"]).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("write `./pdf-filler` for the directory"), "{text}");
+    for (args, meant) in [
+        (&["run", "clade"][..], "did you mean `claude`?"),
+        (&["link", "codx", "--all"], "did you mean `codex`?"),
+        (&["remove", "comit-message"], "`metier lock` lists every installed skill"),
     ] {
-        let output = place.at_home(args).output().unwrap();
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(4), "{args:?}: {text}");
-        assert!(text.contains("use `pdf-filler --root "), "{args:?}: {text}");
+        let text = String::from_utf8(place.at_home(args).output().unwrap().stderr).unwrap();
+        assert!(text.contains(meant), "{args:?}: {text}");
     }
+    let variable = place.at_home(&["list"]).env("METIER_PROFIL", "strict").output().unwrap();
+    assert!(String::from_utf8_lossy(&variable.stderr).contains("did you mean `METIER_PROFILE`?"));
+    place.write("me/.config/metier/config.toml", "jounal = 'x'\n");
+    let output = place.at_home(&["list"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean `journal`?"), "{output:?}");
+}
+
+#[test]
+fn a_path_is_taken_wherever_a_name_is() {
+    let place = project();
+    place.skill("mine/pdf-filler", "Use it.");
+    place.write("mine/pdf-filler/scripts/fill.sh", "echo filled\n");
+    let run = |args: &[&str]| {
+        let output = place.at_home(args).output().unwrap();
+        let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned();
+        (output.status.code().unwrap(), text)
+    };
+    for path in
+        ["mine/pdf-filler", "./mine/pdf-filler", "mine/pdf-filler/SKILL.md", "mine/../mine/pdf-filler"]
+    {
+        let (code, text) = run(&["activate", path]);
+        assert!(code == 0 && text.contains("# pdf-filler"), "{path}: {text}");
+        let (code, text) = run(&["read", path, "scripts/fill.sh"]);
+        assert!(code == 0 && text.contains("echo filled"), "{path}: {text}");
+        // The person's own, as with `--root`: scripts need an approval.
+        let (code, text) = run(&["exec", path, "scripts/fill.sh"]);
+        assert!(code == 3 && text.contains("--approve once"), "{path}: {text}");
+        let (code, text) = run(&["approve", path, "--script", "scripts/fill.sh", "--session", "x", "--yes"]);
+        assert!(code == 0 && text.contains("approved: pdf-filler may run"), "{path}: {text}");
+    }
+    for (path, why) in [("./nowhere", "it does not exist"), ("./mine", "it has no SKILL.md")] {
+        let (code, text) = run(&["activate", path]);
+        assert!(code == 4 && text.contains(why), "{path}: {text}");
+    }
+    place.write("mine/broken/SKILL.md", "no frontmatter\n");
+    let (code, text) = run(&["activate", "./mine/broken"]);
+    assert!(code == 4 && text.contains("cannot be used"), "{text}");
+    // A path trusts nothing further than its root does.
+    place.skill(".claude/skills/theirs", "Use it.");
+    let (code, text) = run(&["activate", ".claude/skills/theirs", "--json"]);
+    assert!(code == 0 && text.contains("third_party"), "{text}");
 }

@@ -95,7 +95,7 @@ impl Place {
         self.transcript_of(args, &self.at_home(args).output().unwrap())
     }
 
-    fn transcript_of(&self, args: &[&str], output: &Output) -> String {
+    pub(crate) fn transcript_of(&self, args: &[&str], output: &Output) -> String {
         let mut text = format!("$ metier {}\n", args.join(" "));
         text.push_str(&String::from_utf8_lossy(&output.stdout));
         for line in String::from_utf8_lossy(&output.stderr).lines() {

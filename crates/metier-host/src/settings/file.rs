@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use metier_catalog::{CatalogError, Root, State, StateRule};
 use metier_policy::PolicySettings;
 use metier_prompt::ToolNames;
-use metier_skill::{Profile, Tier};
+use metier_skill::{Profile, Tier, nearest_names};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -73,7 +73,7 @@ impl File {
         };
         let wrong = |error: toml::de::Error| HostError::Settings {
             path: path.to_owned(),
-            reason: error.to_string().trim_end().to_owned(),
+            reason: toml_reason(&error),
         };
         let mut file: Self = toml::from_str(&text).map_err(wrong)?;
         let line = |rule: &Spanned<RuleTable>| {
@@ -81,6 +81,19 @@ impl File {
         };
         file.lines = file.skills.iter().map(line).collect();
         Ok(Some(file))
+    }
+}
+
+/// What is wrong with a file, with the key or value that may have been meant.
+pub(crate) fn toml_reason(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    let text = text.trim_end();
+    let mut words = error.message().split('`').skip(1).step_by(2);
+    let near = words.next().map(|unknown| nearest_names(unknown, words)).unwrap_or_default();
+    let is_unknown = error.message().starts_with("unknown ");
+    match near.first().filter(|_| is_unknown) {
+        Some(meant) => format!("{text}\ndid you mean `{meant}`?"),
+        None => text.to_owned(),
     }
 }
 

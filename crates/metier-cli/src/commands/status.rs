@@ -1,0 +1,135 @@
+//! `metier` alone: what is here, what is wrong, and what to do next. Nothing is started, recorded or checked that takes long.
+
+use metier_catalog::Entry;
+use metier_home::Agent;
+use metier_host::{Environment, HostCatalog, Metier};
+
+use crate::host::save;
+use crate::output::Output;
+use crate::table::{counted, one_line};
+
+/// A command to try, and what it does.
+type Step = (String, &'static str);
+
+pub(crate) fn run(output: &mut Output) -> anyhow::Result<()> {
+    let title = concat!("metier ", env!("CARGO_PKG_VERSION"));
+    output.summary(format_args!("{}: the runtime for Agent Skills", output.bold(title)))?;
+    let (mut problems, mut steps) = (Vec::new(), Vec::new());
+    let found = Metier::open().and_then(|metier| metier.catalog());
+    match found {
+        Ok(mut skills) => {
+            save(&mut skills, output)?;
+            here(&skills, &mut problems, &mut steps, output)?;
+        }
+        Err(error) => {
+            problems.push(format!("{:#}", anyhow::Error::new(error)));
+            agents(&Metier::with_defaults(Environment::read()), None, output)?;
+        }
+    }
+    for (index, problem) in problems.iter().enumerate() {
+        let key = if index == 0 { "problems" } else { "" };
+        // Without the picture of the file that some errors have.
+        let lines: Vec<&str> = problem.lines().filter(|line| !line.contains(" |")).collect();
+        let text = one_line(&lines.join("; "));
+        output.styled_row(key, &output.warning(&text))?;
+    }
+    if problems.is_empty() {
+        output.styled_row("problems", &output.colored("none", true))?;
+    } else {
+        steps.insert(0, ("metier doctor".to_owned(), "checks everything and says what fixes each problem"));
+    }
+    output.summary("")?;
+    for (index, (command, what)) in steps.iter().take(3).enumerate() {
+        let key = if index == 0 { "next" } else { "" };
+        output.row(key, &format!("`{command}` {what}"))?;
+    }
+    output.summary("")?;
+    output.summary("`metier --help` lists every command.")?;
+    Ok(())
+}
+
+/// The skills, and the agents that could use them.
+fn here(
+    skills: &HostCatalog,
+    problems: &mut Vec<String>,
+    steps: &mut Vec<Step>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let own = skills.skills().filter(|entry| entry.builtin().is_none()).count();
+    let inside = skills.skills().count() - own;
+    let more = [
+        (inside, "of metier itself"),
+        (skills.shadowed().count(), "shadowed"),
+        (skills.all().iter().filter(|entry| !entry.is_enabled()).count(), "off"),
+    ];
+    let more = more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    output.row("skills", &format!("{own} of yours{}", more.collect::<String>()))?;
+    let installed = skills.metier().installed().map(|store| store.installed()).transpose();
+    match installed {
+        Ok(installed) => {
+            let count = installed.map_or(0, |installed| installed.lock().skills().len());
+            output.row("installed", &count.to_string())?;
+        }
+        Err(error) => problems.push(format!("{:#}", anyhow::Error::new(error))),
+    }
+    let agents = agents(skills.metier(), Some(skills), output)?;
+    let unusable = skills.problems().iter().filter(|problem| !problem.code.leaves_usable()).count();
+    if unusable > 0 {
+        problems.push(format!("{} not usable: `metier list --all` says why", counted(unusable, "skill")));
+    }
+    if let Err(error) = skills.metier().policy() {
+        problems.push(format!("{:#}", anyhow::Error::new(error)));
+    }
+    let notes = skills.metier().settings().notes.iter().chain(skills.notes());
+    problems.extend(notes.cloned());
+    problems.extend(skills.refusals().into_iter().map(|refusal| refusal.message));
+    steps.extend(next(own, &agents, skills));
+    Ok(())
+}
+
+/// The agents that are installed, and what they see.
+fn agents(
+    metier: &Metier,
+    skills: Option<&HostCatalog>,
+    output: &mut Output,
+) -> anyhow::Result<Vec<(Agent, usize)>> {
+    let found = metier.agents().into_iter();
+    let found: Vec<(Agent, usize)> =
+        found.map(|agent| (agent, skills.map_or(0, |skills| skills.visible_to(agent)))).collect();
+    if found.is_empty() {
+        output.row("agents", "none found in PATH")?;
+    }
+    for (index, (agent, visible)) in found.iter().enumerate() {
+        let key = if index == 0 { "agents" } else { "" };
+        let title = agent.title();
+        let text = match skills {
+            Some(_) => format!("{title}: {} in ~/{}", counted(*visible, "skill"), agent.skills_directory()),
+            None => title.to_owned(),
+        };
+        output.row(key, &text)?;
+    }
+    Ok(found)
+}
+
+/// What somebody would do next here.
+fn next(own: usize, agents: &[(Agent, usize)], skills: &HostCatalog) -> Vec<Step> {
+    if own == 0 {
+        return vec![
+            ("metier tour".to_owned(), "shows what metier does, in a minute"),
+            ("metier install OWNER/REPOSITORY".to_owned(), "installs skills from a git repository"),
+            ("metier new NAME --in ~/.claude/skills".to_owned(), "starts a skill of your own"),
+        ];
+    }
+    let mut steps = Vec::new();
+    if let Some((agent, _)) = agents.iter().find(|(_, visible)| *visible == 0) {
+        steps.push((format!("metier link {agent} --all"), "makes your skills visible to it"));
+    }
+    let is_own = |entry: &&Entry| entry.builtin().is_none() && entry.state.is_for_models();
+    if let (Some((agent, _)), Some(entry)) = (agents.first(), skills.skills().find(is_own)) {
+        let command = format!("metier run {agent} {}", entry.name());
+        steps.push((command, "runs it with that skill and no other"));
+    }
+    steps.push(("metier list".to_owned(), "lists every skill that can be used here"));
+    steps.push(("metier search 'fill in a form'".to_owned(), "finds the skills for a task"));
+    steps
+}

@@ -1,0 +1,102 @@
+//! `metier` alone, and what is said after installing: what is here, and what to do next.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::Place;
+
+/// A place with the programs of some agents in `bin`.
+fn with_agents(names: &[&str]) -> Place {
+    let place = Place::new();
+    for name in names {
+        let program = place.write(&format!("bin/{name}"), "#!/bin/sh\nexit 1\n");
+        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    place
+}
+
+/// What a person sees who has these agents.
+fn transcript(place: &Place, args: &[&str]) -> String {
+    let output = place.at_home(args).env("PATH", place.path().join("bin")).output().unwrap();
+    place.transcript_of(args, &output)
+}
+
+#[test]
+fn alone_it_shows_what_is_here_and_the_next_step() {
+    let place = with_agents(&["claude", "codex"]);
+    insta::assert_snapshot!("nothing yet", transcript(&place, &[]));
+    place.skill("source/pdf", "Fills in forms. Use when there is a form.");
+    insta::assert_snapshot!("install", transcript(&place, &["install", "source/pdf"]));
+    place.skill("me/.claude/skills/commit-message", "Use when you commit.");
+    place.skill("me/.claude/skills/Broken", "Use never.");
+    insta::assert_snapshot!("some skills", transcript(&place, &[]));
+    let log = place.json_at_home(&["audit", "stats", "--json"]);
+    assert!(!log.to_string().contains("commit-message"), "looking is not recorded: {log}");
+    place.write("me/.config/metier/config.toml", "profile = 'strikt'\n");
+    insta::assert_snapshot!("wrong settings", transcript(&place, &[]));
+}
+
+#[test]
+fn alone_without_home_and_agents_it_still_answers() {
+    let place = Place::new();
+    insta::assert_snapshot!("no home", place.transcript(&[]));
+    let quiet = place.run(&["--quiet"]);
+    assert!(String::from_utf8_lossy(&quiet.stdout).starts_with("skills "), "{quiet:?}");
+}
+
+#[test]
+fn what_is_installed_becomes_visible_and_is_trusted_no_further() {
+    let place = with_agents(&["claude"]);
+    place.skill("source/pdf", "Fills in forms. Use when there is a form.");
+    assert!(place.at_home(&["install", "source/pdf"]).output().unwrap().status.success());
+    let linked = place.at_home(&["link", "claude", "pdf"]).output().unwrap();
+    assert!(linked.status.success(), "{linked:?}");
+    let link = place.path().join("me/.claude/skills/pdf");
+    assert!(fs::read_to_string(link.join("SKILL.md")).unwrap().contains("Fills in forms."));
+    let list = place.json_at_home(&["list", "--json"]);
+    let pdf = list["skills"].as_array().unwrap().iter().find(|skill| skill["name"] == "pdf").unwrap();
+    assert_eq!(pdf["tier"], "third_party", "a link does not raise the tier: {list}");
+    // An update reaches the agent.
+    place.skill("source/pdf", "Fills in forms better. Use when there is a form.");
+    assert!(place.at_home(&["update", "--yes"]).output().unwrap().status.success());
+    assert!(fs::read_to_string(link.join("SKILL.md")).unwrap().contains("better"));
+    // All of them, twice, and all away again; nothing that is not a link goes.
+    place.skill("me/.agents/skills/own", "Use it.");
+    place.skill("me/.claude/skills/real", "Use it.");
+    for (args, said) in [
+        (&["link", "claude", "--all"][..], "1 link made, 2 already visible"),
+        (&["link", "claude", "--all"], "0 links made, 3 already visible"),
+        (&["link", "claude", "--all", "--undo"], "2 links removed"),
+    ] {
+        let output = place.at_home(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains(said), "{args:?}: {text} {output:?}");
+    }
+    let left: Vec<_> = fs::read_dir(place.path().join("me/.claude/skills")).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn skills_are_named_without_a_flag() {
+    let place = Place::new();
+    for name in ["one", "two"] {
+        place.skill(&format!("me/.claude/skills/{name}"), "Use it.");
+    }
+    for (args, made) in [
+        (&["mount", "a", "one", "two=three"][..], &["one", "three"][..]),
+        (&["mount", "b", "me/.claude/skills/two"], &["two"]),
+        (&["mount", "c", "--all"], &["one", "two", "using-metier", "writing-skills"]),
+    ] {
+        let output = place.at_home(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let mut names: Vec<_> = fs::read_dir(place.path().join(args[1])).unwrap().flatten().collect();
+        names.sort_by_key(fs::DirEntry::file_name);
+        let names: Vec<String> = names.iter().map(|entry| entry.file_name().into_string().unwrap()).collect();
+        assert_eq!(names, made, "{args:?}");
+    }
+    let ran = place
+        .at_home(&["run", "claude", "one", "--program", "/bin/sh", "--", "-c", "ls $HOME/.claude/skills"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "one\n", "{ran:?}");
+}
