@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -153,7 +154,12 @@ fn lay_out(place: &Path) {
 /// home.
 fn run(command: &str, base: &Path, home: Option<&Path>) -> String {
     let metier = Path::new(env!("CARGO_BIN_EXE_metier")).parent().unwrap().to_str().unwrap();
-    let path = format!("{metier}:/usr/local/bin:/usr/bin:/bin");
+    // What is said about agents does not depend on those of this machine.
+    let agents = base.join("agents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(agents.join("claude"), "").unwrap();
+    fs::set_permissions(agents.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{metier}:{}:/usr/local/bin:/usr/bin:/bin", agents.display());
     let output = Command::new("sh")
         .args(["-c", &format!("{{ {command}\n}} 2>&1")])
         .current_dir(base.join("work"))

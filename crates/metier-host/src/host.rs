@@ -88,6 +88,11 @@ impl Metier {
         policy::read(self.settings(), Some(top))
     }
 
+    /// The policy of one file instead of those in force, with what a host adds to it: for trying a policy before it is used.
+    pub fn policy_of_file(&self, path: &Path, top: &PolicySettings) -> Result<Policy, HostError> {
+        policy::of_file(&self.environment().absolute(path), top)
+    }
+
     /// The directories that rules are relative to: the working directory and the home, unless others are named. Links in
     /// them are followed, as they are in what is called.
     pub fn anchors(&self, cwd: Option<&Path>, home: Option<&Path>) -> Result<Anchors, HostError> {

@@ -62,7 +62,7 @@ pub use home::{AgentHome, HomeBuilder};
 pub use host::{Metier, MetierBuilder};
 pub use machine::ThisMachine;
 pub use opened::{OpenedSkill, digest_of};
-pub use policy::{organisation, organisation_file, real};
+pub use policy::{organisation, organisation_file, policy_file, real};
 #[cfg(feature = "session")]
 pub use recording::Recorder;
 #[cfg(feature = "session")]

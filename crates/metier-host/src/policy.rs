@@ -8,7 +8,7 @@ use metier_policy::{Anchors, Policy, PolicySettings};
 
 use crate::environment::Environment;
 use crate::error::HostError;
-use crate::settings::{Settings, read_bounded, toml_reason};
+use crate::settings::{PROJECT_FILE, Settings, policy_of_settings, read_bounded, toml_reason};
 
 /// The name of the organisation's file.
 const ORGANISATION_FILE: &str = "policy.toml";
@@ -33,6 +33,30 @@ pub(crate) fn read(settings: &Settings, top: Option<&PolicySettings>) -> Result<
     // What is wrong with the organisation's file is not for the person to correct.
     Policy::new(organisation, &[]).map_err(|source| HostError::OrganisationPolicy { source })?;
     Policy::new(organisation, &others).map_err(HostError::Policy)
+}
+
+/// What a file says about the policy: an organisation's `policy.toml`, or the `[policy]` of a settings file. With whether it is an
+/// organisation's.
+pub fn policy_file(path: &Path) -> Result<(PolicySettings, bool), HostError> {
+    let text = read_bounded(path).map_err(|error| HostError::read(path, error))?;
+    let wrong =
+        |error: toml::de::Error| HostError::Settings { path: path.to_owned(), reason: toml_reason(&error) };
+    let table: toml::Table = toml::from_str(&text).map_err(wrong)?;
+    let is_settings =
+        table.contains_key("policy") || path.file_name().is_some_and(|name| name == PROJECT_FILE);
+    if is_settings {
+        return Ok((policy_of_settings(&text).map_err(wrong)?, false));
+    }
+    Ok((toml::from_str(&text).map_err(wrong)?, true))
+}
+
+/// The policy of one file alone, as if there were no other. `top` comes after it.
+pub(crate) fn of_file(path: &Path, top: &PolicySettings) -> Result<Policy, HostError> {
+    let (settings, is_organisation) = policy_file(path)?;
+    let name = path.display().to_string();
+    let (file, last) = ((name.as_str(), &settings), ("the command line", top));
+    if is_organisation { Policy::new(Some(file), &[last]) } else { Policy::new(None, &[file, last]) }
+        .map_err(HostError::Policy)
 }
 
 /// The organisation's file, if there is one.

@@ -15,7 +15,7 @@ use metier_skill::{Profile, Tier, did_you_mean, nearest_names};
 
 #[cfg(feature = "session")]
 pub(crate) use file::project_roots;
-pub(crate) use file::{read_bounded, toml_reason};
+pub(crate) use file::{policy_of_settings, read_bounded, toml_reason};
 pub use file::{read_named, read_regular};
 #[cfg(feature = "session")]
 pub(crate) use recording::journal;

@@ -115,6 +115,9 @@ pub enum Event {
         trigger: Trigger,
         /// The error's code.
         code: String,
+        /// The rule of the policy that asked or denied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
     },
     /// The section of a skill was switched from its summary to its full text.
     #[serde(rename = "skill.expanded")]
@@ -177,6 +180,9 @@ pub enum Event {
         decision: String,
         /// The decision's code.
         code: String,
+        /// The rule that asked or denied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
         /// The skills that were active.
         skills: Vec<String>,
     },

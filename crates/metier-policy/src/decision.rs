@@ -134,6 +134,11 @@ impl Decision {
         self
     }
 
+    /// The rule that asked or denied, if it was one.
+    pub fn deciding_rule(&self) -> Option<&str> {
+        self.rule.as_deref().filter(|_| !self.is_allowed())
+    }
+
     /// Whether it may go on without anybody being asked.
     pub fn is_allowed(&self) -> bool {
         self.verdict == Verdict::Allow

@@ -36,6 +36,16 @@ pub enum PolicyError {
         /// Which rule of the file, from 1.
         number: usize,
     },
+    /// A rule whose name or message does not fit into a line.
+    #[error(
+        "{source_name}: rule {number} has a `name` or `message` that is empty, too long or not one line of text"
+    )]
+    RuleText {
+        /// The file.
+        source_name: String,
+        /// Which rule of the file, from 1.
+        number: usize,
+    },
     /// A prohibition that would do nothing.
     #[error("{source_name}: the rule `{rule}` denies nothing: {message}")]
     DenyRule {
@@ -66,7 +76,7 @@ impl Coded for PolicyError {
     fn code(&self) -> &'static str {
         match self {
             Self::Pattern { .. } => "policy-pattern",
-            Self::EmptyRule { .. } | Self::ScriptToActivate { .. } => "policy-rule",
+            Self::EmptyRule { .. } | Self::ScriptToActivate { .. } | Self::RuleText { .. } => "policy-rule",
             Self::DenyRule { .. } => "policy-deny-rule",
             Self::Destination { .. } | Self::Destinations { .. } => "policy-destination",
         }

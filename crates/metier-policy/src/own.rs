@@ -60,6 +60,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("approve", CommandEffect::Acts),
     command("approvals", CommandEffect::Acts),
     command("policy check", CommandEffect::Reads),
+    command("policy lint", CommandEffect::Reads),
     command("sandbox run", CommandEffect::Acts),
     // A journal can be on a server, which any address could be.
     command("audit log", CommandEffect::ReadsUnless(&["--journal"])),

@@ -289,7 +289,9 @@ fn by_rule(
         Verdict::Ask => "asks before it lets",
         Verdict::Deny => "does not let",
     };
-    let reason = format!("{} {says} `{}` {}", rule.place, request.skill, access.verb());
+    let message = rule.rule.message.as_ref().filter(|_| verdict != Verdict::Allow);
+    let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+    let reason = format!("{} {says} `{}` {}{message}", rule.place, request.skill, access.verb());
     Decision::new(verdict, code, reason).by_rule(&rule.place)
 }
 

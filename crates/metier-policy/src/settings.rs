@@ -1,7 +1,7 @@
 //! What a person or an organisation may write about the policy. Reading files is for others.
 
 use globset::{GlobBuilder, GlobMatcher};
-use metier_skill::{Digest, Tier};
+use metier_skill::{Digest, Tier, is_invisible};
 use serde::Deserialize;
 
 use crate::decision::Verdict;
@@ -27,6 +27,10 @@ pub struct PolicySettings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct PolicyRule {
+    /// What people call it; shown where it decides.
+    pub name: Option<String>,
+    /// What a person is told where it asks or denies, such as whom to ask.
+    pub message: Option<String>,
     /// Skills of this tier.
     pub tier: Option<Tier>,
     /// Skills whose name matches a glob.
@@ -47,7 +51,29 @@ pub struct PolicyRule {
     pub destructive: Option<Verdict>,
 }
 
+/// A name and a message stand on one line of a decision.
+const NAME_MOST: usize = 80;
+const MESSAGE_MOST: usize = 400;
+
 impl PolicyRule {
+    /// The rule in a message, by its name where it has one: ``rule `no-network` ``, `rule 2`.
+    pub(crate) fn label(&self, number: usize) -> String {
+        self.name.as_ref().map_or_else(|| format!("rule {number}"), |name| format!("rule `{name}`"))
+    }
+
+    /// Whether its texts fit into a line.
+    fn has_short_texts(&self) -> bool {
+        let fits = |text: &Option<String>, most: usize| {
+            text.as_ref().is_none_or(|text| {
+                !text.trim().is_empty()
+                    && text.chars().count() <= most
+                    && !text.contains(is_invisible)
+                    && !text.contains(['\n', '\t'])
+            })
+        };
+        fits(&self.name, NAME_MOST) && fits(&self.message, MESSAGE_MOST)
+    }
+
     /// What the rule says about one kind of access.
     pub fn verdict(&self, access: Access) -> Option<Verdict> {
         match access {
@@ -90,7 +116,10 @@ pub(crate) fn ready(source: &str, rules: &[PolicyRule]) -> Result<Vec<ReadyRule>
         if rule.script.is_some() && rule.activate.is_some() {
             return Err(PolicyError::ScriptToActivate { source_name: source.to_owned(), number: index + 1 });
         }
-        let place = format!("{source}, rule {}", index + 1);
+        if !rule.has_short_texts() {
+            return Err(PolicyError::RuleText { source_name: source.to_owned(), number: index + 1 });
+        }
+        let place = format!("{source}, {}", rule.label(index + 1));
         Ok(ReadyRule { skill: glob(&rule.skill)?, script: glob(&rule.script)?, rule: rule.clone(), place })
     });
     each.collect()

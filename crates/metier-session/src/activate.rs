@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::active_skill::{ActiveSkill, Fresh};
 use crate::error::SessionError;
-use crate::session::{Session, shortened};
+use crate::session::{Session, recorded_rule, shortened};
 use crate::source::{KeepError, Source};
 
 /// A skill that was activated.
@@ -115,8 +115,9 @@ impl Session {
             && !matches!(error, SessionError::Asked { .. })
         {
             let (name, code) = (shortened(name), error.code().to_owned());
+            let rule = error.deciding_rule().map(recorded_rule);
             // Where not even that can be recorded, what went wrong first is what there is to say.
-            let _ = self.record(&Event::SkillActivationFailed { name, trigger, code });
+            let _ = self.record(&Event::SkillActivationFailed { name, trigger, code, rule });
         }
         done
     }

@@ -196,6 +196,16 @@ pub enum PathProblem {
     NotFound(Option<String>),
 }
 
+impl SessionError {
+    /// The rule of the policy that denied it, if it was one.
+    pub(crate) fn deciding_rule(&self) -> Option<&str> {
+        match self {
+            Self::Denied { decision } => decision.deciding_rule(),
+            _ => None,
+        }
+    }
+}
+
 impl PathProblem {
     /// As part of a sentence.
     pub fn reason(&self) -> String {

@@ -25,7 +25,7 @@ use crate::active_skill::ActiveSkill;
 use crate::check::of_dependencies;
 use crate::error::SessionError;
 use crate::report::{OfRun as _, RunReport, ScriptReport};
-use crate::session::{Recording, Session};
+use crate::session::{Recording, Session, recorded_rule};
 use crate::skill_script::SkillScript;
 use crate::source::Source;
 
@@ -200,7 +200,8 @@ impl Session {
                     other => other.code(),
                 };
                 let duration_us = self.since(start);
-                let record = ScriptExecuted { outcome, code: Some(code.to_owned()), duration_us, ..record };
+                let (code, rule) = (Some(code.to_owned()), error.deciding_rule().map(recorded_rule));
+                let record = ScriptExecuted { outcome, code, rule, duration_us, ..record };
                 self.record(&Event::SkillScriptExecuted(Box::new(record)))?;
                 return Err(error);
             }
@@ -376,6 +377,7 @@ impl Session {
             outcome: ScriptOutcome::Failed,
             exit: None,
             code: None,
+            rule: None,
             duration_us: 0,
             protections: Vec::new(),
             stdout: None,
@@ -390,6 +392,7 @@ impl Session {
         let nothing = Privacy::default().content(b"");
         let longest = ScriptExecuted {
             code: Some(" ".repeat(100)),
+            rule: Some(" ".repeat(400)),
             exit: Some(i64::from(i32::MIN)),
             duration_us: u64::from(u32::MAX),
             protections: Protection::ALL.iter().map(|one| one.as_str().to_owned()).collect(),

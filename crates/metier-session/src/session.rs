@@ -360,6 +360,11 @@ pub(crate) fn shortened(name: &str) -> String {
     name.chars().take(100).collect()
 }
 
+/// The rule that decided, as it is recorded: where it stands and what it is called.
+pub(crate) fn recorded_rule(rule: &str) -> String {
+    rule.chars().take(300).collect()
+}
+
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let active: Vec<&str> = self.active().map(|held| held.id.as_str()).collect();

@@ -9,7 +9,7 @@ use metier_prompt::SessionView;
 use metier_sandbox::leads_to;
 
 use crate::error::SessionError;
-use crate::session::{Session, shortened};
+use crate::session::{Session, recorded_rule, shortened};
 
 impl Session {
     /// Decides about a call to a tool, by the rules of the skills that are active and by the policy. Links in its paths are
@@ -59,6 +59,7 @@ impl Session {
             arguments: self.options.privacy.content(arguments.as_bytes()),
             decision: decision.verdict.as_str().to_owned(),
             code: decision.code.as_str().to_owned(),
+            rule: decision.deciding_rule().map(recorded_rule),
             skills,
         })
     }

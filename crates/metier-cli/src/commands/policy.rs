@@ -1,13 +1,15 @@
 //! `metier policy`: what would be decided, and why.
 
+mod lint;
+
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser;
 use metier_host::{Metier, real};
 use metier_policy::{
-    Action, Allowlist, Anchors, Approvals, Decision, Denylist, GuardMode, GuardedSkill, PolicySettings,
-    Request, ToolCall, Verdict,
+    Action, Allowlist, Anchors, Approvals, Decision, Denylist, GuardMode, GuardedSkill, Policy,
+    PolicySettings, Request, ToolCall, Verdict,
 };
 use metier_session::follow_links;
 use metier_skill::{Tier, ToolRules};
@@ -17,7 +19,7 @@ use crate::exit::{Exit, UsageError};
 use crate::host::{Flags, reach};
 use crate::output::Output;
 
-/// Ask the policy what it would decide
+/// Ask the policy what it would decide, and check policy files
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -26,7 +28,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    Check(CheckArgs),
+    Check(Box<CheckArgs>),
+    Lint(lint::Args),
 }
 
 /// Say whether a call to a tool, or a skill's script, would be allowed, and why
@@ -42,7 +45,8 @@ Examples:
   metier policy check --allowed-tools 'Bash(git log *) Read' --tool Bash --input 'git log -3'
   metier policy check --allowed-tools Read --tool Write --input notes.md --json
   metier policy check --skill my-skill --tool Bash --input 'git push'
-  metier policy check --skill my-skill --script scripts/publish.sh --network")]
+  metier policy check --skill my-skill --script scripts/publish.sh --network
+  metier policy check --policy new-policy.toml --skill my-skill --script scripts/publish.sh")]
 pub(crate) struct CheckArgs {
     /// The rules of an active skill: the value of its frontmatter, or a JSON list. Once for each skill
     #[arg(long, value_name = "RULES", requires = "tool")]
@@ -98,6 +102,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = mode)]
     mode: Option<GuardMode>,
 
+    /// Decide by this file instead of the policies in force: an organisation's `policy.toml`, or a settings file with `[policy]`
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+
     /// Work in this directory
     #[arg(long, value_name = "DIR", help_heading = "Places")]
     cwd: Option<PathBuf>,
@@ -128,7 +136,10 @@ fn mode(text: &str) -> Result<GuardMode, String> {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let PolicyCommand::Check(args) = &args.command;
+    let args = match &args.command {
+        PolicyCommand::Check(args) => args,
+        PolicyCommand::Lint(args) => return lint::run(args, output),
+    };
     let decision = match &args.tool {
         Some(tool) => check_call(args, tool, output)?,
         None => check_skill(args, output)?,
@@ -146,7 +157,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 fn print(decision: &Decision, output: &mut Output) -> anyhow::Result<()> {
-    output.row("decision", decision.verdict.as_str())?;
+    let word = decision.verdict.as_str();
+    let word = match decision.verdict {
+        Verdict::Allow => output.colored(word, true),
+        Verdict::Ask => output.warning(word),
+        Verdict::Deny => output.colored(word, false),
+    };
+    output.styled_row("decision", &word)?;
     output.row("code", decision.code.as_str())?;
     output.row("reason", &decision.reason)?;
     if let Some(rule) = &decision.rule {
@@ -170,7 +187,7 @@ fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Resu
         let Some(skills) = &skills else { break };
         active.push(skills.opened(name)?.guarded(&places));
     }
-    let policy = metier.policy_with(&top(args))?;
+    let policy = policy(args, &metier)?;
     let call = follow_links(ToolCall::new(tool, input(&args.input)), &places);
     let mut guard = policy.guard(active, &places);
     for rules in &args.deny {
@@ -184,7 +201,7 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
         return Err(UsageError("without --tool, name one --skill".to_owned()).into());
     };
     let skills = args.catalog.find(output)?;
-    let policy = skills.metier().policy_with(&top(args))?;
+    let policy = policy(args, skills.metier())?;
     let opened = skills.opened(name)?;
     let action = match &args.script {
         Some(script) => Action::Run { script: opened.script(script)? },
@@ -204,11 +221,14 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
     Ok(policy.recall(&request, args.session.as_deref(), &approvals))
 }
 
-/// What the command line says about the policy.
-fn top(args: &CheckArgs) -> PolicySettings {
+/// The policy in force, or the one of the file that is named, with what the command line says.
+fn policy(args: &CheckArgs, metier: &Metier) -> anyhow::Result<Policy> {
     let mut top = PolicySettings::default();
     top.mode = args.mode;
-    top
+    Ok(match &args.policy {
+        Some(path) => metier.policy_of_file(path, &top)?,
+        None => metier.policy_with(&top)?,
+    })
 }
 
 fn places(args: &CheckArgs, metier: &Metier) -> anyhow::Result<Anchors> {

@@ -84,6 +84,11 @@ impl File {
     }
 }
 
+/// The `[policy]` of the text of a settings file.
+pub(crate) fn policy_of_settings(text: &str) -> Result<PolicySettings, toml::de::Error> {
+    Ok(toml::from_str::<File>(text)?.policy.unwrap_or_default())
+}
+
 /// What is wrong with a file, with the key or value that may have been meant.
 pub(crate) fn toml_reason(error: &toml::de::Error) -> String {
     let text = error.to_string();

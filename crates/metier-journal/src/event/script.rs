@@ -34,6 +34,9 @@ pub struct ScriptExecuted {
     /// The code of the refusal, of the limit or of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// The rule of the policy that denied it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// How long it took.
     pub duration_us: u64,
     /// The protections that were active.

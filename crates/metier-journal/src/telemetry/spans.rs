@@ -129,7 +129,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
             let attributes = shape.attributes.followed_by(attributes);
             Some(Shape { attributes, duration_us: *duration_us, ..shape })
         }
-        Event::SkillActivationFailed { name, trigger, code } => {
+        Event::SkillActivationFailed { name, trigger, code, .. } => {
             Some(Shape { error: Some(code.clone()), ..activation(name, *trigger) })
         }
         Event::SkillResourceRead { name, tree_digest, path, content, tokens, duration_us, range: _ } => {
@@ -145,7 +145,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
         }
         Event::SkillScriptExecuted(script) => Some(script_run(script)),
         Event::ToolInvoked(call) => Some(tool_call(call)),
-        Event::SkillToolCallDecided { tool, arguments, decision, code, skills } => {
+        Event::SkillToolCallDecided { tool, arguments, decision, code, skills, .. } => {
             let attributes = Attributes::default()
                 .text(names::TOOL_NAME, tool)
                 .content(names::TOOL_CALL_ARGUMENTS, Some(arguments))

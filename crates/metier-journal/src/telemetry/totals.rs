@@ -228,7 +228,12 @@ mod tests {
 
     fn failed(name: &str) -> Event {
         let trigger = crate::Trigger::Model;
-        Event::SkillActivationFailed { name: name.to_owned(), trigger, code: "not-found".to_owned() }
+        Event::SkillActivationFailed {
+            name: name.to_owned(),
+            trigger,
+            code: "not-found".to_owned(),
+            rule: None,
+        }
     }
 
     #[test]

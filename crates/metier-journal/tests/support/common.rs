@@ -59,15 +59,19 @@ pub(crate) fn event(number: u64) -> Event {
             outcome: ScriptOutcome::Exited,
             exit: Some(i64::from(number.is_multiple_of(7))),
             code: None,
+            rule: None,
             duration_us: 1_500,
             protections: vec!["mounts".to_owned(), "landlock".to_owned()],
             stdout: Some(content("done")),
             stderr: None,
             facts: RunFacts::default(),
         })),
-        3 => {
-            Event::SkillActivationFailed { name, trigger: Trigger::User, code: "skill-not-found".to_owned() }
-        }
+        3 => Event::SkillActivationFailed {
+            name,
+            trigger: Trigger::User,
+            code: "skill-not-found".to_owned(),
+            rule: None,
+        },
         _ => Event::SkillDeactivated { name },
     }
 }

@@ -61,6 +61,7 @@ pub(crate) fn script(outcome: ScriptOutcome, exit: Option<i64>, code: Option<&st
         outcome,
         exit,
         code: code.map(str::to_owned),
+        rule: None,
         duration_us: 500_000,
         protections: vec!["landlock".to_owned(), "seccomp".to_owned()],
         stdout: Some(privacy.content(own.as_bytes())),
@@ -87,7 +88,12 @@ fn skill_events() -> Vec<Event> {
             tokens: 900,
             duration_us: 1500,
         },
-        Event::SkillActivationFailed { name: "pfd".to_owned(), trigger, code: "not-found".to_owned() },
+        Event::SkillActivationFailed {
+            name: "pfd".to_owned(),
+            trigger,
+            code: "not-found".to_owned(),
+            rule: None,
+        },
         Event::SkillExpanded {
             name: Some(name.clone()),
             prompt: Some("review/code".to_owned()),
@@ -124,6 +130,7 @@ fn skill_events() -> Vec<Event> {
             arguments: privacy.content(own.as_bytes()),
             decision: "deny".to_owned(),
             code: "not-allowed".to_owned(),
+            rule: None,
             skills: vec![name.clone()],
         },
         Event::SkillApproval {

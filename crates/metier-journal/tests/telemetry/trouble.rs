@@ -39,7 +39,7 @@ fn close_soon(telemetry: Telemetry) -> TelemetryReport {
 
 fn failed() -> Event {
     let (name, code) = ("pdf".to_owned(), "not-found".to_owned());
-    Event::SkillActivationFailed { name, trigger: metier_journal::Trigger::Model, code }
+    Event::SkillActivationFailed { name, trigger: metier_journal::Trigger::Model, code, rule: None }
 }
 
 fn traces(requests: &[Request]) -> usize {

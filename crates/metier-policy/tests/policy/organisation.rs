@@ -137,7 +137,7 @@ fn known(path: &str) -> Vec<String> {
 #[test]
 fn no_setting_is_left_out_here() {
     assert_eq!(known(""), ["mode", "deny", "rules"]);
-    let mut rules = vec!["tier", "skill", "script", "digest"];
+    let mut rules = vec!["name", "message", "tier", "skill", "script", "digest"];
     rules.extend(Access::ALL.map(Access::as_str));
     assert_eq!(known("rules"), rules);
 }

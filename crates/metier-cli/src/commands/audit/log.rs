@@ -138,9 +138,10 @@ fn short(session: &str) -> String {
 
 /// What it is about, in the order in which one would say it.
 fn describe(event: &Value) -> String {
-    const TOLD: [&str; 20] = [
+    const TOLD: [&str; 21] = [
         "name", "check", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
-        "script", "access", "trigger", "tier", "code", "size", "journal", "folder", "trusted", "place",
+        "script", "access", "trigger", "tier", "code", "rule", "size", "journal", "folder", "trusted",
+        "place",
     ];
     // Those that were installed, and those that a scan would have stopped.
     let names = |member: &str| match &event[member] {
