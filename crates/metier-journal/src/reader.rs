@@ -58,6 +58,26 @@ impl JournalReader {
         result
     }
 
+    /// The record at this place, from 0; nothing, if there are fewer records.
+    pub fn record(&mut self, sequence: u64) -> Result<Option<Record>, JournalError> {
+        let (mut previous, mut record, mut result) = (NOTHING, None, Ok(()));
+        self.store.read(sequence.saturating_sub(1), &mut |found| match found {
+            Ok(row) if row.sequence < sequence => {
+                previous = row.hash;
+                ControlFlow::Continue(())
+            }
+            Ok(row) => {
+                record = (row.sequence == sequence).then(|| Record::of(&row, previous));
+                ControlFlow::Break(())
+            }
+            Err(reason) => {
+                result = Err(JournalError::Record { sequence, reason });
+                ControlFlow::Break(())
+            }
+        })?;
+        result.map(|()| record)
+    }
+
     /// The records that match, in order. With a limit, the last ones.
     pub fn query(&mut self, query: &RecordQuery) -> Result<Vec<Record>, JournalError> {
         let mut found = std::collections::VecDeque::new();

@@ -4,6 +4,7 @@ mod checkpoint;
 mod export;
 mod log;
 mod replay;
+mod show;
 mod stats;
 mod verify;
 
@@ -29,6 +30,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
     Log(log::Args),
+    Show(show::Args),
     Verify(verify::Args),
     Replay(replay::Args),
     Export(export::Args),
@@ -39,6 +41,7 @@ enum AuditCommand {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     match &args.command {
         AuditCommand::Log(args) => log::run(args, output),
+        AuditCommand::Show(args) => show::run(args, output),
         AuditCommand::Verify(args) => verify::run(args, output),
         AuditCommand::Replay(args) => replay::run(args, output),
         AuditCommand::Export(args) => export::run(args, output),

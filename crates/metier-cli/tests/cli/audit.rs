@@ -270,6 +270,21 @@ fn an_id_that_is_shown_can_be_given_back() {
 }
 
 #[test]
+fn one_record_in_full() {
+    let place = recorded();
+    let records = lines(&place, &["audit", "log", "--json"]);
+    for (number, record) in records.iter().enumerate() {
+        let (code, shown, _) = run(&place, &["audit", "show", &number.to_string()]);
+        assert_eq!(code, Some(0));
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(shown, *record);
+    }
+    let (code, shown, said) = run(&place, &["audit", "show", "99"]);
+    assert_eq!((code, shown.as_str()), (Some(4), ""));
+    assert!(said.contains("record 99 does not exist; the last record is 2"), "{said}");
+}
+
+#[test]
 fn what_no_record_has_is_told() {
     let place = recorded();
     let (_, _, error) = run(&place, &["audit", "log", "--kind", "script"]);

@@ -1,0 +1,37 @@
+//! `metier audit show`: one record in full.
+
+use metier_journal::JournalReader;
+
+use super::JournalArgs;
+use crate::exit::{Exit, NotFoundError};
+use crate::output::Output;
+
+/// Show one record in full, as JSON
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier audit show 17
+  metier audit show 17 | jq .event.touched")]
+pub(super) struct Args {
+    /// The record's number, which `metier audit log` prints first
+    #[arg(value_name = "NUMBER")]
+    number: u64,
+
+    #[command(flatten)]
+    journal: JournalArgs,
+}
+
+pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let place = args.journal.place(output)?;
+    let mut reader = JournalReader::open(&place)?;
+    let Some(record) = reader.record(args.number)? else {
+        let (number, size) = (args.number, reader.size()?);
+        let message = match size {
+            0 => format!("record {number} does not exist; the journal is empty"),
+            _ => format!("record {number} does not exist; the last record is {}", size - 1),
+        };
+        return Err(NotFoundError(message).into());
+    };
+    output.json(&record)?;
+    Ok(Exit::Done)
+}
