@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::host::{Flags, save, scan, tell};
 use crate::output::Output;
-use crate::table::{counted, one_line};
+use crate::table::{counted, one_line, pad};
 use checks::{Check, Status};
 
 /// Check whether metier works here, and show what it works with
@@ -157,7 +157,9 @@ fn found(skills: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
             code if code.is_strictness() => "lenient only",
             _ => "not usable",
         };
-        output.row(word, &one_line(&format!("{path}: {}: {message}", problem.code)))?;
+        let (path, message) = (one_line(&path), one_line(message));
+        let code = output.warning(&problem.code.to_string());
+        output.styled_row(word, &format!("{path}: {code}: {message}"))?;
     }
     Ok(())
 }
@@ -218,9 +220,12 @@ fn sandbox(protections: &Result<Protections, SandboxError>, output: &mut Output)
     };
     for (index, one) in found.iter().enumerate() {
         let key = if index == 0 { "sandbox" } else { "" };
-        let state = if one.active { "yes" } else { "NO" };
-        let text = format!("{:<19} {state:<3} {} ({})", one.protection, one.protection.purpose(), one.detail);
-        output.row(key, &text)?;
+        let state = output.colored(if one.active { "yes" } else { "NO " }, one.active);
+        let detail = one_line(&one.detail);
+        // Where a purpose says it already, once is enough.
+        let detail = if detail == "its own" { String::new() } else { format!(" ({detail})") };
+        let name = pad(one.protection.as_str(), 19);
+        output.styled_row(key, &format!("{name} {state} {}{detail}", one.protection.purpose()))?;
     }
     let missing: Vec<&MeasuredProtection> = found.missing().collect();
     if missing.is_empty() {
@@ -266,16 +271,14 @@ fn root(report: &RootReport, output: &mut Output) -> anyhow::Result<()> {
     let about = if report.exists {
         let index = index_bytes(report)
             .map_or_else(String::new, |bytes| format!(", index {} kB", bytes.div_ceil(1000)));
-        format!(
-            "{}, {}, {} read{index}",
-            counted(report.skills, "skill"),
-            counted(report.problems, "problem"),
-            report.read
-        )
+        // What the index had was not read again.
+        let read = if report.read == 0 { String::new() } else { format!(", {} read anew", report.read) };
+        let (skills, problems) = (counted(report.skills, "skill"), counted(report.problems, "problem"));
+        format!("{skills}, {problems}{read}{index}")
     } else {
         "does not exist".to_owned()
     };
     let path = root.path.to_string_lossy();
-    output.row("root", &one_line(&format!("{path} ({}, {}): {about}", root.tier, root.scope)))?;
+    output.row("root", &one_line(&format!("{path} (tier {}, scope {}): {about}", root.tier, root.scope)))?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde::ser::{SerializeSeq as _, Serializer};
 use crate::exit::Exit;
 use crate::host::{Flags, finish, note_refusals};
 use crate::output::Output;
-use crate::table::{Columns, counted, one_line, width_of};
+use crate::table::{Columns, counted, one_line, pad, width_of};
 
 /// List every skill that can be used here
 ///
@@ -20,6 +20,7 @@ use crate::table::{Columns, counted, one_line, width_of};
 Examples:
   metier list
   metier list --all                      also what is shadowed, off or broken
+  metier list --long                     where each one is, and how far it is trusted
   metier list --root vendor:third_party  only what is in `vendor`
   metier list --json | jq -r '.skills[].name'")]
 pub(crate) struct Args {
@@ -30,8 +31,12 @@ pub(crate) struct Args {
     #[arg(long, short)]
     all: bool,
 
+    /// Show tier, scope, state and path instead of descriptions
+    #[arg(long, short, conflicts_with = "json")]
+    long: bool,
+
     /// Print only how many there are
-    #[arg(long, conflicts_with_all = ["all", "json"])]
+    #[arg(long, conflicts_with_all = ["all", "long", "json"])]
     count: bool,
 
     /// Print all of it as JSON
@@ -46,7 +51,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     } else if args.json {
         output.json_lines(&Listing::new(&skills, args.all))?;
     } else {
-        print(&skills, args.all, output)?;
+        print(&skills, args, output)?;
     }
     finish(skills, output)?;
     Ok(Exit::Done)
@@ -121,10 +126,14 @@ fn rows<S: Serializer>(entries: &[&Entry], serializer: S) -> Result<S::Ok, S::Er
     rows.end()
 }
 
-fn print(skills: &HostCatalog, all: bool, output: &mut Output) -> anyhow::Result<()> {
-    let catalog = skills.catalog();
+fn print(skills: &HostCatalog, args: &Args, output: &mut Output) -> anyhow::Result<()> {
+    let (catalog, all) = (skills.catalog(), args.all);
     let listed: Vec<&Entry> = catalog.skills().collect();
-    table(&listed, output)?;
+    if args.long {
+        long(&listed, output)?;
+    } else {
+        table(&listed, output)?;
+    }
     let off: Vec<&Entry> = catalog.all().iter().filter(|entry| !entry.is_enabled()).collect();
     let shadowed: Vec<&Entry> = catalog.shadowed().collect();
     // A skill that needs another one which is missing is listed and can be used.
@@ -165,9 +174,42 @@ fn table(entries: &[&Entry], output: &mut Output) -> anyhow::Result<()> {
     let tiers = entries.iter().map(|entry| entry.tier().as_str().len()).max().unwrap_or(0);
     let columns = Columns::new(names, tiers, output);
     for entry in entries {
-        let mark = if entry.state == State::On { String::new() } else { format!("[{}] ", entry.state) };
-        let about = one_line(&format!("{mark}{}", entry.description()));
+        let mark = if entry.state == State::On {
+            String::new()
+        } else {
+            output.warning(&format!("[{}]", entry.state)) + " "
+        };
+        let about = format!("{mark}{}", one_line(entry.description()));
         output.whole(columns.row(entry.name(), entry.tier().as_str(), &about, output))?;
+    }
+    Ok(())
+}
+
+/// How far each skill is trusted, where it applies, its state and its path; the path on a line of its own where there is no room.
+fn long(entries: &[&Entry], output: &mut Output) -> anyhow::Result<()> {
+    let widest = |of: &dyn Fn(&Entry) -> usize| entries.iter().map(|entry| of(entry)).max().unwrap_or(0);
+    let (names, tiers, scopes, states) = (
+        widest(&|entry| width_of(entry.name())),
+        widest(&|entry| entry.tier().as_str().len()),
+        widest(&|entry| entry.scope().as_str().len()),
+        widest(&|entry| entry.state.as_str().len()),
+    );
+    let paths = widest(&|entry| width_of(&one_line(&entry.path_text())));
+    let room = output.columns().unwrap_or(usize::MAX);
+    let is_wide = names + tiers + scopes + states + paths + 8 <= room;
+    for entry in entries {
+        let state = pad(entry.state.as_str(), states);
+        let state = if entry.state == State::On { state } else { output.warning(&state) };
+        let name = output.bold(&pad(&one_line(entry.name()), if is_wide { names } else { 0 }));
+        let (tier, scope) = (pad(entry.tier().as_str(), tiers), pad(entry.scope().as_str(), scopes));
+        let path = one_line(&entry.path_text());
+        if is_wide {
+            output.whole(format_args!("{name}  {tier}  {scope}  {state}  {path}"))?;
+        } else {
+            output.line(&name)?;
+            output.line(format_args!("  {tier}  {scope}  {state}"))?;
+            output.whole(format_args!("  {path}"))?;
+        }
     }
     Ok(())
 }

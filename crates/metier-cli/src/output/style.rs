@@ -56,15 +56,25 @@ pub(super) fn applied(text: &str, is_styled: bool) -> String {
     if !text.contains(is_mark) {
         return text.to_owned();
     }
-    let mut shown = String::with_capacity(text.len() + 16);
+    let (mut shown, mut is_open) = (String::with_capacity(text.len() + 16), false);
     for c in text.chars() {
         match Mark::ALL.into_iter().find(|mark| mark.begin() == c) {
             _ if !is_mark(c) => shown.push(c),
             _ if !is_styled => shown.push('\u{fffd}'),
             // Writing to a string does not fail.
-            Some(mark) => drop(write!(shown, "{}", mark.style())),
-            None => drop(write!(shown, "{}", anstyle::Reset)),
+            Some(mark) => {
+                is_open = true;
+                let _ = write!(shown, "{}", mark.style());
+            }
+            None => {
+                is_open = false;
+                let _ = write!(shown, "{}", anstyle::Reset);
+            }
         }
+    }
+    // Where a line was cut, its style ends with it.
+    if is_open {
+        let _ = write!(shown, "{}", anstyle::Reset);
     }
     shown
 }
@@ -113,6 +123,8 @@ mod tests {
     #[test]
     fn marks_become_colours_and_others_are_shown() {
         assert_eq!(applied(&marked("x", Mark::Bold), true), "\u{1b}[1mx\u{1b}[0m");
+        let cut = marked("long", Mark::Warning).replace(END, "");
+        assert_eq!(applied(&cut, true), "\u{1b}[33mlong\u{1b}[0m");
         assert_eq!(applied("a\u{fdd0}b", false), "a\u{fffd}b");
     }
 }

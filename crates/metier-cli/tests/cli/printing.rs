@@ -83,6 +83,55 @@ fn a_terminal_of_any_width_has_whole_names() {
 }
 
 /// Columns, as a terminal counts them.
+/// Where each skill is: on one line for programs and wide terminals, else with the path below.
+#[test]
+fn a_long_list_has_tier_scope_state_and_path() {
+    let place = library();
+    let args = ["list", "--long", "--root", "skills", "--state", "pdf=name-only"];
+    let output = place.at_home(&args).output().unwrap();
+    let whole = String::from_utf8(output.stdout).unwrap();
+    let real = fs::canonicalize(place.path()).unwrap();
+    let path = real.join("skills/pdf").to_str().unwrap().to_owned();
+    let line = whole.lines().find(|line| line.starts_with("pdf ")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(words, ["pdf", "user", "user", "name-only", &path], "{whole}");
+    for columns in [20, 40, 60, 80, 140] {
+        let (seen, _) = at_terminal(place.at_home(&args), columns);
+        for word in [LONG, &path, "name-only"] {
+            assert!(seen.contains(word), "{columns}: {seen}");
+        }
+        for line in seen.lines().filter(|line| width(line) > columns) {
+            assert!(!line.trim().contains(' '), "{columns}: {line}");
+        }
+    }
+}
+
+/// Colour repeats what a word says, and is never alone.
+#[test]
+fn without_colours_the_same_is_said() {
+    let place = library();
+    place.write("me/.config/metier/config.toml", "[policy]\ndeny = ['Bash(curl *)']\n");
+    for (args, colour) in [
+        (&["list", "--root", "skills", "--state", "pdf=name-only"][..], "\u{1b}[33m[name-only]"),
+        (&["list", "--long", "--root", "skills", "--state", "pdf=name-only"], "\u{1b}[33mname-only"),
+        (&["doctor"], "\u{1b}[32mok"),
+        (&["policy", "check", "--tool", "Bash", "--input", "curl x"], "\u{1b}[31mdeny"),
+        (&["policy", "check", "--tool", "Bash", "--input", "ls"], "\u{1b}[32mallow"),
+        (&[], "\u{1b}[32mnone"),
+    ] {
+        let print = |choice: &str| {
+            let output = place.at_home(&[&["--color", choice], args].concat()).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        // The first time is the one that reads everything.
+        print("never");
+        let (plain, coloured) = (print("never"), print("always"));
+        assert!(coloured.contains(colour) && !plain.contains('\u{1b}'), "{args:?}: {coloured:?}");
+        let escape = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
+        assert_eq!(escape.replace_all(&coloured, ""), plain, "{args:?}");
+    }
+}
+
 fn width(line: &str) -> usize {
     line.chars().map(|c| if ('\u{1100}'..='\u{ffef}').contains(&c) && c != '\u{2026}' { 2 } else { 1 }).sum()
 }

@@ -99,16 +99,16 @@ fn print(
     kinds: usize,
     output: &mut Output,
 ) -> std::io::Result<()> {
-    let (line, name) = row(record, digits, people, kinds);
+    let (line, name) = row(record, digits, people, kinds, output);
     output.cut_after(line, name)
 }
 
 /// The line of a record, and how many columns it has up to the end of what it is about.
-fn row(record: &Record, digits: usize, people: usize, kinds: usize) -> (String, usize) {
+fn row(record: &Record, digits: usize, people: usize, kinds: usize, output: &Output) -> (String, usize) {
     // Seconds are enough to read; `--json` has all of it.
     let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
     let session = record.session.as_deref().map_or_else(|| "-".to_owned(), short);
-    let (kind, what) = (pad(&one_line(kind(record)), kinds), describe(&record.event));
+    let (kind, what) = (pad(&one_line(kind(record)), kinds), describe(&record.event, output));
     let (time, who) = (one_line(&time), pad(&who(record), people));
     let before = format!("{:>digits$}  {time}Z  {who}  {}  {kind}  ", record.sequence, pad(&session, 8));
     let name = width_of(&before) + width_of(what.split("  ").next().unwrap_or_default());
@@ -137,7 +137,7 @@ fn short(session: &str) -> String {
 }
 
 /// What it is about, in the order in which one would say it.
-fn describe(event: &Value) -> String {
+fn describe(event: &Value, output: &Output) -> String {
     const TOLD: [&str; 21] = [
         "name", "check", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
         "script", "access", "trigger", "tier", "code", "rule", "size", "journal", "folder", "trusted",
@@ -161,10 +161,20 @@ fn describe(event: &Value) -> String {
         ("trusted", Value::Bool(trusted)) => {
             Some(if *trusted { "trusted" } else { "not trusted" }.to_owned())
         }
+        ("answer" | "decision" | "outcome", Value::String(text)) => Some(verdict(&one_line(text), output)),
         (_, Value::String(text)) => Some(one_line(text)),
         _ => None,
     });
     told.chain(names).chain(touched(event)).collect::<Vec<_>>().join("  ")
+}
+
+/// What was decided or came of it, in a colour where it was not simply done.
+fn verdict(word: &str, output: &Output) -> String {
+    match word {
+        "deny" | "denied" | "refused" | "failed" | "limit" => output.colored(word, false),
+        "ask" | "asked" => output.warning(word),
+        _ => word.to_owned(),
+    }
 }
 
 /// How many files a script touched, and how many writes were refused.

@@ -60,7 +60,7 @@ impl Check {
     pub(super) fn print(&self, is_first: bool, output: &mut Output) -> io::Result<()> {
         let status = match self.status {
             Status::Ok => output.colored("ok", true),
-            Status::Notice => "notice".to_owned(),
+            Status::Notice => output.warning("notice"),
             Status::Failed => output.colored("FAILED", false),
         };
         let mut lines = self.message.lines();
