@@ -16,6 +16,7 @@ use crate::table::{Columns, counted, one_line, pad, width_of};
 /// to the top of its repository), your own (the same below your home), your organisation's (`/etc/metier/skills`),
 /// and those inside metier.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
 Examples:
   metier list

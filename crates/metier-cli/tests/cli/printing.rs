@@ -111,6 +111,7 @@ fn a_long_list_has_tier_scope_state_and_path() {
 fn without_colours_the_same_is_said() {
     let place = library();
     place.write("me/.config/metier/config.toml", "[policy]\ndeny = ['Bash(curl *)']\n");
+    let escape = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
     for (args, colour) in [
         (&["list", "--root", "skills", "--state", "pdf=name-only"][..], "\u{1b}[33m[name-only]"),
         (&["list", "--long", "--root", "skills", "--state", "pdf=name-only"], "\u{1b}[33mname-only"),
@@ -127,7 +128,6 @@ fn without_colours_the_same_is_said() {
         print("never");
         let (plain, coloured) = (print("never"), print("always"));
         assert!(coloured.contains(colour) && !plain.contains('\u{1b}'), "{args:?}: {coloured:?}");
-        let escape = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
         assert_eq!(escape.replace_all(&coloured, ""), plain, "{args:?}");
     }
 }

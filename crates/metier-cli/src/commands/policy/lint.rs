@@ -1,6 +1,6 @@
 //! `metier policy lint`: what is wrong with policy files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use metier_host::{Metier, organisation_file, policy_file};
 use metier_policy::PolicyFinding;
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(missing) = files.iter().find(|path| !path.exists()) {
         return Err(NotFoundError(format!("{} does not exist", missing.display())).into());
     }
-    let all: Vec<Linted> = files.iter().map(lint).collect();
+    let all: Vec<Linted> = files.iter().map(|path| lint(path)).collect();
     let errors: usize = all.iter().map(Linted::errors).sum();
     if args.json {
         output.json(&serde_json::json!({ "files": all }))?;
@@ -80,7 +80,7 @@ fn in_force() -> Vec<PathBuf> {
     organisation.into_iter().chain(settings.into_iter().map(|(path, _)| path)).collect()
 }
 
-fn lint(path: &PathBuf) -> Linted {
+fn lint(path: &Path) -> Linted {
     let file = path.to_string_lossy().into_owned();
     match policy_file(path) {
         Ok((settings, true)) => Linted { file, error: None, findings: settings.lint_organisation() },
