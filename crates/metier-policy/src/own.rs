@@ -64,6 +64,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("sandbox run", CommandEffect::Acts),
     // A journal can be on a server, which any address could be.
     command("audit log", CommandEffect::ReadsUnless(&["--journal"])),
+    command("audit show", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit verify", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit replay", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit export", CommandEffect::ReadsUnless(&["--journal", "--output", "-o", "--force"])),
