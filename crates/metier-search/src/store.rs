@@ -73,20 +73,32 @@ fn newest(directory: &Path) -> Option<PathBuf> {
     finished.max_by_key(|path| modified(path))
 }
 
-/// Removes every other index, and what processes that were killed left behind.
+/// Removes every other index, and what processes that were killed left behind. Files of other programs stay.
 fn sweep(directory: &Path, kept: &Path) {
     // What was made just now tells the time.
     let now = modified(kept);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|_| path != kept) else { continue };
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let age = modified(&path).and_then(|time| now?.duration_since(time).ok());
-        let is_abandoned = age.is_some_and(|age| age > ABANDONED);
-        if path != kept && (!is_unfinished || is_abandoned) {
-            // Another process may be sweeping too. Versions before 0.2 kept directories.
-            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+        let is_abandoned = name.starts_with(UNFINISHED) && age.is_some_and(|age| age > ABANDONED);
+        let is_index =
+            name.strip_suffix(ENDING).and_then(|name| name.strip_suffix('.')).is_some_and(is_state);
+        // Another process may be sweeping too.
+        if is_directory && is_state(name) {
+            // Versions before 0.2 kept directories.
+            let _ = fs::remove_dir_all(&path);
+        } else if !is_directory && (is_index || is_abandoned) {
+            let _ = fs::remove_file(&path);
         }
     }
+}
+
+/// Whether this is how the state of a catalog is written in a name.
+fn is_state(name: &str) -> bool {
+    name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

@@ -270,6 +270,25 @@ fn what_older_versions_and_killed_processes_left_goes() {
     assert!(young.exists());
 }
 
+#[test]
+fn files_that_are_not_the_search_s_own_stay() {
+    let place = Place::new();
+    for number in 0..40 {
+        place.skill(&format!("root/s{number}"), "Zzyzx.");
+    }
+    let others =
+        ["notes.txt", "photos/one.jpg", "0123456789abcdef0123456789abcdef.index", "book.index", "new-plan/a"];
+    let others = others.map(|name| place.write(&format!("search/{name}"), "of another program"));
+    for old in [&others[4], &place.path("search/new-plan")] {
+        fs::File::open(old).unwrap().set_modified(later() - Duration::from_hours(3)).unwrap();
+    }
+    Search::open(&scan(vec![place.root("root", Tier::User)]), Some(&place.path("search"))).unwrap();
+    for other in &others {
+        assert!(other.exists(), "{} was removed", other.display());
+    }
+    assert_eq!(fs::read_dir(place.path("search")).unwrap().count(), others.len() + 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

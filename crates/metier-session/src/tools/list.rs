@@ -133,7 +133,10 @@ fn nothing(tool: &str, all: usize, query: Option<&str>) -> String {
 
 fn line(entry: &Entry) -> String {
     let off = if entry.state.is_for_models() { "" } else { " [switched off]" };
-    format!("{}{off}: {}\n", entry.name(), one_line(entry.description()))
+    match entry.listing().and_then(|listing| listing.description) {
+        Some(description) => format!("{}{off}: {}\n", entry.name(), one_line(description)),
+        None => format!("{}{off}\n", entry.name()),
+    }
 }
 
 fn as_json(entry: &Entry) -> Value {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use metier_catalog::{State, StateRule, StateRules};
 use metier_prompt::ToolNames;
 use metier_session::tools::SHOWN_BYTES;
 use metier_session::{Session, SkillTool, SkillToolAnswer};
@@ -47,6 +48,26 @@ fn each_tool_does_what_it_says() {
     assert_eq!(ran.text, format!("hello --to world\n[ran in {}]\n", work.display()));
     assert_eq!((&ran.facts["exit_code"], &ran.facts["stdout_bytes"]), (&json!(0), &json!(17)));
     assert_eq!(ran.facts.get("stdout"), None, "the text is not repeated");
+}
+
+#[test]
+fn list_skills_shows_as_much_as_the_state_of_a_skill_allows() {
+    let ground = Ground::new();
+    ground.skill("brief", "", "Do it.\n");
+    ground.skill("gone", "", "Do it.\n");
+    ground.skill("mine", "disable-model-invocation: true\n", "Do it.\n");
+    ground.skill("plain", "", "Do it.\n");
+    let rule = |name, state| StateRule::new(Some(name), None, None, state).unwrap();
+    let states = StateRules::default().layer(vec![rule("brief", State::NameOnly), rule("gone", State::Off)]);
+    let mut options = ground.options(Tier::Org);
+    options.catalog = ground.catalog_with(Tier::Org, states);
+    let mut session = Session::start(options).unwrap();
+    let mut listed = |arguments| answer(&mut session, "list_skills", arguments).text;
+    let shown = "brief\nplain: Use when testing plain.\n";
+    assert_eq!(listed(json!({})), shown);
+    assert_eq!(listed(json!({ "query": "brief plain" })), shown);
+    let all = listed(json!({ "include_disabled": true }));
+    assert_eq!(all, "brief\ngone [switched off]\nmine [switched off]\nplain: Use when testing plain.\n");
 }
 
 #[test]
