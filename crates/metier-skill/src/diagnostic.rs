@@ -227,8 +227,14 @@ pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
 /// How many lines end between two places, and where the last one begins that is begun there.
 fn line_breaks(text: &str, from: usize, to: usize) -> (usize, Option<usize>) {
     let bytes = text.as_bytes();
+    let between = &bytes[from..to];
+    // Nearly every file; counting one byte is several times as fast as finding two.
+    if memchr::memchr(b'\r', between).is_none() {
+        let last = memchr::memrchr(b'\n', between).map(|at| from + at + 1);
+        return (memchr::memchr_iter(b'\n', between).count(), last);
+    }
     // `\r\n` ends one line, and ends it after the `\n`.
-    let ends = memchr::memchr2_iter(b'\n', b'\r', &bytes[from..to])
+    let ends = memchr::memchr2_iter(b'\n', b'\r', between)
         .map(|at| from + at)
         .filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'));
     ends.fold((0, None), |(count, _), at| (count + 1, Some(at + 1)))

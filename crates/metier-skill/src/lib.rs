@@ -76,4 +76,4 @@ pub use tool_rules::ToolRules;
 pub use tree::{ExceededLimit, FileStamp, SkipReason, SkippedFile, Tree, TreeFile};
 pub use tree_writer::TreeWriter;
 pub use value::{Data, Field, Scalar, ScalarKind, Value};
-pub use visible::{is_invisible, visible, visible_name};
+pub use visible::{first_invisible, is_invisible, visible, visible_name};

@@ -31,6 +31,20 @@ pub const fn is_invisible(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Where the first character stands that [`is_invisible`]. For long texts: ASCII is looked through many bytes at a time.
+///
+/// ```
+/// use metier_skill::first_invisible;
+///
+/// assert_eq!(first_invisible("é\u{200b}"), Some(2));
+/// assert_eq!(first_invisible("plain"), None);
+/// ```
+pub fn first_invisible(text: &str) -> Option<usize> {
+    // Without a branch for each byte, so that it is done with wide registers.
+    let is_plain = |bytes: &[u8]| bytes.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'));
+    if is_plain(text.as_bytes()) { None } else { text.find(is_invisible) }
+}
+
 /// Text for a person, with U+FFFD in the place of every character that [`is_invisible`]. Tabs and line feeds stay, and so do
 /// the parts of an emoji: the selector after one, and the joiner between two.
 ///

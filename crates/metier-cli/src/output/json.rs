@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use metier_skill::is_invisible;
+use metier_skill::first_invisible;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
@@ -23,7 +23,7 @@ struct Escaping<F>(F);
 impl<F: Formatter> Formatter for Escaping<F> {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
         let mut rest = text;
-        while let Some(at) = rest.find(is_invisible) {
+        while let Some(at) = first_invisible(rest) {
             let (before, from) = rest.split_at(at);
             writer.write_all(before.as_bytes())?;
             let mut after = from.chars();
@@ -74,6 +74,8 @@ impl<F: Formatter> Formatter for Escaping<F> {
 
 #[cfg(test)]
 mod tests {
+    use metier_skill::is_invisible;
+
     use super::*;
 
     #[test]

@@ -301,11 +301,12 @@ print(oct(stat.S_IMODE(found.st_mode)), found.st_mtime, found.st_nlink, found.st
 
     daemons_and_sessions: r#"
 import os
+nice = os.nice(0)
 child = os.fork()
 if child == 0:
     os._exit(3)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-print(os.posix_spawnp("sh", ["sh", "-c", "exit 0"], os.environ) > 0, os.wait()[1], os.nice(1))
+print(os.posix_spawnp("sh", ["sh", "-c", "exit 0"], os.environ) > 0, os.wait()[1], os.nice(1) - nice)
 "# => "3\nTrue 0 1";
 }
 
