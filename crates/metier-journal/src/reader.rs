@@ -39,12 +39,26 @@ impl JournalReader {
     }
 
     /// Hands out every record, in order, with the hash of the one before, until told to stop.
-    pub fn each<F>(&mut self, mut take: F) -> Result<(), JournalError>
+    pub fn each<F>(&mut self, take: F) -> Result<(), JournalError>
     where
         F: FnMut(&RecordRef<'_>, &Digest) -> ControlFlow<()>,
     {
-        let (mut previous, mut sequence, mut result) = (NOTHING, 0, Ok(()));
-        self.store.read(0, &mut |found| match found {
+        self.each_from(0, take)
+    }
+
+    /// The same, beginning with the record at this place. Without effect where there are fewer records.
+    pub fn each_from<F>(&mut self, from: u64, mut take: F) -> Result<(), JournalError>
+    where
+        F: FnMut(&RecordRef<'_>, &Digest) -> ControlFlow<()>,
+    {
+        let before = from.saturating_sub(1);
+        let (mut previous, mut sequence, mut result) = (NOTHING, before, Ok(()));
+        self.store.read(before, &mut |found| match found {
+            // Only its hash is needed.
+            Ok(row) if row.sequence < from => {
+                (previous, sequence) = (row.hash, row.sequence + 1);
+                ControlFlow::Continue(())
+            }
             Ok(row) => {
                 let flow = take(&row, &previous);
                 (previous, sequence) = (row.hash, row.sequence + 1);
@@ -101,7 +115,25 @@ impl JournalReader {
         })
     }
 
-    /// The same, as a store holds them.
+    /// Hands out every record from this place on that matches, in order; the place after the last record that was looked at.
+    pub fn each_matching_from<F>(
+        &mut self,
+        from: u64,
+        query: &RecordQuery,
+        mut take: F,
+    ) -> Result<u64, JournalError>
+    where
+        F: FnMut(Record) -> ControlFlow<()>,
+    {
+        let mut next = from;
+        self.each_from(from, |row, previous| {
+            next = row.sequence + 1;
+            if query.matches(row) { take(Record::of(row, *previous)) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(next)
+    }
+
+    /// The records that match, as a store holds them.
     pub fn each_row_matching<F>(&mut self, query: &RecordQuery, mut take: F) -> Result<(), JournalError>
     where
         F: FnMut(&RecordRef<'_>) -> ControlFlow<()>,

@@ -1,7 +1,9 @@
 //! `metier audit`, and what other commands record.
 
 use std::fs;
-use std::process::Output;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Output, Stdio};
 
 use crate::support::Place;
 
@@ -77,6 +79,40 @@ fn log() {
     );
     let (_, out, _) = run(&place, &["audit", "log", "--json", "--until", "2020-01-01"]);
     assert_eq!(out, "");
+}
+
+/// Ended by Ctrl-C, which a test sends as a signal.
+#[test]
+fn log_follows_new_records() {
+    let place = recorded();
+    let mut following = place
+        .at_home(&["audit", "log", "-f", "--json", "--kind", "skill.approval", "-n", "1"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<serde_json::Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let first = next();
+    assert_eq!((&first["sequence"], &first["event"]["answer"]), (&2.into(), &"refused".into()));
+    // It waits; what is recorded now is printed now, each record once.
+    assert!(approve(&place, "--yes").status.success());
+    let second = next();
+    assert_eq!((&second["sequence"], &second["event"]["answer"]), (&3.into(), &"granted".into()));
+    assert_eq!(second["previous"], first["hash"]);
+    // Of another kind, so it is not shown.
+    assert!(place.at_home(&["trust", "skills"]).output().unwrap().status.success());
+    assert!(approve(&place, "--refuse").status.success());
+    assert_eq!(next()["sequence"], 5);
+    let process = rustix::process::Pid::from_child(&following);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    assert_eq!(following.wait().unwrap().signal(), Some(2));
+    assert!(lines.next().is_none());
+}
+
+#[test]
+fn log_cannot_follow_up_to_a_time() {
+    let (code, _, err) = run(&recorded(), &["audit", "log", "--follow", "--until", "today"]);
+    assert_eq!(code, Some(2), "{err}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `metier audit log`: the records, one a line.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use metier_journal::{JournalReader, Record, RecordQuery};
 use serde_json::Value;
@@ -17,6 +19,7 @@ Examples:
   metier audit log                                  the last 50 records
   metier audit log --skill pdf --kind skill.script_executed
   metier audit log --since 2026-11-16 --all
+  metier audit log -f --kind skill.script_executed  the last 50 runs, then each new one
   metier audit log --json | jq -r .event.kind       a record a line")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -30,6 +33,10 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
+    /// Wait for new records and print each as it is written, until Ctrl-C
+    #[arg(long, short, conflicts_with = "until")]
+    follow: bool,
+
     #[command(flatten)]
     journal: JournalArgs,
 
@@ -41,6 +48,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut reader = JournalReader::open(&args.journal.place(output)?)?;
     let query = args.query.query(&mut reader, (!args.all).then_some(args.limit), output)?;
+    if args.follow {
+        return follow(args, &query, &mut reader, output);
+    }
     let size = reader.size()?;
     // Nobody needs to have all of them in memory.
     if args.all {
@@ -84,6 +94,46 @@ fn every(
         output.summary(format_args!("{} of {size}", counted(count, "record")))?;
     }
     Ok(Exit::Done)
+}
+
+/// How often to look for new records.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Prints the records that there are and then those that are added, until the process is ended or nobody reads what it prints.
+fn follow(
+    args: &Args,
+    query: &RecordQuery,
+    reader: &mut JournalReader,
+    output: &mut Output,
+) -> anyhow::Result<Exit> {
+    let mut last = VecDeque::new();
+    let mut next = reader.each_matching_from(0, query, |record| {
+        last.push_back(record);
+        if query.limit.is_some_and(|limit| last.len() > limit) {
+            last.pop_front();
+        }
+        ControlFlow::Continue(())
+    })?;
+    let digits = next.to_string().len();
+    let mut show = |record: &Record| {
+        if args.json {
+            output.json_lines(record)?;
+        } else {
+            print(record, digits, USUAL, WIDEST, output)?;
+        }
+        output.flush()
+    };
+    last.iter().try_for_each(&mut show)?;
+    drop(last);
+    loop {
+        let mut printed = Ok(());
+        next = reader.each_matching_from(next, query, |record| {
+            printed = show(&record);
+            if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        printed?;
+        std::thread::sleep(INTERVAL);
+    }
 }
 
 /// The widest that the column of kinds becomes.
