@@ -51,36 +51,37 @@ pub struct Environment {
 impl Environment {
     /// The surroundings of this process.
     pub fn read() -> Self {
-        let uid = rustix::process::getuid().as_raw();
-        // Accounts of a directory or an identity service are not in `/etc/passwd`.
-        let user = uzers::get_user_by_uid(uid);
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         Self {
             working: env::current_dir().ok(),
             home: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            path: env::var_os("PATH").unwrap_or_default(),
+            variables: env::vars_os().filter_map(text).collect(),
+            ..Self::of_process()
+        }
+    }
+
+    /// Surroundings with a home and a working directory, and no variables: for tests, and for hosts that keep the people
+    /// apart that they work for. The account, its rights and the machine are those of the process: they decide what
+    /// scripts could change, and records name them.
+    pub fn new(home: impl Into<PathBuf>, working: impl Into<PathBuf>) -> Self {
+        Self { working: Some(working.into()), home: Some(home.into()), ..Self::of_process() }
+    }
+
+    /// What the system says about the process, without directories, `PATH` and variables.
+    fn of_process() -> Self {
+        let uid = rustix::process::getuid().as_raw();
+        // Accounts of a directory or an identity service are not in `/etc/passwd`.
+        let user = uzers::get_user_by_uid(uid);
+        Self {
+            working: None,
+            home: None,
             account_home: user.as_ref().and_then(account_home),
             account: user.map_or_else(|| uid.to_string(), |user| user.name().to_string_lossy().into_owned()),
             uid,
             is_root: rustix::process::geteuid().is_root(),
             machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            path: env::var_os("PATH").unwrap_or_default(),
-            temporary: env::temp_dir(),
-            variables: env::vars_os().filter_map(text).collect(),
-        }
-    }
-
-    /// Surroundings with a home and a working directory, and no variables: for tests, and for hosts that keep the people
-    /// apart that they work for.
-    pub fn new(home: impl Into<PathBuf>, working: impl Into<PathBuf>) -> Self {
-        Self {
-            working: Some(working.into()),
-            home: Some(home.into()),
-            account_home: None,
-            account: "nobody".to_owned(),
-            uid: rustix::process::getuid().as_raw(),
-            is_root: false,
-            machine: "localhost".to_owned(),
             path: OsString::new(),
             temporary: env::temp_dir(),
             variables: Vec::new(),

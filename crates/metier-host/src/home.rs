@@ -159,7 +159,8 @@ impl HomeBuilder<'_> {
         let mut host = HostVariables::new(environment.variables().iter().cloned().collect());
         host.is_root = environment.is_root;
         let home = Home::new(self.agent, &host, &options)?;
-        Ok(AgentHome { home, working, agent: self.agent, program, enclosure })
+        let executor = self.metier.executor();
+        Ok(AgentHome { home, working, agent: self.agent, program, enclosure, executor })
     }
 }
 
@@ -174,6 +175,7 @@ pub struct AgentHome {
     agent: Agent,
     program: PathBuf,
     enclosure: Option<Enclosure>,
+    executor: Local,
 }
 
 impl AgentHome {
@@ -185,7 +187,7 @@ impl AgentHome {
     /// Starts the agent. Whatever fails afterwards, it is ended before its home is removed.
     pub fn start(&mut self, arguments: &[String]) -> Result<SupervisedProgram, HostError> {
         let what = self.what(arguments);
-        let running = Local::new().start(&what).map_err(|error| refusal(self.agent, error))?;
+        let running = self.executor.start(&what).map_err(|error| refusal(self.agent, error))?;
         self.home.lend_to(running.id())?;
         self.working.lend_to(running.id())?;
         Ok(running)

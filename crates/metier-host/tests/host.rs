@@ -114,6 +114,23 @@ fn errors_have_codes() {
 }
 
 #[test]
+fn what_is_printed_for_debugging_has_no_secrets() {
+    let place = Place::new();
+    let text = "[telemetry]\nendpoint = \"http://localhost:4318\"\nheaders = { authorization = \"Bearer s3cret\" }\n";
+    place.write("home/.config/metier/config.toml", text);
+    let printed = format!("{:?}", place.metier());
+    assert!(printed.contains("localhost:4318") && printed.contains("authorization"), "{printed}");
+    assert!(!printed.contains("s3cret"), "{printed}");
+}
+
+#[test]
+fn an_environment_of_a_host_has_the_account_of_the_process() {
+    let (own, read) = (Environment::new("/h", "/w"), Environment::read());
+    assert_eq!((own.account, own.uid, own.is_root), (read.account, read.uid, read.is_root));
+    assert_eq!((own.account_home, own.machine), (read.account_home, read.machine));
+}
+
+#[test]
 fn roots_of_the_builder_are_the_only_ones() {
     let place = Place::new();
     place.skill("home/.agents/skills/mine", "Mine.");
@@ -152,7 +169,7 @@ fn the_skill_list_follows_the_rules_about_states() {
 #[cfg(feature = "session")]
 mod sessions {
     use metier_host::{Approve, SystemClock, now};
-    use metier_journal::{Clock as _, JournalReader};
+    use metier_journal::{Clock as _, JournalReader, Trigger};
 
     use super::*;
 
@@ -183,6 +200,28 @@ mod sessions {
     }
 
     #[test]
+    fn a_tool_call_is_a_models_whoever_has_the_session() {
+        let place = Place::new();
+        place.write("project/skills/pdf/notes.md", "Notes.");
+        place.write("project/skills/pdf/scripts/fill.sh", "#!/bin/sh\n");
+        let mut overrides = Overrides::default();
+        (overrides.roots, overrides.states) = (vec!["skills".to_owned()], vec!["pdf=user-only".to_owned()]);
+        let metier = Metier::builder().overrides(overrides).environment(place.environment()).build().unwrap();
+        let mut session = metier.session().trigger(Trigger::User).start().unwrap();
+        let name = ("skill_name", "pdf");
+        let calls: [(&str, &[(&str, &str)]); 3] = [
+            ("load_skill", &[name]),
+            ("read_skill_resource", &[name, ("resource_name", "notes.md")]),
+            ("run_skill_script", &[name, ("script_name", "scripts/fill.sh")]),
+        ];
+        for (tool, arguments) in calls {
+            let error = session.dispatch(tool, arguments.iter().copied().collect()).unwrap_err();
+            assert_eq!(error.code(), "skill-not-for-models", "{tool}: {error}");
+        }
+        assert_eq!(session.read("pdf", "notes.md").unwrap().bytes, b"Notes.");
+    }
+
+    #[test]
     fn nothing_of_metier_is_a_work_directory() {
         let place = Place::new();
         let metier = place.metier();
@@ -204,4 +243,28 @@ mod sessions {
         assert!(first <= second);
         assert_ne!(SystemClock.id(), SystemClock.id());
     }
+}
+
+/// What the person's launcher is, an agent is started by as well.
+#[cfg(feature = "home")]
+#[test]
+fn an_agent_is_started_by_the_launcher_that_was_found() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Place::new();
+    let noted = place.base.join("noted");
+    let programs =
+        [("metier", format!("#!/bin/sh\n: > {}\n", noted.display())), ("claude", "#!/bin/sh\n".to_owned())];
+    for (name, text) in programs {
+        place.write(&format!("bin/{name}"), &text);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(place.base.join("bin").join(name), executable).unwrap();
+    }
+    let mut environment = place.environment();
+    environment.path = place.base.join("bin").into();
+    let metier = Metier::builder().environment(environment).build().unwrap();
+    let mut home = metier.home(metier_home::Agent::ClaudeCode).build().unwrap();
+    // It is no launcher, and so nothing is started; but it was asked.
+    home.start(&[]).map(drop).unwrap_err();
+    assert!(noted.exists());
 }

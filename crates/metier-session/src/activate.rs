@@ -50,7 +50,7 @@ impl Session {
     ///
     /// It is recorded as activated by [`SessionOptions::trigger`](crate::SessionOptions).
     pub fn activate(&mut self, name: &str) -> Result<Activation, SessionError> {
-        self.activate_as(name, self.options.trigger)
+        self.activate_as(name, self.trigger)
     }
 
     /// [`Session::activate`], recorded as activated by this trigger.
@@ -60,7 +60,7 @@ impl Session {
 
     /// Activates a skill and returns its instructions also if it is already active and unchanged.
     pub fn reload(&mut self, name: &str) -> Result<Activation, SessionError> {
-        self.reload_as(name, self.options.trigger)
+        self.reload_as(name, self.trigger)
     }
 
     /// [`Session::reload`], recorded as activated by this trigger.
@@ -79,7 +79,7 @@ impl Session {
 
     fn try_check_mount(&mut self, name: &str) -> Result<Digest, SessionError> {
         let entry = self.find(name)?;
-        let held = self.read_skill(&entry, self.options.trigger)?.held;
+        let held = self.read_skill(&entry, self.trigger)?.held;
         self.settle(&Request::new(held.tier, &held.name, held.tree_digest, Action::Activate))?;
         Ok(held.tree_digest)
     }
@@ -193,8 +193,8 @@ impl Session {
         if let Some(held) = self.held.get(&entry.id.to_string()) {
             return Ok((entry, held.clone()));
         }
-        Self::check_state(&entry, self.options.trigger)?;
-        let held = self.read_skill(&entry, self.options.trigger)?.held;
+        Self::check_state(&entry, self.trigger)?;
+        let held = self.read_skill(&entry, self.trigger)?.held;
         self.held.insert(held.id.clone(), held.clone());
         Ok((entry, held))
     }

@@ -132,6 +132,8 @@ pub struct Session {
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) catalog: Catalog,
     pub(crate) context: RecordContext,
+    /// Who reads and runs now: what the options say, except during a call of a model.
+    pub(crate) trigger: Trigger,
     /// What was used so far, by id.
     pub(crate) held: BTreeMap<String, ActiveSkill>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
@@ -173,6 +175,7 @@ impl Session {
         let context = RecordContext { session: Some(id), task: None, actor, identity };
         Self {
             catalog: options.catalog.clone(),
+            trigger: options.trigger,
             options: Arc::new(options),
             context,
             held: BTreeMap::new(),

@@ -105,6 +105,7 @@ impl Session {
     /// [`Session::fork`] with an id that the host chose.
     pub fn fork_with_id(&self, id: impl Into<String>) -> Result<Self, SessionError> {
         let mut fork = Self {
+            trigger: self.trigger,
             options: Arc::clone(&self.options),
             catalog: self.catalog.clone(),
             context: metier_journal::RecordContext { session: Some(id.into()), ..self.context.clone() },

@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry};
+use metier_journal::Trigger;
 use metier_prompt::ToolNames;
 use metier_sandbox::WorkDirectory;
 use serde::de::DeserializeOwned;
@@ -168,7 +169,10 @@ impl Session {
     pub fn dispatch(&mut self, tool: &str, arguments: Value) -> Result<SkillToolAnswer, SkillToolError> {
         let options = Arc::clone(&self.options);
         let subject = ToolSubject::of(&arguments);
+        // Whoever else works in the session, a model called this.
+        let own = std::mem::replace(&mut self.trigger, Trigger::Model);
         let done = self.try_dispatch(tool, arguments, &options.tools);
+        self.trigger = own;
         done.map_err(|error| error.advised(&options.tools, &subject))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::file::File;
 use super::{Layer, Overrides, Setting, SettingOrigin};
@@ -55,7 +55,7 @@ pub(super) enum Durability {
 }
 
 /// Where traces and metrics go: the table `telemetry`.
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TelemetryTable {
@@ -66,6 +66,19 @@ pub struct TelemetryTable {
     pub headers: BTreeMap<String, String>,
     /// What metier is called there.
     pub service: Option<String>,
+}
+
+/// Without the values of headers: secrets are among them.
+impl fmt::Debug for TelemetryTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { endpoint, headers, service } = self;
+        let names: Vec<&String> = headers.keys().collect();
+        f.debug_struct("TelemetryTable")
+            .field("endpoint", endpoint)
+            .field("headers", &names)
+            .field("service", service)
+            .finish()
+    }
 }
 
 impl RecordingSettings {
