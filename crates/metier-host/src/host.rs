@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metier_catalog::CatalogOptions;
+use metier_catalog::{CatalogOptions, State};
 use metier_policy::{Anchors, Policy, PolicySettings};
 
 use crate::catalog::HostCatalog;
@@ -119,6 +119,20 @@ impl MetierBuilder {
     #[must_use]
     pub fn journal(mut self, journal: impl Into<String>) -> Self {
         self.overrides.journal = Some(journal.into());
+        self
+    }
+
+    /// Loads what other agents load, as `--lenient` does.
+    #[must_use]
+    pub const fn lenient(mut self) -> Self {
+        self.overrides.lenient = true;
+        self
+    }
+
+    /// Gives the skills whose names match a glob this state, as `--state` does. Can be called again.
+    #[must_use]
+    pub fn state(mut self, glob: &str, state: State) -> Self {
+        self.overrides.states.push(format!("{glob}={state}"));
         self
     }
 

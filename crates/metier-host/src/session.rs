@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metier_catalog::Catalog;
-use metier_journal::{Privacy, Trigger};
+use metier_journal::{Clock, Journal, Privacy, Trigger};
 use metier_policy::{Anchors, Approver};
-use metier_session::{ApprovalStore, Budget, Recording, Session, SessionOptions};
+use metier_sandbox::{Executor, ReservedPaths, WorkDirectory};
+use metier_session::tools::quoted_word;
+use metier_session::{ApprovalStore, Budget, Recording, Session, SessionOptions, SkillToolOptions};
 use metier_skill::Digest;
 use metier_store::Store;
 
@@ -20,6 +22,7 @@ use crate::error::HostError;
 use crate::host::Metier;
 use crate::machine::ThisMachine;
 use crate::recording::Recorder;
+use crate::settings::Layer;
 
 /// More than any saved session has.
 const MOST: u64 = 256 << 20;
@@ -39,7 +42,35 @@ impl Metier {
             budget: None,
             task: None,
             when_busy: None,
+            work: None,
+            executor: None,
+            clock: None,
         }
+    }
+
+    /// How the four tools are offered to models: their names, how skills are ranked, and the command that allows something.
+    fn tool_options(&self) -> SkillToolOptions {
+        let mut tools = SkillToolOptions::default();
+        tools.names = self.settings().tool_names.value;
+        let roots = self.settings().roots.iter().filter(|root| root.origin.layer() == Some(Layer::Flags));
+        for root in roots {
+            let place = format!("{}:{}", root.value.path.display(), root.value.tier);
+            tools.approve.extend([" --root ", &quoted_word(&place)]);
+        }
+        #[cfg(feature = "search")]
+        {
+            tools.rank = Some(Arc::new(|catalog, query, most| {
+                let search = metier_search::Search::open(catalog, None)?;
+                let hits = search.query(query, most).into_iter();
+                Ok(hits
+                    .filter_map(|hit| match hit.skill {
+                        metier_search::SearchMatch::Entry(entry) => Some(entry.clone()),
+                        metier_search::SearchMatch::Unusable(_) => None,
+                    })
+                    .collect())
+            }));
+        }
+        tools
     }
 
     /// Where this person's answers are kept; nowhere without a home.
@@ -79,6 +110,9 @@ pub struct SessionBuilder<'a> {
     budget: Option<Budget>,
     task: Option<String>,
     when_busy: Option<Box<dyn FnOnce() + 'a>>,
+    work: Option<PathBuf>,
+    executor: Option<Arc<dyn Executor + Send + Sync>>,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 impl fmt::Debug for SessionBuilder<'_> {
@@ -157,7 +191,29 @@ impl<'a> SessionBuilder<'a> {
         self
     }
 
-    /// Called before waiting for another process that works in the same saved session.
+    /// The directory that scripts start in and may change when a model runs them with `run_skill_script`. It must be one
+    /// that scripts may be given: not a home, and nothing of metier's. Without it, each gets an empty one.
+    #[must_use]
+    pub fn work_directory(mut self, path: impl Into<PathBuf>) -> Self {
+        self.work = Some(path.into());
+        self
+    }
+
+    /// Runs scripts here; without this, in the local sandbox.
+    #[must_use]
+    pub fn executor(mut self, executor: impl Executor + Send + Sync + 'static) -> Self {
+        self.executor = Some(Arc::new(executor));
+        self
+    }
+
+    /// Takes times and ids from this clock; without it, those of the machine.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Called before [`SessionBuilder::open`] waits for another process that works in the same saved session.
     #[must_use]
     pub fn when_busy(mut self, tell: impl FnOnce() + 'a) -> Self {
         self.when_busy = Some(Box::new(tell));
@@ -185,11 +241,17 @@ impl<'a> SessionBuilder<'a> {
     /// Goes on with the saved session of the id, or begins one that can be gone on with; without an id, begins one that ends
     /// with [`HostSession::close`].
     pub fn open(mut self) -> Result<HostSession, HostError> {
-        let recorder = self.metier.recorder()?;
-        let options = self.options(&recorder)?;
+        let (own, options, journal) = match self.recorder {
+            Some(recorder) => (None, self.options(recorder)?, Arc::clone(recorder.journal())),
+            None => {
+                let recorder = self.metier.recorder()?;
+                let (options, journal) = (self.options(&recorder)?, Arc::clone(recorder.journal()));
+                (Some(recorder), options, journal)
+            }
+        };
         let Some(id) = self.id.clone() else {
-            let session = Session::start(options)?;
-            return Ok(HostSession { session: self.finish(session), saved: None, recorder });
+            let session = self.finish(Session::start(options)?);
+            return Ok(HostSession { session, saved: None, journal, recorder: own });
         };
         let when_busy = self.when_busy.take().unwrap_or_else(|| Box::new(|| {}));
         let saved = Saved::lock(self.metier.environment(), &id, when_busy)?;
@@ -205,7 +267,7 @@ impl<'a> SessionBuilder<'a> {
             let other = session.id().to_owned();
             return Err(HostError::OtherSession { id, path: saved.path, other });
         }
-        Ok(HostSession { session: self.finish(session), saved: Some(saved), recorder })
+        Ok(HostSession { session: self.finish(session), saved: Some(saved), journal, recorder: own })
     }
 
     /// What a session is started with, for hosts that start sessions themselves.
@@ -219,7 +281,8 @@ impl<'a> SessionBuilder<'a> {
         let nowhere = || Anchors::new(environment.working.clone().unwrap_or_default(), "/nonexistent");
         let anchors = metier.anchors(None, None).unwrap_or_else(|_| nowhere());
         let recording = Recording::Journal(Arc::clone(recorder.journal()));
-        let mut options = SessionOptions::new(catalog, anchors, recording, Arc::new(SystemClock));
+        let clock = self.clock.take().unwrap_or_else(|| Arc::new(SystemClock));
+        let mut options = SessionOptions::new(catalog, anchors, recording, clock);
         options.rules = settings.profile.value.rules();
         options.policy = metier.policy()?;
         if settings.recording.texts.value {
@@ -229,7 +292,9 @@ impl<'a> SessionBuilder<'a> {
         options.installed = metier.installed();
         options.approvals = metier.approvals();
         options.reserved = metier.reserved_paths();
-        options.executor = Arc::new(metier.executor());
+        options.executor = self.executor.take().unwrap_or_else(|| Arc::new(metier.executor()));
+        options.tools = metier.tool_options();
+        options.tools.work = self.open_work_directory(&options.reserved)?;
         options.machine = Some(Arc::new(ThisMachine::new(environment.path.clone(), None)));
         options.budget = self.budget.take();
         options.agent = self.agent.take();
@@ -237,6 +302,14 @@ impl<'a> SessionBuilder<'a> {
         options.identity = Some(metier.identity());
         options.trigger = self.trigger;
         Ok(options)
+    }
+
+    fn open_work_directory(&self, reserved: &ReservedPaths) -> Result<Option<WorkDirectory>, HostError> {
+        let open = |path: &PathBuf| {
+            let path = self.metier.environment().absolute(path);
+            self.metier.work_directory(&path, false, reserved)
+        };
+        self.work.as_ref().map(open).transpose()
     }
 
     fn finish(self, mut session: Session) -> Session {
@@ -255,7 +328,9 @@ impl<'a> SessionBuilder<'a> {
 pub struct HostSession {
     session: Session,
     saved: Option<Saved>,
-    recorder: Recorder,
+    journal: Arc<Journal>,
+    /// Unless somebody else closes the journal.
+    recorder: Option<Recorder>,
 }
 
 impl Deref for HostSession {
@@ -276,18 +351,20 @@ impl HostSession {
     /// Saves a session that has an id of the host's, ends any other, and closes the journal. What is returned is what a person
     /// should know.
     pub fn close(self) -> Result<Vec<String>, HostError> {
-        let Self { session, saved, recorder } = self;
+        let Self { session, saved, journal, recorder } = self;
         match saved {
             Some(saved) => {
                 let text = session.save();
                 drop(session);
                 // What is not recorded did not happen.
-                recorder.journal().flush()?;
+                journal.flush()?;
                 saved.write(&text)?;
             }
             None => session.end()?,
         }
-        Ok(recorder.close())
+        // The recorder closes the journal when nothing else has it.
+        drop(journal);
+        Ok(recorder.map(Recorder::close).unwrap_or_default())
     }
 }
 

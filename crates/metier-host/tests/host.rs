@@ -222,6 +222,54 @@ mod sessions {
     }
 
     #[test]
+    fn the_tools_of_a_session_follow_the_settings_and_the_builder() {
+        let place = Place::new();
+        place.skill("project/skills/zip", "Compresses files into an archive.");
+        place.write("project/skills/pdf/scripts/fill.sh", "#!/bin/sh\n");
+        place.write("project/src/main.c", "");
+        place.write("home/.config/metier/config.toml", "tool_names = \"dotted\"\n");
+        let metier = place.metier();
+        let session = || metier.session().work_directory("src");
+        let mut started = session().start().unwrap();
+        let tools = started.tools();
+        assert_eq!(tools[3].name, "skills.run_script");
+        let work = place.base.join("project/src").display().to_string();
+        assert!(tools[3].description.contains(&work), "{}", tools[3].description);
+        let arguments = [("skill_name", "pdf"), ("script_name", "scripts/fill.sh")];
+        let refusal = started.dispatch("skills.run_script", arguments.into_iter().collect()).unwrap_err();
+        let root = place.base.join("project/skills").display().to_string();
+        assert!(
+            refusal.text().contains(&format!("metier approve --root {root}:user pdf")),
+            "{}",
+            refusal.text()
+        );
+        // A synonym, which only the ranking knows.
+        if cfg!(feature = "search") {
+            let query = [("query", "compression")].into_iter().collect();
+            let text = started.dispatch("skills.list", query).unwrap().text;
+            assert!(text.starts_with("zip:"), "{text}");
+        }
+        assert!(metier.session().work_directory("skills").start().is_err(), "a skill root");
+    }
+
+    #[test]
+    fn a_session_that_is_opened_records_where_it_is_told() {
+        let place = Place::new();
+        let (metier, other) = (place.metier(), place.base.join("other.db"));
+        let builder = Metier::builder().root("skills").journal(other.display().to_string());
+        let elsewhere = builder.environment(place.environment()).build().unwrap();
+        let recorder = elsewhere.recorder().unwrap();
+        let session = metier.session().recorder(&recorder).open().unwrap();
+        session.close().unwrap();
+        let mut reader = JournalReader::open(&elsewhere.journal_address().unwrap()).unwrap();
+        let mut kind = |at: u64| reader.record(at).unwrap().unwrap().event["kind"].clone();
+        let kinds = [kind(0), kind(1), kind(2)];
+        assert_eq!(kinds, ["journal_created", "session_started", "session_ended"]);
+        assert_eq!(recorder.close(), Vec::<String>::new());
+        assert!(!metier.journal_address().unwrap().as_file().unwrap().exists());
+    }
+
+    #[test]
     fn nothing_of_metier_is_a_work_directory() {
         let place = Place::new();
         let metier = place.metier();

@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub use error::{SkillToolError, ToolSubject};
+pub use error::{SkillToolError, ToolSubject, quoted_word};
 pub use excerpt::SHOWN_BYTES;
 pub use list::list;
 pub use read::{ResourceCall, output_answer, resource_call};

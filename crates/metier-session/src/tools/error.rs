@@ -122,16 +122,16 @@ impl ToolSubject {
 
     /// The command that allows it.
     fn approve(&self, command: &str) -> Option<String> {
-        let mut words = format!("{command} {}", quoted(self.skill.as_deref()?));
+        let mut words = format!("{command} {}", quoted_word(self.skill.as_deref()?));
         if let Some(script) = &self.script {
-            words.extend([" --script ", &quoted(script)]);
+            words.extend([" --script ", &quoted_word(script)]);
         }
         Some(words)
     }
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub fn quoted_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
