@@ -264,7 +264,7 @@ mod sessions {
         let mut reader = JournalReader::open(&elsewhere.journal_address().unwrap()).unwrap();
         let mut kind = |at: u64| reader.record(at).unwrap().unwrap().event["kind"].clone();
         let kinds = [kind(0), kind(1), kind(2)];
-        assert_eq!(kinds, ["journal_created", "session_started", "session_ended"]);
+        assert_eq!(kinds, ["journal.created", "session.started", "session.ended"]);
         assert_eq!(recorder.close(), Vec::<String>::new());
         assert!(!metier.journal_address().unwrap().as_file().unwrap().exists());
     }
