@@ -29,6 +29,7 @@ struct Snapshot {
     /// Empty where no skill needs another.
     requires: RequiresGraph,
     problems: Vec<Problem>,
+    warnings: Vec<Problem>,
     unusable: Vec<UnusableSkill>,
     roots: Vec<RootReport>,
     digested: usize,
@@ -69,6 +70,8 @@ pub(crate) struct Candidate {
     pub(crate) entry: Entry,
     /// The place of its root among the roots; builtin skills come before all.
     pub(crate) root: usize,
+    /// Whether it breaks no rule, so that its name is what its directory is called.
+    pub(crate) is_exact: bool,
     /// Its root's directory without links.
     pub(crate) root_real: Arc<Path>,
     /// The same as it was given.
@@ -112,6 +115,7 @@ impl Candidate {
 pub(crate) struct CatalogDraft {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
     pub(crate) unusable: Vec<UnusableSkill>,
 }
 
@@ -123,7 +127,7 @@ impl Catalog {
         trees: &mut Trees,
         roots: Vec<RootReport>,
     ) -> Self {
-        let CatalogDraft { candidates, mut problems, unusable } = all;
+        let CatalogDraft { candidates, mut problems, warnings, unusable } = all;
         let entries = ranked(candidates, precedence, limits, trees);
         let (requires, requires_problems) = requires(&entries);
         problems.extend(requires_problems);
@@ -132,7 +136,7 @@ impl Catalog {
             groups.entry(Arc::clone(&entry.facts.name)).or_insert(index..index).end = index + 1;
         }
         let digested = trees.digested();
-        Self(Arc::new(Snapshot { entries, groups, requires, problems, unusable, roots, digested }))
+        Self(Arc::new(Snapshot { entries, groups, requires, problems, warnings, unusable, roots, digested }))
     }
 
     /// The skills that can be used: the winner of each name, unless it is off. In the order of their names.
@@ -177,6 +181,12 @@ impl Catalog {
     /// What could not be used, and why.
     pub fn problems(&self) -> &[Problem] {
         &self.0.problems
+    }
+
+    /// Skills that can be used here and break a rule of the standard profile, each with the clients that refuse it. Under that
+    /// profile there are none: such skills are [problems](Catalog::problems).
+    pub fn warnings(&self) -> &[Problem] {
+        &self.0.warnings
     }
 
     /// Skills that cannot be used, as far as they say what they are for.
@@ -277,8 +287,10 @@ fn ranked(
 ) -> Vec<Entry> {
     let rank = |candidate: &Candidate| {
         let entry = &candidate.entry;
-        // What is off stands in nobody's way.
-        (entry.state == State::Off, precedence.rank(entry.id.tier), entry.scope(), candidate.root)
+        // What is off stands in nobody's way. In one root the skill whose directory has the name wins over one that only
+        // says so.
+        let is_off = entry.state == State::Off;
+        (is_off, precedence.rank(entry.id.tier), entry.scope(), candidate.root, !candidate.is_exact)
     };
     candidates.par_sort_by(|a, b| {
         let by_name = a.entry.facts.name.cmp(&b.entry.facts.name);

@@ -113,7 +113,7 @@ impl Shown<'_> {
     fn has(self, record: &Record, root: &Path) -> bool {
         match (self, &record.outcome) {
             (Self::All, _) | (_, Outcome::Broken(..)) => true,
-            (Self::These(shown), Outcome::Skill(facts)) => {
+            (Self::These(shown), Outcome::Skill(facts, _)) => {
                 facts.is_hidden_from_models || shown.contains(&*record.path(root))
             }
         }

@@ -29,7 +29,7 @@ use crate::stamp::Moment;
 
 /// Changes with the layout of anything below. The crate's version stands in the purpose as well, since rules
 /// change with it.
-const MAGIC: &[u8; 16] = b"metier-index-02\n";
+const MAGIC: &[u8; 16] = b"metier-index-03\n";
 
 /// Larger files are not ours.
 const SIZE_MAX: u64 = 1 << 30;

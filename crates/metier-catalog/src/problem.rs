@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Code, Rules, Severity};
+use metier_skill::{Code, Diagnostic, Rules, Severity};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// One thing that a scan found and could not use.
@@ -17,11 +17,14 @@ pub struct Problem {
     pub code: ProblemCode,
     /// What is wrong and what to do.
     pub message: String,
+    /// The other clients that refuse the skill, as far as they are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_by: Vec<&'static str>,
 }
 
 impl Problem {
     pub(crate) fn new(path: impl Into<PathBuf>, code: ProblemCode, message: impl Into<String>) -> Self {
-        Self { path: path.into(), code, message: message.into() }
+        Self { path: path.into(), code, message: message.into(), refused_by: Vec::new() }
     }
 }
 
@@ -118,10 +121,24 @@ impl Serialize for ProblemCode {
 pub(crate) struct Fault {
     pub(crate) code: Code,
     pub(crate) message: Box<str>,
+    /// Everything else that is wrong.
+    pub(crate) others: Box<[Code]>,
 }
 
 impl Fault {
+    /// What these findings come to; `None` where there are none.
+    pub(crate) fn of<'a>(mut findings: impl Iterator<Item = &'a Diagnostic>) -> Option<Self> {
+        let first = findings.next()?;
+        let others = findings.map(|found| found.code).filter(|code| *code != first.code).collect();
+        Some(Self { code: first.code, message: first.message.as_str().into(), others })
+    }
+
     pub(crate) fn problem(&self, path: PathBuf) -> Problem {
-        Problem::new(path, ProblemCode::Skill(self.code), &*self.message)
+        let codes = std::iter::once(&self.code).chain(&*self.others);
+        let mut refused_by: Vec<&'static str> = codes.flat_map(|code| code.refused_by()).collect();
+        // The reference validator, in small letters, comes last.
+        refused_by.sort_unstable();
+        refused_by.dedup();
+        Problem { refused_by, ..Problem::new(path, ProblemCode::Skill(self.code), &*self.message) }
     }
 }

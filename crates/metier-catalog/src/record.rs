@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use metier_skill::{Code, Digest, Origin, Reading, Rules, Skill, ToolRules, read};
+use metier_skill::{
+    Code, Diagnostic, Digest, Origin, Profile, Reading, Rules, Severity, Skill, ToolRules, read,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Fault;
@@ -83,7 +85,8 @@ mod digest_bytes {
 /// What became of one `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
-    Skill(Arc<SkillFacts>),
+    /// With what other clients refuse it for, though it can be used here.
+    Skill(Arc<SkillFacts>, Option<Arc<Fault>>),
     /// With what it says as far as that can be read, so that people who look for it find out what is wrong.
     Broken(Arc<Fault>, Option<Arc<SkillFacts>>),
 }
@@ -96,14 +99,18 @@ impl Outcome {
     }
 
     pub(crate) fn of_reading(reading: Reading, digest: Digest) -> Self {
-        let error = reading.diagnostics.iter().find(|found| found.is_error());
-        let fault = error.map(|error| Fault { code: error.code, message: error.message.as_str().into() });
+        let found = reading.diagnostics.iter();
+        let fault = Fault::of(found.clone().filter(|found| found.is_error()));
+        let is_refused =
+            |found: &&Diagnostic| found.code.severity(Profile::Standard) == Some(Severity::Error);
+        let warning = Fault::of(found.filter(is_refused)).map(Arc::new);
         let facts = reading.skill.map(|skill| Arc::new(SkillFacts::of(skill, digest)));
         match (fault, facts) {
-            (None, Some(facts)) => Self::Skill(facts),
+            (None, Some(facts)) => Self::Skill(facts, warning),
             (Some(fault), facts) => Self::Broken(Arc::new(fault), facts),
             (None, None) => {
-                let fault = Fault { code: Code::SkillMdMissing, message: "there is nothing to read".into() };
+                let message = "there is nothing to read".into();
+                let fault = Fault { code: Code::SkillMdMissing, message, others: Box::default() };
                 Self::Broken(Arc::new(fault), None)
             }
         }

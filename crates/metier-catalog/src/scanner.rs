@@ -174,13 +174,13 @@ impl Scanner {
 
     fn builtin(&self, builtin: &'static Builtin) -> Option<Candidate> {
         let path = PathBuf::from(format!("builtin:{}", builtin.name()));
-        let Outcome::Skill(facts) = builtin.outcome(&Rules::standard()) else { return None };
+        let Outcome::Skill(facts, _) = builtin.outcome(&Rules::standard()) else { return None };
         let place =
             SkillPlace { path: path.clone(), target: None, tier: Tier::Builtin, scope: Scope::System };
         let mut entry = entry(facts, None, place, &self.options.states);
         entry.builtin = Some(builtin);
         let root_path: Arc<Path> = path.as_path().into();
-        Some(Candidate { entry, root: 0, root_real: Arc::clone(&root_path), root_path })
+        Some(Candidate { entry, root: 0, is_exact: true, root_real: Arc::clone(&root_path), root_path })
     }
 }
 
@@ -190,16 +190,23 @@ fn collect(found: &RootScan, number: usize, options: &CatalogOptions, all: &mut 
     let (root_path, root_real): (Arc<Path>, Arc<Path>) =
         (root.path.as_path().into(), found.real.as_path().into());
     let candidate = |record: &Arc<Record>| {
-        let Outcome::Skill(facts) = &record.outcome else { return None };
+        let Outcome::Skill(facts, warning) = &record.outcome else { return None };
         let path = record.path(&root.path);
         let place = SkillPlace { path, target: record.target.clone(), tier: root.tier, scope: root.scope };
         let entry = entry(Arc::clone(facts), record.stamp, place, &options.states);
         let (root_path, root_real) = (Arc::clone(&root_path), Arc::clone(&root_real));
-        Some(Candidate { entry, root: number, root_real, root_path })
+        Some(Candidate { entry, root: number, is_exact: warning.is_none(), root_real, root_path })
     };
     all.candidates.par_extend(found.survey.records.par_iter().with_min_len(1024).filter_map(candidate));
     for record in &found.survey.records {
-        let Outcome::Broken(fault, facts) = &record.outcome else { continue };
+        let (fault, facts) = match &record.outcome {
+            Outcome::Broken(fault, facts) => (fault, facts),
+            Outcome::Skill(_, Some(warning)) => {
+                all.warnings.push(warning.problem(record.path(&root.path)));
+                continue;
+            }
+            Outcome::Skill(_, None) => continue,
+        };
         let problem = fault.problem(record.path(&root.path));
         let unusable =
             facts.clone().map(|facts| UnusableSkill { facts, tier: root.tier, problem: problem.clone() });

@@ -4,6 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use metier_host::{Approve, HostCatalog, HostError, HostSession, Metier, Overrides};
 use metier_journal::Trigger;
 use metier_policy::Reach;
+use metier_skill::Profile;
 
 use crate::exit::UsageError;
 use crate::output::Output;
@@ -16,8 +17,13 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR[:TIER]", help_heading = "Catalog")]
     root: Vec<String>,
 
-    /// Load what other agents load, with what breaks the rules mended or passed over
-    #[arg(long, help_heading = "Catalog")]
+    /// Which rules skills must keep to be loaded: strict, standard or lenient (if not given), which loads what
+    /// Claude Code and Codex load
+    #[arg(long = "profile", id = "catalog_profile", value_name = "PROFILE", value_parser = profile, help_heading = "Catalog")]
+    profile: Option<Profile>,
+
+    /// The same as `--profile lenient`; `mount`, `link` and `run` then also take skills that other agents refuse
+    #[arg(long, conflicts_with = "catalog_profile", help_heading = "Catalog")]
     lenient: bool,
 
     /// Set the state of the skills whose name matches a glob: on, name-only, user-only or off. Can be repeated
@@ -29,6 +35,11 @@ pub(crate) struct Flags {
     no_index: bool,
 }
 
+/// The profile of this name.
+pub(crate) fn profile(text: &str) -> Result<Profile, String> {
+    Profile::named(text).ok_or_else(|| "use strict, standard or lenient".to_owned())
+}
+
 impl Flags {
     /// Whether directories are named.
     pub(crate) fn has_roots(&self) -> bool {
@@ -38,7 +49,7 @@ impl Flags {
     pub(crate) fn overrides(&self) -> Overrides {
         let mut overrides = Overrides::default();
         overrides.roots.clone_from(&self.root);
-        overrides.lenient = self.lenient;
+        overrides.profile = self.profile.or_else(|| self.lenient.then_some(Profile::Lenient));
         overrides.states.clone_from(&self.state);
         overrides.no_index = self.no_index;
         overrides

@@ -27,7 +27,7 @@ pub(crate) struct Installing {
     tier: Option<Tier>,
 
     /// What skills are held to: strict, standard or lenient; if not given, what the lock says of those that are in it, else standard
-    #[arg(long, value_name = "PROFILE", value_parser = profile)]
+    #[arg(long, value_name = "PROFILE", value_parser = crate::host::profile)]
     profile: Option<Profile>,
 
     /// Install what the scan would stop; that you did is recorded
@@ -59,10 +59,6 @@ fn tier(text: &str) -> Result<Tier, String> {
         )),
         Err(error) => Err(error.to_string()),
     }
-}
-
-fn profile(text: &str) -> Result<Profile, String> {
-    Profile::named(text).ok_or_else(|| "use strict, standard or lenient".to_owned())
 }
 
 impl Installing {

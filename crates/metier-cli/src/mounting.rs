@@ -119,7 +119,7 @@ impl Chosen {
 impl Given {
     pub(crate) fn options(&self, skills: &HostCatalog) -> MountOptions {
         MountOptions {
-            rules: skills.metier().settings().profile.value.rules(),
+            rules: skills.metier().settings().mount_profile().rules(),
             validate: !self.no_validate,
             is_writable: self.writable,
             rename: match self.rename {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_catalog::{Entry, SkillPlace, State};
+use metier_catalog::{Entry, Problem, ProblemCode, SkillPlace, State};
 use metier_home::{
     Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, MountedSkill, WorkingDirectory,
     Workspace,
@@ -13,7 +13,7 @@ use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
 use metier_prompt::SkillMount;
 use metier_sandbox::{CoveredPath, Local, Program, SandboxError, SupervisedProgram};
-use metier_skill::is_skill_directory;
+use metier_skill::{Severity, is_skill_directory};
 
 use crate::catalog::HostCatalog;
 use crate::error::HostError;
@@ -295,6 +295,13 @@ impl HostCatalog {
             let (path, message) = (problem.path.display(), &problem.message);
             tell(format!("left out: {path}: {message}; `metier validate {path}` says more"));
         }
+        let refused = self.refused_by_mounting();
+        for Problem { path, message, .. } in refused.values() {
+            let path = path.display();
+            tell(format!(
+                "left out: {path}: {message}; `--lenient` includes it, `metier validate --fix {path}` fixes what it can"
+            ));
+        }
         let hidden = self.all().iter().filter(|entry| entry.shadowed_by.is_none());
         for entry in hidden.filter(|entry| !entry.state.is_for_models()) {
             let rule = self.metier().settings().rule_of(entry);
@@ -302,9 +309,21 @@ impl HostCatalog {
             tell(format!("left out: `{}` is {}, set by {by}", entry.name(), entry.state));
         }
         let all =
-            self.for_models().map(|skill| self.candidate(skill.entry)).collect::<Result<Vec<_>, _>>()?;
+            self.for_models().map(|skill| skill.entry).filter(|entry| !refused.contains_key(entry.path()));
+        let all = all.map(|entry| self.candidate(entry)).collect::<Result<Vec<_>, _>>()?;
         let mounts = self.checked(all, WhenRefused::LeaveOut, approver, tell)?;
         if mounts.is_empty() { Err(HostError::NoSkills) } else { Ok(mounts) }
+    }
+
+    /// Skills of the catalog that are not handed to agents, by their paths: mounting keeps the standard profile.
+    fn refused_by_mounting(&self) -> BTreeMap<&Path, &Problem> {
+        let is_refused = |problem: &&Problem| match problem.code {
+            ProblemCode::Skill(code) => {
+                code.severity(self.metier().settings().mount_profile()) == Some(Severity::Error)
+            }
+            _ => false,
+        };
+        self.warnings().iter().filter(is_refused).map(|problem| (&*problem.path, problem)).collect()
     }
 
     fn checked(

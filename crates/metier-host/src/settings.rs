@@ -142,8 +142,8 @@ impl StateSetting {
 pub struct Overrides {
     /// Skill roots, as `DIR` or `DIR:TIER`, instead of the usual ones and without the skills inside metier.
     pub roots: Vec<String>,
-    /// Whether to load what other agents load.
-    pub lenient: bool,
+    /// Which rules the skills of the catalog are checked against.
+    pub profile: Option<Profile>,
     /// States of skills, as `GLOB=STATE`.
     pub states: Vec<String>,
     /// Whether to read every skill and leave the index as it is.
@@ -164,7 +164,7 @@ pub struct Settings {
     pub usual_roots: Setting<bool>,
     /// Whether the skills inside metier are used.
     pub builtin: Setting<bool>,
-    /// Which rules skills are checked against.
+    /// Which rules the skills of the catalog are checked against. Where nothing else is set, what other agents load is loaded.
     pub profile: Setting<Profile>,
     /// Which tier wins.
     pub precedence: Setting<Precedence>,
@@ -199,7 +199,7 @@ impl Settings {
             root_paths: Vec::new(),
             usual_roots: Setting::default(true),
             builtin: Setting::default(true),
-            profile: Setting::default(Profile::Standard),
+            profile: Setting::default(Profile::Lenient),
             precedence: Setting::default(Precedence::default()),
             index: Setting::default(true),
             depth: Setting::default(bounds.depth),
@@ -268,6 +268,11 @@ impl Settings {
         let mut bounds = Bounds::default();
         (bounds.depth, bounds.entries) = (self.depth.value, self.entries.value);
         bounds
+    }
+
+    /// The profile that a skill must keep to be handed to an agent: the standard one, unless another is asked for.
+    pub fn mount_profile(&self) -> Profile {
+        if self.profile.origin == SettingOrigin::Default { Profile::Standard } else { self.profile.value }
     }
 
     /// The rule that gave a skill its state; none where the skill itself asks for it, or nothing does.
@@ -458,7 +463,7 @@ impl Settings {
             // Who names the roots means these and nothing else.
             self.builtin.set(Some(false), &origin);
         }
-        self.profile.set(overrides.lenient.then_some(Profile::Lenient), &SettingOrigin::Flag("--lenient"));
+        self.profile.set(overrides.profile, &SettingOrigin::Flag("--profile"));
         self.index.set(overrides.no_index.then_some(false), &SettingOrigin::Flag("--no-index"));
         self.notes.extend(self.recording.apply_overrides(overrides, environment)?);
         let rules: Vec<StateSetting> = overrides

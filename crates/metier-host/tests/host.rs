@@ -74,7 +74,7 @@ fn later_layers_win_and_say_so() {
         (Profile::Standard, "METIER_PROFILE".to_owned())
     );
     let mut overrides = Overrides::default();
-    overrides.lenient = true;
+    overrides.profile = Some(Profile::Lenient);
     let read = Settings::read(&environment, &overrides).unwrap();
     assert_eq!(read.profile.origin.layer(), Some(Layer::Flags));
 }

@@ -38,6 +38,7 @@ mod manifest;
 mod name;
 mod nearest;
 mod read;
+mod refused_by;
 mod rules;
 mod secret;
 mod skill;

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use metier_catalog::{
     CatalogOptions, Root, RootLocations, Scanner, Scope, State, StateRule, StateRules, Tier, TrustStore,
 };
+use metier_skill::Rules;
 
 use crate::support::{Place, codes, later, names, scan, skill_md, text};
 
@@ -313,4 +314,47 @@ fn many_skills_that_differ_in_one_file_are_compared_in_time() {
     let catalog = scan(vec![place.root("root", Tier::User)]);
     assert_eq!(catalog.all().len(), 100);
     assert!(catalog.all().iter().all(|entry| entry.places().len() == 3));
+}
+
+/// A catalog of one root by the rules that load what other clients load, cold and from its index.
+fn lenient(place: &Place, roots: Vec<Root>) -> metier_catalog::Catalog {
+    let mut options = CatalogOptions::new(roots);
+    options.rules = Rules::lenient();
+    options.index = Some(place.path("index"));
+    let mut cold = Scanner::new(options.clone());
+    let first = cold.scan(later());
+    cold.save(later()).unwrap();
+    let warm = Scanner::new(options).scan(later());
+    assert_eq!((text(&first), first.warnings().len()), (text(&warm), warm.warnings().len()));
+    let refused = |catalog: &metier_catalog::Catalog| -> Vec<_> {
+        catalog.warnings().iter().map(|warning| warning.refused_by.clone()).collect()
+    };
+    assert_eq!(refused(&first), refused(&warm), "the index keeps them");
+    warm
+}
+
+#[test]
+fn a_skill_whose_directory_has_the_name_wins_over_one_that_only_says_so() {
+    let place = Place::new();
+    // In the order of paths the other one would come first.
+    place.write("root/aaa/SKILL.md", skill_md("pdf", "Use the other."));
+    place.skill("root/pdf", "Use this.");
+    let catalog = lenient(&place, vec![place.root("root", Tier::User)]);
+    assert_eq!(catalog.by_name("pdf").unwrap().path(), place.path("root/pdf"));
+    let shadowed: Vec<_> = catalog.shadowed().map(|entry| entry.path().to_owned()).collect();
+    assert_eq!(shadowed, [place.path("root/aaa")]);
+    let warnings: Vec<_> =
+        catalog.warnings().iter().map(|found| (&*found.path, &*found.refused_by)).collect();
+    assert_eq!(warnings, [(&*place.path("root/aaa"), &["skills-ref"][..])]);
+}
+
+#[test]
+fn a_trusted_skill_that_breaks_a_rule_wins_over_a_stranger_s_that_does_not() {
+    let place = Place::new();
+    place.write("mine/elsewhere/SKILL.md", skill_md("PDF", "Use mine."));
+    place.skill("theirs/pdf", "Use theirs.");
+    let roots = vec![place.root("theirs", Tier::ThirdParty), place.root("mine", Tier::User)];
+    let catalog = lenient(&place, roots);
+    assert_eq!(catalog.by_name("pdf").unwrap().path(), place.path("mine/elsewhere"));
+    assert_eq!(catalog.warnings()[0].refused_by, ["Zed", "skills-ref"]);
 }

@@ -102,6 +102,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             "index": { "directory": directory.map(|path| path.to_string_lossy().into_owned()) },
             "journal": journal_json(look(&metier)),
             "agents": agents::as_json(&agents),
+            "warnings": skills.as_ref().map(|skills| skills.warnings()).unwrap_or_default(),
             "problems": skills.as_ref().map(|skills| skills.problems()).unwrap_or_default(),
             "planted": planted::as_json(&planted),
             "sandbox": match &protections {
@@ -161,13 +162,17 @@ fn found(skills: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
         let code = output.warning(&problem.code.to_string());
         output.styled_row(word, &format!("{path}: {code}: {message}"))?;
     }
+    for problem in skills.warnings() {
+        let (path, clients) = (problem.path.to_string_lossy(), problem.refused_by.join(", "));
+        output.row("warning", &one_line(&format!("{path}: {}: refused by {clients}", problem.code)))?;
+    }
     Ok(())
 }
 
 /// Whether metier works here, in a line.
 fn sum(checks: &[Check], skills: Option<&HostCatalog>) -> String {
     let count = |status: Status| checks.iter().filter(|check| check.status == status).count();
-    let unusable = skills.map_or(0, |skills| skills.problems().len());
+    let unusable = skills.map_or(0, |skills| skills.problems().len() + skills.warnings().len());
     match (count(Status::Failed), count(Status::Notice) + unusable) {
         (0, 0) => "metier works here: every check passed".to_owned(),
         (0, notices) => format!("metier works here; {}", counted(notices, "notice")),

@@ -64,6 +64,8 @@ struct Listing<'a> {
     #[serde(serialize_with = "rows")]
     skills: Vec<&'a Entry>,
     problems: &'a [Problem],
+    #[serde(skip_serializing_if = "<[Problem]>::is_empty")]
+    warnings: &'a [Problem],
     #[serde(serialize_with = "rows")]
     shadowed: Vec<&'a Entry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,6 +79,7 @@ impl<'a> Listing<'a> {
         Self {
             skills: usable.filter(|entry| all || entry.is_enabled()).collect(),
             problems: catalog.problems(),
+            warnings: catalog.warnings(),
             shadowed: catalog.shadowed().collect(),
             refusals: skills.refusals(),
         }
@@ -142,6 +145,7 @@ fn print(skills: &HostCatalog, args: &Args, output: &mut Output) -> anyhow::Resu
         catalog.problems().iter().partition(|problem| problem.code.leaves_usable());
     let (strict, broken): (Vec<&Problem>, Vec<&Problem>) =
         unusable.into_iter().partition(|problem| problem.code.is_strictness());
+    let refused: Vec<&Problem> = catalog.warnings().iter().collect();
     if all {
         section("Off", &off, output, |entry| entry.path_text().into_owned())?;
         section("Shadowed", &shadowed, output, |entry| {
@@ -149,7 +153,8 @@ fn print(skills: &HostCatalog, args: &Args, output: &mut Output) -> anyhow::Resu
             format!("{winner} wins over {}", entry.path_text())
         })?;
         problems("Not usable", &broken, output)?;
-        problems("Loaded only by lenient agents, such as Claude Code", &strict, output)?;
+        problems("Refused by this profile; Claude Code and Codex load it", &strict, output)?;
+        problems("Usable here, refused by some other clients", &refused, output)?;
         problems("Requirements not met", &unmet, output)?;
     }
     let mut counts = vec![counted(listed.len(), "skill")];
@@ -157,7 +162,8 @@ fn print(skills: &HostCatalog, args: &Args, output: &mut Output) -> anyhow::Resu
         (shadowed.len(), "shadowed"),
         (off.len(), "off"),
         (broken.len(), "not usable"),
-        (strict.len(), "loaded only by lenient agents"),
+        (strict.len(), "refused by this profile"),
+        (refused.len(), "refused by some other clients"),
         (unmet.len(), "with unmet requirements"),
     ];
     counts.extend(more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
@@ -241,14 +247,12 @@ fn problems(title: &str, problems: &[&Problem], output: &mut Output) -> anyhow::
     for problem in problems {
         output.line(format_args!("  {}", one_line(&problem.path.to_string_lossy())))?;
         output.line(format_args!("    {}: {}", problem.code, one_line(&problem.message)))?;
+        if !problem.refused_by.is_empty() {
+            output.line(format_args!("    refused by {}", problem.refused_by.join(", ")))?;
+        }
         if matches!(problem.code, metier_catalog::ProblemCode::Skill(_)) {
             let path = one_line(&problem.path.to_string_lossy());
-            let next = if problem.code.is_strictness() {
-                format!("`--lenient` loads it here; `metier validate --fix {path}` fixes what it can")
-            } else {
-                format!("see `metier validate {path}` (`--fix` fixes what it can)")
-            };
-            output.line(format_args!("    {next}"))?;
+            output.line(format_args!("    see `metier validate {path}` (`--fix` fixes what it can)"))?;
         }
     }
     Ok(())

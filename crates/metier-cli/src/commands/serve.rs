@@ -335,7 +335,7 @@ fn approve(environment: &Environment, words: &[String]) -> String {
     while let Some(word) = kept.next() {
         if word == "--lenient" {
             command.push(word);
-        } else if ["--root", "--state"].contains(&word.as_str()) {
+        } else if ["--root", "--state", "--profile"].contains(&word.as_str()) {
             let value = kept.next().unwrap_or_default();
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
             let quoted = format!("'{}'", value.replace('\'', r"'\''"));

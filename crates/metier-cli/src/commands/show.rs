@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metier_catalog::{Compatibility, Entry, State, compatibility, read_requires};
+use metier_catalog::{Compatibility, Entry, Problem, State, compatibility, read_requires};
 use metier_host::{
     Environment, HostCatalog, HostError, Metier, Refusal, StateSetting, ThisMachine, digest_of,
 };
@@ -66,6 +66,8 @@ struct Listed {
     needs: Vec<String>,
     /// What gave it its state, where it is not on.
     set_by: Option<String>,
+    /// What other clients refuse it for, and which.
+    warning: Option<Problem>,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
@@ -119,7 +121,8 @@ fn in_catalog(args: &Args, output: &mut Output) -> anyhow::Result<Result<Shown, 
     let unpacked = unpacked.transpose()?;
     let directory = unpacked.as_ref().map_or_else(|| entry.real_path(), |(_, directory)| directory);
     let mut shown = look(directory, entry.path_text().into_owned(), output)?;
-    shown.listed = Some(Listed { set_by: set_by(entry, &skills), entry: entry.clone(), needs });
+    let warning = skills.warnings().iter().find(|warning| warning.path == entry.path()).cloned();
+    shown.listed = Some(Listed { set_by: set_by(entry, &skills), entry: entry.clone(), needs, warning });
     let store = skills.metier().installed().filter(|store| entry.path().starts_with(store.root()));
     shown.is_tampered =
         store.as_ref().is_some_and(|store| !store.is_as_installed(entry.path(), &shown.tree_digest));
@@ -246,12 +249,15 @@ impl Shown {
 
     /// What the catalog says: whose it is, whether it is on, what else there is.
     fn listing(&self, output: &mut Output) -> anyhow::Result<()> {
-        let Some(Listed { entry, needs, set_by }) = &self.listed else { return Ok(()) };
+        let Some(Listed { entry, needs, set_by, warning }) = &self.listed else { return Ok(()) };
         output.row("id", &entry.id.to_string())?;
         let by = set_by.as_ref().map(|by| format!(", set by {by}")).unwrap_or_default();
         output.row("state", &format!("{}{by}", entry.state))?;
         if let Some(winner) = &entry.shadowed_by {
             output.row("shadowed by", &winner.to_string())?;
+        }
+        if let Some(Problem { code, refused_by, .. }) = warning {
+            output.row("refused by", &format!("{} ({code})", refused_by.join(", ")))?;
         }
         for refused in self.refusals() {
             output.row("refused", &refused.message)?;
@@ -273,7 +279,7 @@ impl Shown {
         );
         let fields: Map<String, Value> =
             skill.fields.iter().map(|entry| (entry.key.text().to_owned(), json!(entry.value))).collect();
-        let catalog = self.listed.as_ref().map(|Listed { entry, needs, set_by }| {
+        let catalog = self.listed.as_ref().map(|Listed { entry, needs, set_by, warning }| {
             let copies = entry.places().iter().skip(1);
             json!({
                 "id": entry.id,
@@ -283,6 +289,7 @@ impl Shown {
                 "state_set_by": set_by,
                 "shadowed_by": entry.shadowed_by,
                 "needs": needs,
+                "warning": warning,
                 "also_at": copies.map(|place| place.path.to_string_lossy()).collect::<Vec<_>>(),
             })
         });

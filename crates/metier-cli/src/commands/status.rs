@@ -124,7 +124,10 @@ fn next(own: usize, agents: &[(Agent, usize)], skills: &HostCatalog) -> Vec<Step
     if let Some((agent, _)) = agents.iter().find(|(_, visible)| *visible == 0) {
         steps.push((format!("metier link {agent} --all"), "makes your skills visible to it"));
     }
-    let is_own = |entry: &&Entry| entry.builtin().is_none() && entry.state.is_for_models();
+    // `run` hands agents only what keeps the standard profile.
+    let is_refused = |entry: &Entry| skills.warnings().iter().any(|warning| warning.path == entry.path());
+    let is_own =
+        |entry: &&Entry| entry.builtin().is_none() && entry.state.is_for_models() && !is_refused(entry);
     if let (Some((agent, _)), Some(entry)) = (agents.first(), skills.skills().find(is_own)) {
         let command = format!("metier run {agent} {}", entry.name());
         steps.push((command, "runs it with that skill and no other"));

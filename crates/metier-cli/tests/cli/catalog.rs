@@ -40,8 +40,8 @@ fn json_has_the_documented_shape() {
     let listed = place.json_at_home(&["list", "--json"]);
     let names: Vec<&str> =
         listed["skills"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["commit-message", "pdf", "release-notes", "using-metier", "writing-skills"]);
-    let pdf = &listed["skills"][1];
+    assert_eq!(names, ["broken", "commit-message", "pdf", "release-notes", "using-metier", "writing-skills"]);
+    let pdf = &listed["skills"][2];
     let path = std::fs::canonicalize(place.path()).unwrap().join("me/.claude/skills/pdf");
     let digest = metier_skill::Digest::of(place.read("me/.claude/skills/pdf/SKILL.md").as_bytes());
     let wanted = json!({
@@ -58,9 +58,12 @@ fn json_has_the_documented_shape() {
     assert_eq!(*pdf, wanted);
     assert_eq!(listed["shadowed"][0]["id"], "third_party/pdf");
     assert_eq!(listed["shadowed"][0]["shadowed_by"], "user/pdf");
-    assert_eq!(listed["problems"][0]["code"], "name-not-lowercase");
-    assert!(listed["problems"][0]["path"].as_str().unwrap().ends_with("me/.claude/skills/broken"));
-    assert!(listed["problems"][0]["message"].as_str().unwrap().contains("Broken"));
+    assert_eq!(listed["problems"], json!([]));
+    let warning = &listed["warnings"][0];
+    assert_eq!(warning["code"], "name-not-lowercase");
+    assert!(warning["path"].as_str().unwrap().ends_with("me/.claude/skills/broken"));
+    assert!(warning["message"].as_str().unwrap().contains("Broken"));
+    assert_eq!(warning["refused_by"], json!(["Zed", "skills-ref"]));
 }
 
 fn state_of<'a>(listed: &'a Value, name: &str) -> Option<&'a str> {
@@ -84,7 +87,7 @@ fn given_roots_replace_the_usual_ones() {
         "--root",
         "me/.claude/skills:builtin",
     ]);
-    assert_eq!(two["skills"][0]["id"], "builtin/pdf");
+    assert_eq!(two["skills"][1]["id"], "builtin/pdf");
     assert_eq!(two["shadowed"][0]["id"], "org/pdf");
     for command in
         ["list", "search x", "show x", "prompt", "validate nowhere", "scan nowhere", "digest nowhere"]
@@ -104,11 +107,24 @@ fn given_roots_replace_the_usual_ones() {
 }
 
 #[test]
-fn lenient_loads_what_is_broken() {
+fn what_other_agents_load_is_loaded_unless_another_profile_is_asked_for() {
     let place = project();
-    let listed = place.json_at_home(&["list", "--json", "--lenient"]);
-    assert_eq!(state_of(&listed, "broken"), Some("on"));
-    assert_eq!(listed["problems"], json!([]));
+    let is_loaded = |args: &[&str]| {
+        let listed = place.json_at_home(&[&["list", "--json"], args].concat());
+        let is_listed = state_of(&listed, "broken") == Some("on");
+        let (warnings, problems) = (&listed["warnings"], &listed["problems"]);
+        let (told, other) = if is_listed { (warnings, problems) } else { (problems, warnings) };
+        assert_eq!(told[0]["code"], "name-not-lowercase", "{args:?}: {listed}");
+        assert_eq!(told[0]["refused_by"], json!(["Zed", "skills-ref"]), "{args:?}: {listed}");
+        assert!(other.as_array().is_none_or(Vec::is_empty), "{args:?}: {listed}");
+        is_listed
+    };
+    assert!(is_loaded(&[]) && is_loaded(&["--lenient"]) && is_loaded(&["--profile", "lenient"]));
+    assert!(!is_loaded(&["--profile", "standard"]) && !is_loaded(&["--profile", "strict"]));
+    place.write("me/.config/metier/config.toml", "profile = \"strict\"\n");
+    assert!(!is_loaded(&[]) && is_loaded(&["--lenient"]), "a flag wins over a file");
+    let both = place.at_home(&["list", "--lenient", "--profile", "strict"]).output().unwrap();
+    assert_eq!(both.status.code(), Some(2));
 }
 
 #[test]
@@ -343,8 +359,8 @@ fn paths_that_are_not_text_are_still_json() {
     let odd = place.path().join(".claude/skills").join(std::ffi::OsStr::from_bytes(b"x\xff"));
     std::fs::create_dir(&odd).unwrap();
     std::fs::write(odd.join("SKILL.md"), "nothing").unwrap();
-    assert_eq!(place.json_at_home(&["list", "--json"])["problems"].as_array().unwrap().len(), 2);
-    assert_eq!(place.json_at_home(&["doctor", "--json"])["problems"].as_array().unwrap().len(), 2);
+    assert_eq!(place.json_at_home(&["list", "--json"])["problems"].as_array().unwrap().len(), 1);
+    assert_eq!(place.json_at_home(&["doctor", "--json"])["problems"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -47,7 +47,11 @@ fn where_all_is_well_it_says_so_and_leaves_nothing_behind() {
     let output = place.at_home(&["doctor"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "a colon in a skill is no reason not to work: {text}");
-    assert!(text.contains("metier works here; ") && text.contains("lenient only"), "{text}");
+    assert!(
+        text.contains("metier works here; ")
+            && text.contains("yaml-unquoted-colon: refused by Goose, Zed, skills-ref"),
+        "{text}"
+    );
     assert!(!place.path().join("me/.local").exists(), "a journal was begun");
     let report = place.json_at_home(&["doctor", "--json"]);
     assert_eq!(report["ok"], true);

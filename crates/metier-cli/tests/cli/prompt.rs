@@ -18,10 +18,7 @@ fn project() -> Place {
     place.skill("me/.agents/skills/commit-message", "Use when you commit.");
     place.skill("me/.agents/skills/mine", "Use for yourself.");
     place.skill("me/.agents/skills/gone", "Use never.");
-    place.write(
-        "me/.claude/skills/broken/SKILL.md",
-        "---\nname: Broken\ndescription: Use never.\n---\nDo it.\n",
-    );
+    place.write("me/.claude/skills/broken/SKILL.md", "---\nname: broken\n---\nDo it.\n");
     place
 }
 
@@ -77,8 +74,8 @@ fn an_explanation_as_json_has_the_documented_shape() {
     assert_eq!(path("user/gone")["reason"], "off");
     assert_eq!(path("third_party/pdf")["by"], "user/pdf");
     let broken = explained["not_shown"].as_array().unwrap().last().unwrap();
-    assert_eq!((&broken["id"], &broken["code"]), (&json!(null), &json!("name-not-lowercase")));
-    assert!(broken["message"].as_str().unwrap().contains("Broken"));
+    assert_eq!((&broken["id"], &broken["code"]), (&json!(null), &json!("description-missing")));
+    assert!(broken["message"].as_str().unwrap().contains("description"));
     let skills = explained["skills"].as_array().unwrap();
     let sum: u64 = skills.iter().map(|skill| skill["tokens"].as_u64().unwrap()).sum();
     let tokens = &explained["tokens"];

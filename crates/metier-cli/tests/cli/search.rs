@@ -1,5 +1,7 @@
 //! `metier search`.
 
+use serde_json::json;
+
 use crate::support::Place;
 
 fn library() -> Place {
@@ -54,7 +56,9 @@ fn the_answer_has_the_documented_shape() {
     assert_eq!(hit["id"], "user/pdf-forms");
     assert!(hit["score"].as_f64().unwrap() > 0.5);
     assert_eq!(hit["snippet"], "Use when the user has a PDF.");
-    let broken = place.json_at_home(&["search", "--json", "--root", "skills", "gardening"]);
+    let args = ["search", "--json", "--root", "skills", "gardening"];
+    assert_eq!(place.json_at_home(&args)["hits"][0]["problem"], json!(null));
+    let broken = place.json_at_home(&[&args[..], &["--profile", "standard"]].concat());
     assert_eq!(broken["hits"][0]["name"], "gardening");
     assert_eq!(broken["hits"][0]["problem"]["code"], "name-mismatch");
 }

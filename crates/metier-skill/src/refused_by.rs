@@ -1,0 +1,38 @@
+//! Which other clients refuse a skill for what a finding says. A client that is not named may refuse it
+//! too.
+
+use crate::{Code, Profile, Severity};
+
+/// The reference validator, which has the verdict of the strict profile.
+const REFERENCE: &str = "skills-ref";
+
+impl Code {
+    /// The clients that do not load a skill with this finding, the reference validator (`skills-ref`) last. Empty where
+    /// none is known to refuse it.
+    ///
+    /// ```
+    /// use metier_skill::Code;
+    ///
+    /// assert_eq!(Code::NameNotLowercase.refused_by(), ["Zed", "skills-ref"]);
+    /// assert!(Code::BodyLong.refused_by().is_empty());
+    /// ```
+    pub fn refused_by(self) -> Vec<&'static str> {
+        let clients: &[&str] = match self {
+            Self::NameNotLowercase | Self::NameInvalidCharacter => &["Zed"],
+            Self::NameTooLong => &["Codex", "Zed"],
+            Self::NameMissing | Self::NameEmpty => &["Gemini CLI", "Goose", "OpenCode", "Zed"],
+            Self::NameNotString | Self::DescriptionNotString => &["Codex", "Goose", "OpenCode", "Zed"],
+            Self::YamlUnquotedColon => &["Goose", "Zed"],
+            Self::YamlSyntax | Self::ControlCharacter => &["Codex", "Goose", "Zed"],
+            Self::DescriptionMissing | Self::DescriptionEmpty => &["Codex", "Goose", "Zed"],
+            Self::DescriptionNotText => &["Codex", "Gemini CLI", "Goose", "OpenCode", "Zed"],
+            Self::FrontmatterMissing
+            | Self::FrontmatterUnclosed
+            | Self::FrontmatterEmpty
+            | Self::FrontmatterNotMapping => &["Codex", "Gemini CLI", "Goose", "OpenCode", "Zed"],
+            _ => &[],
+        };
+        let reference = (self.severity(Profile::Strict) == Some(Severity::Error)).then_some(REFERENCE);
+        clients.iter().copied().chain(reference).collect()
+    }
+}
