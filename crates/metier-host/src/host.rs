@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use metier_catalog::{CatalogOptions, State};
 use metier_policy::{Anchors, Policy, PolicySettings};
+use metier_skill::Profile;
 
 use crate::catalog::HostCatalog;
 use crate::environment::Environment;
@@ -125,7 +126,7 @@ impl MetierBuilder {
     /// Loads what other agents load, as `--lenient` does.
     #[must_use]
     pub const fn lenient(mut self) -> Self {
-        self.overrides.lenient = true;
+        self.overrides.profile = Some(Profile::Lenient);
         self
     }
 
