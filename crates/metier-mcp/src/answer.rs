@@ -1,16 +1,17 @@
-//! The result of a tool as the protocol has it: text for the model, facts for programs, or an error that says what to do next.
+//! A tool's result in protocol form: text for the model and structured facts for programs, or an error that says what
+//! to do next.
 
 use metier_session::tools::ToolSubject;
 use metier_session::{SessionError, SkillToolAnswer, SkillToolError, SkillToolOptions};
 use metier_skill::Coded as _;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 
-/// Under which programs find what a result is about. Clients do not show `_meta` to their model.
+/// The `_meta` key under which programs find the subject of a result. Clients do not show `_meta` to their model.
 const FACTS: &str = "io.metier/result";
 
-/// An answer as the protocol has it.
+/// An answer in protocol form.
 ///
-/// There is no `structuredContent`: several agents show their model nothing else when it is present, and so hide the text.
+/// `structuredContent` is not used: if it is present, several agents show their model only that and hide the text.
 pub(crate) fn into_result(answer: SkillToolAnswer) -> CallToolResult {
     let mut meta = MetaObject::new();
     meta.0.insert(FACTS.to_owned(), answer.facts);
@@ -19,20 +20,20 @@ pub(crate) fn into_result(answer: SkillToolAnswer) -> CallToolResult {
     result
 }
 
-/// Why a tool did not do what it was called for.
+/// Why a tool call failed.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The tool or the session said no.
+    /// The tool or the session refused.
     Tool(SkillToolError),
-    /// The client declined to ask, or a person declined there: the protocol does not tell these apart.
+    /// The client declined to ask, or the user declined in the client. The protocol does not distinguish these.
     Declined { client: Option<String> },
-    /// A person is being asked; the client brings the answer.
+    /// The user is being asked; the client returns the answer.
     Asked,
-    /// Too many of this client's scripts wait already.
+    /// Too many scripts of this client are already waiting.
     Busy { running: usize, waiting: usize },
-    /// The client no longer waits for it.
+    /// The client cancelled the call.
     Gone,
-    /// Something broke that the model can do nothing about.
+    /// An internal error that the model cannot fix.
     Broken(String),
 }
 
@@ -55,7 +56,7 @@ impl From<SessionError> for Refusal {
 }
 
 impl Refusal {
-    /// What the session said, if it was the session.
+    /// The session's error, if it came from the session.
     pub(crate) fn session(&self) -> Option<&SessionError> {
         match self {
             Self::Tool(SkillToolError::Session { error, .. }) => Some(error),
@@ -74,7 +75,7 @@ impl Refusal {
         }
     }
 
-    /// Whether it is the server's own fault.
+    /// Whether the error is the server's fault.
     pub(crate) fn is_ours(&self) -> bool {
         use SessionError::{Approvals, Copy, Journal, Store, Unrecorded};
         let ours = |error: &SessionError| {
@@ -83,25 +84,24 @@ impl Refusal {
         matches!(self, Self::Broken(_)) || self.session().is_some_and(ours)
     }
 
-    /// What went wrong, in a sentence.
+    /// What went wrong, in one sentence.
     fn message(&self) -> String {
         match self {
             Self::Tool(error) => error.to_string(),
             Self::Declined { client } => {
                 let client = client.as_deref().unwrap_or("unnamed");
-                format!("this needs a person's approval; the client ({client}) was asked for it and declined")
+                format!("this needs the user's approval; the client ({client}) was asked and declined")
             }
-            Self::Asked => "waiting for a person's answer".to_owned(),
+            Self::Asked => "waiting for the user's approval".to_owned(),
             Self::Busy { running, waiting } => format!(
-                "too many scripts: at most {running} scripts of a client run at the same time, and {waiting} calls are already waiting; \
-                 the script was not started; call again after one of them has finished"
+                "too many scripts: a client can run {running} scripts at a time, and {waiting} calls are already waiting; the script was not started; call again when one of them has finished"
             ),
             Self::Gone => "the call was cancelled".to_owned(),
             Self::Broken(reason) => reason.clone(),
         }
     }
 
-    /// What went wrong, and what to do about it, for the model.
+    /// What went wrong and what to do next, for the model.
     pub(crate) fn text(&self, tools: &SkillToolOptions, subject: &ToolSubject) -> String {
         let next = match self {
             Self::Declined { .. } => tools.how_to_allow(subject),

@@ -1,7 +1,8 @@
-//! A person asked through a client. While they think, nothing waits: what needs the answer is tried again with it.
+//! Approvals through a client. Nothing is blocked while the user decides: the work is repeated with the answer.
 //!
-//! Up to 2025-11-25 the client is asked back, by a task of its own; from 2026-07-28 on it takes the question along and calls again. Either
-//! way the session is left with [`Answer::Later`] and entered anew.
+//! Up to revision 2025-11-25, the server sends the client a request, in a task of its own. From 2026-07-28 on, the
+//! client receives the question as a result and calls again with the answer. In both cases the session ends the call
+//! with [`Answer::Later`] and is entered again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,13 +21,13 @@ use serde_json::{Value, json};
 use crate::answer::Refusal;
 use crate::library::Library;
 
-/// Under which the question is asked, and the answer comes back.
+/// The key of the question and of its answer.
 const KEY: &str = "approval";
 
-/// How long what a client brings back is good for.
+/// How long the state that a client returns is valid.
 const GOOD_FOR: Duration = Duration::from_mins(10);
 
-/// What a person said.
+/// The user's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answered {
@@ -34,7 +35,7 @@ pub(crate) enum Answered {
     Session,
     Always,
     No,
-    /// The client declined: a person did, or the client by itself, since it has none.
+    /// The client declined: the user did, or the client itself because it cannot ask.
     Declined,
     Nothing,
 }
@@ -63,7 +64,7 @@ impl Answered {
     }
 }
 
-/// The form that a person fills in.
+/// The form that the user fills in.
 fn form(question: &Unanswered) -> ElicitRequestParams {
     let yes = |lifetime: &str, covers: &str| json!({ "const": lifetime, "title": format!("Yes, {covers}") });
     let mut choices = vec![yes("once", &question.once), yes("session", &question.session)];
@@ -82,13 +83,13 @@ fn form(question: &Unanswered) -> ElicitRequestParams {
     }
 }
 
-/// Asks a client that can be called back. No answer in time is none.
+/// Asks a client through a server request. A timeout counts as no answer.
 pub(crate) async fn elicit(question: &Unanswered, peer: &Peer<RoleServer>, patience: Duration) -> Answered {
     let asked = peer.create_elicitation_with_timeout(form(question), Some(patience)).await;
     asked.map_or(Answered::Nothing, |result| Answered::of(&result))
 }
 
-/// What was answered so far, by what each question is known by.
+/// The answers so far, by the key of each question.
 pub(crate) type Known = BTreeMap<String, Answered>;
 
 /// A question that has no answer yet.
@@ -96,21 +97,21 @@ pub(crate) type Known = BTreeMap<String, Answered>;
 pub(crate) struct Unanswered {
     pub(crate) key: String,
     pub(crate) text: String,
-    /// What each yes covers.
+    /// What each approval covers.
     once: String,
     session: String,
     /// `None` if no answer may last longer than a session.
     always: Option<String>,
 }
 
-/// Where a session leaves the question that it cannot go on without.
+/// The slot in which a session leaves the question that blocks it.
 pub(crate) type Open = Arc<Mutex<Option<Unanswered>>>;
 
-/// Who is asked by a session while it works on one call: what is known already is answered, anything else is left open.
+/// The approver of a session during one call: known questions are answered, a new one is left open.
 pub(crate) struct Person {
     pub(crate) known: Known,
     pub(crate) open: Open,
-    /// Whether a yes may hold until the skill changes.
+    /// Whether an approval may last until the skill changes.
     pub(crate) is_lasting: bool,
     pub(crate) session: String,
 }
@@ -137,7 +138,7 @@ impl Approver for Person {
     }
 }
 
-/// What a question is known by: everything that makes it another question.
+/// The key of a question: a digest of everything that distinguishes it from others.
 fn key_of(question: &Question<'_>) -> String {
     let request = question.request;
     let script = match request.action {
@@ -145,7 +146,7 @@ fn key_of(question: &Question<'_>) -> String {
         _ => None,
     };
     let reach = request.network.map(ToString::to_string);
-    // What a person is shown of a call is part of the question as well.
+    // The details of the call that the user sees are part of the question.
     let work = request.work.map(std::path::Path::to_string_lossy);
     let given = json!([request.arguments, request.variables, request.input.map(Digest::of), work]);
     let asked = json!([question.access.as_str(), reach, request.destructive]);
@@ -153,27 +154,24 @@ fn key_of(question: &Question<'_>) -> String {
     Digest::of(all.to_string().as_bytes()).to_string()
 }
 
-/// What a client carries from one call to the next, sealed.
+/// The state that a client carries from one call to the next, encrypted.
 #[derive(Debug, Serialize, Deserialize)]
 struct Carried {
-    /// Good for one use.
+    /// Valid for one use.
     id: String,
     /// Answers so far.
     known: Known,
-    /// What was asked last.
+    /// The key of the last question.
     open: String,
 }
 
-/// Ids that have been used, as long as what they are in could be brought again.
+/// Ids that have been used, kept as long as their state is still valid.
 #[derive(Debug, Default)]
 pub(crate) struct Used(Mutex<HashMap<String, Instant>>);
 
 impl Used {
-    /// Whether it is used for the first time.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "what is too old to be brought again need not be remembered"
-    )]
+    /// Whether the id is used for the first time.
+    #[expect(clippy::disallowed_methods, reason = "ids of expired states need not be remembered")]
     fn take(&self, id: &str) -> bool {
         let now = Instant::now();
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,12 +182,12 @@ impl Used {
     }
 }
 
-/// What a call is: answers are good for this one and no other.
+/// The identity of a call: answers are valid only for this call.
 pub(crate) fn call_of(principal: usize, what: &str, arguments: Option<&JsonObject>) -> Vec<u8> {
     json!([principal, what, arguments]).to_string().into_bytes()
 }
 
-/// The answers that a client brings along.
+/// The answers that a client returns.
 pub(crate) fn brought(
     library: &Library,
     call: &[u8],
@@ -197,11 +195,8 @@ pub(crate) fn brought(
     responses: Option<&BTreeMap<String, Value>>,
 ) -> Result<Known, Refusal> {
     let Some(state) = state else { return Ok(Known::new()) };
-    let stale = || {
-        Refusal::Broken(
-            "the `requestState` is not valid for this call, or no longer; call again without it".to_owned(),
-        )
-    };
+    let stale =
+        || Refusal::Broken("the `requestState` is invalid or expired; call again without it".to_owned());
     let carried: Carried = library.seal.open_json_with(state, call).map_err(|_| stale())?;
     if !library.used.take(&carried.id) {
         return Err(stale());
@@ -215,7 +210,7 @@ pub(crate) fn brought(
     Ok(known)
 }
 
-/// Sends a question along with the client, to be called again with its answer.
+/// Returns a question to the client, which calls again with its answer.
 pub(crate) fn send_along(
     library: &Library,
     call: &[u8],

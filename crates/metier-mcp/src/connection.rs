@@ -1,4 +1,4 @@
-//! One client: what it asks, and what it is answered.
+//! One client connection: its requests and the answers.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -33,38 +33,38 @@ use crate::place::Root;
 use crate::view::View;
 use crate::{extension, output, prompts, resources, uri};
 
-/// How many calls of one client are under way at the same time.
+/// The maximum number of concurrent calls of one client.
 const CALLS: usize = 32;
 
-/// At most so many completions, as the protocol says.
+/// The maximum number of completions, as defined by the protocol.
 const COMPLETIONS: usize = 100;
 
-/// So much of a client's name is kept.
+/// The maximum length of a client's name that is kept.
 const NAME: usize = 64;
 
-/// How many connections there have been.
+/// The number of connections so far.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// One client's connection to a library.
 pub struct McpConnection {
     pub(crate) library: Arc<Library>,
     pub(crate) conversation: Arc<Conversation>,
-    /// Tells it from every other connection, also from those that are gone.
+    /// A number that is unique among all connections, including closed ones.
     number: u64,
-    /// How many calls it may still have under way.
+    /// How many more calls it may start.
     open: Semaphore,
     is_told: AtomicBool,
-    /// The directory that the client works in, once it has been asked.
+    /// The client's working directory, once it has been asked.
     pub(crate) root: Mutex<Root>,
-    /// What changes from the moment on that it came.
+    /// Changes since the client connected.
     changes: watch::Receiver<u64>,
-    /// Ends what was started for it.
+    /// Cancels all work for this client.
     closed: CancellationToken,
     _ending: DropGuard,
 }
 
 impl McpConnection {
-    /// A new client.
+    /// Creates a connection for a new client.
     pub fn new(library: Arc<Library>) -> Self {
         let closed = CancellationToken::new();
         let conversation = library.converse();
@@ -113,7 +113,7 @@ impl McpConnection {
         }
     }
 
-    /// Has the session do it.
+    /// Runs work in the session.
     async fn dispatch(
         &self,
         tool: &'static str,
@@ -125,7 +125,8 @@ impl McpConnection {
         self.in_session(context, brought, work).await
     }
 
-    /// As whom it reads what scripts printed. Over HTTP a client of the stateless revision has a connection for each call.
+    /// The owner of script output for this client. Over HTTP, a client of the stateless revision has one connection for
+    /// each call.
     pub(crate) fn reader(&self, context: &RequestContext<RoleServer>) -> output::Client {
         let is_http = context.extensions.get::<axum::http::request::Parts>().is_some();
         match principal(context) {
@@ -135,22 +136,23 @@ impl McpConnection {
         }
     }
 
-    /// What is served now.
+    /// The current view of the catalog.
     async fn view(&self) -> Result<Arc<View>, ErrorData> {
         self.library.view().await.map_err(|why| ErrorData::internal_error(why, None))
     }
 
-    /// A refusal where the protocol has no place for the model to read it.
+    /// A refusal as a protocol error, for methods whose results no model reads.
     fn as_error(&self, refusal: &Refusal, subject: &ToolSubject) -> ErrorData {
         let data = serde_json::json!({ "code": refusal.code() });
         let code = if refusal.is_ours() { ErrorCode::INTERNAL_ERROR } else { ErrorCode::INVALID_PARAMS };
         ErrorData::new(code, refusal.text(&self.library.tools, subject), Some(data))
     }
 
-    /// One of the calls of this client; not more than it may have at the same time.
+    /// Reserves one of this client's concurrent calls.
     async fn admit<T>(&self, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
         let Ok(_one) = self.open.try_acquire() else {
-            let words = format!("this client already has {CALLS} calls under way; wait for one of them");
+            let words =
+                format!("this client already has {CALLS} calls in progress; wait until one of them finishes");
             return Err(Refusal::Broken(words));
         };
         let _under_way = self.library.turns.begin();
@@ -158,7 +160,7 @@ impl McpConnection {
     }
 }
 
-/// A part of what a script printed and is kept.
+/// A part of a script's stored output.
 fn read_output(
     tool: &'static str,
     call: &ResourceCall,
@@ -170,15 +172,17 @@ fn read_output(
     let (offset, length) = match call.part {
         None => (0, most),
         Some(ResourcePart::Bytes { offset, length }) => (offset, length.unwrap_or(most).min(most)),
-        Some(_) => return Err(wrong("output is read by bytes; use `offset` and `length` in `range`").into()),
+        Some(_) => {
+            return Err(wrong("script output is read by bytes; use `offset` and `length` in `range`").into());
+        }
     };
     let piece = outputs.read(client, &call.path, offset, length);
-    let piece = piece.map_err(|error| Refusal::Broken(format!("the output cannot be read: {error}")))?;
-    let piece = piece.ok_or_else(|| wrong("this output is no longer kept; run the script again"))?;
+    let piece = piece.map_err(|error| Refusal::Broken(format!("cannot read the output: {error}")))?;
+    let piece = piece.ok_or_else(|| wrong("this output is no longer stored; run the script again"))?;
     Ok(tools::output_answer(&piece.bytes, piece.offset, piece.total))
 }
 
-/// Who calls: one of several over HTTP, the only one otherwise.
+/// Who calls: one of several clients over HTTP, or the only client otherwise.
 pub(crate) fn principal(context: &RequestContext<RoleServer>) -> usize {
     let parts = context.extensions.get::<axum::http::request::Parts>();
     parts.and_then(|parts| parts.extensions.get::<Principal>()).map_or(0, |principal| principal.0)
@@ -190,7 +194,7 @@ pub(crate) fn holder(context: &RequestContext<RoleServer>) -> Option<String> {
     parts.and_then(|parts| parts.extensions.get::<Holder>()).map(|holder| holder.0.clone())
 }
 
-/// What a client calls itself, as it can be shown and recorded.
+/// The client's own name, in a form that can be displayed and recorded.
 pub(crate) fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
     let name: String = context.client_info()?.name.chars().take(NAME).collect();
     let name: String = name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
@@ -332,7 +336,7 @@ impl ServerHandler for McpConnection {
     ) -> Result<GetPromptResponse, ErrorData> {
         let name = request.name.clone();
         if !prompts::is_there(&*self.view().await?, &name) {
-            return Err(ErrorData::invalid_params(format!("there is no prompt `{name}`"), None));
+            return Err(ErrorData::invalid_params(format!("unknown prompt `{name}`"), None));
         }
         let wanted = request.arguments.as_ref().and_then(|all| all.get(prompts::ARGUMENT));
         let wanted = wanted.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
@@ -378,11 +382,8 @@ impl ServerHandler for McpConnection {
         let is_malformed =
             ["tools/call", "prompts/get", "resources/read", "completion/complete"].contains(&method.as_str());
         if is_malformed {
-            // It would not have come here, had it been read.
-            return Err(ErrorData::invalid_params(
-                format!("the parameters of {method} are not what it takes"),
-                None,
-            ));
+            // Requests with valid parameters were handled above.
+            return Err(ErrorData::invalid_params(format!("invalid parameters for {method}"), None));
         }
         if !["skills/list", "skills/get", "resources/directory/read"].contains(&method.as_str()) {
             return Err(unknown());
@@ -426,7 +427,8 @@ impl ServerHandler for McpConnection {
                         return Ok(());
                     }
                     let sink = context.sink();
-                    // What the client does not want to hear is not sent; one that is gone is noticed above.
+                    // Notifications that the client did not subscribe to are not sent; a closed connection is noticed
+                    // above.
                     let _ = sink.notify_tool_list_changed().await;
                     let _ = sink.notify_prompt_list_changed().await;
                     let _ = sink.notify_resource_list_changed().await;
@@ -440,7 +442,7 @@ impl ServerHandler for McpConnection {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        // A client that says so again is told once all the same.
+        // A client that subscribes twice is notified once.
         if self.is_told.swap(true, Ordering::Relaxed) {
             return;
         }

@@ -1,4 +1,4 @@
-//! The session behind a connection: begun when something is first done in it, worked in by one call at a time, ended with the connection.
+//! The session behind a connection: started on first use, used by one call at a time, and ended with the connection.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,9 +14,9 @@ use crate::library::Library;
 pub(crate) struct Conversation {
     library: Arc<Library>,
     session: Arc<Mutex<Option<Session>>>,
-    /// Under whose name what is done is recorded.
+    /// The name under which actions are recorded.
     actor: OnceLock<String>,
-    /// What the client calls itself.
+    /// The client's own name.
     client: OnceLock<String>,
 }
 
@@ -25,8 +25,8 @@ impl Conversation {
         Self { library, session: Arc::default(), actor: OnceLock::new(), client: OnceLock::new() }
     }
 
-    /// Says who acts here, and through which client, before anything is done. A session belongs to one token and to one client, so that
-    /// both are the same each time.
+    /// Sets who acts and through which client, before anything is done. A session belongs to one token and one client,
+    /// so both stay the same.
     pub(crate) fn introduce(&self, actor: Option<String>, client: Option<String>) {
         for (known, name) in [(&self.actor, actor), (&self.client, client)] {
             if let Some(name) = name {
@@ -35,8 +35,8 @@ impl Conversation {
         }
     }
 
-    /// Does something in the session, on a thread that may wait. Whoever is gone before it is their turn is not waited for; what has
-    /// begun is done to its end.
+    /// Runs work in the session on a blocking thread. A call that is cancelled while it waits for its turn is dropped;
+    /// work that has started runs to its end.
     pub(crate) async fn with<T: Send + 'static>(
         &self,
         gone: &CancellationToken,
@@ -44,10 +44,10 @@ impl Conversation {
     ) -> Result<T, Refusal> {
         let library = Arc::clone(&self.library);
         let (actor, client) = (self.actor.get().cloned(), self.client.get().cloned());
-        // Before anybody's turn: whoever ends the session does not wait for this.
+        // Before the call waits for its turn, so that ending the session does not wait for it.
         tokio::select! {
             biased;
-            // Why it cannot be says more than that it is over.
+            // The reason for the failure is more useful than the fact that the session has ended.
             view = library.view() => view.map(drop).map_err(Refusal::Broken)?,
             () = gone.cancelled() => return Err(Refusal::Gone),
         }
@@ -60,8 +60,9 @@ impl Conversation {
         let under_way = library.turns.begin();
         let done = tokio::task::spawn_blocking(move || {
             let _held = (under_way, turn);
-            // What is served now, and not what was when it had to wait for its turn.
-            let view = library.view_now().ok_or_else(|| Refusal::Broken("nothing is served".to_owned()))?;
+            // The current catalog, not the one from before the wait.
+            let view =
+                library.view_now().ok_or_else(|| Refusal::Broken("no skills are served".to_owned()))?;
             let catalog = view.catalog.clone();
             let session = match &mut *held {
                 Some(session) => {
@@ -81,25 +82,25 @@ impl Conversation {
                 }
             };
             let done = work(session);
-            // Whoever could be asked may be gone with the call.
+            // The client that could be asked may be gone with the call.
             session.set_approver(Box::new(NoApprover));
             done
         });
-        done.await.unwrap_or_else(|error| Err(Refusal::Broken(format!("the call was broken off: {error}"))))
+        done.await.unwrap_or_else(|error| Err(Refusal::Broken(format!("the call was interrupted: {error}"))))
     }
 
     /// Ends the session, if there is one, and waits until that is recorded.
     pub(crate) async fn end(&self) -> Result<(), SessionError> {
         let Some(session) = self.session.lock().await.take() else { return Ok(()) };
         let ended = tokio::task::spawn_blocking(move || session.end());
-        // A panic has been said already.
+        // A panic has already been reported.
         ended.await.unwrap_or(Ok(()))
     }
 }
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        // Nobody waits for it any more; where there is no runtime either, it ends without a record, as after a crash.
+        // Nobody waits for this session any more. Without a runtime it ends without a record, as after a crash.
         let session = Arc::clone(&self.session);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let under_way = self.library.turns.begin();

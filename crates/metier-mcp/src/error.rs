@@ -1,4 +1,4 @@
-//! What keeps skills from being served.
+//! Errors that stop the server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,16 +6,16 @@ use std::net::SocketAddr;
 use metier_session::SessionError;
 use metier_skill::Coded;
 
-/// Why nothing is served, or no longer.
+/// Why the server cannot start, or had to stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// What came in was not MCP.
+    /// The input is not MCP.
     #[error(
-        "the input is not MCP: it begins with `{line}`; a client has to start this command, and `metier serve --print-config claude` shows how"
+        "the input is not MCP: it starts with `{line}`; an MCP client has to start this command, see `metier serve --print-config claude`"
     )]
     NotMcp {
-        /// The beginning of the first line.
+        /// The start of the first line.
         line: String,
     },
     /// The handshake failed.
@@ -24,39 +24,39 @@ pub enum McpError {
         /// What went wrong.
         reason: String,
     },
-    /// The system said no.
+    /// A system call failed.
     #[error("cannot {what}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Nobody can listen there.
+    /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Others than this machine would be served, and anybody could be one of them.
+    /// The address is reachable from other machines, but no tokens are set.
     #[error(
-        "{address} can be reached from other machines: name tokens with `--token-file`, or listen on 127.0.0.1"
+        "{address} can be reached from other machines; set tokens with `--token-file`, or listen on 127.0.0.1"
     )]
     Open {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
-    /// A line that is no token.
-    #[error("line {line} is not a token: {problem}")]
+    /// A line of the token file is invalid.
+    #[error("line {line}: invalid token: {problem}")]
     Token {
         /// Which line, from 1.
         line: usize,
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// The session could not be ended as it should.
+    /// The session could not be ended properly.
     #[error("the session could not be ended")]
     Session(#[from] SessionError),
 }
@@ -76,13 +76,13 @@ impl Coded for McpError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Listen { .. } => Some("choose another port, or 0 for any that is free".to_owned()),
+            Self::Listen { .. } => Some("choose another port, or 0 for any free port".to_owned()),
             Self::Token { .. } => Some(
-                "write a name, a space and a token in each line; `openssl rand -hex 16` creates a token"
+                "write a name, a space and a token on each line; `openssl rand -hex 16` creates a token"
                     .to_owned(),
             ),
             Self::Session(error) => error.hint(),
-            // Their messages say it, or there is nothing to do.
+            // Their messages already contain the fix, or there is none.
             Self::NotMcp { .. } | Self::Handshake { .. } | Self::Io { .. } | Self::Open { .. } => None,
         }
     }

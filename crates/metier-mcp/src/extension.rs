@@ -1,6 +1,6 @@
-//! The Skills extension of the protocol (`io.modelcontextprotocol/skills`): skills as resources, with what each consists of.
+//! The Skills extension of the protocol (`io.modelcontextprotocol/skills`): skills as resources, with all their files.
 //!
-//! `rmcp` has no types for it yet; these are the shapes of its specification.
+//! `rmcp` has no types for it yet, so they are defined here according to the specification.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,25 +16,25 @@ use crate::resources::start_of;
 use crate::uri;
 use crate::view::View;
 
-/// What the extension is called.
+/// The name of the extension.
 const NAME: &str = "io.modelcontextprotocol/skills";
 
-/// More than that a server should not serve as one skill.
+/// The maximum size of one skill that a server should serve.
 const FILES_MAX: usize = 512;
 
-/// How many skills are listed at once: each is read whole for it.
+/// The number of skills on one page; each is read completely for it.
 const PAGE: usize = 50;
 
-/// How long a client may take a list for true.
+/// How long a client may cache a list.
 const TTL_MS: u64 = 5_000;
 
-/// What the server says that it can do.
+/// The capabilities that the server declares.
 pub(crate) fn capability() -> ExtensionCapabilities {
     let settings = JsonObject::from_iter([("directoryRead".to_owned(), json!(true))]);
     ExtensionCapabilities::from([(NAME.to_owned(), settings)])
 }
 
-/// What the protocol wants of every result from 2026-07-28 on.
+/// Fields that the protocol requires in every result from 2026-07-28 on.
 pub(crate) fn complete(mut result: serde_json::Value, is_modern: bool) -> serde_json::Value {
     if let Some(result) = result.as_object_mut().filter(|_| is_modern) {
         result.insert("resultType".to_owned(), json!("complete"));
@@ -44,7 +44,7 @@ pub(crate) fn complete(mut result: serde_json::Value, is_modern: bool) -> serde_
     result
 }
 
-/// `skills/list`: a page of skills. Those that cannot be served this way are left out.
+/// `skills/list`: a page of skills. Skills that cannot be served this way are left out.
 pub(crate) fn list(
     view: &View,
     limits: &Limits,
@@ -60,7 +60,7 @@ pub(crate) fn list(
     Ok(result)
 }
 
-/// `skills/get`: the skill whose `SKILL.md` this is.
+/// `skills/get`: the skill with this `SKILL.md`.
 pub(crate) fn get(view: &View, limits: &Limits, uri: &str) -> Result<serde_json::Value, ErrorData> {
     let skill =
         uri::parse(uri).filter(|(_, path)| path == SKILL_FILES[0]).and_then(|(name, _)| view.skill(name));
@@ -70,7 +70,7 @@ pub(crate) fn get(view: &View, limits: &Limits, uri: &str) -> Result<serde_json:
     Ok(json!({ "skill": skill }))
 }
 
-/// `resources/directory/read`: what is right below a directory of a skill.
+/// `resources/directory/read`: the direct entries of a directory in a skill.
 pub(crate) fn directory(
     view: &View,
     limits: &Limits,
@@ -107,7 +107,7 @@ fn children(files: &SkillFiles, skill: &Entry, directory: &Path) -> Vec<serde_js
         let (Some(uri), Some(name)) = (uri::of(skill.name(), &path), path.file_name()) else { continue };
         let name = name.to_string_lossy();
         if parts.next().is_none() {
-            // A skill's own file is called what the skill is called.
+            // `SKILL.md` gets the name of the skill.
             let is_skill_md = file.path == Path::new(SKILL_FILES[0]);
             let mut child = json!({
                 "uri": uri, "name": name, "mimeType": mime_type(&name, true), "size": size,
@@ -124,7 +124,7 @@ fn children(files: &SkillFiles, skill: &Entry, directory: &Path) -> Vec<serde_js
     children
 }
 
-/// A skill with everything it consists of; none where it is not what the extension calls a skill.
+/// A skill with all its files; `None` if it is not a skill as the extension defines it.
 fn entry(view: &View, skill: &Entry, limits: &Limits) -> Option<serde_json::Value> {
     let files = skill_files(&view.catalog, skill, limits).ok()?;
     let origin = Origin { file: SKILL_FILES[0], directory: None };
@@ -145,7 +145,7 @@ fn entry(view: &View, skill: &Entry, limits: &Limits) -> Option<serde_json::Valu
     }))
 }
 
-/// Frontmatter as JSON, with what YAML 1.2 takes each word for.
+/// Frontmatter as JSON, with values typed as in YAML 1.2.
 fn as_json(value: &Value) -> serde_json::Value {
     match &value.data {
         Data::Scalar(scalar) => scalar_json(scalar),
@@ -165,15 +165,15 @@ fn scalar_json(scalar: &Scalar) -> serde_json::Value {
         ScalarKind::Bool => match text {
             "true" | "True" | "TRUE" => json!(true),
             "false" | "False" | "FALSE" => json!(false),
-            // Older YAML had more words for it.
+            // Older YAML versions had more words for booleans.
             _ => as_text(),
         },
         ScalarKind::Integer => whole_number(text).map_or_else(as_text, |number| json!(number)),
         ScalarKind::Float => {
             let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
             match text.parse::<f64>().ok().filter(|number| is_plain && number.is_finite()) {
-                // What has no fraction is the same number without one.
-                #[expect(clippy::cast_possible_truncation, reason = "it is small enough, and whole")]
+                // A number without a fraction becomes an integer.
+                #[expect(clippy::cast_possible_truncation, reason = "it is small enough, and an integer")]
                 Some(number) if number.fract() == 0.0 && number.abs() < 1e15 => json!(number as i64),
                 Some(number) => json!(number),
                 None => as_text(),

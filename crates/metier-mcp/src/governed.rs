@@ -1,7 +1,7 @@
-//! Work in a client's session that a person may have to be asked about first.
+//! Work in a client's session that may need the user's approval first.
 //!
-//! No thread and no lock is held while somebody is asked: the work ends with the question, and is done again from its beginning once there is
-//! an answer.
+//! No thread and no lock is held while the user is asked: the work stops at the question, and starts again from the
+//! beginning once there is an answer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -18,20 +18,20 @@ use crate::connection::{McpConnection, client_name, holder, is_modern};
 use crate::http::Holder;
 use crate::library::AskMode;
 
-/// More questions than one call can lead to.
+/// The maximum number of questions for one call.
 const QUESTIONS: usize = 8;
 
-/// What a client brings along when it calls again with an answer.
+/// The state and answers that a client sends when it calls again.
 pub(crate) struct Brought<'a> {
     pub(crate) call: Vec<u8>,
     pub(crate) state: Option<&'a str>,
     pub(crate) responses: Option<&'a BTreeMap<String, Value>>,
 }
 
-/// What became of work that a person may have to be asked about.
+/// The result of work that may need approval.
 pub(crate) enum Governed<T> {
     Done(T),
-    /// The client has to ask, and to call again.
+    /// The client has to ask the user, and to call again.
     Asks(InputRequiredResult),
 }
 
@@ -44,14 +44,14 @@ impl<T> Governed<T> {
     }
 }
 
-/// How a person is asked through a client.
+/// How the user is asked through a client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Not at all.
+    /// Not possible.
     Nobody,
-    /// The client is asked back while it waits.
+    /// By a request to the client while its call waits.
     Back,
-    /// The client takes the question along, and calls again.
+    /// By a result that makes the client call again.
     Along,
 }
 
@@ -69,8 +69,8 @@ impl McpConnection {
         }
     }
 
-    /// Does something in the session of this client. Whoever can be asked through the client is; the work is then done again with the
-    /// answer.
+    /// Runs work in this client's session. If approval is needed, the user is asked through the client, and the work is
+    /// repeated with the answer.
     pub(crate) async fn in_session<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -81,8 +81,9 @@ impl McpConnection {
         Ok(done.map(|((), done)| done))
     }
 
-    /// The same for work that needs something which there is not much of. It is waited for before the work begins and before an answer
-    /// is used, it is not held while a person is asked, and it is handed on with what was done. `hold` is told whether a person was asked.
+    /// The same for work that needs a limited resource. `hold` acquires it before the work starts and before an answer
+    /// is used; it is not held while the user is asked, and is returned with the result. `hold` is told whether the
+    /// user was asked.
     pub(crate) async fn in_session_with<H: Send, T: Send + 'static, F>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -96,7 +97,7 @@ impl McpConnection {
         let mut held = hold(false).await?;
         self.conversation.introduce(holder(context), client_name(context));
         let (way, work) = (self.way(context), Arc::new(work));
-        // A script with the network of the machine can reach a server that asks for no token, and would approve itself for ever.
+        // A script with network access can reach a server without tokens, and could approve itself permanently.
         let is_lasting = holder(context).is_none_or(|holder| holder != Holder::WITHOUT_TOKEN);
         let mut known = match way {
             Way::Along => approval::brought(&self.library, &brought.call, brought.state, brought.responses)?,
@@ -115,7 +116,7 @@ impl McpConnection {
                 Ok(done) => return Ok(Governed::Done((held, done))),
             };
             drop(held);
-            let question = question.ok_or_else(|| Refusal::Broken("nothing was asked".to_owned()))?;
+            let question = question.ok_or_else(|| Refusal::Broken("no question was asked".to_owned()))?;
             if way == Way::Along {
                 return approval::send_along(&self.library, &brought.call, known, question)
                     .map(Governed::Asks);
@@ -124,10 +125,10 @@ impl McpConnection {
             known.insert(question.key, answered);
             held = hold(true).await?;
         }
-        Err(Refusal::Broken("the same call led to too many questions".to_owned()))
+        Err(Refusal::Broken("the call led to too many approval questions".to_owned()))
     }
 
-    /// Asks the client, as long as it still wants to know and the server is not being ended.
+    /// Asks the client, as long as the call is not cancelled and the server is not shutting down.
     async fn ask_back(
         &self,
         question: &Unanswered,
@@ -148,7 +149,7 @@ fn approver(way: Way, known: Known, open: Open, is_lasting: bool, session: &str)
     }
 }
 
-/// A no that is the client's, and perhaps no person's, says so.
+/// Marks a refusal that came from the client, and possibly not from the user.
 fn declined(refusal: Refusal, known: &Known, context: &RequestContext<RoleServer>) -> Refusal {
     let is_declined = known.values().any(|answered| *answered == Answered::Declined);
     let is_denied = matches!(refusal.session(), Some(SessionError::Denied { .. }));

@@ -1,4 +1,4 @@
-//! Any number of clients over streamable HTTP.
+//! Serves any number of clients over streamable HTTP.
 
 mod accept;
 mod body;
@@ -27,43 +27,43 @@ use crate::connection::McpConnection;
 use crate::error::McpError;
 use crate::library::Library;
 
-/// A session that nobody uses is ended after this. It is longer than any script may take.
+/// Sessions that are idle for this long are ended. It is longer than any script may take.
 const IDLE: Duration = Duration::from_mins(30);
 
-/// How long calls have to end when the server does.
+/// How long running calls may take at shutdown.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
-/// How long connections have to close then.
+/// How long connections may take to close after that.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Who is let in, and how much of it.
+/// The server's address, access rules and limits.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// Where to listen.
+    /// The address to listen on.
     pub address: SocketAddr,
-    /// What clients have to know, one of these each. Without any, only clients on this machine are served.
+    /// The tokens that clients authenticate with. Without tokens, only clients on this machine are served.
     pub tokens: Vec<Token>,
-    /// What the server may be called, beside the names of this machine for itself.
+    /// Host names of the server, in addition to the names for the local machine.
     pub hosts: Vec<String>,
-    /// Which web pages may use it, beside those of this machine.
+    /// Origins of web pages that may use the server, in addition to local ones.
     pub origins: Vec<String>,
-    /// The most bytes of a request.
+    /// The maximum size of a request in bytes.
     pub request_bytes: usize,
-    /// The most requests that one client may send in a second.
+    /// The maximum number of requests per second from one client.
     pub rate: u32,
-    /// The most sessions at the same time.
+    /// The maximum number of concurrent sessions.
     pub sessions: usize,
-    /// The most connections at the same time; whoever comes then waits. Each takes a file descriptor.
+    /// The maximum number of concurrent connections; further clients wait. Each needs a file descriptor.
     pub connections: usize,
-    /// How long the head of a request may take to arrive, and how long a connection may be idle between two.
+    /// The timeout for the head of a request, and for idle connections.
     pub head_patience: Duration,
-    /// How long the body of a request may take to arrive.
+    /// The timeout for the body of a request.
     pub body_patience: Duration,
 }
 
 impl HttpOptions {
-    /// The usual, for clients on this machine.
+    /// The default options, for clients on this machine.
     pub const fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -80,7 +80,7 @@ impl HttpOptions {
     }
 }
 
-/// A server that is listening.
+/// A listening server.
 #[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
@@ -90,7 +90,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Begins to listen. Whoever wants to serve others than this machine needs tokens.
+    /// Starts to listen. An address that other machines can reach requires tokens.
     pub async fn bind(library: Arc<Library>, options: HttpOptions) -> Result<Self, McpError> {
         if options.tokens.is_empty() && !options.address.ip().is_loopback() {
             return Err(McpError::Open { address: options.address });
@@ -102,12 +102,12 @@ impl HttpServer {
         Ok(Self { listener, address, library, options })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until somebody says that it is enough: calls that have begun are then answered, and no others.
+    /// Serves until it is told to stop. Calls in progress are then answered; new ones are rejected.
     pub async fn serve(self, until: CancellationToken) -> Result<(), McpError> {
         let Self { listener, library, options, .. } = self;
         let sessions = Arc::new(Sessions::new(IDLE));
@@ -127,7 +127,7 @@ impl HttpServer {
         };
         let app = Router::new()
             .route_service("/mcp", service)
-            // No page has any business there.
+            // Web pages have no access to this.
             .route("/metrics", get(metrics).layer(middleware::from_fn(gate::no_page)))
             .layer(middleware::from_fn_with_state(Arc::clone(&gate), gate::pass))
             .route("/healthz", get(|| async { "ok\n" }));
@@ -139,7 +139,7 @@ impl HttpServer {
             library.end(LAST_CALLS).await;
             streams.cancel();
             drained.cancel();
-            // Whoever has not said what they want by now is not waited for.
+            // Clients that have not sent their request by now are disconnected.
             tokio::time::sleep(LAST_WORDS).await;
         };
         tokio::select! {

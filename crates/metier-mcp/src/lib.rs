@@ -1,10 +1,11 @@
-//! Skills for any agent that speaks the Model Context Protocol: four tools, the Skills extension, prompts and a list of what there is.
+//! Serves skills to any agent that speaks the Model Context Protocol (MCP): four tools, the Skills extension, prompts
+//! and the skill list.
 //!
-//! A [`Library`] is what is served; each client that connects gets a [`McpConnection`] to it, which is a session of its own: what it loads,
-//! reads and runs is allowed by the policy and recorded like everything else.
+//! A [`Library`] is what is served. Each client that connects gets a [`McpConnection`] with a session of its own:
+//! everything it loads, reads and runs is checked against the policy and recorded in the journal.
 //!
-//! *Architecture invariant:* nothing here decides what may be done or touches a skill's files; sessions do. This crate is where async
-//! ends: everything behind a connection is plain code on threads that may wait.
+//! *Architecture invariant:* this crate decides nothing and does not open a skill's files; sessions do. Async code ends
+//! here: everything behind a connection is synchronous code on blocking threads.
 
 mod answer;
 mod approval;

@@ -1,4 +1,4 @@
-//! What is served: the same for every client, and changed in one step when the skills change.
+//! The served library: the same for every client, and replaced in one step when the skills change.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -19,58 +19,60 @@ use crate::slots::Slots;
 use crate::turns::Turns;
 use crate::view::{Greeting, View};
 
-/// Where the list of skills goes.
+/// Where the skill list is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SkillListPlacement {
-    /// Into the server's instructions.
+    /// In the server's instructions.
     #[default]
     Instructions,
-    /// Into the description of the tool that loads skills, for clients that show no instructions to their model.
+    /// In the description of the tool that loads skills, for clients that do not show instructions to their model.
     Description,
-    /// Nowhere: the model has to ask for it.
+    /// Nowhere: the model has to call the list tool.
     Nowhere,
 }
 
-/// Whether a person is asked through the client where the policy wants an answer.
+/// Whether approvals are requested through the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum AskMode {
-    /// Where the client can ask.
+    /// If the client can ask its user.
     #[default]
     Client,
-    /// Never: what needs an answer is refused, unless it was approved before.
+    /// Never: an action that needs approval is refused, unless it was approved before.
     Never,
 }
 
-/// How skills are served.
+/// Options for serving skills.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct LibraryOptions {
-    /// What the tools are called.
+    /// The names of the tools.
     pub tool_names: ToolNames,
-    /// Where the list of skills goes.
+    /// Where the skill list is placed.
     pub skill_list: SkillListPlacement,
-    /// At most so many tokens of it.
+    /// The maximum size of the skill list, in tokens.
     pub skill_list_tokens: usize,
-    /// The directory that scripts may change; without any, each gets an empty one that is removed afterwards.
+    /// The directory that scripts may change. Without one, each script gets an empty directory that is removed
+    /// afterwards.
     pub work: WorkDirectories,
-    /// Whether people are asked.
+    /// Whether approvals are requested through the client.
     pub ask: AskMode,
-    /// The command by which a person approves something, before the name of a skill.
+    /// The command that approves something; the name of a skill follows it.
     pub approve: String,
-    /// How many entries of a list are sent at once.
+    /// The number of entries on one page of a list.
     pub page: usize,
-    /// How long a person has to answer.
+    /// How long the user has to answer an approval question.
     pub patience: Duration,
-    /// How many calls are worked on at the same time, of all clients together. Those that wait for a person do not count.
+    /// The maximum number of concurrent calls of all clients. Calls that wait for an approval do not count.
     pub calls: usize,
-    /// What seals questions that clients take along; the same for servers that stand in for each other. Without it, each has its own.
+    /// The key that encrypts questions sent to clients; servers behind one load balancer need the same key. Without it,
+    /// each server creates its own.
     pub seal_key: Option<[u8; 32]>,
 }
 
 impl Default for LibraryOptions {
-    /// The usual.
+    /// The default options.
     fn default() -> Self {
         Self {
             tool_names: ToolNames::Plain,
@@ -99,22 +101,22 @@ impl LibraryOptions {
 
 impl std::fmt::Debug for LibraryOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key is nobody's business.
+        // The key is secret.
         f.debug_struct("LibraryOptions").field("tool_names", &self.tool_names).finish_non_exhaustive()
     }
 }
 
-/// What a library is opened with.
+/// What a library is created from.
 #[non_exhaustive]
 pub struct LibraryContents {
-    /// What sessions work with, and the skills to begin with.
+    /// The session parts and the initial skills.
     pub session: SessionOptions,
-    /// Where what searching needs is kept; without it, it is made anew each time.
+    /// The directory for the search index; without it, the index is built anew each time.
     pub search: Option<PathBuf>,
 }
 
 impl LibraryContents {
-    /// These sessions, and searches that keep nothing.
+    /// Creates sources with these session parts and without a stored search index.
     pub const fn new(session: SessionOptions) -> Self {
         Self { session, search: None }
     }
@@ -126,40 +128,40 @@ impl std::fmt::Debug for LibraryContents {
     }
 }
 
-/// What is served, to any number of clients.
+/// A served library, shared by any number of clients.
 pub struct Library {
     pub(crate) options: LibraryOptions,
     /// How sessions offer the tools.
     pub(crate) tools: SkillToolOptions,
-    /// What clients are told before they ask for anything.
+    /// The view that clients get before the library is open.
     shown: RwLock<Arc<Greeting>>,
-    /// Everything else; nothing before the library is opened.
+    /// Everything else; empty until the library is opened.
     view: watch::Sender<Option<Arc<View>>>,
-    /// Whether somebody waits for the library to be opened.
+    /// Whether a client waits for the library to be opened.
     wanted: watch::Sender<bool>,
-    /// Why it cannot be opened, which ends the wait of everybody.
+    /// Why it cannot be opened; this ends all waits.
     never: watch::Sender<Option<String>>,
     changes: watch::Sender<u64>,
-    /// Seals what a client has to bring back.
+    /// Encrypts state that a client has to return.
     pub(crate) seal: RequestStateCodec,
     pub(crate) used: Used,
     pub(crate) turns: Turns,
     pub(crate) slots: Slots,
-    /// What scripts printed, as long as it is kept.
+    /// The stored output of scripts.
     pub(crate) outputs: Outputs,
     conversations: Mutex<Vec<Weak<Conversation>>>,
     pub(crate) metrics: Metrics,
 }
 
 impl Library {
-    /// A library of the skills in the catalog that sessions work with.
+    /// Creates a library of the skills in the sessions' catalog.
     pub fn new(options: LibraryOptions, stock: LibraryContents) -> Arc<Self> {
         let library = Self::closed(options, Greeting::default());
         library.open(stock);
         library
     }
 
-    /// A library that is known to show this, and that can be looked through once it is opened. Whoever wants more than what is shown waits.
+    /// Creates a library with a known view that is opened later. Calls that need more than the view wait until then.
     pub fn closed(options: LibraryOptions, shown: Greeting) -> Arc<Self> {
         let random =
             || [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].iter().flat_map(|id| *id.as_bytes()).collect();
@@ -182,7 +184,7 @@ impl Library {
         })
     }
 
-    /// Opens the library, and says what it shows. Clients that were shown something else are told.
+    /// Opens the library and returns its view. Clients that saw a different view are notified.
     pub fn open(&self, stock: LibraryContents) -> Arc<Greeting> {
         let view = View::new(stock.session.catalog.clone(), Arc::new(stock), &self.options);
         if view.shown == self.shown() {
@@ -193,14 +195,14 @@ impl Library {
         self.set_view(view)
     }
 
-    /// Waits until somebody wants the library to be opened, but no longer than this. It needs a runtime with a clock.
+    /// Waits until a client needs the library to be open, at most this long. It needs a runtime with a timer.
     pub async fn wait_until_wanted(&self, patience: Duration) {
         let mut wanted = self.wanted.subscribe();
-        // Either way it is time.
+        // In both cases, it is time to open it.
         let _ = tokio::time::timeout(patience, wanted.wait_for(|wanted| *wanted)).await;
     }
 
-    /// Says that it will never be opened, and why: nobody needs to wait any more.
+    /// Marks that the library cannot be opened, and why. All waits end.
     pub fn give_up(&self, why: impl Into<String>) {
         self.never.send_replace(Some(why.into()));
         self.want();
@@ -211,15 +213,15 @@ impl Library {
         self.view.borrow().is_some()
     }
 
-    /// Says that somebody waits.
+    /// Marks that a client waits.
     fn want(&self) {
         self.wanted.send_replace(true);
     }
 
-    /// Other skills from now on. Clients that want to know are told.
+    /// Replaces the served skills. Clients that subscribed are notified.
     pub fn set_catalog(&self, catalog: Catalog) {
         let Some(old) = self.view_now() else { return };
-        // Also where nothing of that is shown at first: lists of resources and prompts have changed.
+        // Also if the initial view is the same: lists of resources and prompts have changed.
         self.set_view(View::new(catalog, Arc::clone(&old.stock), &self.options));
     }
 
@@ -233,7 +235,7 @@ impl Library {
         shown
     }
 
-    /// The same, unless it is what is served already.
+    /// The same, unless this catalog is already served.
     pub fn update(&self, catalog: Catalog) {
         let Some(old) = self.view_now() else { return };
         if !catalog.is_same(&old.catalog) && !catalog.changes_since(&old.catalog).is_empty() {
@@ -241,7 +243,7 @@ impl Library {
         }
     }
 
-    /// A new client's session.
+    /// Creates a connection for a new client.
     pub(crate) fn converse(self: &Arc<Self>) -> Arc<Conversation> {
         let conversation = Arc::new(Conversation::new(Arc::clone(self)));
         let mut all = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,21 +254,22 @@ impl Library {
         conversation
     }
 
-    /// Waits for what is under way, ends what takes too long, and then every session: all of it is recorded.
+    /// Waits for calls in progress, cancels those that take too long, and then ends every session. All of it is
+    /// recorded.
     pub(crate) async fn end(&self, patience: Duration) {
         self.turns.settled(patience).await;
         self.turns.stop.cancel();
         self.turns.settled(patience).await;
         let all = std::mem::take(&mut *self.conversations.lock().unwrap_or_else(PoisonError::into_inner));
         for conversation in all.iter().filter_map(Weak::upgrade) {
-            // Whatever could not be recorded is said by the journal when it is closed.
+            // The journal reports unrecorded events when it is closed.
             let _ = conversation.end().await;
         }
         self.turns.settled(patience).await;
         self.outputs.clear();
     }
 
-    /// Does something on a thread that may wait, in turn.
+    /// Runs work on a blocking thread, within the limit of concurrent calls.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -279,22 +282,22 @@ impl Library {
         .await
     }
 
-    /// How many skills are served.
+    /// The number of served skills.
     pub(crate) fn count(&self) -> usize {
         self.view_now().map_or(0, |view| view.skills.len())
     }
 
-    /// How many calls are worked on.
+    /// The number of calls in progress.
     pub(crate) fn running(&self) -> usize {
         self.turns.count()
     }
 
-    /// What clients are told before they ask for anything.
+    /// The view that clients get first.
     pub(crate) fn shown(&self) -> Arc<Greeting> {
         Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is served now, as soon as the library is open; or why it never will be.
+    /// The current view, as soon as the library is open, or the reason why it cannot be opened.
     pub(crate) async fn view(&self) -> Result<Arc<View>, String> {
         let (mut views, mut never) = (self.view.subscribe(), self.never.subscribe());
         loop {
@@ -305,7 +308,7 @@ impl Library {
                 return Err(why);
             }
             self.want();
-            // Neither can be gone: this holds them.
+            // Neither channel can be closed: this object holds both.
             tokio::select! {
                 _ = views.changed() => {}
                 _ = never.changed() => {}
@@ -318,7 +321,7 @@ impl Library {
         self.view.borrow().clone()
     }
 
-    /// Says when that changes.
+    /// Notifies about changes of the view.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }

@@ -1,7 +1,7 @@
-//! Messages over a pair of streams, one JSON text per line, as MCP has it at standard input and output.
+//! Messages over a pair of streams, one JSON text per line, as in MCP over standard input and output.
 //!
-//! `rmcp` has such a transport, which is silent about what is not JSON and answers only one of two requests of the same id. Here both are
-//! answered, and whoever serves learns whether anything that came was MCP at all.
+//! The transport of `rmcp` ignores input that is not JSON, and answers only one of two requests with the same id. This
+//! one answers both, and reports whether any input was MCP.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -17,23 +17,23 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 
-/// The longest line that is read.
+/// The maximum length of a line.
 const LONGEST: usize = 16 << 20;
 
-/// So much of a line that is not MCP is kept to be shown.
+/// How much of a line that is not MCP is kept for display.
 const SHOWN: usize = 60;
 
-/// What came in that was not MCP.
+/// Input that was not MCP.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// Whether there was any message of the protocol.
+    /// Whether there was any protocol message.
     is_mcp: AtomicBool,
-    /// The beginning of the first line that was none.
+    /// The start of the first line that was not a message.
     other: std::sync::Mutex<Option<String>>,
 }
 
 impl Heard {
-    /// The first line, where nothing that came was MCP.
+    /// The first line, if no input was MCP.
     pub(crate) fn nothing_but(&self) -> Option<String> {
         if self.is_mcp.load(Ordering::Relaxed) {
             return None;
@@ -53,7 +53,7 @@ impl Heard {
     }
 }
 
-/// So many ids of requests that were cancelled are remembered.
+/// The maximum number of cancelled request ids that are remembered.
 const CANCELLED: usize = 1_000;
 
 /// The ids of requests that have no answer yet.
@@ -63,8 +63,8 @@ struct UnderWay(std::sync::Mutex<Ids>);
 #[derive(Debug, Default)]
 struct Ids {
     open: HashSet<RequestId>,
-    /// Those that may never be answered, the oldest first. What is done for them may go on for a while, and its answer must not be taken
-    /// for that to another request.
+    /// Cancelled requests that may never be answered, the oldest first. Their work may continue for a while, and its
+    /// answer must not be mistaken for the answer to another request.
     cancelled: VecDeque<RequestId>,
 }
 
@@ -73,7 +73,7 @@ impl UnderWay {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The id of a message, if it is a request and one of the same id is under way.
+    /// The id of a message, if it is a request and its id is already in use.
     fn repeated(&self, message: &ClientJsonRpcMessage) -> Option<RequestId> {
         let mut ids = self.ids();
         match message {
@@ -112,7 +112,7 @@ impl UnderWay {
 /// The transport.
 pub(crate) struct Lines<R, W> {
     input: BufReader<R>,
-    /// What has come of a line. A read that is given up in the middle goes on here.
+    /// The line read so far. An interrupted read continues here.
     line: Vec<u8>,
     /// Whether the rest of a line that is too long is skipped.
     is_skipping: bool,
@@ -138,7 +138,8 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         Arc::clone(&self.heard)
     }
 
-    /// Reads on until a line is whole; `false` at the end of the stream. It can be given up and called again at any time.
+    /// Reads until a line is complete; `false` at the end of the stream. It can be interrupted and called again at any
+    /// time.
     async fn read_line(&mut self) -> io::Result<bool> {
         loop {
             let available = self.input.fill_buf().await?;
@@ -164,17 +165,17 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
-/// What a line is.
+/// The kinds of lines.
 enum Line {
     Message(Box<ClientJsonRpcMessage>),
-    /// Nothing that anybody waits for an answer to.
+    /// A line that needs no answer.
     Ignored,
     /// Not a message.
     Wrong(ErrorData, Option<RequestId>),
 }
 
 fn parse(line: &[u8]) -> Line {
-    // A byte order mark may stand before JSON.
+    // A byte order mark may come before JSON.
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Line::Ignored;
@@ -184,13 +185,13 @@ fn parse(line: &[u8]) -> Line {
     }
     match serde_json::from_slice::<Value>(line) {
         Err(error) => {
-            let words = format!("parse error: this is not JSON: {error}");
+            let words = format!("parse error: not valid JSON: {error}");
             Line::Wrong(ErrorData::new(ErrorCode::PARSE_ERROR, words, None), None)
         }
         Ok(value) if value.get("id").is_none() && value["method"].is_string() => Line::Ignored,
         Ok(value) => {
             let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-            let words = "invalid request: this is not a JSON-RPC message";
+            let words = "invalid request: not a JSON-RPC message";
             Line::Wrong(ErrorData::new(ErrorCode::INVALID_REQUEST, words, None), id)
         }
     }
@@ -220,7 +221,7 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = Arc::clone(&self.output);
-        // Before the client can see the answer, and use the id again.
+        // Before the client can see the answer, and reuse the id.
         self.under_way.answered(&message);
         async move { write(&output, &message).await }
     }
@@ -229,7 +230,7 @@ where
         loop {
             match self.read_line().await {
                 Ok(true) => {}
-                // What came of a last line without an end says at least what it was not.
+                // A last line without a line break is kept at least for the error message.
                 Ok(false) => {
                     if !self.line.is_empty() && matches!(parse(&self.line), Line::Wrong(..)) {
                         self.heard.take(&self.line);
@@ -243,7 +244,7 @@ where
                 Line::Message(message) => {
                     self.heard.is_mcp.store(true, Ordering::Relaxed);
                     let Some(id) = self.under_way.repeated(&message) else { return Some(*message) };
-                    let words = format!("invalid request: a request with the id {id} is already under way");
+                    let words = format!("invalid request: a request with the id {id} is already in progress");
                     (ErrorData::invalid_request(words, None), Some(id))
                 }
                 Line::Ignored => continue,
@@ -254,7 +255,7 @@ where
             };
             let answer = ServerJsonRpcMessage::error(error, id);
             let output = Arc::clone(&self.output);
-            // On its own, since whoever waits here may be interrupted, and half an answer is worse than none.
+            // In a task of its own, because the caller may be interrupted, and half an answer is worse than none.
             tokio::spawn(async move { write(&output, &answer).await }).await.ok()?.ok()?;
         }
     }

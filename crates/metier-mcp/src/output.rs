@@ -1,4 +1,4 @@
-//! What scripts printed and a model was shown only in part: the whole is kept on disk for a while, within a budget.
+//! Stores script output that a model saw only in part: all of it is kept on disk for a while, within a budget.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use metier_sandbox::{PrivateDirectory, Purpose};
 
-/// How much is kept of the scripts of one session, and of all together.
+/// The limits for the stored output of one session, and of all sessions.
 const BUDGET: Budget = Budget { session: 64 << 20, total: 256 << 20 };
 
 const SCHEME: &str = "metier-output://";
@@ -19,27 +19,27 @@ struct Budget {
     total: u64,
 }
 
-/// Who reads output: the one whose script printed it.
+/// The owner of output: the client whose script printed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
-    /// The holder of a token, from one session or call to the next.
+    /// The holder of a token, across sessions and calls.
     Token(usize),
     /// One session without a token.
     Session(u64),
-    /// Clients that have neither: nothing but the address tells them apart.
+    /// Clients that have neither: they are only distinguished by the address.
     Unknown,
 }
 
-/// Whose output it is.
+/// The owner and the budget of output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner {
-    /// The only client that reads it.
+    /// The only client that may read it.
     pub(crate) client: Client,
-    /// What shares a budget.
+    /// The budget that it counts towards.
     pub(crate) session: usize,
 }
 
-/// Output that is kept, the oldest first.
+/// The stored outputs, the oldest first.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     budget: Budget,
@@ -48,7 +48,7 @@ pub(crate) struct Outputs {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Made when it is first needed, where no script can write, and removed with everything in it.
+    /// Created on first use, where no script can write, and removed with its content.
     directory: Option<PrivateDirectory>,
     kept: VecDeque<Kept>,
 }
@@ -62,7 +62,7 @@ struct Kept {
     path: PathBuf,
 }
 
-/// A part of output that was kept.
+/// A part of stored output.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) bytes: Vec<u8>,
@@ -76,13 +76,13 @@ impl Default for Outputs {
     }
 }
 
-/// Whether an address is one of kept output.
+/// Whether an address is one of stored output.
 pub(crate) fn is_address(text: &str) -> bool {
     text.starts_with(SCHEME)
 }
 
 impl Outputs {
-    /// Keeps what a script printed to a stream; its address. What was kept first makes room.
+    /// Stores the output of a stream and returns its address. The oldest outputs are removed to make room.
     pub(crate) fn keep(&self, owner: Owner, stream: &str, bytes: &[u8]) -> io::Result<String> {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ impl Outputs {
         state.make_room(self.budget, owner, size);
         let mut file = File::options().create_new(true).write(true).open(&path)?;
         if let Err(error) = file.write_all(bytes) {
-            // Half of it is of no use.
+            // An incomplete output is useless.
             let _ = fs::remove_file(&path);
             return Err(error);
         }
@@ -100,7 +100,7 @@ impl Outputs {
         Ok(address)
     }
 
-    /// Reads a part of what a client's script printed; `None` where nothing is kept at the address.
+    /// Reads a part of the output of a client's script; `None` if nothing is stored at the address.
     pub(crate) fn read(
         &self,
         client: Client,
@@ -122,7 +122,7 @@ impl Outputs {
         Ok(Some(Piece { bytes, offset, total }))
     }
 
-    /// Removes everything that is kept.
+    /// Removes all stored output.
     pub(crate) fn clear(&self) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
     }
@@ -137,7 +137,7 @@ impl State {
         Ok(self.directory.insert(made).path())
     }
 
-    /// Drops the oldest of a session that has too much, then the oldest of all.
+    /// Removes the oldest outputs of a session that exceeds its limit, then the oldest of all.
     fn make_room(&mut self, budget: Budget, owner: Owner, size: u64) {
         let is_own = |kept: &Kept| kept.owner.session == owner.session;
         while self.sum(is_own) + size > budget.session {
@@ -155,7 +155,7 @@ impl State {
 
     fn drop_at(&mut self, index: usize) {
         if let Some(kept) = self.kept.remove(index) {
-            // What cannot be removed now goes with the directory.
+            // A file that cannot be removed now is removed with the directory.
             let _ = fs::remove_file(kept.path);
         }
     }

@@ -1,4 +1,5 @@
-//! Where scripts work: the directory that was named, the client's root, the project that the server was started in, or an empty one.
+//! The working directory of scripts: the named directory, the client's root, the project that the server was started
+//! in, or an empty one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,27 +11,27 @@ use rmcp::service::{RequestContext, RoleServer};
 
 use crate::connection::{McpConnection, is_modern};
 
-/// How long a client has to name its roots.
+/// The timeout for a client to return its roots.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a client's root, if it may be given to scripts.
+/// Opens a client's root, if scripts may use it.
 pub type RootCheck = Arc<dyn Fn(&Path) -> Option<WorkDirectory> + Send + Sync>;
 
-/// The directories that scripts may be given, in the order in which they are tried.
+/// The possible working directories of scripts, in the order in which they are tried.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct WorkDirectories {
-    /// The one that was named.
+    /// The named directory.
     pub named: Option<WorkDirectory>,
-    /// What decides about the root of a client that has exactly one; without it, clients are not asked for roots. Only a client on the
-    /// same machine, and of the same person, may name directories.
+    /// Decides about the root of a client that has exactly one; without it, clients are not asked for roots. Only a
+    /// client of the same user on the same machine may name directories.
     pub root: Option<RootCheck>,
     /// The project that the server was started in.
     pub project: Option<WorkDirectory>,
 }
 
 impl WorkDirectories {
-    /// Where scripts work, as far as that is known before a client is.
+    /// The working directory of scripts, in words, before the client is known.
     pub(crate) fn said(&self) -> String {
         match (&self.named, &self.root, &self.project) {
             (Some(work), ..) | (None, None, Some(work)) => place(Some(work)),
@@ -61,29 +62,29 @@ impl std::fmt::Debug for WorkDirectories {
     }
 }
 
-/// The first directory that there is; none where a script gets an empty one.
+/// The first available directory; `None` if a script gets an empty one.
 pub(crate) fn choose(work: &WorkDirectories, root: Option<WorkDirectory>) -> Option<WorkDirectory> {
     work.named.clone().or(root).or_else(|| work.project.clone())
 }
 
-/// Where a script ran, in words.
+/// The directory that a script ran in, in words.
 pub(crate) fn ran_in(work: Option<&WorkDirectory>) -> String {
     work.map_or_else(
         || {
-            "an empty temporary directory, now removed; `metier serve --work DIR` gives scripts a directory"
+            "an empty temporary directory, now removed; `metier serve --work DIR` lets scripts use a directory"
                 .to_owned()
         },
         |work| work.path().display().to_string(),
     )
 }
 
-/// The directory that a client works in.
+/// The client's working directory.
 #[derive(Debug, Default)]
 pub(crate) enum Root {
-    /// It has not been asked yet.
+    /// The client has not been asked yet.
     #[default]
     Unknown,
-    /// It has none, several, or one that scripts may not be given.
+    /// The client has none, several, or one that scripts may not use.
     None,
     Directory(WorkDirectory),
 }
@@ -96,7 +97,7 @@ impl Root {
         }
     }
 
-    /// Remembers what a client names. One that takes too long is asked again the next time.
+    /// Stores the client's answer. A client that takes too long is asked again later.
     async fn learn<C: Future<Output = Option<Self>>>(
         &mut self,
         patience: Duration,
@@ -111,12 +112,12 @@ impl Root {
 }
 
 impl McpConnection {
-    /// The directory that the client works in, if it has exactly one and scripts may be given it. It is asked until it
+    /// The client's working directory, if it has exactly one and scripts may use it. The client is asked until it
     /// answers.
     pub(crate) async fn root(&self, context: &RequestContext<RoleServer>) -> Option<WorkDirectory> {
         let check = Arc::clone(self.library.options.work.root.as_ref()?);
         let has_roots = context.peer.peer_info().is_some_and(|info| info.capabilities.roots.is_some());
-        // From 2026-07-28 on clients are not asked back, and roots are deprecated.
+        // From 2026-07-28 on, servers send no requests to clients, and roots are deprecated.
         if is_modern(context) || !has_roots {
             return None;
         }
@@ -133,8 +134,8 @@ impl McpConnection {
     }
 }
 
-/// What a client names as its root, where that is one directory.
-#[expect(deprecated, reason = "clients that have roots still name them")]
+/// The client's root, if it has exactly one.
+#[expect(deprecated, reason = "clients with roots still send them")]
 async fn only_root(context: &RequestContext<RoleServer>) -> Option<PathBuf> {
     let named = context.peer.list_roots().await.ok()?;
     match &named.roots[..] {
@@ -143,7 +144,7 @@ async fn only_root(context: &RequestContext<RoleServer>) -> Option<PathBuf> {
     }
 }
 
-/// The directory that a root's address names.
+/// The directory of a root's URI.
 fn directory(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let path = rest.strip_prefix("localhost").unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! Skills that people call by name, as prompts.
+//! Skills that users call by name, as prompts.
 
 use std::fmt::Write as _;
 
@@ -12,20 +12,20 @@ use crate::answer::Refusal;
 use crate::resources::start_of;
 use crate::view::View;
 
-/// The one argument of each.
+/// The only argument of each prompt.
 pub(crate) const ARGUMENT: &str = "request";
 
-/// The skills that people may call, in the order of the list.
+/// The skills that users may call, in the order of the skill list.
 fn all(view: &View) -> impl Iterator<Item = &Entry> {
     view.catalog.skills().filter(|entry| entry.is_enabled() && entry.facts.is_user_invocable)
 }
 
-/// A page of them.
+/// A page of prompts.
 pub(crate) fn list(view: &View, page: usize, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
     let start = start_of(cursor)?;
     let prompt = |entry: &Entry| {
         let argument =
-            PromptArgument::new(ARGUMENT).with_description("What to do with it").with_required(false);
+            PromptArgument::new(ARGUMENT).with_description("What to do with the skill").with_required(false);
         Prompt::new(entry.name(), Some(entry.description()), Some(vec![argument]))
     };
     let prompts = all(view).skip(start).take(page).map(prompt).collect();
@@ -35,12 +35,12 @@ pub(crate) fn list(view: &View, page: usize, cursor: Option<&str>) -> Result<Lis
     Ok(result)
 }
 
-/// Whether there is one of this name.
+/// Whether there is a prompt with this name.
 pub(crate) fn is_there(view: &View, name: &str) -> bool {
     all(view).any(|entry| entry.name() == name)
 }
 
-/// The skill's instructions, and what the person wants done with them.
+/// The skill's instructions and the user's request.
 pub(crate) fn get(
     session: &mut Session,
     name: &str,

@@ -1,4 +1,4 @@
-//! Skills as resources: a list of them, and their files.
+//! Skills as resources: their list and their files.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::output::{Client, Outputs};
 use crate::uri;
 use crate::view::View;
 
-/// A page of the skills' own files, as they are now. What cannot be read is left out.
+/// A page of the skills' `SKILL.md` files, as they are now. Unreadable ones are left out.
 pub(crate) fn list(
     view: &View,
     limits: &Limits,
@@ -34,9 +34,9 @@ pub(crate) fn list(
     Ok(result)
 }
 
-/// Where a list goes on.
+/// The position at which a list continues.
 pub(crate) fn start_of(cursor: Option<&str>) -> Result<usize, ErrorData> {
-    let wrong = |_| ErrorData::invalid_params("this is no cursor of a list here; begin without one", None);
+    let wrong = |_| ErrorData::invalid_params("invalid cursor; call again without one", None);
     cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(wrong))
 }
 
@@ -57,19 +57,19 @@ fn digest_meta(digest: &str) -> MetaObject {
     meta
 }
 
-/// How to address any file of a skill.
+/// The URI template for any file of a skill.
 pub(crate) fn template() -> ResourceTemplate {
     ResourceTemplate::new("skill://{skill}/{+path}", "skill-file")
         .with_title("A file of a skill")
-        .with_description("Any file that belongs to a skill; its instructions are at SKILL.md")
+        .with_description("Any file of a skill; its instructions are in SKILL.md")
 }
 
-/// An address that is none of a file here.
+/// The error for a URI that names no file here.
 pub(crate) fn not_found(uri: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("there is no resource {uri}"), Some(json!({ "uri": uri })))
+    ErrorData::invalid_params(format!("unknown resource {uri}"), Some(json!({ "uri": uri })))
 }
 
-/// All that a script printed to a stream, as long as it is kept.
+/// The full output of a script's stream, as long as it is stored.
 pub(crate) fn read_output(
     outputs: &Outputs,
     client: Client,
@@ -86,7 +86,7 @@ pub(crate) fn read_output(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// A whole file, as the session has the skill.
+/// A complete file, as the session sees the skill.
 pub(crate) fn read(
     session: &mut Session,
     skill: &str,

@@ -1,4 +1,4 @@
-//! A script that runs while its client waits: progress, and an end when nobody wants it any more.
+//! Runs a script while its client waits: progress, and cancellation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,11 +20,11 @@ use crate::output::{Outputs, Owner};
 use crate::place;
 use crate::slots::{self, Client, Entry, Slot};
 
-/// How often a client that wants to know is told how far a script is.
+/// How often a client is told about the progress of a script.
 const PROGRESS: Duration = Duration::from_millis(500);
 
 impl McpConnection {
-    /// Runs a script of a skill, and tells what came of it.
+    /// Runs a script of a skill, and returns its result.
     pub(crate) async fn run(
         &self,
         arguments: Value,
@@ -39,13 +39,13 @@ impl McpConnection {
         let prepare = move |session: &mut Session| Ok(session.prepare_script(call.clone())?);
         let progress = Progress::new(context);
         let hold = |is_answered| self.slot(context, &progress, is_answered);
-        // The slot is held until what was printed is out of memory: only so many outputs are there at the same time.
+        // The slot is held until the output is out of memory, so that the number of outputs in memory is limited.
         let (slot, prepared) = match self.in_session_with(context, brought, hold, prepare).await? {
             Governed::Asks(question) => return Ok(Governed::Asks(question)),
             Governed::Done(prepared) => prepared,
         };
         let finished = self.watch(prepared, cancel, context, &progress).await?;
-        // That it has run is recorded, whether the client still waits or not.
+        // The run is recorded, whether the client still waits or not.
         let nobody_stops_it = CancellationToken::new();
         let (library, ran_in) = (Arc::clone(&self.library), place::ran_in(work.as_ref()));
         let owner = Owner { client: self.reader(context), session: Arc::as_ptr(&self.conversation).addr() };
@@ -60,7 +60,7 @@ impl McpConnection {
         self.conversation.with(&nobody_stops_it, finish).await.map(Governed::Done)
     }
 
-    /// A slot to run a script in. Nothing has begun while the call waits for it: a call that is cancelled has used nothing.
+    /// Waits for a slot to run a script in. Nothing has started yet, so a cancelled call has no effect.
     async fn slot(
         &self,
         context: &RequestContext<RoleServer>,
@@ -89,7 +89,7 @@ impl McpConnection {
         }
     }
 
-    /// Waits for a script, says how far it is, and ends it when nobody wants it any more.
+    /// Waits for a script, reports progress, and stops it if the call is cancelled.
     async fn watch(
         &self,
         prepared: PreparedScript,
@@ -125,19 +125,19 @@ impl McpConnection {
     }
 }
 
-/// Keeps a stream that is too long to be shown, and says how the rest of it is read.
+/// Stores a stream that is too long to be shown, and returns how to read the rest.
 fn keep(outputs: &Outputs, owner: Owner, stream: &str, bytes: &[u8], tool: &str) -> LeftOutput {
     match outputs.keep(owner, stream, bytes) {
         Ok(address) => {
-            let note = format!("read them with `{tool}`, `resource_name` \"{address}\" and a `range`");
+            let note = format!("read the rest with `{tool}`, `resource_name` \"{address}\" and a `range`");
             LeftOutput::kept(address, note)
         }
-        Err(error) => LeftOutput::gone(format!("they could not be kept: {error}")),
+        Err(error) => LeftOutput::gone(format!("the rest could not be stored: {error}")),
     }
 }
 
-/// What a client that asked for it is told while a call takes its time. The number grows from one message to the next, as the protocol
-/// demands, also from waiting to running.
+/// Progress notifications for a client that requested them. The number increases with each message, as the protocol
+/// requires, also from waiting to running.
 struct Progress<'a> {
     context: &'a RequestContext<RoleServer>,
     told: AtomicU32,
@@ -153,12 +153,12 @@ impl<'a> Progress<'a> {
         let count = self.told.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let seconds = PROGRESS.as_secs_f64() * f64::from(count);
         let progress = ProgressNotificationParam::new(token, seconds).with_message(message);
-        // A client that is gone is noticed elsewhere.
+        // A disconnected client is noticed elsewhere.
         let _ = self.context.peer.notify_progress(progress).await;
     }
 }
 
-/// Ends a script when nobody waits for it any more.
+/// Stops a script if its call is cancelled.
 struct EndsWith(Cancel);
 
 impl Drop for EndsWith {
@@ -167,7 +167,7 @@ impl Drop for EndsWith {
     }
 }
 
-/// Counts what a script prints.
+/// Counts the output of a script.
 struct Counting(watch::Sender<u64>);
 
 impl Sink for Counting {

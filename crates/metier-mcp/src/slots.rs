@@ -1,20 +1,20 @@
-//! Script slots: how many scripts run at the same time, how many of them are one client's, and how many calls wait.
+//! Script slots: how many scripts run at the same time, how many of one client, and how many calls wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many scripts run at the same time. Each may hold several megabytes of output.
+/// The maximum number of concurrent scripts. Each may hold several megabytes of output.
 const SCRIPTS: usize = 4;
 
-/// How many of them one client has, so that others are served as well.
+/// The maximum for one client, so that others are served as well.
 pub(crate) const OF_ONE: usize = SCRIPTS / 2;
 
-/// How many calls of one client wait for a slot.
+/// The maximum number of waiting calls of one client.
 pub(crate) const WAITING: usize = 16;
 
-/// Who scripts are run for: a token, or one connection without any.
+/// Who scripts run for: a token, or one connection without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     Token(usize),
@@ -26,11 +26,11 @@ pub(crate) enum Client {
 pub(crate) struct Slot {
     _of_client: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
-    /// Keeps the client's share known while any of it is in use.
+    /// Keeps the client's share alive while any of it is in use.
     _share: Arc<Share>,
 }
 
-/// What one client may have at the same time.
+/// What one client may use at the same time.
 #[derive(Debug)]
 struct Share {
     running: Arc<Semaphore>,
@@ -41,13 +41,13 @@ struct Share {
 pub(crate) enum Entry {
     Free(Slot),
     Queued(Queued),
-    /// Too many calls of this client wait already.
+    /// Too many calls of this client are already waiting.
     Full,
 }
 
-/// A place in the queue. It is given up when this is dropped.
+/// A place in the queue. Dropping it frees the place.
 pub(crate) struct Queued {
-    /// None where a person has answered already: their answer is not thrown away because others wait.
+    /// `None` if the user has already approved the call: the answer is not lost because the queue is full.
     _waiting: Option<OwnedSemaphorePermit>,
     share: Arc<Share>,
     all: Arc<Semaphore>,
@@ -66,8 +66,8 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// A slot if one is free for this client, otherwise a place in the queue.
-    /// `is_answered` says that a person was asked about this call before.
+    /// A slot if one is free for this client, otherwise a place in the queue. `is_answered` says that the user has
+    /// already been asked about this call.
     pub(crate) fn enter(&self, client: Client, is_answered: bool) -> Entry {
         let share = self.share(client);
         let free = || {
@@ -99,7 +99,8 @@ impl Slots {
 }
 
 impl Queued {
-    /// Waits for a slot. The client's own share comes first: no more of its calls than that compete with those of others.
+    /// Waits for a slot. The client's own share is acquired first, so that only that many of its calls compete with
+    /// those of others.
     pub(crate) async fn slot(self) -> Option<Slot> {
         let of_client = Arc::clone(&self.share.running).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;

@@ -1,4 +1,4 @@
-//! One client over a pair of streams, usually standard input and output.
+//! Serves one client over a pair of streams, usually standard input and output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,17 @@ use crate::error::McpError;
 use crate::library::Library;
 use crate::lines::Lines;
 
-/// How long calls have to end when the client is gone.
+/// How long running calls may take when the client disconnects.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
-/// Serves the client at standard input and output until it leaves, or until it is told to stop.
+/// Serves the client on standard input and output until it disconnects or `until` is cancelled.
 pub async fn serve_stdio(library: Arc<Library>, until: CancellationToken) -> Result<(), McpError> {
     let (input, output) = stdio_pipes();
     serve(library, input, output, until).await
 }
 
-/// Serves the client at the other end of two streams, one JSON-RPC message per line, until it leaves or until it is told to stop.
+/// Serves the client at the other end of two streams, one JSON-RPC message per line, until it disconnects or `stop` is
+/// triggered.
 pub async fn serve(
     library: Arc<Library>,
     input: impl AsyncRead + Send + Unpin + 'static,
@@ -35,11 +36,11 @@ pub async fn serve(
     let served = Box::pin(connection.serve_with_ct(transport, until.clone())).await;
     match served {
         Ok(running) => {
-            // Whatever went wrong has been reported where it did.
+            // Any error has already been reported.
             let _ = running.waiting().await;
         }
         Err(_) if until.is_cancelled() => {}
-        // A client may leave before it has said anything.
+        // A client may disconnect before it has sent anything.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => {
             if let Some(line) = heard.nothing_but() {
                 return Err(McpError::NotMcp { line });
@@ -47,7 +48,7 @@ pub async fn serve(
         }
         Err(error) => return Err(McpError::Handshake { reason: error.to_string() }),
     }
-    // What was begun is ended, and recorded, before the session is.
+    // Running calls are ended and recorded before the session is.
     library.end(LAST_CALLS).await;
     Ok(())
 }

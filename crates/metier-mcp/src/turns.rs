@@ -1,4 +1,4 @@
-//! How much is done at the same time: what takes a thread, and what is still under way when everything ends.
+//! Concurrency limits: calls that use a thread, and calls that are still running at shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Turns {
     work: Arc<Semaphore>,
     under_way: watch::Sender<usize>,
-    /// Ends whatever is still under way.
+    /// Cancels all running calls.
     pub(crate) stop: CancellationToken,
 }
 
-/// Something that is under way as long as this exists.
+/// A running call, as long as this value exists.
 pub(crate) struct UnderWay(watch::Sender<usize>);
 
 impl Drop for UnderWay {
@@ -31,25 +31,25 @@ impl Turns {
         }
     }
 
-    /// Says that something has begun that must not be cut off.
+    /// Marks the start of a call that must not be interrupted.
     pub(crate) fn begin(&self) -> UnderWay {
         self.under_way.send_modify(|count| *count += 1);
         UnderWay(self.under_way.clone())
     }
 
-    /// How many things are under way.
+    /// The number of running calls.
     pub(crate) fn count(&self) -> usize {
         *self.under_way.borrow()
     }
 
-    /// Waits until nothing is under way, but not longer than this.
+    /// Waits until no call is running, at most this long.
     pub(crate) async fn settled(&self, patience: Duration) {
         let mut count = self.under_way.subscribe();
-        // Whether everything ended or not, it is over.
+        // A timeout is not an error here.
         let _ = tokio::time::timeout(patience, count.wait_for(|count| *count == 0)).await;
     }
 
-    /// A turn to work on a thread, as long as it is held.
+    /// The right to work on a thread, as long as it is held.
     pub(crate) async fn work(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.work).acquire_owned().await.ok()
     }

@@ -1,12 +1,12 @@
-//! The addresses of skills and their files: `skill://NAME/PATH`.
+//! The URIs of skills and their files: `skill://NAME/PATH`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What all of them begin with.
+/// The common prefix.
 const SCHEME: &str = "skill://";
 
-/// The address of a file or a directory of a skill; of the skill's own directory where the path is empty.
+/// The URI of a file or a directory of a skill; of the skill's own directory if the path is empty.
 pub(crate) fn of(skill: &str, path: &Path) -> Option<String> {
     let mut uri = format!("{SCHEME}{skill}");
     for part in path {
@@ -16,19 +16,19 @@ pub(crate) fn of(skill: &str, path: &Path) -> Option<String> {
     Some(uri)
 }
 
-/// The skill and the path in it that an address is of; none where it is not written as [`of`] writes it.
+/// The skill and the path in a URI; `None` if it is not in the form that [`of`] writes.
 pub(crate) fn parse(uri: &str) -> Option<(&str, String)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (skill, path) = rest.split_once('/').unwrap_or((rest, ""));
     let path = decode(path)?;
-    // Another way to write the same would be another address.
+    // Only one form of each URI is accepted.
     let is_ours = of(skill, Path::new(&path)).as_deref() == Some(uri);
     is_ours.then_some((skill, path))
 }
 
 fn encode(text: &str, uri: &mut String) {
     for byte in text.bytes() {
-        // What RFC 3986 lets stand in a segment.
+        // Characters that RFC 3986 allows in a segment.
         if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {
             uri.push(char::from(byte));
         } else {

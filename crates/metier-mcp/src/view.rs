@@ -1,4 +1,4 @@
-//! What clients see of one state of the catalog, put together once: instructions, tools, and the skills in their order.
+//! The clients' view of one state of the catalog, built once: instructions, tools, and the skills in their order.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::library::{LibraryContents, LibraryOptions, SkillListPlacement};
 
-/// What clients are told of the skills before they ask for anything.
+/// What clients learn about the skills on connecting.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Greeting {
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Vec<Tool>,
-    /// The directories of the skills whose texts are in it.
+    /// The directories of the skills whose texts it contains.
     skills: Vec<PathBuf>,
 }
 
 impl Greeting {
-    /// The directories of the skills whose names or texts stand in it.
+    /// The directories of the skills whose names or texts it contains.
     pub fn skills(&self) -> &[PathBuf] {
         &self.skills
     }
@@ -32,7 +32,7 @@ impl Greeting {
 pub(crate) struct View {
     pub(crate) catalog: Catalog,
     pub(crate) stock: Arc<LibraryContents>,
-    /// Those that models may use, the most relevant first.
+    /// The skills that models may use, the most relevant first.
     pub(crate) skills: Vec<Entry>,
     pub(crate) shown: Arc<Greeting>,
     offered: SkillToolOptions,
@@ -63,7 +63,7 @@ impl View {
         Self { catalog, stock, skills, shown, offered, search: OnceLock::new() }
     }
 
-    /// How the tools are offered, with this catalog made ready to be searched.
+    /// How the tools are offered, with this catalog indexed for search.
     pub(crate) fn tools(self: &Arc<Self>) -> SkillToolOptions {
         let (mut tools, view) = (self.offered.clone(), Arc::clone(self));
         tools.rank = Some(Arc::new(move |_, query, most| {
@@ -76,7 +76,7 @@ impl View {
         tools
     }
 
-    /// The catalog made ready to be asked; for many skills that are new it takes a while.
+    /// Indexes the catalog for search; this takes a while for many new skills.
     pub(crate) fn search(&self) -> Result<&Search, SearchError> {
         if let Some(search) = self.search.get() {
             return Ok(search);
@@ -85,14 +85,14 @@ impl View {
         Ok(self.search.get_or_init(|| made))
     }
 
-    /// The skill of a name or an id that models may use.
+    /// The skill with this name or id that models may use.
     pub(crate) fn skill(&self, name: &str) -> Option<&Entry> {
         let entry = self.catalog.by_name(name).or_else(|| self.catalog.by_id(name));
         entry.filter(|entry| entry.listing().is_some())
     }
 }
 
-/// A tool as the protocol has it.
+/// A tool in protocol form.
 fn as_tool(tool: SkillTool) -> Tool {
     let SkillTool { name, title, description, input_schema, read_only, .. } = tool;
     let hints = ToolAnnotations::new()
@@ -103,7 +103,7 @@ fn as_tool(tool: SkillTool) -> Tool {
     Tool::new(name, description, Arc::new(input_schema)).with_title(title).with_annotations(hints)
 }
 
-/// How a model is to run what skills bring along.
+/// Tells a model how to run the scripts of skills.
 fn scripts(options: &LibraryOptions) -> String {
     let (tool, place) = (options.tool_names.run(), options.work.said());
     format!(
@@ -111,7 +111,7 @@ fn scripts(options: &LibraryOptions) -> String {
     )
 }
 
-/// The list of skills, and how many of them are on it.
+/// The skill list, and the number of skills on it.
 fn skill_list(skills: &[Entry], options: &LibraryOptions) -> (String, usize) {
     let listed: Vec<ListedSkill<'_>> = skills
         .iter()

@@ -253,10 +253,10 @@ fn nobody_gets_in_without_a_token() {
     );
 
     let open = place.transcript_at_home(&["serve", "--root", "skills", "--http", "0.0.0.0:0"]);
-    assert!(open.contains("name tokens with `--token-file`"), "{open}");
+    assert!(open.contains("set tokens with `--token-file`"), "{open}");
     for (text, said) in [
         ("\n# nothing\n", "has no token in it"),
-        ("me a-token-of-my-own\nother-server\n", "line 2 is not a token"),
+        ("me a-token-of-my-own\nother-server\n", "line 2: invalid token"),
     ] {
         place.write("wrong", text);
         let wrong = ["serve", "--root", "skills", "--http", "127.0.0.1:0", "--token-file", "wrong"];
@@ -457,7 +457,7 @@ fn over_http_a_no_and_nobody_are_a_no() {
     let declined = next_message(&mut lines).0;
     let nobody = server.begin(&server.session(&[]), &["hello"]);
     let nobody = next_message(&mut BufReader::new(&nobody).lines().map_while(Result::ok)).0;
-    for (refused, why) in [(declined, "Do not try"), (nobody, "there is nobody to ask")] {
+    for (refused, why) in [(declined, "Do not try"), (nobody, "no terminal or client to ask")] {
         let text = refused["result"]["content"][0]["text"].as_str().unwrap();
         assert!(refused["result"]["isError"] == true && text.contains(why), "{refused}");
     }

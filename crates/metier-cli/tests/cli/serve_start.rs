@@ -286,7 +286,7 @@ fn a_person_is_told_what_it_is() {
     child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("error: the input is not MCP: it begins with `hello`"), "{said}");
+    assert!(said.starts_with("error: the input is not MCP: it starts with `hello`"), "{said}");
     assert!(said.contains("metier serve --print-config claude") && !output.status.success(), "{said}");
     // At a terminal, before anything is typed; Ctrl-D ends it.
     let (seen, output) = crate::policy::at_terminal(&place, &["serve", "--root", "skills"], "\u{4}");

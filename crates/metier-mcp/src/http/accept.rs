@@ -1,4 +1,4 @@
-//! Connections: how many there are, how long they may be silent, and how they end.
+//! Accepts connections: their number, idle timeouts and shutdown.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How many connections there may be, and how long each may be silent.
+/// The maximum number of connections, and their idle timeout.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) connections: usize,
     pub(super) head: Duration,
 }
 
-/// How long to wait after the system had no descriptor for one more connection.
+/// How long to wait if the system has no free file descriptor.
 const SHORT_OF_FILES: Duration = Duration::from_millis(100);
 
-/// Serves connections until it is over: those that are open are then closed as soon as their answers are sent.
+/// Serves connections until shutdown. Open connections are then closed as soon as their answers are sent.
 pub(super) async fn serve(listener: TcpListener, app: Router, bounds: Bounds, over: CancellationToken) {
     let (room, mut open) = (Arc::new(Semaphore::new(bounds.connections)), JoinSet::new());
     loop {
         let next = async {
-            // Whoever comes when all places are taken waits for one; silent connections give theirs up.
+            // If all connections are in use, new clients wait for one; idle connections are closed.
             let place = Arc::clone(&room).acquire_owned().await.ok()?;
             Some((place, listener.accept().await))
         };
@@ -47,7 +47,7 @@ pub(super) async fn serve(listener: TcpListener, app: Router, bounds: Bounds, ov
                 });
             }
             Some((_, Err(error))) => {
-                // One that was gone before it was taken is no matter.
+                // A connection that was closed before it was accepted is ignored.
                 if error.kind() != std::io::ErrorKind::ConnectionAborted {
                     tokio::time::sleep(SHORT_OF_FILES).await;
                 }
@@ -65,13 +65,13 @@ async fn connection(
     head: Duration,
     over: CancellationToken,
 ) {
-    // An answer comes in pieces; none of them should wait until the one before it is acknowledged.
+    // An answer is sent in pieces; none of them should wait for an acknowledgement.
     let _ = stream.set_nodelay(true);
     let app = TowerToHyperService::new(app.layer(Extension(ConnectInfo(address))));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(head);
     let mut served = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), app));
-    // How a connection ended is told to nobody: its requests have been answered, or their client is gone.
+    // The result of a connection is ignored: its requests have been answered, or the client is gone.
     tokio::select! {
         _ = &mut served => return,
         () = over.cancelled() => served.as_mut().graceful_shutdown(),

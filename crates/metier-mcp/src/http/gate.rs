@@ -1,4 +1,4 @@
-//! What every request has to pass: who it is from, how many there are, and whose session it is about.
+//! Checks every request: authentication, rate limit, and the owner of its session.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -20,39 +20,39 @@ use crate::library::Library;
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
-/// The first revision that has no sessions.
+/// The first protocol revision without sessions.
 const STATELESS: &str = "2026-07-28";
 
-/// What this machine calls itself.
+/// Names of the local machine.
 const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// How many clients' rates are remembered.
+/// The maximum number of clients whose rates are remembered.
 const CLIENTS_MAX: usize = 10_000;
 
-/// Who sends a request: the number of their token; 0 where there are none.
+/// The sender of a request: the number of their token, or 0 without tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Principal(pub(crate) usize);
 
-/// Who sends a request, for records and for answers that belong to one client: the name of the token's holder, a name made from the
-/// token where it has none, or [`Holder::WITHOUT_TOKEN`].
+/// The sender of a request, for the journal and for answers that belong to one client: the name of the token's holder,
+/// a name derived from a token without one, or [`Holder::WITHOUT_TOKEN`].
 #[derive(Debug, Clone)]
 pub(crate) struct Holder(pub(crate) String);
 
 impl Holder {
-    /// Anybody who can reach a server that asks for no token.
+    /// Every client of a server without tokens.
     pub(crate) const WITHOUT_TOKEN: &str = "http";
 }
 
-/// Whoever has the wrong token.
+/// All clients with a wrong token.
 const NOBODY: Principal = Principal(usize::MAX);
 
 pub(super) struct Gate {
     options: HttpOptions,
-    /// Compared as digests, so that how long it takes says nothing.
+    /// Compared as digests, so that the time it takes reveals nothing.
     tokens: Vec<Digest>,
     library: Arc<Library>,
     sessions: Arc<Sessions>,
-    /// Whose each session is.
+    /// The owner of each session.
     owners: Mutex<HashMap<String, Principal>>,
     rates: Mutex<HashMap<(IpAddr, Principal), Bucket>>,
     is_closed: AtomicBool,
@@ -60,7 +60,7 @@ pub(super) struct Gate {
     refused: AtomicU64,
 }
 
-/// What a client may still send now.
+/// How many requests a client may still send now.
 struct Bucket {
     left: f64,
     seen: Instant,
@@ -81,7 +81,7 @@ impl Gate {
         }
     }
 
-    /// Nobody is let in any more.
+    /// The server is shutting down.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
@@ -97,7 +97,7 @@ impl Gate {
         self.tokens.iter().position(|known| is_bearer && *known == digest).map(|number| Principal(number + 1))
     }
 
-    /// Never the person whose machine this is: what is answered over HTTP must not count for them.
+    /// Never the machine's owner: approvals given over HTTP must not count as theirs.
     fn holder(&self, principal: Principal) -> Holder {
         let number = principal.0.checked_sub(1);
         let named = number.and_then(|number| self.options.tokens.get(number)?.holder.clone());
@@ -106,17 +106,14 @@ impl Gate {
         Holder(named.or_else(digest).unwrap_or_else(|| Holder::WITHOUT_TOKEN.to_owned()))
     }
 
-    /// Whether a client has sent no more than it may.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how fast somebody is cannot be told without looking at the clock"
-    )]
+    /// Whether a client is within its rate limit.
+    #[expect(clippy::disallowed_methods, reason = "a rate limit needs the clock")]
     fn is_in_time(&self, client: (IpAddr, Principal)) -> bool {
         let now = Instant::now();
         let rate = f64::from(self.options.rate);
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         if rates.len() >= CLIENTS_MAX {
-            // Whoever has been quiet for a second has all of it back.
+            // After a second without requests, the full limit is available again.
             rates.retain(|_, bucket| now.duration_since(bucket.seen).as_secs() < 1);
         }
         let bucket = rates.entry(client).or_insert(Bucket { left: rate, seen: now });
@@ -129,7 +126,7 @@ impl Gate {
         true
     }
 
-    /// Whether a session is this client's, or nobody's.
+    /// Whether a session belongs to this client, or to no client.
     fn is_own(&self, session: &str, principal: Principal) -> bool {
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.get(session).is_none_or(|owner| *owner == principal)
@@ -139,7 +136,7 @@ impl Gate {
         self.sessions.count().await < self.options.sessions
     }
 
-    /// Remembers whose a new session is, and forgets those that are gone.
+    /// Stores the owner of a new session, and removes sessions that have ended.
     async fn own(&self, session: &str, principal: Principal) {
         let known = self.sessions.inner.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,23 +146,18 @@ impl Gate {
         owners.insert(session.to_owned(), principal);
     }
 
-    /// What a monitor wants to know, as Prometheus reads it.
+    /// The metrics in Prometheus format.
     pub(super) async fn metrics(&self) -> String {
         let sessions = self.sessions.count().await;
         let (requests, refused) =
             (self.requests.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed));
         let mut text = String::new();
         for (name, kind, help, value) in [
-            ("metier_http_requests_total", "counter", "Requests that came in.", requests),
-            ("metier_http_refused_total", "counter", "Requests that were not let in.", refused),
-            ("metier_sessions", "gauge", "Sessions that are open.", sessions as u64),
-            ("metier_skills", "gauge", "Skills that are served.", self.library.count() as u64),
-            (
-                "metier_calls_running",
-                "gauge",
-                "Calls that are being worked on.",
-                self.library.running() as u64,
-            ),
+            ("metier_http_requests_total", "counter", "Requests received.", requests),
+            ("metier_http_refused_total", "counter", "Requests rejected.", refused),
+            ("metier_sessions", "gauge", "Open sessions.", sessions as u64),
+            ("metier_skills", "gauge", "Skills served.", self.library.count() as u64),
+            ("metier_calls_running", "gauge", "Calls in progress.", self.library.running() as u64),
         ] {
             text.push_str(
                 &["# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n", name, " "].concat(),
@@ -176,7 +168,7 @@ impl Gate {
         text + &self.library.metrics.text()
     }
 
-    /// Whether a name is one that the server is called by.
+    /// Whether a name is one of the server's host names.
     fn is_ours(&self, headers: &HeaderMap) -> bool {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let name = host
@@ -194,24 +186,18 @@ impl Gate {
         address: IpAddr,
     ) -> Result<Principal, Response> {
         if self.is_closed.load(Ordering::Relaxed) {
-            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "metier is being shut down"));
+            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"));
         }
         if !self.is_ours(headers) {
-            return Err(refusal(
-                StatusCode::FORBIDDEN,
-                "the server is not called that; `--allow-host` lets it be",
-            ));
+            return Err(refusal(StatusCode::FORBIDDEN, "unknown host name; allow it with `--allow-host`"));
         }
         let Some(principal) = self.principal(headers) else {
             if !self.is_in_time((address, NOBODY)) {
-                return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens in a second"));
+                return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many requests with wrong tokens"));
             }
             let is_given = headers.contains_key(header::AUTHORIZATION);
-            let why = if is_given {
-                "nobody here knows this token"
-            } else {
-                "a token is needed: `Authorization: Bearer TOKEN`"
-            };
+            let why =
+                if is_given { "unknown token" } else { "missing token; send `Authorization: Bearer TOKEN`" };
             let mut response = refusal(StatusCode::UNAUTHORIZED, why);
             response
                 .headers_mut()
@@ -219,19 +205,19 @@ impl Gate {
             return Err(response);
         };
         if !self.is_in_time((address, principal)) {
-            return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many requests in a second"));
+            return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many requests per second"));
         }
         let session = headers.get(SESSION).map(|value| value.to_str()).transpose();
-        let session = session.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the session's id is none"))?;
+        let session = session.map_err(|_| refusal(StatusCode::BAD_REQUEST, "invalid session id"))?;
         let is_stateless = headers
             .get(VERSION)
             .and_then(|value| value.to_str().ok())
             .is_some_and(|version| version >= STATELESS);
         if session.is_some_and(|session| !self.is_own(session, principal)) {
-            return Err(refusal(StatusCode::NOT_FOUND, "there is no such session"));
+            return Err(refusal(StatusCode::NOT_FOUND, "unknown session"));
         }
         if method == Method::POST && session.is_none() && !is_stateless && !self.has_room().await {
-            return Err(later(StatusCode::SERVICE_UNAVAILABLE, "there are as many sessions as there can be"));
+            return Err(later(StatusCode::SERVICE_UNAVAILABLE, "too many open sessions"));
         }
         Ok(principal)
     }
@@ -247,7 +233,7 @@ fn later(status: StatusCode, why: &'static str) -> Response {
     response
 }
 
-/// Lets a request pass, or says why not.
+/// Passes a request on, or rejects it with a reason.
 pub(super) async fn pass(
     State(gate): State<Arc<Gate>>,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
@@ -275,30 +261,30 @@ pub(super) async fn pass(
     parts.extensions.insert(principal);
     parts.extensions.insert(gate.holder(principal));
     let mut response = next.run(Request::from_parts(parts, bytes.clone().into())).await;
-    // `rmcp` says the same of a body that is not a message as of one that is not said to be JSON.
+    // `rmcp` reports the same error for an invalid message as for a body that is not declared as JSON.
     if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json {
         return body::not_a_message(&bytes);
     }
-    // A session that was ended is gone: there is nothing that is still to be done.
+    // A session that was ended is removed: nothing is left to do.
     if method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok());
     let Some(session) = session.filter(|_| is_new).map(str::to_owned) else { return response };
-    // Whoever says beforehand that they need none may have been given one all the same.
+    // A client that declares that it needs no session may have received one all the same.
     if gate.sessions.count().await > gate.options.sessions {
         let _ = gate.sessions.close_session(&session.into()).await;
         gate.refused.fetch_add(1, Ordering::Relaxed);
-        return later(StatusCode::SERVICE_UNAVAILABLE, "there are as many sessions as there can be");
+        return later(StatusCode::SERVICE_UNAVAILABLE, "too many open sessions");
     }
     gate.own(&session, principal).await;
     response
 }
 
-/// Lets only those pass who are no web page.
+/// Rejects requests from web pages.
 pub(super) async fn no_page(request: Request, next: Next) -> Response {
     if request.headers().contains_key(header::ORIGIN) {
-        return refusal(StatusCode::FORBIDDEN, "this is not for web pages");
+        return refusal(StatusCode::FORBIDDEN, "not available to web pages");
     }
     next.run(request).await
 }

@@ -1,7 +1,8 @@
-//! Sessions whose answers can be fetched later: what was sent in answer to a call is kept for a while, also after the call has ended.
+//! Sessions with resumable answers: the events of a call are stored for a while, also after the call has ended.
 //!
-//! The sessions of `rmcp` forget an answer as soon as it is on its way, and a client whose connection broke just then would never get
-//! it. Here every stream is read to its end, and clients follow what was read. Events get ids of ours, which depend on nothing in `rmcp`.
+//! The sessions of `rmcp` drop an answer as soon as it is sent, so a client whose connection broke at that moment would
+//! never get it. Here every stream is read to its end, and clients read from the stored events. Event ids are our own
+//! and do not depend on `rmcp`.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -19,23 +20,23 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use tokio::sync::watch;
 
-/// How long an answer is kept after it was given.
+/// How long an answer is stored after the call has ended.
 const KEPT: Duration = Duration::from_mins(1);
 
-/// How many answers of all sessions are kept, how many bytes, and how many events of one.
+/// The limits for stored answers of all sessions, for their bytes, and for the events of one answer.
 const ANSWERS: usize = 256;
 const BYTES: usize = 32 << 20;
 const EVENTS: usize = 1_024;
 
-/// When a client that was cut off should come back.
+/// When a disconnected client should reconnect.
 const RETRY: Duration = Duration::from_secs(3);
 
-/// What was sent in answer to one call.
+/// The events of the answer to one call.
 struct Answer {
     session: SessionId,
     /// The request that it answers.
     request: Option<RequestId>,
-    /// What its events' ids have in common.
+    /// The common part of its event ids.
     id: u64,
     sent: watch::Sender<Sent>,
 }
@@ -43,35 +44,35 @@ struct Answer {
 #[derive(Default)]
 struct Sent {
     events: VecDeque<ServerSseMessage>,
-    /// How many there were before the first of them.
+    /// The number of events that were dropped before the first stored one.
     forgotten: usize,
-    /// How large those are that are kept.
+    /// The size of the stored events.
     bytes: usize,
     ended: Option<Instant>,
 }
 
-/// Sessions of clients.
+/// The sessions of clients.
 #[derive(Default)]
 pub(super) struct Sessions {
     pub(super) inner: LocalSessionManager,
     answers: Arc<Mutex<Vec<Arc<Answer>>>>,
-    /// How many streams there have been.
+    /// The number of streams so far.
     streams: AtomicU64,
-    /// The revision that each session speaks.
+    /// The protocol revision of each session.
     versions: Mutex<HashMap<SessionId, ProtocolVersion>>,
 }
 
 impl Sessions {
-    /// Sessions that end after they have not been used for so long.
+    /// Creates sessions that end after being idle for this long.
     pub(super) fn new(idle: Duration) -> Self {
         let mut sessions = Self::default();
         sessions.inner.session_config.keep_alive = Some(idle);
-        // Which client can take such an event is decided here.
+        // Whether a client accepts such an event is decided here.
         sessions.inner.session_config.sse_retry = None;
         sessions
     }
 
-    /// How many there are.
+    /// The number of sessions.
     pub(super) async fn count(&self) -> usize {
         self.inner.sessions.read().await.len()
     }
@@ -84,8 +85,8 @@ impl Sessions {
         self.answers().iter().find(|answer| answer.session == *session && answer.id == id).cloned()
     }
 
-    /// Adds an answer, unless a request of the same session and id is still being answered. Both in one step: two requests can come at
-    /// the same time.
+    /// Adds an answer, unless a request with the same session and id is still in progress. Check and insertion are one
+    /// step, because two requests can arrive at the same time.
     fn begin(&self, answer: &Arc<Answer>) -> bool {
         let mut answers = self.answers();
         let is_same = |other: &Arc<Answer>| {
@@ -101,26 +102,26 @@ impl Sessions {
         true
     }
 
-    /// Whether a session's client can take an event without a message, which tells it how to come back. Those before 2025-11-25 take it
-    /// for a broken message.
+    /// Whether a session's client accepts an event without a message, which tells it how to reconnect. Clients before
+    /// 2025-11-25 read it as a broken message.
     fn is_primed(&self, session: &SessionId) -> bool {
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         versions.get(session).is_some_and(|version| *version >= ProtocolVersion::V_2025_11_25)
     }
 }
 
-/// The id of an event: its number, and the stream that it is of.
+/// The id of an event: its number and its stream.
 fn event_id(number: usize, stream: u64) -> String {
     format!("{number}/{stream}")
 }
 
-/// The number of an event and its stream, if it belongs to the answer to a call.
+/// The number and the stream of an event id, if it belongs to the answer to a call.
 fn parse(event: &str) -> Option<(usize, u64)> {
     let (number, stream) = event.split_once('/')?;
     Some((number.parse().ok()?, stream.parse().ok()?))
 }
 
-/// How many bytes a message is.
+/// The size of a message in bytes.
 fn size(event: &ServerSseMessage) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -135,7 +136,7 @@ fn size(event: &ServerSseMessage) -> usize {
     }
     let mut count = Count(0);
     if let Some(message) = &event.message {
-        // Counting does not fail.
+        // Counting cannot fail.
         let _ = serde_json::to_writer(&mut count, &**message);
     }
     count.0
@@ -155,7 +156,7 @@ impl Sent {
     }
 }
 
-/// Listens to the end, whether a client does or not.
+/// Reads the stream to its end, with or without a client.
 async fn listen(
     answer: Arc<Answer>,
     events: impl Stream<Item = ServerSseMessage>,
@@ -165,13 +166,13 @@ async fn listen(
     while let Some(event) = events.next().await {
         answer.sent.send_modify(|sent| sent.push(event, answer.id));
     }
-    #[expect(clippy::disallowed_methods, reason = "how long ago something was cannot be told otherwise")]
+    #[expect(clippy::disallowed_methods, reason = "the age of an answer needs the clock")]
     let now = Instant::now();
     answer.sent.send_modify(|sent| sent.ended = Some(now));
     forget(&mut answers.lock().unwrap_or_else(PoisonError::into_inner), now, ANSWERS, BYTES);
 }
 
-/// Forgets what is too old, then the oldest of what is too much.
+/// Removes expired answers, then the oldest ones that exceed the limits.
 fn forget(answers: &mut Vec<Arc<Answer>>, now: Instant, most: usize, most_bytes: usize) {
     let ended = |answer: &Arc<Answer>| answer.sent.borrow().ended;
     answers.retain(|answer| ended(answer).is_none_or(|ended| now.duration_since(ended) < KEPT));
@@ -188,7 +189,7 @@ fn forget(answers: &mut Vec<Arc<Answer>>, now: Instant, most: usize, most_bytes:
     });
 }
 
-/// How much is kept: answers that have ended, and the bytes of all.
+/// How much is stored: the number of finished answers, and the bytes of all.
 #[derive(Debug, PartialEq, Eq)]
 struct Kept {
     count: usize,
@@ -196,14 +197,14 @@ struct Kept {
 }
 
 impl Kept {
-    /// Takes off one answer. It may have grown or ended since it was counted: another task writes to it meanwhile.
+    /// Removes one answer. It may have grown or ended since it was counted, because another task writes to it.
     fn remove(&mut self, bytes: usize) {
         self.count = self.count.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 }
 
-/// What was and will be sent, from the event of a number on.
+/// The stored and future events, starting at a number.
 fn follow(
     sent: watch::Receiver<Sent>,
     from: usize,
@@ -221,7 +222,7 @@ fn follow(
             match event {
                 Some((event, place)) => return Some((event, (sent, place + 1))),
                 None if is_over => return None,
-                // The session may have been ended meanwhile.
+                // The session may have been ended in the meantime.
                 None => sent.changed().await.ok()?,
             }
         }
@@ -276,9 +277,9 @@ impl SessionManager for Sessions {
         if self.is_primed(id) {
             answer.sent.send_modify(|sent| sent.push(ServerSseMessage::retry(RETRY), number));
         }
-        // Before it is sent: a second request of the same id must find it.
+        // Before it is sent: a second request with the same id must find it.
         if let (false, Some(request)) = (self.begin(&answer), request) {
-            let words = format!("invalid request: a request with the id {request} is already under way");
+            let words = format!("invalid request: a request with the id {request} is already in progress");
             let error = ServerJsonRpcMessage::error(ErrorData::invalid_request(words, None), Some(request));
             return Ok(stream::iter([ServerSseMessage::from_message(error)]).left_stream());
         }
@@ -315,7 +316,8 @@ impl SessionManager for Sessions {
         let Some((number, stream)) = parse(&last_event_id) else {
             return Ok(self.inner.resume(id, last_event_id).await?.right_stream());
         };
-        // What is no longer kept is an error: another stream's events would be taken for this one's.
+        // Events that are no longer stored are an error; otherwise, events of another stream could be mistaken for
+        // them.
         let gone = || LocalSessionManagerError::SessionError(SessionError::InvalidEventId);
         let answer = self.find(id, stream).ok_or_else(gone)?;
         Ok(follow(answer.sent.subscribe(), number.saturating_add(1)).left_stream())

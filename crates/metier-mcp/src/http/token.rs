@@ -1,24 +1,24 @@
-//! What clients have to know, and who they are: a token a line.
+//! Tokens that clients authenticate with, one per line of a file.
 
 use std::collections::HashSet;
 
 use crate::error::McpError;
 
-/// What is shorter can be guessed, or is a name whose secret was forgotten.
+/// Shorter secrets can be guessed, or are a name without a secret.
 const SHORTEST: usize = 16;
 
-/// What a client has to know, and who that client is.
+/// A token and its holder.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Token {
-    /// Under whose name it is recorded what the client does.
+    /// The name under which the client's actions are recorded.
     pub holder: Option<String>,
-    /// What is sent.
+    /// The secret that the client sends.
     pub secret: String,
 }
 
 impl Token {
-    /// The tokens in a text: `SECRET` or `HOLDER SECRET` a line. Empty lines and those that begin with `#` are none.
+    /// Parses tokens: `SECRET` or `HOLDER SECRET` on each line. Empty lines and lines that start with `#` are ignored.
     ///
     /// ```
     /// let tokens = metier_mcp::Token::parse("# of the team\nbuild-server 3f8a61c2e09b47d5\n")?;
@@ -36,18 +36,18 @@ impl Token {
                 [first, ..] if first.starts_with('#') => continue,
                 [secret] => (None, secret),
                 [holder, secret] => (Some(holder.to_owned()), secret),
-                _ => return Err(wrong("write the token, or a name without blanks and the token")),
+                _ => return Err(wrong("write the token, or a name without spaces and the token")),
             };
             if secret.len() < SHORTEST || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(wrong(
-                    "a token has at least 16 letters, digits and signs; `openssl rand -hex 16` makes one",
+                    "a token needs at least 16 letters, digits or punctuation characters; create one with `openssl rand -hex 16`",
                 ));
             }
             if holder.as_deref().is_some_and(|holder| holder.chars().any(char::is_control)) {
-                return Err(wrong("the name has characters in it that cannot be shown"));
+                return Err(wrong("the name contains characters that cannot be displayed"));
             }
             if !seen.insert(secret) {
-                return Err(wrong("it is there twice, and whoever sends it could be either"));
+                return Err(wrong("the same token is listed twice, so its holder is ambiguous"));
             }
             tokens.push(Self { holder, secret: secret.to_owned() });
         }

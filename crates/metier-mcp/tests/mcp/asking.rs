@@ -42,7 +42,7 @@ async fn a_no_says_whose_it_is() {
     let library = ground.library(LibraryOptions::default());
     let (mut client, _) = Client::greeted(library, json!({ "elicitation": {} })).await;
     for (answer, word) in [
-        (json!({ "action": "decline" }), "the client (tester) was asked for it and declined"),
+        (json!({ "action": "decline" }), "the client (tester) was asked and declined"),
         (json!({ "action": "cancel" }), "metier approve tally --script scripts/run.sh"),
         (
             json!({ "action": "accept", "content": { "answer": "no" } }),

@@ -101,7 +101,7 @@ async fn long_output_is_kept_for_the_client_whose_script_printed_it() {
     assert_eq!(whole["result"]["contents"][0]["text"].as_str().unwrap().len(), 100_000);
     let (mut other, _) = Client::greeted(library, json!({})).await;
     let refused = other.call("read_skill_resource", read(json!({}))).await;
-    assert!(said(&refused).contains("no longer kept"), "{refused}");
+    assert!(said(&refused).contains("no longer stored"), "{refused}");
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_question_can_be_taken_along() {
     let done = client.ask("tools/call", call(with.clone())).await["result"].clone();
     assert!(said(&done).starts_with("0\n"), "{done}");
     let again = client.ask("tools/call", call(with)).await["result"].clone();
-    assert!(said(&again).contains("not valid for this call, or no longer"), "{again}");
+    assert!(said(&again).contains("invalid or expired"), "{again}");
     assert_eq!(ran.0.load(Ordering::Relaxed), 1);
 }
 

@@ -181,7 +181,7 @@ async fn a_second_request_of_the_same_id_is_refused() {
     let refused = |answer: &Value| {
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("dup"), &json!(-32600)), "{answer}");
         let words = answer["error"]["message"].as_str().unwrap();
-        assert!(words.contains("a request with the id dup is already under way"), "{words}");
+        assert!(words.contains("a request with the id dup is already in progress"), "{words}");
     };
     // An id is free again when its request was answered.
     for is_cancelled in [false, true] {
