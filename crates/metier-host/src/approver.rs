@@ -215,7 +215,7 @@ mod tests {
         let (answer, text) = ask("maybe\nview\nn\n", None);
         assert_eq!(answer, Answer::Refuse(Lifetime::Once));
         let choices = "[y]es, this once  [n]o  [v]iew the script: ";
-        let asked = "May `notes`, a skill of yours, run `scripts/col\u{fffd}lect.sh`?\n\
+        let asked = "Allow `notes` (your own skill) to run `scripts/col\u{fffd}lect.sh`?\n\
             \x20 arguments  --since 'v1\u{fffd} x'\n\
             \x20 variables  any\n\
             \x20 input      3 bytes: 'a\\nb'\n\

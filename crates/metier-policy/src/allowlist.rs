@@ -1,6 +1,6 @@
-//! Whether a call is on a list of what is allowed, beyond doubt.
+//! Checks whether a call is certainly allowed by a list of allow rules.
 //!
-//! Denying is another matcher, on purpose: what is doubtful is not allowed, and is denied.
+//! Deny rules use a separate matcher on purpose: in case of doubt, a call is not allowed, and is denied.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::shell::{Assignment, Command, Redirect, Script, Word};
 use crate::tools::Kind;
 use crate::wildcard::{Subject, Wildcard};
 
-/// A list of what is allowed, read and ready.
+/// A parsed list of allow rules.
 ///
 /// ```
 /// use metier_policy::{Allowlist, ToolCall, Anchors};
@@ -37,13 +37,13 @@ pub struct Allowlist {
     places: Anchors,
 }
 
-/// Why a call is on no allowlist.
+/// Why no rule of an allowlist matches a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AllowlistMiss {
-    /// Why, as a stable code.
+    /// The reason as a stable code.
     pub code: DecisionCode,
-    /// Why, for a person.
+    /// The reason as text.
     pub reason: String,
 }
 
@@ -54,28 +54,28 @@ impl AllowlistMiss {
 }
 
 impl Allowlist {
-    /// Reads a skill's rules. Those that can never match have a note.
+    /// Parses a skill's rules. Rules that can never match produce a note.
     pub fn new(tools: &ToolRules, places: &Anchors) -> Self {
         let (rules, notes) = rule::read_all(tools, Purpose::Allow, places);
         Self { rules, notes, places: places.clone() }
     }
 
-    /// What a person should know about the rules.
+    /// Notes about the rules.
     pub fn notes(&self) -> &[RuleNote] {
         &self.notes
     }
 
-    /// The notes that matter to a decision: rules that do nothing, or something else than written.
+    /// The notes that affect decisions: rules that never match, or that match something else than written.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = &RuleNote> {
         self.notes.iter().filter(|note| note.code != Code::RuleBroad)
     }
 
-    /// Whether nothing was declared in it.
+    /// Whether the list has no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.notes.is_empty()
     }
 
-    /// The rule that allows a call, or why none does.
+    /// The rule that allows a call, or the reason why no rule does.
     pub fn find(&self, call: &ToolCall) -> Result<&str, AllowlistMiss> {
         match call.kind() {
             Kind::Shell => self.find_shell(call),
@@ -102,7 +102,7 @@ impl Allowlist {
                 covers(name, *kind, &rule.spec, call) && self.meets(&rule.spec, call)
             }
             ToolPattern::Mcp { server, tool, .. } => {
-                // Where a name has `__` in it, the server may end there.
+                // If a name contains `__`, the server's name may end there.
                 let is_tool = |found: &str| match tool {
                     Some(tool) if tool.is_exact() => tool.surely(&Subject::plain(found)),
                     Some(tool) => tool.surely(&Subject::plain(found)) && !found.contains("__"),
@@ -148,7 +148,7 @@ impl Allowlist {
             call.parsed().powershell().filter(|_| call.brings_more().is_none()).ok_or_else(|| {
                 AllowlistMiss::new(
                     DecisionCode::NotParsed,
-                    "it is more than plain PowerShell commands, which cannot be judged",
+                    "only plain PowerShell commands can be checked against rules",
                 )
             })?;
         let mut first = None;
@@ -164,24 +164,24 @@ impl Allowlist {
         let parsed = call.parsed();
         let (Some(line), Some(script)) = (&parsed.line, parsed.script()) else { return Err(no_line()) };
         if let Some(rule) = self.any("Bash") {
-            // Even who may do everything does not mean this.
+            // Even a rule that allows every command does not allow this.
             return destroyed(call, &self.places).map_or(Ok(rule), |what| Err(destroys(&what)));
         }
         if !self.rules.iter().any(|rule| rule.is_for("Bash")) {
             return Err(no_command(line));
         }
         let script = script.map_err(|error| {
-            AllowlistMiss::new(DecisionCode::NotParsed, format!("the command cannot be read: {error}"))
+            AllowlistMiss::new(DecisionCode::NotParsed, format!("the command could not be parsed: {error}"))
         })?;
         if let Some(what) = call.brings_more() {
-            let reason = format!("`{what}` beside the command can change what runs");
+            let reason = format!("the argument `{what}` can change what the command runs");
             return Err(AllowlistMiss::new(DecisionCode::NotJudged, reason));
         }
         self.check_place(call, script)?;
         self.find_script(call, line, script)
     }
 
-    /// Elsewhere than in the working directory, paths mean something else, and `git` reads another's settings.
+    /// Outside the working directory, relative paths name other files, and `git` reads other settings.
     fn check_place(&self, call: &ToolCall, script: &Script) -> Result<(), AllowlistMiss> {
         let refuse = |reason: String| Err(AllowlistMiss::new(DecisionCode::NotJudged, reason));
         let directories = call.directories(&self.places);
@@ -191,7 +191,9 @@ impl Allowlist {
             [one, other, ..] => {
                 let (one, other) = (one.to_string_lossy(), other.to_string_lossy());
                 let (one, other) = (shown(&one), shown(&other));
-                return refuse(format!("two directories are given, `{one}` and `{other}`; give one"));
+                return refuse(format!(
+                    "two working directories are given, `{one}` and `{other}`; give only one"
+                ));
             }
         };
         let real = self.below_here(call, directory);
@@ -203,10 +205,10 @@ impl Allowlist {
             return Ok(());
         }
         let text = directory.to_string_lossy();
-        refuse(format!("what it does in `{}` cannot be judged from here", shown(&text)))
+        refuse(format!("the command runs in `{}`, where its effects cannot be checked", shown(&text)))
     }
 
-    /// Where a directory leads, if that and its name are the working directory or below it.
+    /// The real path of a directory, if both it and the written path are inside the working directory.
     fn below_here(&self, call: &ToolCall, directory: &Path) -> Option<PathBuf> {
         let named = paths::normal(directory);
         let is_here = named.starts_with(&self.places.cwd);
@@ -220,7 +222,10 @@ impl Allowlist {
 
     fn find_script(&self, call: &ToolCall, line: &str, script: &Script) -> Result<&str, AllowlistMiss> {
         if let Some(oddity) = script.oddities.first() {
-            return Err(AllowlistMiss::new(DecisionCode::NotJudged, format!("it uses {}", oddity.0)));
+            return Err(AllowlistMiss::new(
+                DecisionCode::NotJudged,
+                format!("the command uses {}, which cannot be checked", oddity.0),
+            ));
         }
         let bases = critical::bases(call, script.commands.iter(), &self.places);
         if let Some(what) = critical::fed(&script.commands, &script.documents, &bases) {
@@ -231,19 +236,20 @@ impl Allowlist {
         let moves = script.commands.iter().filter(|command| goes(command)).count();
         for (index, command) in script.commands.iter().enumerate() {
             check_assignments(command)?;
-            // In a loop a command comes after one that follows it; one that goes comes after others that do.
+            // In a loop, a command may run after one that follows it. With several `cd`s, each may run after another.
             let is_moved = moves > 1 || (moves == 1 && !goes(command));
             match self.find_command(command, &bases) {
                 Ok(None) => {}
                 Ok(Some(found)) if is_moved && found.text.names_relative_path() => {
-                    let reason = format!("after `cd`, the paths of `{}` mean others", found.rule);
+                    let reason =
+                        format!("after `cd`, the relative paths in rule `{}` name other files", found.rule);
                     return Err(AllowlistMiss::new(DecisionCode::NotJudged, reason));
                 }
                 Ok(Some(found)) => {
                     all_uses[index] = found.is_any_use;
                     first.get_or_insert(found.rule);
                 }
-                // Going to a directory below needs no rule.
+                // Changing to a directory below needs no rule.
                 Err(_) if index == 0 && moves == 1 && self.goes_below(call, line, script) => {}
                 Err(outside) => return Err(outside),
             }
@@ -255,8 +261,8 @@ impl Allowlist {
         first.ok_or_else(no_line)
     }
 
-    /// Whether a line begins by going to one directory below the working directory. In a loop it would go further each
-    /// time, so that it must stand at the very beginning.
+    /// Whether a line starts with a `cd` to a directory below the working directory. It must be the very first command,
+    /// because a loop would go one level deeper each time.
     fn goes_below(&self, call: &ToolCall, line: &str, script: &Script) -> bool {
         let is_first = line.trim_start_matches(['(', ' ', '\t', '\n']).starts_with("cd ");
         let Some(Command { words, redirects, .. }) = script.commands.first() else { return false };
@@ -264,13 +270,13 @@ impl Allowlist {
         let Some(text) = directory.literal().filter(|_| directory.is_static()) else { return false };
         let is_plain =
             !text.is_empty() && !text.starts_with(['-', '~']) && !text.split('/').any(|part| part == "..");
-        // A directory of the call is where this one would be relative to.
+        // The `cd` would be relative to the directory that the call names.
         let is_here = call.directories(&self.places).iter().all(|directory| *directory == self.places.cwd);
         let leads_below = || self.below_here(call, &self.places.cwd.join(text)).is_some();
         is_first && redirects.is_empty() && is_plain && is_here && leads_below()
     }
 
-    /// The rule that allows a simple command; none is needed where nothing is run.
+    /// The rule that allows a simple command. `None` if nothing is run, so that no rule is needed.
     fn find_command(
         &self,
         command: &Command,
@@ -284,7 +290,7 @@ impl Allowlist {
             Refusal::Program => {
                 let program = command.words.first().map(display).unwrap_or_default();
                 let reason = format!(
-                    "the program `{program}` is not written plainly; use no quotes, variables or patterns"
+                    "cannot tell which program `{program}` runs; write its name without quotes, variables or patterns"
                 );
                 AllowlistMiss::new(DecisionCode::UnknownProgram, reason)
             }
@@ -297,7 +303,7 @@ impl Allowlist {
         found.map(Some).ok_or_else(|| self.why_not(command, &ways))
     }
 
-    /// Where a rule would do but for a word that it does not name, that is what to say.
+    /// The reason why no rule matches. If a rule fails only because of one word, the reason names that word.
     fn why_not(&self, command: &Command, ways: &[Way]) -> AllowlistMiss {
         let text = command.words.iter().map(display).collect::<Vec<_>>().join(" ");
         let would_do = |way: &&Way| {
@@ -308,31 +314,31 @@ impl Allowlist {
         let reason = match &way.marked {
             Some(word) if way.subject.strict.first() != Some(&true) => {
                 format!(
-                    "in `{}`, no `*` stands for `{}`, which can run or change more than it seems",
+                    "`{}`: `*` does not match `{}`, because it can run or change other things",
                     shown(&text),
                     shown(word)
                 )
             }
             _ => format!(
-                "`{}` can run or change more than it seems: only a rule without `*` for all of it allows it",
+                "`{}` can run or change other things; only a rule with the full command and no `*` allows it",
                 shown(&text)
             ),
         };
         AllowlistMiss::new(DecisionCode::OutsideList, reason)
     }
 
-    /// Files that a redirection opens: what it writes needs a rule, what it reads one or to lie where one works. A link
-    /// needs them for itself and for where it leads.
+    /// Checks the file that a redirection opens. Writing needs a rule; reading needs a rule or a file inside the
+    /// working directory. A link must pass for both its own path and its target.
     fn check_redirect(&self, call: &ToolCall, redirect: &Redirect) -> Result<(), AllowlistMiss> {
         let target = &redirect.target;
         let refuse = |what: &str| {
             let verb = if redirect.writes { "write to" } else { "read from" };
             let rule = if redirect.writes { "Edit" } else { "Read" };
-            let reason = format!("no `{rule}` rule lets it {verb} `{}`{what}", display(target));
+            let reason = format!("no `{rule}` rule allows it to {verb} `{}`{what}", display(target));
             Err(AllowlistMiss::new(DecisionCode::RedirectOutside, reason))
         };
         let Some(text) = target.literal().filter(|_| target.is_static()) else {
-            return refuse(", which is only known when it runs");
+            return refuse(", a path that is only known at run time");
         };
         if matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin") {
             return Ok(());
@@ -348,7 +354,7 @@ impl Allowlist {
                 let real = real.to_string_lossy();
                 refuse(&format!(", which is a link to `{}`", shown(&real)))
             }
-            Leads::Anywhere => refuse(", which is a link that leads nobody knows where"),
+            Leads::Anywhere => refuse(", a link whose target is unknown"),
         }
     }
 
@@ -366,7 +372,7 @@ impl Allowlist {
             let ToolPattern::Named { name, kind } = &rule.tool else { return false };
             let is_kind = *kind == Kind::Edit || (!writes && matches!(kind, Kind::Read | Kind::Search));
             match &rule.spec {
-                // Who may search may not read everything, nor write it.
+                // A rule for searching does not allow reading or writing everything.
                 Spec::Any => *kind == Kind::Edit || (!writes && name == "Read"),
                 Spec::Path(pattern) => is_kind && pattern.matches(path, false),
                 _ => false,
@@ -393,11 +399,11 @@ impl Allowlist {
 struct Found<'a> {
     rule: &'a str,
     text: &'a Wildcard,
-    /// It is about every use of the program.
+    /// The rule matches every use of the program.
     is_any_use: bool,
 }
 
-/// What a shell's call would destroy, if that is what nobody means to. Nothing where it cannot be read.
+/// What a shell call would destroy, if that is a critical path. `None` if the command could not be parsed.
 pub(crate) fn destroyed(call: &ToolCall, places: &Anchors) -> Option<String> {
     let parsed = call.parsed();
     let Script { commands, documents, .. } = parsed.script()?.ok()?;
@@ -416,7 +422,7 @@ impl Rule {
     }
 }
 
-/// Whether a rule for one tool is also about another: those for reading and editing are about all that do.
+/// Whether a rule for one tool also applies to another: rules for reading and editing apply to all tools that do so.
 fn covers(name: &str, kind: Kind, spec: &Spec, call: &ToolCall) -> bool {
     let is_path = matches!(spec, Spec::Path(_));
     call.name() == name
@@ -428,7 +434,7 @@ fn covers(name: &str, kind: Kind, spec: &Spec, call: &ToolCall) -> bool {
 }
 
 fn check_assignments(command: &Command) -> Result<(), AllowlistMiss> {
-    // A loop's variable stays in the shell; its name may be any that means nothing to anybody.
+    // A loop's variable stays in the shell, so only names without a special meaning are accepted.
     let is_loop = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_lowercase())
             && !name.contains(|c: char| c.is_ascii_uppercase())
@@ -447,7 +453,7 @@ fn check_assignments(command: &Command) -> Result<(), AllowlistMiss> {
     }
 }
 
-/// In some languages' encodings a shell reads other letters than we do.
+/// In some locales, a shell decodes characters differently than this parser.
 fn is_safe_value(assignment: &Assignment) -> bool {
     let is_locale = assignment.name.starts_with("LANG") || assignment.name.starts_with("LC_");
     let value = assignment.value.literal().unwrap_or("?").to_ascii_lowercase();
@@ -455,8 +461,8 @@ fn is_safe_value(assignment: &Assignment) -> bool {
     !is_locale || matches!(value.as_str(), "" | "c" | "posix") || matches!(charset, "utf-8" | "utf8")
 }
 
-/// After a `cd`, relative paths mean something else, and `git` reads another repository's settings. A rule for every use of
-/// an interpreter is about its files wherever they are.
+/// After a `cd`, relative paths name other files, and `git` reads another repository's settings. A rule for every use
+/// of an interpreter covers its files wherever they are.
 fn check_moves(script: &Script, all_uses: &[bool]) -> Result<(), AllowlistMiss> {
     if !script.commands.iter().any(goes) {
         return Ok(());
@@ -469,17 +475,17 @@ fn check_moves(script: &Script, all_uses: &[bool]) -> Result<(), AllowlistMiss> 
     } else if script.commands.iter().flat_map(|command| &command.redirects).any(is_relative) {
         "a redirection"
     } else if runs(script, DESTROYERS) {
-        "what destroys or changes files"
+        "a command that deletes or changes files"
     } else if commands.any(|(command, is_any_use)| runs_relative(command, *is_any_use)) {
-        "a program or script by its relative path"
+        "a program or script with a relative path"
     } else {
         return Ok(());
     };
-    let reason = format!("`cd` and {what} in one command cannot be judged; use a command each");
+    let reason = format!("`cd` together with {what} cannot be checked; use separate commands");
     Err(AllowlistMiss::new(DecisionCode::NotJudged, reason))
 }
 
-/// Whether a command runs a file that is another one elsewhere.
+/// Whether a command runs a file by a relative path.
 fn runs_relative(command: &Command, is_any_use: bool) -> bool {
     let is_relative =
         |word: &Word| word.literal().is_none_or(|path| path.contains('/') && !path.starts_with('/'));
@@ -489,32 +495,34 @@ fn runs_relative(command: &Command, is_any_use: bool) -> bool {
     program.is_some_and(is_relative) || (interprets && !is_any_use)
 }
 
-/// Whether a script may run one of some programs.
+/// Whether a script may run one of the given programs.
 fn runs(script: &Script, programs: &[&str]) -> bool {
     let mut words = script.commands.iter().flat_map(|command| &command.words);
     words.any(|word| word.literal().is_some_and(|word| programs.contains(&invocation::base_name(word))))
 }
 
 pub(crate) fn destroys(what: &str) -> AllowlistMiss {
-    let reason =
-        format!("it would destroy or change {} with all that is in it; no rule allows that", shown(what));
+    let reason = format!(
+        "the command would delete or change {} and everything in it; no rule can allow that",
+        shown(what)
+    );
     AllowlistMiss::new(DecisionCode::CriticalPath, reason)
 }
 
 fn no_line() -> AllowlistMiss {
-    AllowlistMiss::new(DecisionCode::OutsideList, "there is no command that a rule could allow")
+    AllowlistMiss::new(DecisionCode::OutsideList, "the call has no command that a rule could allow")
 }
 
 fn no_command(command: &str) -> AllowlistMiss {
     AllowlistMiss::new(DecisionCode::OutsideList, format!("no rule allows `{}`", shown(command)))
 }
 
-/// A word for people, with a mark where something is put in.
+/// A word for display, with `…` for expansions.
 fn display(word: &Word) -> String {
     String::from_utf8_lossy(&word.text).replace('\0', "…")
 }
 
-/// The beginning of a text, on one line.
+/// The start of a text, on one line.
 fn shown(text: &str) -> String {
     const MOST: usize = 80;
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

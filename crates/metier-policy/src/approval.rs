@@ -1,4 +1,4 @@
-//! What a person said yes or no to: bound to the digest of the skill, the script and the kind of access.
+//! Stored answers to approval questions, bound to the skill's digest, the script and the kind of access.
 
 use metier_skill::{Digest, Tier, is_secret_name, visible_name};
 use serde::{Deserialize, Serialize};
@@ -6,44 +6,44 @@ use serde::{Deserialize, Serialize};
 use crate::reach::Reach;
 use crate::request::{Access, Request, WHOLE};
 
-/// How long an answer holds.
+/// How long an answer is valid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lifetime {
-    /// For the next time only.
+    /// Only for the next request.
     Once,
-    /// As long as a session lasts.
+    /// Until the session ends.
     Session(String),
-    /// Until the skill changes.
+    /// Until the skill's content changes.
     Digest,
 }
 
-/// An answer that is kept.
+/// A stored answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Approval {
-    /// The skill's name, for people: what counts is the digest.
+    /// The skill's name, for display; the digest is what identifies the skill.
     pub skill: String,
-    /// The digest of the skill's tree.
+    /// The digest of the skill's files.
     pub digest: Digest,
-    /// The script; none where the answer is not about one.
+    /// The script; `None` if the answer is not about a script.
     pub script: Option<String>,
     /// The kind of access.
     pub access: Access,
-    /// What of the network it is about, where it is about the network. Answers that do not say it are about the whole: before
-    /// there was a choice, that is what was asked.
+    /// Which network destinations the answer covers, for network access. `None` means the whole network, as in answers
+    /// stored by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Reach>,
-    /// Whether the answer was yes.
+    /// Whether the request was approved.
     pub granted: bool,
-    /// How long it holds.
+    /// How long the answer is valid.
     pub lifetime: Lifetime,
-    /// Whose answer it is: the holder of a token, or nobody for the person whose machine this is.
+    /// Who answered: the holder of a token, or `None` for the owner of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// How it was given: `terminal`, `command`, `flag`, `client`, `host`.
+    /// How the answer was given: `terminal`, `command`, `flag`, `client`, `host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
     /// The day on which it was stored.
@@ -68,8 +68,8 @@ impl Approval {
         }
     }
 
-    /// The name that it is stored and revoked by. It covers the answer as well as the question, all but the day: a stored answer that was
-    /// changed has another name.
+    /// The id under which the answer is stored and revoked. It is computed from every field except the day, so an
+    /// edited answer has a different id.
     pub fn id(&self) -> String {
         let Self { skill, digest, script, access, granted, lifetime, by, how, .. } = self;
         let key =
@@ -77,7 +77,7 @@ impl Approval {
         Digest::of(key.to_string().as_bytes()).hex()[..12].to_owned()
     }
 
-    /// What is refused, how long and since when, and how to undo it. Nothing where it is an approval.
+    /// A sentence that says what is refused, until when, since when, and how to undo it. `None` for an approval.
     pub fn refusal(&self) -> Option<String> {
         if self.granted {
             return None;
@@ -89,44 +89,45 @@ impl Approval {
             (_, None) => format!("may not {}", self.verb()),
         };
         let until = match self.lifetime {
-            Lifetime::Once => "the next time",
+            Lifetime::Once => "once",
             Lifetime::Session(_) => "in this session",
             Lifetime::Digest => "until its content changes",
         };
         let name = plain(&self.skill);
-        // Only what is stored can be revoked.
+        // Only stored answers can be revoked.
         if self.on.is_none() && self.lifetime == Lifetime::Once {
-            return Some(format!("`{name}` {what}: the answer was no"));
+            return Some(format!("`{name}` {what}: approval was refused"));
         }
         let on = self.on.as_ref().map(|on| format!(" on {}", plain(on))).unwrap_or_default();
         Some(format!(
-            "`{name}` {what} {until}: refused{on}; `metier approvals --revoke {}` undoes it",
+            "`{name}` {what} {until}: refused{on}; undo with `metier approvals --revoke {}`",
             self.id()
         ))
     }
 
-    /// What of the network it is about, where it is about the network.
+    /// The network destinations that the answer covers; `None` if it is not about the network.
     pub fn reach(&self) -> Option<&Reach> {
         (self.access == Access::Network).then(|| self.network.as_ref().unwrap_or(&WHOLE))
     }
 
-    /// What it is about as part of a sentence: "may it …".
+    /// The access as a phrase that follows "may" or "to".
     pub fn verb(&self) -> String {
         self.reach().map_or_else(|| self.access.verb().to_owned(), Reach::verb)
     }
 
-    /// Whether another is an answer to the same question for the same time.
+    /// Whether another answer is for the same question with the same lifetime.
     pub fn is_same_question(&self, other: &Self) -> bool {
         (self.digest, &self.script, self.access, self.reach(), &self.lifetime, &self.by)
             == (other.digest, &other.script, other.access, other.reach(), &other.lifetime, &other.by)
     }
 
-    /// Whether it says anything about a request: a yes about all that is within it, a no about all that it meets.
+    /// Whether the answer applies to a request: an approval must cover all requested destinations, a refusal applies if
+    /// any destination overlaps.
     fn is_about(&self, request: &Request<'_>, access: Access) -> bool {
         let is_within = |own: &Reach| {
             if self.granted { own.covers(request.reach()) } else { own.touches(request.reach()) }
         };
-        // The answers of the person whose machine this is count for all who use it.
+        // The answers of the machine's owner apply to all users.
         let is_theirs = self.by.is_none() || self.by.as_deref() == request.principal;
         is_theirs
             && self.digest == request.digest
@@ -135,7 +136,7 @@ impl Approval {
             && self.reach().is_none_or(is_within)
     }
 
-    /// Whether it was given about just what is reached now.
+    /// Whether it was given for exactly these destinations.
     fn is_exact(&self, request: &Request<'_>) -> bool {
         self.reach().is_none_or(|own| own == request.reach())
     }
@@ -148,14 +149,14 @@ impl Approval {
     }
 }
 
-/// Answers that are kept.
+/// The stored answers.
 #[derive(Debug, Clone, Default)]
 pub struct Approvals {
     list: Vec<Approval>,
 }
 
 impl Approvals {
-    /// Those that were kept elsewhere.
+    /// Creates the collection from answers that were stored elsewhere.
     pub fn new(list: Vec<Approval>) -> Self {
         Self { list }
     }
@@ -165,14 +166,14 @@ impl Approvals {
         &self.list
     }
 
-    /// Keeps an answer, in the place of an earlier one to the same question for the same time.
+    /// Stores an answer. It replaces an earlier answer to the same question with the same lifetime.
     pub fn record(&mut self, approval: Approval) {
         self.list.retain(|other| !other.is_same_question(&approval));
         self.list.push(approval);
     }
 
-    /// The answer that holds for a request: of several the one for the shortest time, of those the one about just what is
-    /// reached, and of equal ones a no. A no of the person whose machine this is comes before any answer of a token's holder.
+    /// The answer that applies to a request. If several apply: shortest lifetime first, then exact destinations, then
+    /// refusals over approvals. A refusal by the machine's owner wins over any answer of a token's holder.
     pub fn find(&self, request: &Request<'_>, access: Access, session: Option<&str>) -> Option<&Approval> {
         let holds = |approval: &&Approval| approval.is_about(request, access) && approval.holds(session);
         let rank = |approval: &&Approval| {
@@ -188,7 +189,7 @@ impl Approvals {
         owner.filter(|approval| !approval.granted).or_else(|| all().max_by_key(rank))
     }
 
-    /// Takes out an answer that held only once.
+    /// Removes an answer that was valid only once.
     pub(crate) fn use_up(&mut self, used: &Approval) {
         if used.lifetime == Lifetime::Once {
             self.list.retain(|other| other != used);
@@ -196,15 +197,15 @@ impl Approvals {
     }
 }
 
-/// What a person is asked.
+/// An approval question.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Question<'a> {
-    /// What is to be done.
+    /// What is requested.
     pub request: &'a Request<'a>,
     /// The kind of access that needs an answer.
     pub access: Access,
-    /// Why it is asked.
+    /// Why approval is needed.
     pub reason: &'a str,
 }
 
@@ -214,13 +215,13 @@ impl<'a> Question<'a> {
         Self { request, access, reason }
     }
 
-    /// The question with all that is decided by it, a line each.
+    /// The full question: one sentence, then one line for each fact.
     pub fn text(&self) -> String {
         let facts = self.facts().into_iter().map(|(name, value)| format!("  {name:<10} {value}"));
         [self.sentence()].into_iter().chain(facts).collect::<Vec<_>>().join("\n")
     }
 
-    /// What an answer is about beside the skill and the script, each on one line and not too long to be read.
+    /// The facts that the question is about, beside the skill and the script: one short line each.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let Request { arguments, input, variables, work, network, digest, .. } = self.request;
         let mut facts = Vec::new();
@@ -232,7 +233,7 @@ impl<'a> Question<'a> {
             facts.push(("variables", variables.unwrap_or_else(any)));
             facts.push(("input", input.map_or_else(any, shown_input)));
             let work = work.map(|work| bounded(&visible_name(&work.to_string_lossy()), WORD));
-            let other = if arguments.is_some() { "an empty one, removed afterwards" } else { "any" };
+            let other = if arguments.is_some() { "a temporary empty directory" } else { "any" };
             facts.push(("directory", work.unwrap_or_else(|| other.to_owned())));
             facts.push(("network", network.map_or_else(|| "none".to_owned(), Reach::verb)));
         }
@@ -241,8 +242,8 @@ impl<'a> Question<'a> {
         facts
     }
 
-    /// What a yes covers that holds longer than once, and how long it does. The arguments, the variables, the input and the directory of
-    /// a question are not part of such an answer, which the choices must say.
+    /// What an approval with this lifetime covers, and until when. Only a one-time approval is bound to the arguments,
+    /// variables, input and directory of the question; the choices must show that.
     pub fn covers(&self, lifetime: &Lifetime) -> String {
         let until = match lifetime {
             Lifetime::Once => return "this once".to_owned(),
@@ -256,13 +257,13 @@ impl<'a> Question<'a> {
         format!("{any}{until}")
     }
 
-    /// The question in one sentence.
+    /// The question as one sentence.
     pub fn sentence(&self) -> String {
         let trust = match self.request.tier {
-            Tier::Builtin => "a skill of metier's own",
-            Tier::Org => "a skill of your organisation",
-            Tier::User => "a skill of yours",
-            Tier::ThirdParty => "a third party's skill",
+            Tier::Builtin => "built-in skill",
+            Tier::Org => "your organisation's skill",
+            Tier::User => "your own skill",
+            Tier::ThirdParty => "third-party skill",
         };
         let script = self.request.script().map(|script| format!(" `{}`", plain(&script))).unwrap_or_default();
         let what = match self.access {
@@ -271,16 +272,16 @@ impl<'a> Question<'a> {
             other => other.verb().to_owned(),
         };
         let within = if self.access == Access::Scripts || script.is_empty() { "" } else { " in" };
-        format!("May `{}`, {trust}, {what}{within}{script}?", plain(self.request.skill))
+        format!("Allow `{}` ({trust}) to {what}{within}{script}?", plain(self.request.skill))
     }
 }
 
-/// A name that cannot pass for anything but a name: one line, nothing in it unseen, and no quotes that end it.
+/// A name for display: one line, without invisible characters and backticks.
 fn plain(name: &str) -> String {
     visible_name(name).replace('`', "\u{fffd}")
 }
 
-/// A word of a command line for a person: in quotes where it has anything but plain letters.
+/// A word of a command line for display: quoted if it has special characters.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -289,7 +290,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", visible_name(word).replace('\'', "'\\''"))
 }
 
-/// So many characters of one word are shown in a question, and of all of them together.
+/// How many characters of one word, and of all words together, a question shows.
 const WORD: usize = 500;
 const LIST: usize = 2_000;
 
@@ -299,13 +300,13 @@ fn listed(words: impl Iterator<Item = String>) -> String {
     if all.is_empty() { "none".to_owned() } else { bounded(&all, LIST) }
 }
 
-/// A variable that is set; its value is withheld where its name looks like that of a secret.
+/// A variable assignment. The value is withheld if the name looks like that of a secret.
 fn set(name: &str, value: &str) -> String {
     let shown = if is_secret_name(name) { "(withheld)".to_owned() } else { quoted(&bounded(value, WORD)) };
     format!("{}={shown}", quoted(&bounded(name, WORD)))
 }
 
-/// Standard input on one line: its size, its beginning and its end.
+/// Standard input on one line: its size, its start and its end.
 fn shown_input(input: &[u8]) -> String {
     if input.is_empty() {
         return "none".to_owned();
@@ -316,7 +317,7 @@ fn shown_input(input: &[u8]) -> String {
     format!("{} {unit}: '{}'", input.len(), visible_name(&escaped))
 }
 
-/// As much of a text as a person reads in a question: its beginning and its end. What counts may stand at either.
+/// The start and the end of a text; the middle is left out if the text is too long.
 fn bounded(text: &str, most: usize) -> String {
     let half = most / 2;
     let count = text.chars().count();
@@ -328,7 +329,7 @@ fn bounded(text: &str, most: usize) -> String {
     format!("{head}… ({} characters left out) …{tail}", count - 2 * half)
 }
 
-/// What a person answers.
+/// The answer to an approval question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
@@ -336,24 +337,24 @@ pub enum Answer {
     Approve(Lifetime),
     /// No.
     Refuse(Lifetime),
-    /// There is nobody, or they decided nothing.
+    /// Nobody can be asked, or no decision was made.
     Nobody,
-    /// They are asked, and the answer comes when the same is tried again.
+    /// The question was passed on; the answer is available when the request is repeated.
     Later,
 }
 
-/// Who is asked: a person at a terminal, through a client, or by a host's own means.
+/// Asks for approvals: at a terminal, through a client, or by other means of the host.
 pub trait Approver {
     /// Asks, and waits for the answer.
     fn ask(&mut self, question: &Question<'_>) -> Answer;
 
-    /// How answers are given, for the record: `terminal`, `command`, `flag`, `client`, or by a `host`'s own means.
+    /// How answers are given, for the journal: `terminal`, `command`, `flag`, `client` or `host`.
     fn how(&self) -> &'static str {
         "host"
     }
 }
 
-/// Where there is nobody to ask.
+/// An approver for situations in which nobody can be asked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoApprover;
 

@@ -1,8 +1,8 @@
-//! Whether an `awk` command only works on text: its programs can run others as well.
+//! Checks whether an `awk` command only processes text. `awk` programs can also run other programs.
 
 use crate::shell::Word;
 
-/// Whether the program of a command runs nothing. The words after `awk`.
+/// Whether the program of a command runs nothing else. Takes the words after `awk`.
 pub(crate) fn is_plain(arguments: &[Word]) -> bool {
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
@@ -16,20 +16,20 @@ pub(crate) fn is_plain(arguments: &[Word]) -> bool {
             }
             Some(option) if option.starts_with(['F', 'v']) => {}
             Some(_) => return false,
-            // What follows the program are files and variables.
+            // After the program come files and variables.
             None => return is_plain_program(text),
         }
     }
     false
 }
 
-/// Whether a program calls nothing that runs another.
+/// Whether an `awk` program never runs another program.
 fn is_plain_program(program: &str) -> bool {
     let chars: Vec<char> = program.chars().collect();
     let mut at = 0;
-    // Whether a `/` here begins a pattern rather than divides.
+    // Whether a `/` here starts a pattern instead of dividing.
     let mut may_be_pattern = true;
-    // Whether what is printed may go to a file, and how deep in parentheses, where a `>` compares.
+    // Whether printed text may go to a file, and how deep it is in parentheses, where `>` compares.
     let (mut prints, mut depth) = (false, 0_usize);
     while let Some(&c) = chars.get(at) {
         let mut is_keyword = false;
@@ -43,7 +43,7 @@ fn is_plain_program(program: &str) -> bool {
                 None => return false,
             },
             '|' if chars.get(at + 1) == Some(&'|') => at + 1,
-            // A pipe, an extension, a comment that hides a quote, a line that goes on.
+            // A pipe, an extension, a comment that hides a quote, or a continued line.
             '|' | '@' | '#' | '\\' | '`' => return false,
             c if c.is_alphabetic() || c == '_' => {
                 let end = (at..chars.len()).find(|at| !chars[*at].is_alphanumeric() && chars[*at] != '_');
@@ -82,14 +82,14 @@ fn is_plain_program(program: &str) -> bool {
     true
 }
 
-/// Where the next sign stands that is not escaped; not across lines.
+/// The position of the next unescaped occurrence of a character on this line.
 fn closing(chars: &[char], open: usize, sign: char) -> Option<usize> {
     let mut at = open + 1;
     loop {
         match chars.get(at)? {
             '\n' => return None,
             '\\' => at += 1,
-            // A sign in brackets is a letter to some and an end to others, and so is a bracket in brackets.
+            // Implementations disagree on delimiters and brackets inside brackets.
             '[' if sign == '/' && !is_plain_bracket(&chars[at + 1..], sign) => return None,
             c if *c == sign => return Some(at),
             _ => {}
@@ -98,11 +98,11 @@ fn closing(chars: &[char], open: usize, sign: char) -> Option<usize> {
     }
 }
 
-/// Names after which a `/` begins a pattern.
+/// Names after which a `/` starts a pattern.
 const KEYWORDS: &[&str] =
     &["print", "printf", "return", "in", "case", "else", "do", "exit", "delete", "BEGIN", "END"];
 
-/// Whether what stands after a `[` ends at the first `]`, and has no sign in it that would end something else.
+/// Whether a bracket expression ends at the first `]` and contains no delimiter.
 pub(crate) fn is_plain_bracket(rest: &[char], sign: char) -> bool {
     let rest = rest.strip_prefix(&['^']).unwrap_or(rest);
     let inside = rest.iter().position(|c| *c == ']').map(|end| &rest[..end]);

@@ -1,4 +1,4 @@
-//! One call to a tool, as a host is about to make it.
+//! A tool call that a host is about to make.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use crate::paths::Anchors;
 use crate::shell::Word;
 use crate::tools::{self, Kind, Tool};
 
-/// The arguments in which hosts name the directory that a command runs in, in small letters and without signs such as `_`.
+/// The arguments in which hosts name a command's working directory, in lower case and without `_` and `-`.
 #[rustfmt::skip]
 const DIRECTORIES: &[&str] = &[
     "workdir", "cwd", "workingdirectory", "workingdir", "directory", "dir", "dirpath", "currentdir", "currentdirectory",
@@ -26,15 +26,15 @@ const DIRECTORIES: &[&str] = &[
 /// Where a path leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leads<'a> {
-    /// To where it says.
+    /// To the path as written.
     There,
-    /// By a link, to here.
+    /// Through a link, to this path.
     To(&'a Path),
-    /// By a link, and that cannot be told.
+    /// Through a link with an unknown target.
     Anywhere,
 }
 
-/// A call to a tool: its name, its arguments, and where links in its paths lead.
+/// A tool call: the tool's name, its arguments, and the targets of links in its paths.
 ///
 /// ```
 /// use metier_policy::ToolCall;
@@ -50,14 +50,14 @@ pub struct ToolCall {
     input: Value,
     resolved: Vec<PathBuf>,
     is_lost: bool,
-    /// Paths of a command line that are or pass a link, and where they lead, if that can be told.
+    /// The paths of a command line that contain a link, with their targets, if known.
     links: HashMap<PathBuf, Option<PathBuf>>,
-    /// The command line, taken apart when it is first asked for. Copies share it.
+    /// The parsed command line. It is parsed on first use; copies share the result.
     parsed: Arc<OnceLock<ParsedCall>>,
 }
 
 impl ToolCall {
-    /// A call with its arguments: an object, or a text for the argument that rules are about.
+    /// Creates a call. The arguments are an object, or a text for the argument that rules check.
     pub fn new(tool: impl Into<String>, input: impl Into<Value>) -> Self {
         let tool = tool.into();
         Self {
@@ -71,37 +71,38 @@ impl ToolCall {
         }
     }
 
-    /// Adds the path that one of the call's paths leads to, when links are followed from part to part, `..` too, as
-    /// the system would. A host must say so for every path that is or passes a link.
+    /// Adds the real path of one of the call's paths, with links and `..` resolved as the system would. A host must
+    /// call this for every path that contains a link.
     #[must_use]
     pub fn leading_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.resolved.push(path.into());
         self
     }
 
-    /// Says that where a path leads cannot be told: nothing about paths allows the call, and everything denies it.
+    /// Marks that the target of a path is unknown: no path rule allows the call, and every path rule denies it.
     #[must_use]
     pub fn leading_anywhere(mut self) -> Self {
         self.is_lost = true;
         self
     }
 
-    /// Says where a path of a command line leads, as [`ToolCall::shell_paths`] names it; nothing where that cannot be told. A
-    /// host must say so for every such path that is or passes a link.
+    /// Sets the target of a path from [`ToolCall::shell_paths`]; `None` if it is unknown. A host must call this for
+    /// every such path that contains a link.
     #[must_use]
     pub fn following(mut self, path: PathBuf, real: Option<PathBuf>) -> Self {
         self.links.insert(path, real);
         self
     }
 
-    /// The paths that a command line names: files that it opens by redirection, directories that it works in, and words
-    /// that may be paths, from each directory that it may go to. A `..` in one leads up from where links before it lead.
-    /// Of very many words not all are here; rules that deny then take the others for links to anywhere.
+    /// The paths that a command line names: redirected files, working directories, and words that may be paths,
+    /// relative to each directory that the command may change to. A `..` applies after the links before it are
+    /// resolved. If there are too many words, some are left out; deny rules then assume that those may be links to any
+    /// path.
     pub fn shell_paths(&self, places: &Anchors) -> Vec<PathBuf> {
         if self.kind() != Kind::Shell && self.suspected().kind() != Kind::Shell {
             return Vec::new();
         }
-        // What rules that allow ask for comes first, however much it is.
+        // Paths that allow rules need come first, without a limit.
         let mut paths = self.directories(places);
         let commands = self.parsed().commands();
         let targets = commands.iter().flat_map(|command| &command.redirects).map(|redirect| &redirect.target);
@@ -116,12 +117,12 @@ impl ToolCall {
         paths
     }
 
-    /// Whether a path of its command line is or passes a link.
+    /// Whether a path of the command line contains a link.
     pub(crate) fn has_links(&self) -> bool {
         !self.links.is_empty()
     }
 
-    /// Where a path of a command line leads, as it is written, if that is elsewhere than it says.
+    /// The real path of a path in the command line, if it differs from the written path.
     pub(crate) fn leads(&self, path: &Path) -> Leads<'_> {
         match self.links.get(path) {
             None => Leads::There,
@@ -135,7 +136,7 @@ impl ToolCall {
         self.parsed.get_or_init(|| ParsedCall::new(self.command_line()))
     }
 
-    /// The same call to the tool that its name may mean. Nearly always that is the tool it does mean.
+    /// The same call with the tool that its name may stand for. This is usually the tool itself.
     pub(crate) fn suspected(&self) -> Cow<'_, Self> {
         if self.known.is_some() {
             return Cow::Borrowed(self);
@@ -143,17 +144,17 @@ impl ToolCall {
         Cow::Owned(Self { known: tools::suspected(&self.tool), ..self.clone() })
     }
 
-    /// The tool as the host calls it.
+    /// The tool's name as the host sent it.
     pub fn tool(&self) -> &str {
         &self.tool
     }
 
-    /// The tool as rules call it.
+    /// The tool's name as used in rules.
     pub fn name(&self) -> &str {
         self.known.map_or(&self.tool, |tool| tool.name)
     }
 
-    /// The paths that the call is about, as they stand in it.
+    /// The paths of the call, as written.
     pub fn paths(&self) -> Vec<&str> {
         let is_file = matches!(self.kind(), Kind::Read | Kind::Search | Kind::Edit);
         self.texts().filter(|_| is_file).unwrap_or_default()
@@ -163,7 +164,7 @@ impl ToolCall {
         self.known.map_or(Kind::Plain, |tool| tool.kind)
     }
 
-    /// The command line of a shell's call. A list is one word each, so that nothing in them is taken for more.
+    /// The command line of a shell call. Items of a list are quoted, so that each stays one word.
     fn command_line(&self) -> Option<String> {
         if let Value::String(text) = &self.input {
             return Some(text.clone());
@@ -175,11 +176,11 @@ impl ToolCall {
             Value::Array(words) => joined(words)?,
             _ => return None,
         };
-        // Two of them are one too many to know which one runs.
+        // With two command lines it is unclear which one runs.
         lines.next().is_none().then_some(line)
     }
 
-    /// Whether a shell's call brings more than a command: an environment, another shell, words to add.
+    /// An argument of a shell call that changes what runs: an environment, another shell, additional words.
     pub(crate) fn brings_more(&self) -> Option<&'static str> {
         let more = ["env", "environment", "shell", "args", "arguments", "stdin", "executable", "interpreter"];
         let is_something = |value: &Value| match value {
@@ -192,12 +193,12 @@ impl ToolCall {
         more.into_iter().find(|name| self.input.get(name).is_some_and(is_something))
     }
 
-    /// The directories that a shell's call names to run in, as they are written, each once. More than one contradict each
-    /// other.
+    /// The working directories that a shell call names, as written and without duplicates. More than one contradict
+    /// each other.
     pub(crate) fn directories(&self, places: &Anchors) -> Vec<PathBuf> {
         let mut values = Vec::new();
         collect_directories(&self.input, &mut values);
-        // What is not a text is nowhere.
+        // A value that is not a text names no directory.
         let path = |value: &Value| match value.as_str() {
             Some(path) => places.written_at(&places.cwd, path),
             None => "/".into(),
@@ -208,14 +209,14 @@ impl ToolCall {
         paths
     }
 
-    /// What a rule can be about: the texts of the arguments that the table names. `None` where one is no text.
+    /// The texts that rules check: the arguments from the tool table. `None` if one is not a text.
     pub(crate) fn texts(&self) -> Option<Vec<&str>> {
         if let Value::String(text) = &self.input {
             return Some(vec![text]);
         }
         let fields = self.known.map_or(&[][..], |tool| tool.fields);
         let mut texts = Vec::new();
-        // Some hosts' tools name files in a list of what to do with each.
+        // Some hosts' tools name files in a list of operations.
         let is_deep = matches!(self.kind(), Kind::Read | Kind::Search | Kind::Edit);
         collect(&self.input, fields, is_deep, &mut texts)?;
         Some(texts)
@@ -226,9 +227,10 @@ impl ToolCall {
         self.input.get(name)
     }
 
-    /// What a rule about skills is held against: the name, and what it is given. `None` where that is not plain.
+    /// The text that a rule about skills is matched against: the skill's name and its arguments. `None` if that is
+    /// ambiguous.
     pub(crate) fn skill_text(&self) -> Option<String> {
-        // Two names are one too many.
+        // Two names are ambiguous.
         let [name] = self.texts()?[..] else { return None };
         let mut text = name.to_owned();
         for args in ["args", "arguments"].into_iter().filter_map(|field| self.argument(field)) {
@@ -242,7 +244,7 @@ impl ToolCall {
         Some(text)
     }
 
-    /// Every path that is touched: as named, and where links lead. `None` if that cannot be told.
+    /// Every path that the call touches: as written, and with links resolved. `None` if a target is unknown.
     pub(crate) fn touched(&self, places: &Anchors) -> Option<Vec<PathBuf>> {
         if self.is_lost {
             return None;
@@ -256,7 +258,7 @@ impl ToolCall {
             if !is_plain_path(text) {
                 return None;
             }
-            // `a -> b` is how a link is shown; should a file be called so, it is judged by more than its name.
+            // `a -> b` is how a link is displayed. A file with such a name is checked as both paths.
             let parts = text.split(" -> ").chain(text.contains(" -> ").then_some(text));
             touched.extend(parts.map(|part| places.absolute(part)));
             if is_glob && leads_out(text) {
@@ -266,7 +268,7 @@ impl ToolCall {
         if is_glob && self.input.is_object() {
             touched = self.below_of_glob(places)?;
         }
-        // A search without a directory is one of the working directory.
+        // A search without a directory searches the working directory.
         if touched.is_empty() && self.kind() == Kind::Search {
             touched.push(places.cwd.clone());
         }
@@ -274,7 +276,7 @@ impl ToolCall {
         (!touched.is_empty()).then_some(touched)
     }
 
-    /// The files that a patch is about. `None` where it names none.
+    /// The files that a patch changes. `None` if it names no file.
     fn patched(&self, places: &Anchors) -> Option<Vec<PathBuf>> {
         let marks =
             ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "--- a/"];
@@ -288,7 +290,7 @@ impl ToolCall {
         all_plain.then(|| paths.chain(self.resolved.iter().map(|path| crate::paths::normal(path))).collect())
     }
 
-    /// The directories that patterns of `Glob` are searched below.
+    /// The directories that `Glob` patterns search.
     fn below_of_glob(&self, places: &Anchors) -> Option<Vec<PathBuf>> {
         let text = |name| self.input.get(name).filter(|value| !value.is_null()).map(Value::as_str);
         let pattern = text("pattern").unwrap_or(Some(""))?;
@@ -310,7 +312,7 @@ impl ToolCall {
     }
 }
 
-/// The values that name a directory to run in, however deep they stand.
+/// The values that name a working directory, at any depth.
 fn collect_directories<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_directories(item, found)),
@@ -334,7 +336,7 @@ fn collect_directories<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     }
 }
 
-/// Whether an argument names a directory to run in.
+/// Whether an argument names a working directory.
 fn is_directory(name: &str) -> bool {
     let is_same = |known: &str| {
         let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
@@ -343,7 +345,7 @@ fn is_directory(name: &str) -> bool {
     DIRECTORIES.iter().any(|known| is_same(known))
 }
 
-/// The texts of some fields of an object. `None` where one is something else.
+/// The texts of the given fields of an object. `None` if one is not a text.
 fn collect<'a>(value: &'a Value, fields: &[&str], is_deep: bool, texts: &mut Vec<&'a str>) -> Option<()> {
     match value {
         Value::Array(items) => items.iter().try_for_each(|item| collect(item, fields, is_deep, texts)),
@@ -366,9 +368,9 @@ fn collect<'a>(value: &'a Value, fields: &[&str], is_deep: bool, texts: &mut Vec
     }
 }
 
-/// Whether a text is a path to every host: no blanks around it, nobody else's home, no address, no variable.
+/// Whether every host reads a text as the same path: no spaces around it, no other user's home, no URL, no variable.
 fn is_plain_path(text: &str) -> bool {
-    // No system opens a longer one.
+    // No system accepts longer paths.
     if text.len() > 4_096 {
         return false;
     }
@@ -380,7 +382,8 @@ fn is_plain_path(text: &str) -> bool {
         && !text.starts_with('$')
 }
 
-/// Whether a pattern for files can lead out of where it is searched: by a way up after a pattern, or by an alternative.
+/// Whether a file pattern can leave the directory that is searched: through `..` after a wildcard, or through an
+/// alternative.
 fn leads_out(pattern: &str) -> bool {
     if pattern.starts_with('~') || pattern.contains("[.") {
         return true;
@@ -394,7 +397,7 @@ fn leads_out(pattern: &str) -> bool {
 /// A list of words as one command line.
 fn joined(words: &[Value]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
-    // Hosts wrap a line as `bash -lc LINE`: what counts is the line.
+    // Hosts wrap a line as `bash -lc LINE`; only the line is checked.
     if let ["bash" | "sh" | "/bin/bash" | "/bin/sh" | "zsh" | "/bin/zsh", "-c" | "-lc", line] =
         words.as_slice()
     {

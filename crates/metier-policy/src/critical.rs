@@ -1,4 +1,4 @@
-//! Commands that would take away or change what nobody means to, with everything below it: no rule allows those.
+//! Commands that would delete or change a critical directory with everything in it. No rule allows them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,21 +14,21 @@ mod fed;
 
 pub(crate) use fed::fed;
 
-/// The places that commands may run in.
+/// The directories that commands may run in.
 #[derive(Debug)]
 pub(crate) struct Whereabouts<'a> {
     call: &'a ToolCall,
     all: Vec<Anchors>,
-    /// There may be others.
+    /// There may be more directories than these.
     is_cut: bool,
 }
 
 impl Whereabouts<'_> {
-    /// Those of a command that may work in further directories.
+    /// The directories of a command that may also work in others.
     fn within(&self, directories: &Directories) -> Self {
         let mut within =
             Self { call: self.call, all: self.all.clone(), is_cut: self.is_cut | directories.is_cut };
-        // What cannot be read may be the home too.
+        // An unknown value may also be the home directory.
         let home = directories.is_open.then_some("~");
         for directory in directories.named.iter().map(String::as_str).chain(home) {
             for index in 0..self.all.len() {
@@ -38,7 +38,7 @@ impl Whereabouts<'_> {
         within
     }
 
-    /// Adds a directory, and where it leads.
+    /// Adds a directory and its real path.
     fn add(&mut self, path: &Path) {
         const MOST: usize = 256;
         let real = match self.call.leads(path) {
@@ -61,7 +61,8 @@ impl Whereabouts<'_> {
     }
 }
 
-/// What a command would destroy, if it is such a command. The words after the program, and the places that it may run in.
+/// What a command would destroy, if that is a critical path. Takes the words after the program, and the directories
+/// that it may run in.
 pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts<'_>) -> Option<String> {
     let program = base_name(program);
     if program == "find" {
@@ -74,7 +75,7 @@ pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts<'_>) -
     }
     if program == "git" && cleans(arguments) {
         let is_here = bases.all.iter().any(|places| is_critical(&places.cwd, places));
-        return is_here.then(|| "the directory that it runs in".to_owned());
+        return is_here.then(|| "its working directory".to_owned());
     }
     if !DESTROYERS.contains(&program) {
         return None;
@@ -87,20 +88,20 @@ pub(crate) fn find(program: &str, arguments: &[Word], bases: &Whereabouts<'_>) -
     let is_unclear =
         |word: &Word| word.literal().is_none_or(|text| bases.is_cut && !text.starts_with(['/', '~']));
     let mut targets = arguments.iter().filter(|word| !is_option(word));
-    // These take away a link, not where it leads.
+    // These remove a link, not its target.
     let follows = !matches!(program, "rm" | "mv" | "unlink" | "rmdir");
     let at = |word: &Word| bases.all.iter().find_map(|places| target(word, places, bases.call, follows));
     targets.find_map(|word| match at(word) {
-        // An empty variable before a `/`, or one that nobody knows, can be anything.
+        // An empty or unknown variable before a `/` can be any path.
         None if program != "mv" && is_unclear(word) => Some(UNKNOWN.to_owned()),
         found => found,
     })
 }
 
-/// A path that nobody knows before it is used.
-pub(crate) const UNKNOWN: &str = "a path that is only known when it runs";
+/// A path that is unknown before the command runs.
+pub(crate) const UNKNOWN: &str = "a path that is only known at run time";
 
-/// Whether a `git` takes away all files that it does not know.
+/// Whether a `git` command deletes all untracked files.
 fn cleans(arguments: &[Word]) -> bool {
     let has = |is: fn(&str) -> bool| arguments.iter().filter_map(Word::literal).any(is);
     let is_force = |text: &str| match text.strip_prefix("--") {
@@ -110,14 +111,14 @@ fn cleans(arguments: &[Word]) -> bool {
     has(|text| text == "clean") && has(is_force)
 }
 
-/// Whether a `find` takes away or changes what it finds.
+/// Whether a `find` deletes or changes what it finds.
 fn destroys_found(arguments: &[Word]) -> bool {
     let is = |word: &Word, names: &[&str]| word.literal().is_some_and(|text| names.contains(&text));
     let mut run = arguments.iter().skip_while(|word| !is(word, &["-exec", "-execdir", "-ok", "-okdir"]));
     run.any(|word| runs_destroyer(word, 0)) || arguments.iter().any(|word| is(word, &["-delete"]))
 }
 
-/// Whether a word is a program that takes away or changes files, or code in which one is run.
+/// Whether a word is a program that deletes or changes files, or code that runs such a program.
 fn runs_destroyer(word: &Word, depth: usize) -> bool {
     let Some(text) = word.literal() else { return false };
     let in_code = || {
@@ -128,22 +129,22 @@ fn runs_destroyer(word: &Word, depth: usize) -> bool {
     DESTROYERS.contains(&base_name(text)) || in_code()
 }
 
-/// What a `find` would begin with that takes away what it finds.
+/// The critical starting point of a `find` that deletes what it finds.
 fn found(arguments: &[Word], places: &Anchors, call: &ToolCall) -> Option<String> {
     let starts = starting_points(arguments);
     let unknown = starts.iter().any(|word| word.literal().is_none());
     if unknown || arguments.iter().any(|word| word.literal() == Some("-files0-from")) {
         return Some(UNKNOWN.to_owned());
     }
-    // Without one it begins where it runs.
+    // Without a starting point, `find` starts in its working directory.
     if starts.is_empty() && is_critical(&places.cwd, places) {
-        return Some("the directory that it runs in".to_owned());
+        return Some("its working directory".to_owned());
     }
-    // Where it begins, and whatever else stands in it: some take a starting point as an option's value.
+    // The starting points and all other words: some versions take a starting point as the value of an option.
     arguments.iter().find_map(|word| target(word, places, call, true))
 }
 
-/// The words of a `find` before its expression that are none of its own options.
+/// The words of a `find` before its expression, without its options.
 fn starting_points(arguments: &[Word]) -> Vec<&Word> {
     let is_own = |text: &str| {
         let letters = text.strip_prefix('-').unwrap_or_default();
@@ -170,7 +171,7 @@ fn is_recursive(option: &str) -> bool {
     }
 }
 
-/// What a word names that must not be destroyed, by itself or by links; `follows` says whether a link that it is counts.
+/// The critical path that a word names, directly or through links. `follows` says whether the last link is followed.
 fn target(word: &Word, places: &Anchors, call: &ToolCall, follows: bool) -> Option<String> {
     if !word.alternatives.is_empty() {
         return word.alternatives.iter().find_map(|one| target(one, places, call, follows));
@@ -185,7 +186,7 @@ fn target(word: &Word, places: &Anchors, call: &ToolCall, follows: bool) -> Opti
     let written = places.cwd.join(path);
     let is_such = |path: &Path| {
         let path = beyond_proc(normal(path), places);
-        // `/*` is as bad as `/`; what a pattern leads to further down is not known either.
+        // `/*` is as dangerous as `/`. What a pattern matches further down is unknown too.
         let upper = if word.globs {
             path.ancestors().find(|path| !has_pattern(path)).unwrap_or(Path::new("/"))
         } else {
@@ -198,16 +199,17 @@ fn target(word: &Word, places: &Anchors, call: &ToolCall, follows: bool) -> Opti
     }
     match call.leads(&written) {
         Leads::There => None,
-        // Where the name stays the same, the link is one before it.
+        // If the name stays the same, the link is an earlier part of the path.
         Leads::To(real) => {
             let is_entered = follows || text.ends_with('/') || real.file_name() == written.file_name();
-            (is_entered && is_such(real)).then(|| format!("`{text}`, which leads to `{}`", real.display()))
+            (is_entered && is_such(real))
+                .then(|| format!("`{text}`, which is a link to `{}`", real.display()))
         }
         Leads::Anywhere => (follows || text.contains('/')).then(|| UNKNOWN.to_owned()),
     }
 }
 
-/// Where a path leads that passes the root or the working directory of a process.
+/// The target of a path through the root or the working directory of a process.
 fn beyond_proc(mut path: PathBuf, places: &Anchors) -> PathBuf {
     for _ in 0..8 {
         let Ok(below) = path.strip_prefix("/proc") else { break };
@@ -224,14 +226,15 @@ fn beyond_proc(mut path: PathBuf, places: &Anchors) -> PathBuf {
     path
 }
 
-/// Whether a path is a system directory, the home, or holds the home.
+/// Whether a path is a system directory, the home directory, or contains the home directory.
 fn is_critical(path: &Path, places: &Anchors) -> bool {
     let is_system = SYSTEM_DIRECTORIES.iter().any(|directory| path == Path::new(directory));
     let is_home = |home: &PathBuf| home.starts_with(path);
     is_system || is_home(&places.home) || places.account.as_ref().is_some_and(is_home)
 }
 
-/// The places that the commands of a line may run in: where the call runs, and wherever a `cd` leads, by links too.
+/// The directories that the commands of a line may run in: the call's directory, and every target of a `cd`, also
+/// through links.
 pub(crate) fn bases<'a>(
     call: &'a ToolCall,
     commands: impl Iterator<Item = &'a Command>,
@@ -259,7 +262,7 @@ fn has_pattern(path: &Path) -> bool {
 
 const DEEPEST: usize = 4;
 
-/// The same wherever in a command it may stand: behind others that run it, and in code that a shell is given.
+/// Checks every position in a command: after programs that run others, and in code that a shell is given.
 pub(crate) fn anywhere(command: &Command, bases: &Whereabouts<'_>) -> Option<String> {
     at_depth(command, bases, 0)
 }
@@ -275,12 +278,12 @@ fn at_depth(command: &Command, bases: &Whereabouts<'_>, depth: usize) -> Option<
 fn within(words: &[Word], bases: &Whereabouts<'_>, depth: usize) -> Option<String> {
     const MOST: usize = 64;
     const MOST_TARGETS: usize = 100_000;
-    // So many places where something could begin are a riddle, and so are so many that it could be about.
+    // Too many possible commands or targets cannot be checked.
     let is_destroyer =
         |word: &Word| word.literal().is_some_and(|name| DESTROYERS.contains(&name) || name == "find");
     let destroyers = words.iter().filter(|word| is_destroyer(word)).count();
     if destroyers > MOST || destroyers * words.len() * bases.all.len() > MOST_TARGETS {
-        return Some("more than can be looked at".to_owned());
+        return Some("too many paths to check".to_owned());
     }
     (0..words.len()).find_map(|start| {
         let text = words[start].literal()?;

@@ -1,4 +1,4 @@
-//! What is decided, and why.
+//! The result of a policy check, with its reason.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use serde::Serialize;
 
 use crate::rule::RuleNote;
 
-/// What happens with a request. Stricter ones are greater.
+/// The result for a request. Stricter values compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It may go on.
+    /// The request may proceed.
     Allow,
-    /// A person must say so first.
+    /// The request needs approval.
     Ask,
-    /// It must not.
+    /// The request is denied.
     Deny,
 }
 
 impl Verdict {
-    /// The word for it.
+    /// The value's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -37,7 +37,7 @@ impl fmt::Display for Verdict {
 
 macro_rules! codes {
     ($($variant:ident $text:literal $summary:literal;)+) => {
-        /// A stable name for why something was decided.
+        /// A stable name for the reason of a decision.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum DecisionCode {
@@ -48,12 +48,12 @@ macro_rules! codes {
             /// Every code, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The code as it is printed and documented.
+            /// The code as printed and documented.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
 
-            /// One line that says what it means.
+            /// What the code means, in one line.
             pub const fn summary(self) -> &'static str {
                 match self { $(Self::$variant => $summary,)+ }
             }
@@ -63,35 +63,35 @@ macro_rules! codes {
 
 codes! {
     // Calls to tools
-    NoList            "no-list"            "no active skill declares a list";
-    RuleMatched       "rule-matched"       "a rule of every active skill's list matches";
-    OwnTool           "own-tool"           "one of metier's own tools for skills, which stay available";
-    OutsideList       "outside-list"       "no rule of an active skill's list matches";
-    EmptyList         "empty-list"         "an active skill's list is empty, so that nothing is allowed";
-    NotParsed         "not-parsed"         "the command cannot be read";
-    NotJudged         "not-judged"         "the command does something that changes what others mean";
-    UnknownProgram    "unknown-program"    "which program runs is not plain from the command";
+    NoList            "no-list"            "no active skill declares `allowed-tools`";
+    RuleMatched       "rule-matched"       "every active skill's `allowed-tools` has a matching rule";
+    OwnTool           "own-tool"           "one of metier's own skill tools, which are always available";
+    OutsideList       "outside-list"       "no rule of an active skill's `allowed-tools` matches";
+    EmptyList         "empty-list"         "an active skill's `allowed-tools` is empty, so nothing is allowed";
+    NotParsed         "not-parsed"         "the command could not be parsed";
+    NotJudged         "not-judged"         "the command uses something that changes the meaning of other commands";
+    UnknownProgram    "unknown-program"    "the command does not show plainly which program runs";
     UnknownVariable   "unknown-variable"   "the command sets a variable that can change what runs";
     RedirectOutside   "redirect-outside"   "a redirection reads or writes a file that no rule covers";
-    CriticalPath      "critical-path"      "the command would destroy a system directory or the home";
-    DeniedByRule      "denied-by-rule"     "a rule that denies matches, or could";
-    Advisory          "advisory"           "outside the list, which is only recorded in this mode";
-    NotPreApproved    "not-pre-approved"   "no rule approves it beforehand, so that a person decides";
+    CriticalPath      "critical-path"      "the command would destroy a system directory or the home directory";
+    DeniedByRule      "denied-by-rule"     "a deny rule matches, or may match";
+    Advisory          "advisory"           "not covered by `allowed-tools`; in this mode it is only recorded";
+    NotPreApproved    "not-pre-approved"   "not pre-approved by any rule, so it needs approval";
 
     // Skills and scripts
     TierAllows        "tier-allows"        "the skill's tier allows it";
-    TierAsks          "tier-asks"          "the skill's tier asks a person first";
-    PolicyAllows      "policy-allows"      "a rule of the policy allows it";
-    PolicyAsks        "policy-asks"        "a rule of the policy asks a person first";
-    PolicyDenies      "policy-denies"      "a rule of the policy denies it";
-    DestructiveAsks   "destructive-asks"   "a destructive operation asks, unless the policy names it";
-    NetworkAsks       "network-asks"       "a network operation asks, unless the policy names it";
+    TierAsks          "tier-asks"          "the skill's tier requires approval";
+    PolicyAllows      "policy-allows"      "a policy rule allows it";
+    PolicyAsks        "policy-asks"        "a policy rule requires approval";
+    PolicyDenies      "policy-denies"      "a policy rule denies it";
+    DestructiveAsks   "destructive-asks"   "a destructive operation needs approval, unless a policy rule covers it";
+    NetworkAsks       "network-asks"       "a network operation needs approval, unless a policy rule covers it";
     OrganisationForbids "organisation-forbids" "the organisation's policy forbids it";
-    OrganisationAsks  "organisation-asks"  "the organisation's policy asks a person first";
-    NotAFile          "not-a-file"         "the path is none that can only mean a file of the skill";
-    Approved          "approved"           "a person approved it for this content of the skill";
-    Refused           "refused"            "a person refused it for this content of the skill";
-    NobodyToAsk       "nobody-to-ask"      "a person would have to be asked, and there is nobody";
+    OrganisationAsks  "organisation-asks"  "the organisation's policy requires approval";
+    NotAFile          "not-a-file"         "the path does not unambiguously name a file in the skill";
+    Approved          "approved"           "approved for this content of the skill";
+    Refused           "refused"            "refused for this content of the skill";
+    NobodyToAsk       "nobody-to-ask"      "approval is needed, but there is no terminal or client to ask";
 }
 
 impl fmt::Display for DecisionCode {
@@ -110,17 +110,17 @@ impl Serialize for DecisionCode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What happens.
+    /// The verdict.
     #[serde(rename = "decision")]
     pub verdict: Verdict,
-    /// Why, as a stable code.
+    /// The reason as a stable code.
     pub code: DecisionCode,
-    /// Why, for a person.
+    /// The reason as text.
     pub reason: String,
-    /// The rule that decided, if it was one.
+    /// The rule that decided, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What is the matter with rules that were asked.
+    /// Problems of the rules that were checked.
     pub warnings: Vec<RuleNote>,
 }
 
@@ -134,12 +134,12 @@ impl Decision {
         self
     }
 
-    /// The rule that asked or denied, if it was one.
+    /// The rule that required approval or denied, if any.
     pub fn deciding_rule(&self) -> Option<&str> {
         self.rule.as_deref().filter(|_| !self.is_allowed())
     }
 
-    /// Whether it may go on without anybody being asked.
+    /// Whether the request may proceed without approval.
     pub fn is_allowed(&self) -> bool {
         self.verdict == Verdict::Allow
     }

@@ -1,4 +1,4 @@
-//! Whether a call is on a list of what is denied, or could be: a doubt is enough.
+//! Checks whether a call matches a deny rule, or may match one. In case of doubt, it does.
 
 use metier_skill::{Code, ToolRules};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::rule::{self, Purpose, Rule, RuleNote, Spec, ToolPattern};
 use crate::tools::Kind;
 use crate::wildcard::Subject;
 
-/// A list of what is denied, read and ready.
+/// A parsed list of deny rules.
 #[derive(Debug, Clone)]
 pub struct Denylist {
     rules: Vec<Rule>,
@@ -21,28 +21,28 @@ pub struct Denylist {
 }
 
 impl Denylist {
-    /// Reads rules that deny. Those that can never match have a note.
+    /// Parses deny rules. Rules that can never match produce a note.
     pub fn new(tools: &ToolRules, places: &Anchors) -> Self {
         let (rules, notes) = rule::read_all(tools, Purpose::Deny, places);
         Self { rules, notes, places: places.clone() }
     }
 
-    /// What a person should know about the rules.
+    /// Notes about the rules.
     pub fn notes(&self) -> &[RuleNote] {
         &self.notes
     }
 
-    /// The notes that matter to a decision.
+    /// The notes that affect decisions.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = &RuleNote> {
         self.notes.iter().filter(|note| note.code != Code::RuleBroad)
     }
 
-    /// The rule that denies a call, or could.
+    /// The rule that denies a call, or may deny it.
     pub fn find(&self, call: &ToolCall) -> Option<&str> {
         self.find_reason(call).map(|(rule, _)| rule)
     }
 
-    /// The same, and whether only because the command cannot be read.
+    /// The rule that denies a call, and whether only because the command could not be parsed.
     pub(crate) fn find_reason(&self, call: &ToolCall) -> Option<(&str, bool)> {
         if self.rules.is_empty() {
             return None;
@@ -62,7 +62,7 @@ impl Denylist {
             }
             ToolPattern::Mcp { server, tool, text } => {
                 let rest = call.tool().strip_prefix("mcp__").unwrap_or_default();
-                // Where a name has `__` in it, the server may end at any of them.
+                // If a name contains `__`, the server's name may end at any of them.
                 let ends = rest.match_indices("__").map(|(at, _)| (&rest[..at], &rest[at + 2..]));
                 let is_tool =
                     |found: &str| tool.as_ref().is_none_or(|tool| tool.surely(&Subject::plain(found)));
@@ -129,7 +129,7 @@ impl Denylist {
         let Some(named) = &line.named else { return true };
         let is_about = |named: &&Mention| kind != Kind::Edit || named.purpose != Use::Reads;
         named.iter().filter(is_about).any(|named| match &named.path {
-            // What is only written is nothing that must not be read.
+            // A file that is only written is not affected by a rule against reading.
             Named::Unknown => kind == Kind::Edit || named.purpose != Use::Writes,
             Named::Known(parts) => pattern.matches_parts(parts, true),
             Named::Pattern(path) => pattern.may_match(path),
@@ -139,7 +139,7 @@ impl Denylist {
     }
 }
 
-/// Whether a rule that denies one tool is about another as well: who must not read a file must not change it.
+/// Whether a deny rule for one tool also applies to another: a file that must not be read must not be changed either.
 fn denies_kind(name: &str, kind: Kind, spec: &Spec, call: &ToolCall) -> bool {
     let is_path = matches!(spec, Spec::Path(_));
     call.name() == name
@@ -151,11 +151,11 @@ fn denies_kind(name: &str, kind: Kind, spec: &Spec, call: &ToolCall) -> bool {
         }
 }
 
-/// A command line with the files that it names, as one list's places have them.
+/// A command line with the files that it names, resolved against one list's anchors.
 struct Line<'a> {
-    /// What it might run; `None` where that may be anything.
+    /// The commands it may run; `None` if that may be anything.
     ways: Option<&'a [Vec<u8>]>,
-    /// The files that it names; `None` where it cannot be read.
+    /// The files it names; `None` if it could not be parsed.
     named: Option<Vec<Mention>>,
 }
 
@@ -166,14 +166,14 @@ struct Mention {
 }
 
 enum Named {
-    /// Only known when it runs.
+    /// Only known at run time.
     Unknown,
     Known(Vec<String>),
-    /// It has parts that are patterns, or are put in.
+    /// It contains patterns or expansions.
     Pattern(Vec<Segment>),
-    /// What is known is how it ends: a pattern for the last part, or the part itself.
+    /// Only the end is known: a pattern for the last part, or the part itself.
     Ending(Glob),
-    /// What is known are its last parts.
+    /// Only the last parts are known.
     Tail(Vec<Segment>),
 }
 
@@ -184,7 +184,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The files that a call names, and those that links in them lead to.
+/// The files that a call names, and the targets of links in their paths.
 fn named(call: &ToolCall, places: &Anchors, mut mentions: Mentions<'_>) -> Vec<Mention> {
     let mut named = Vec::with_capacity(mentions.texts.len());
     for (partial, purpose) in mentions.partial.drain(..) {
@@ -219,7 +219,7 @@ fn named(call: &ToolCall, places: &Anchors, mut mentions: Mentions<'_>) -> Vec<M
             }
         }
     }
-    // What is not looked at, or is relative to a directory that is not, may be anything.
+    // Files that are not examined, or are relative to an unknown directory, may be any file.
     let is_left = |(at, text): &(usize, &Text<'_>)| {
         *at >= MOST_FOLLOWED || (text.is_relative() && (is_long || mentions.bases.is_cut))
     };
@@ -228,7 +228,7 @@ fn named(call: &ToolCall, places: &Anchors, mut mentions: Mentions<'_>) -> Vec<M
     named
 }
 
-/// How the path of a file ends, where it is not known how it begins.
+/// The known end of a path whose start is unknown.
 fn ends(text: &Text<'_>, moves: bool) -> impl Iterator<Item = Named> {
     let moves = moves && text.is_relative();
     let name = text.path.rsplit('/').next().filter(|_| moves && !text.is_open());

@@ -1,15 +1,15 @@
-//! The directories that options of a command name to work in: `env -C DIR`, `git --work-tree=DIR`, `sudo -D DIR`.
+//! The working directories that options of a command set: `env -C DIR`, `git --work-tree=DIR`, `sudo -D DIR`.
 //!
-//! Which options do so is for each program to say. A doubt is enough here: what is not such a directory adds paths that
-//! nothing is at.
+//! Which options do so depends on the program. In case of doubt, a word counts as such a directory: a wrong guess only
+//! adds paths that do not exist.
 
 use crate::invocation::base_name;
 use crate::shell::{Command, Start, Word};
 
-/// More directories of one command are not told apart.
+/// The maximum number of directories of one command.
 const MOST: usize = 32;
 
-/// Letters of options that name a directory, beside `-C`, by program.
+/// Short options that name a directory, beside `-C`, by program.
 const LETTERS: &[(&str, char)] = &[
     ("sudo", 'D'),
     ("cpio", 'D'),
@@ -24,27 +24,27 @@ const LETTERS: &[(&str, char)] = &[
     ("gradle", 'p'),
 ];
 
-/// Long options that name a directory without a `dir` in their names.
+/// Long options that name a directory without `dir` in their names.
 const NAMES: &[&str] =
     &["cwd", "wd", "work-tree", "worktree", "prefix", "root", "chroot", "base", "project", "pwd"];
 
-/// The directories that a command may work in because it says so.
+/// The directories that a command may work in according to its options.
 #[derive(Debug, Default)]
 pub(crate) struct Directories {
-    /// As they are written.
+    /// As written.
     pub(crate) named: Vec<String>,
-    /// Others are only known when it runs.
+    /// There are others that are only known at run time.
     pub(crate) is_open: bool,
-    /// There are more than are told apart.
+    /// There are more than the maximum.
     pub(crate) is_cut: bool,
 }
 
 impl Directories {
-    /// Those of a command.
+    /// The directories of a command.
     pub(crate) fn of(command: &Command) -> Self {
         let mut found = Self::default();
         let words = command.words.as_slice();
-        // One after another each may lead on from the one before.
+        // Each directory may be relative to the one before.
         let mut chain = String::new();
         for (at, word) in words.iter().enumerate().skip(1) {
             let is_tar = || words[at - 1].literal().is_some_and(|name| base_name(name).ends_with("tar"));
@@ -91,7 +91,7 @@ impl Directories {
         self.named.is_empty() && !self.is_open && !self.is_cut
     }
 
-    /// Adds those of another command that it runs in.
+    /// Adds the directories of a command that this one runs in.
     pub(crate) fn extend(&mut self, other: &Self) {
         other.named.iter().for_each(|named| self.push(named.clone()));
         self.is_open |= other.is_open;
@@ -113,7 +113,7 @@ impl Directories {
         }
     }
 
-    /// Where `find` begins: it runs commands there, above it and anywhere below.
+    /// Where `find` starts: it runs commands there, above it and anywhere below.
     fn add_starts(&mut self, words: &[Word]) {
         self.is_open = true;
         for start in words.iter().filter_map(Word::literal).take_while(|word| !word.starts_with('-')) {
@@ -136,14 +136,13 @@ impl Directories {
     }
 }
 
-/// Whether a long option may name a directory. Some programs take the beginning of a name for the name.
+/// Whether a long option may name a directory. Some programs accept abbreviated names.
 fn is_name(name: &str) -> bool {
     let is_beginning = |long: &str| name.len() > 1 && long.starts_with(name);
     name.contains("dir") || NAMES.contains(&name) || is_beginning("chdir") || is_beginning("directory")
 }
 
-/// What is attached to the letter of an option that names a directory, if it is one; the words before it say which
-/// program it may be for.
+/// The value that is attached to a short option that names a directory. The words before it determine the program.
 fn letter<'a>(text: &'a str, before: &[Word]) -> Option<&'a str> {
     let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
     let is_before =

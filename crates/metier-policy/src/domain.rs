@@ -1,8 +1,8 @@
-//! Hosts of addresses, and patterns for them.
+//! Hosts of URLs, and patterns for them.
 
 use crate::host;
 
-/// The host of an address, in its one form. `None` where two readers might see two different hosts, or none.
+/// The host of a URL, in normalised form. `None` if two parsers may see different hosts, or no host.
 pub(crate) fn host(url: &str) -> Option<String> {
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
     if url.contains(is_odd) {
@@ -25,14 +25,14 @@ pub(crate) fn host(url: &str) -> Option<String> {
         }
         _ => authority,
     };
-    // An IPv6 address has brackets here, or it is not one.
+    // An IPv6 address must be in brackets here.
     if host.contains(':') && !host.starts_with('[') {
         return None;
     }
     host::canonical(host)
 }
 
-/// A pattern for hosts: `*` for all, `*.` for what is below, elsewhere a `*` for a part of one label.
+/// A host pattern: `*` for all hosts, `*.` for subdomains, elsewhere a `*` for a part of one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DomainPattern {
     Any,
@@ -41,7 +41,7 @@ pub(crate) enum DomainPattern {
 }
 
 impl DomainPattern {
-    /// Reads a pattern. `None` where it cannot match a host.
+    /// Parses a pattern. `None` if it cannot match any host.
     pub(crate) fn new(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let text = text.strip_suffix('.').unwrap_or(&text);
@@ -49,7 +49,7 @@ impl DomainPattern {
             return Some(Self::Any);
         }
         let (is_below, rest) = text.strip_prefix("*.").map_or((false, text), |rest| (true, rest));
-        // Where a part is left open, it is not known yet whether that is an address.
+        // With a wildcard, it is not yet known whether the host is an address.
         let rest = if is_below || rest.contains('*') {
             host::is_name(&rest.replace('*', "x")).then(|| rest.to_owned())
         } else {

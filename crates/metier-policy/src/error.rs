@@ -1,4 +1,4 @@
-//! What stops a policy from being read. What is merely wrong with a rule is a [`RuleNote`](crate::RuleNote).
+//! Errors that make a policy unusable. A problem with a single tool rule is a [`RuleNote`](crate::RuleNote).
 
 use metier_skill::Coded;
 
@@ -6,8 +6,8 @@ use metier_skill::Coded;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// A pattern for skills or scripts that cannot be read.
-    #[error("{source_name}: `{pattern}` is no pattern")]
+    /// A pattern for skills or scripts is invalid.
+    #[error("{source_name}: invalid pattern `{pattern}`")]
     Pattern {
         /// The file.
         source_name: String,
@@ -16,9 +16,9 @@ pub enum PolicyError {
         /// What is wrong with it.
         source: globset::Error,
     },
-    /// A rule that decides nothing.
+    /// A rule has no effect.
     #[error(
-        "{source_name}: rule {number} decides nothing; add `activate`, `resources`, `scripts`, `network` or `destructive`"
+        "{source_name}: rule {number} has no effect; add `activate`, `resources`, `scripts`, `network` or `destructive`"
     )]
     EmptyRule {
         /// The file.
@@ -26,9 +26,9 @@ pub enum PolicyError {
         /// Which rule of the file, from 1.
         number: usize,
     },
-    /// A rule about a file and about loading the skill, which is about no file.
+    /// A rule has both a `script` and `activate`, which applies to the whole skill.
     #[error(
-        "{source_name}: rule {number} names a `script` and decides `activate`, which is about the whole skill; write two rules"
+        "{source_name}: rule {number} has both `script` and `activate`, but `activate` applies to the whole skill; write two rules"
     )]
     ScriptToActivate {
         /// The file.
@@ -36,7 +36,7 @@ pub enum PolicyError {
         /// Which rule of the file, from 1.
         number: usize,
     },
-    /// A rule whose name or message does not fit into a line.
+    /// A rule's name or message is not a short line of text.
     #[error(
         "{source_name}: rule {number} has a `name` or `message` that is empty, too long or not one line of text"
     )]
@@ -46,28 +46,28 @@ pub enum PolicyError {
         /// Which rule of the file, from 1.
         number: usize,
     },
-    /// A prohibition that would do nothing.
-    #[error("{source_name}: the rule `{rule}` denies nothing: {message}")]
+    /// A deny rule has no effect.
+    #[error("{source_name}: deny rule `{rule}` has no effect: {message}")]
     DenyRule {
         /// The file.
         source_name: String,
         /// The rule.
         rule: String,
-        /// What is the matter with it.
+        /// What is wrong with it.
         message: String,
     },
-    /// Not a host and a port.
-    #[error("`{text}` is no destination: write `example.org:443`, `*.example.org:443` or `127.0.0.1:8080`")]
+    /// A text is not a host with a port.
+    #[error("invalid destination `{text}`; use `example.org:443`, `*.example.org:443` or `127.0.0.1:8080`")]
     Destination {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
-    /// More hosts than a person would read.
-    #[error("{count} destinations are more than a person is asked about at once; name at most {most}")]
+    /// Too many destinations for one approval question.
+    #[error("{count} destinations are too many for one approval; name at most {most}")]
     Destinations {
-        /// How many there are.
+        /// The number of destinations.
         count: usize,
-        /// How many there may be.
+        /// The maximum.
         most: usize,
     },
 }

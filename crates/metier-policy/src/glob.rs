@@ -1,6 +1,6 @@
-//! Patterns for paths as gitignore has them: `*`, `?`, `[…]` within a part, `**` across parts.
+//! Path patterns as in gitignore: `*`, `?`, `[…]` within a part, `**` across parts.
 //!
-//! Patterns come from skills by the dozen, so that reading one must cost next to nothing.
+//! Skills bring many patterns, so parsing one must be cheap.
 
 mod possibly;
 
@@ -30,7 +30,7 @@ enum Token {
 const MOST_PARTS: usize = 64;
 
 impl Glob {
-    /// Reads a pattern. `None` if it is none.
+    /// Parses a pattern. `None` if it is invalid.
     pub(crate) fn new(text: &str) -> Option<Self> {
         let mut parts: Vec<Part> = Vec::new();
         for part in split(text) {
@@ -41,7 +41,7 @@ impl Glob {
                 _ => parts.push(Part::One(tokens(part)?)),
             }
         }
-        // Longer ones are nobody's to write.
+        // Longer patterns are not accepted.
         (1..=MOST_PARTS).contains(&parts.len()).then_some(Self { parts })
     }
 
@@ -63,10 +63,10 @@ impl Glob {
         letters.collect()
     }
 
-    /// Whether it matches a path, given as its parts, or a directory that it is in. With `or_directory`, `a/**` also
-    /// matches `a`.
+    /// Whether the pattern matches a path, given as its parts, or a directory that contains it. With `or_directory`,
+    /// `a/**` also matches `a`.
     pub(crate) fn matches<T: AsRef<str>>(&self, path: &[T], or_directory: bool) -> bool {
-        // How many parts of the path the pattern so far can have used.
+        // The numbers of parts of the path that the pattern can have consumed.
         let mut used = vec![false; path.len() + 1];
         used[0] = true;
         for (index, part) in self.parts.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Glob {
             match part {
                 Part::Deep => {
                     used[first..].fill(true);
-                    // At the end it means what is inside, not the directory itself.
+                    // At the end, `**` means the content, not the directory itself.
                     used[first] = !is_last || or_directory;
                 }
                 Part::One(tokens) => {
@@ -90,7 +90,7 @@ impl Glob {
     }
 }
 
-/// The parts between slashes that are not escaped.
+/// The parts between unescaped slashes.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut escaped = false;
     text.split(move |c| {
@@ -116,7 +116,7 @@ fn tokens(part: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// After `[`, to past the `]`.
+/// Parses from after the `[` to after the `]`.
 fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
     let mut ranges = Vec::new();
     let negated = chars.as_str().starts_with(['!', '^']);
@@ -148,7 +148,7 @@ fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
     }
 }
 
-/// Whether tokens match a whole name. The last `*` takes one letter more whenever it goes no further.
+/// Whether tokens match an entire name. On a mismatch, the last `*` takes one more character.
 fn is_match(tokens: &[Token], name: &str) -> bool {
     let (mut token, mut rest) = (0, name.chars());
     let mut star = None;

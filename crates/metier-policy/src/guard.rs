@@ -1,4 +1,4 @@
-//! What may be called while skills are active.
+//! Decides which tools may be called while skills are active.
 
 use metier_skill::Tier;
 use serde::{Deserialize, Serialize};
@@ -12,25 +12,25 @@ use crate::paths::Anchors;
 use crate::rule::RuleNote;
 use crate::tools::{self, Kind};
 
-/// What `allowed-tools` means. Stricter ones are greater.
+/// How `allowed-tools` is enforced. Stricter modes compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GuardMode {
-    /// What is outside the list is only recorded.
+    /// Calls outside the list are recorded only.
     Advisory,
-    /// What is on the list needs no asking; what is not is asked about.
+    /// Calls on the list need no approval; other calls do.
     PreApprove,
-    /// What is outside the list is denied.
+    /// Calls outside the list are denied.
     #[default]
     Allowlist,
 }
 
 impl GuardMode {
-    /// Every mode, the mildest first.
+    /// Every mode, the most permissive first.
     pub const ALL: [Self; 3] = [Self::Advisory, Self::PreApprove, Self::Allowlist];
 
-    /// The word for it.
+    /// The mode's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Advisory => "advisory",
@@ -46,34 +46,34 @@ impl std::fmt::Display for GuardMode {
     }
 }
 
-/// A skill that is active, and what it says about tools.
+/// An active skill and its tool rules.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct GuardedSkill {
     /// Its name, for reasons.
     pub name: String,
-    /// How far it is trusted.
+    /// Its tier.
     pub tier: Tier,
-    /// What it allows (`allowed-tools`); nothing declared restricts nothing.
+    /// Its allow rules (`allowed-tools`); `None` restricts nothing.
     pub allowed: Option<Allowlist>,
-    /// What it denies (`disallowed-tools`).
+    /// Its deny rules (`disallowed-tools`).
     pub denied: Option<Denylist>,
 }
 
 impl GuardedSkill {
-    /// A skill that says nothing about tools.
+    /// A skill without tool rules.
     pub fn new(name: impl Into<String>, tier: Tier) -> Self {
         Self { name: name.into(), tier, allowed: None, denied: None }
     }
 
-    /// The same with a list of what it allows.
+    /// Adds allow rules.
     #[must_use]
     pub fn allowing(mut self, list: Allowlist) -> Self {
         self.allowed = Some(list);
         self
     }
 
-    /// The same with a list of what it denies.
+    /// Adds deny rules.
     #[must_use]
     pub fn denying(mut self, list: Denylist) -> Self {
         self.denied = Some(list);
@@ -81,16 +81,16 @@ impl GuardedSkill {
     }
 }
 
-/// Who denies calls whatever skills say.
+/// Deny rules that apply whatever skills declare.
 #[derive(Debug, Clone)]
 pub(crate) struct Prohibition {
     pub(crate) list: Denylist,
-    /// Whose it is, for reasons.
+    /// Where the rules come from, for reasons.
     pub(crate) source: String,
     pub(crate) is_organisation: bool,
 }
 
-/// Decides about calls to tools while some skills are active.
+/// Decides about tool calls while skills are active.
 ///
 /// ```
 /// use metier_policy::{GuardedSkill, Allowlist, ToolCall, Anchors, Policy, Verdict};
@@ -108,13 +108,13 @@ pub struct Guard {
     mode: GuardMode,
     skills: Vec<GuardedSkill>,
     prohibitions: Vec<Prohibition>,
-    /// Where calls are made, if that is known.
+    /// Where calls are made, if known.
     places: Option<Anchors>,
 }
 
 impl Guard {
-    /// A guard without anybody's prohibitions, not even the organisation's. Hosts want
-    /// [`Policy::guard`](crate::Policy::guard), which has them.
+    /// A guard without deny rules of its own, not even the organisation's. Hosts should use
+    /// [`Policy::guard`](crate::Policy::guard), which includes them.
     pub fn new(mode: GuardMode, skills: Vec<GuardedSkill>) -> Self {
         Self { mode, skills, prohibitions: Vec::new(), places: None }
     }
@@ -124,7 +124,7 @@ impl Guard {
         self
     }
 
-    /// Adds rules that deny, and whose they are.
+    /// Adds deny rules and their source.
     #[must_use]
     pub fn denying(mut self, source: impl Into<String>, list: Denylist) -> Self {
         self.prohibitions.push(Prohibition { list, source: source.into(), is_organisation: false });
@@ -138,7 +138,7 @@ impl Guard {
         decision
     }
 
-    /// Denied by a rule, the organisation's first: they stand first.
+    /// The deny rule that matches; the organisation's rules come first.
     fn denied(&self, call: &ToolCall) -> Option<Decision> {
         for Prohibition { list, source, is_organisation } in &self.prohibitions {
             if let Some(found) = list.find_reason(call) {
@@ -156,10 +156,10 @@ impl Guard {
         })
     }
 
-    /// By the lists of the active skills: a call must be on each of them.
+    /// Checks a call against the lists of all active skills: it must be on each of them.
     fn listed(&self, call: &ToolCall) -> Decision {
         if tools::is_own(call.tool()) {
-            let reason = "metier's own tools for skills stay available";
+            let reason = "metier's own skill tools are always available";
             return Decision::new(Verdict::Allow, DecisionCode::OwnTool, reason);
         }
         let mut matched = None;
@@ -169,7 +169,7 @@ impl Guard {
                 Ok(rule) => {
                     if self.mode == GuardMode::PreApprove && skill.tier == Tier::ThirdParty {
                         let reason = format!(
-                            "`{}` is a third party's, which cannot approve anything beforehand",
+                            "`{}` is a third-party skill and cannot pre-approve anything",
                             skill.name
                         );
                         return Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, reason)
@@ -185,20 +185,24 @@ impl Guard {
                 Decision::new(Verdict::Allow, DecisionCode::RuleMatched, format!("`{rule}` allows it"))
                     .by_rule(rule)
             }
-            // What nobody approved beforehand is for the person, as it would be without skills.
-            (None, GuardMode::PreApprove) => {
-                Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, "no active skill declares a list")
-            }
+            // Calls that were not pre-approved need approval, as they would without skills.
+            (None, GuardMode::PreApprove) => Decision::new(
+                Verdict::Ask,
+                DecisionCode::NotPreApproved,
+                "no active skill declares `allowed-tools`",
+            ),
             (None, mode) => match self.destroyed(call).filter(|_| mode == GuardMode::Allowlist) {
                 Some(outside) => Decision::new(Verdict::Deny, outside.code, outside.reason),
-                None => {
-                    Decision::new(Verdict::Allow, DecisionCode::NoList, "no active skill declares a list")
-                }
+                None => Decision::new(
+                    Verdict::Allow,
+                    DecisionCode::NoList,
+                    "no active skill declares `allowed-tools`",
+                ),
             },
         }
     }
 
-    /// What a command would destroy that no rule could allow, where its paths are known.
+    /// What a command would destroy that no rule can allow, if its paths are known.
     fn destroyed(&self, call: &ToolCall) -> Option<AllowlistMiss> {
         let places = self.places.as_ref().filter(|_| call.kind() == Kind::Shell)?;
         allowlist::destroyed(call, places)
@@ -210,7 +214,7 @@ impl Guard {
         let reason = format!("`{}`: {}", skill.name, outside.reason);
         match self.mode {
             GuardMode::Allowlist if list.is_empty() => {
-                let reason = format!("`{}` declares an empty list, which allows nothing", skill.name);
+                let reason = format!("`{}` declares empty `allowed-tools`, which allows nothing", skill.name);
                 Decision::new(Verdict::Deny, DecisionCode::EmptyList, reason)
             }
             GuardMode::Allowlist => Decision::new(Verdict::Deny, outside.code, reason),

@@ -1,16 +1,16 @@
-//! The one way to read a host: a name or an address, in the form that every client agrees on.
+//! Parses hosts: a name or an address, in the form that every client agrees on.
 
-// Addresses without anything to connect to them.
+// IP addresses as types only; nothing here connects to them.
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// As long as a name can be.
+/// The maximum length of a name.
 const LONGEST: usize = 253;
 
-/// A host in its one form: a name in small letters, or an address as [`IpAddr`] writes it. An IPv6 address may stand in
-/// brackets, and has none in the result; one that is an IPv4 address mapped into IPv6 is that IPv4 address.
+/// A host in normalised form: a name in lower case, or an address as [`IpAddr`] writes it. An IPv6 address may be in
+/// brackets, and has none in the result. An IPv4-mapped IPv6 address becomes the IPv4 address.
 ///
-/// `None` where two clients could see two hosts: numbers that only some take for an address (`2852039166`, `0xA9FEA9FE`,
-/// `169.254.43518`, `0251.254.169.254`), and IPv6 addresses that a gateway turns into IPv4 ones.
+/// `None` if two clients could see different hosts: numbers that only some clients accept as addresses (`2852039166`,
+/// `0xA9FEA9FE`, `169.254.43518`, `0251.254.169.254`), and IPv6 addresses that a gateway translates to IPv4.
 pub(crate) fn canonical(host: &str) -> Option<String> {
     if host.len() > LONGEST + 2 {
         return None;
@@ -27,7 +27,7 @@ pub(crate) fn canonical(host: &str) -> Option<String> {
     if !is_name(&host) {
         return None;
     }
-    // Clients take every host whose last part is a number for an address, in more forms than one.
+    // Clients read every host whose last part is a number as an address, in several forms.
     if ends_in_number(&host) {
         let address = host.parse::<Ipv4Addr>().ok()?;
         return (address.to_string() == host).then_some(host);
@@ -35,7 +35,7 @@ pub(crate) fn canonical(host: &str) -> Option<String> {
     Some(host)
 }
 
-/// Letters that no client turns into others, in parts that are not empty.
+/// Non-empty labels of characters that no client converts to others.
 pub(crate) fn is_name(host: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     (1..=LONGEST).contains(&host.len())
@@ -49,8 +49,8 @@ fn ends_in_number(host: &str) -> bool {
     is_decimal || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Whether packets to an address may go to an IPv4 address that stands in it: NAT64, 6to4, Teredo, ISATAP, the form for
-/// stateless translation, and the old compatible form.
+/// Whether packets to an address may go to an IPv4 address embedded in it: NAT64, 6to4, Teredo, ISATAP, stateless
+/// translation, and the old IPv4-compatible form.
 fn is_translated(address: Ipv6Addr) -> bool {
     let parts = address.segments();
     let is_nat64 = parts[..2] == [0x64, 0xff9b];

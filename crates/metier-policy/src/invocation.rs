@@ -1,5 +1,4 @@
-//! What a simple command really runs, for rules that allow: one text, in which the words that no `*` may cover are
-//! marked.
+//! What a simple command really runs, as a text for allow rules. Words that a `*` must not match are marked.
 
 use crate::awk;
 use crate::critical::Whereabouts;
@@ -12,32 +11,32 @@ use crate::sed;
 use crate::shell::{Command, DYNAMIC, Word};
 use crate::wildcard::Subject;
 
-/// A blank inside a word: a rule's blank between words does not stand for it.
+/// A space inside a word: a rule's space between words does not match it.
 pub(crate) const BLANK: u8 = 1;
 
-/// Why no rule at all can allow a command.
+/// Why no rule can allow a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// What is run is only known when it runs.
+    /// What runs is only known at run time.
     Program,
-    /// `rm -rf /` and its like.
+    /// `rm -rf /` and similar commands.
     Critical(String),
 }
 
-/// One way to write a command for an allow rule.
+/// One form of a command that allow rules are matched against.
 #[derive(Debug)]
 pub(crate) struct Way {
     pub(crate) subject: Subject,
     /// The first word that a rule must name.
     pub(crate) marked: Option<String>,
-    /// Words that a rule with a `*` right after them allows all of it by: an interpreter that is no shell runs code however
-    /// it gets it, from a file that somebody wrote as well as from its arguments.
+    /// Words after which a `*` in a rule allows everything: a rule for every use of an interpreter that is not a shell
+    /// allows code from files and from arguments.
     pub(crate) uses: Vec<String>,
 }
 
 const MOST_WRAPPERS: usize = 8;
 
-/// The ways to write a command for an allow rule: one that matches any of them allows it.
+/// The forms of a command for allow rules: a rule that matches any of them allows the command.
 pub(crate) fn allowable(command: &Command, bases: &Whereabouts<'_>) -> Result<Vec<Way>, Refusal> {
     let mut ways = Vec::new();
     let mut words = command.words.as_slice();
@@ -58,11 +57,11 @@ pub(crate) fn allowable(command: &Command, bases: &Whereabouts<'_>) -> Result<Ve
             ways.push(Way { uses, ..way(words, &marks) });
             return Ok(ways);
         };
-        // Nobody wraps a command so often.
+        // More nested wrappers are not accepted.
         if ways.len() == MOST_WRAPPERS {
             return Err(Refusal::Program);
         }
-        // A rule may also spell out all of it, wrapper and all.
+        // A rule may also spell out the full command, including the wrapper.
         ways.push(way(words, &vec![true; words.len()]));
         by_xargs |= program == "xargs";
         words = &words[inner..];
@@ -75,11 +74,11 @@ fn way(words: &[Word], marks: &[bool]) -> Way {
     Way { subject: subject(words, marks), marked, uses: Vec::new() }
 }
 
-/// Options with which interpreters are given code, or a module.
+/// Options that pass code or a module to an interpreter.
 const CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-m", "-p", "-pe", "-ne", "-r", "--eval", "--print"];
 
-/// What a rule must name before its `*` to allow every use of an interpreter: its name, or also the option that gives it
-/// code. Shells are not among them, since what they are given can be read and is judged.
+/// What a rule must name before its `*` to allow every use of an interpreter: its name, or also the option that passes
+/// code. Shells are excluded, because their code is parsed and checked.
 fn uses(program: &str, arguments: &[Word]) -> Vec<String> {
     if interpreter(program).is_none_or(|found| SHELLS.contains(&found.name)) {
         return Vec::new();
@@ -92,7 +91,7 @@ fn uses(program: &str, arguments: &[Word]) -> Vec<String> {
     [Some(program.to_owned()), with_option, with_module].into_iter().flatten().collect()
 }
 
-/// Whether a module of Python is also a program some of whose subcommands run others: it is judged like that.
+/// Whether a Python module is also a program with subcommands that run others. It is then checked as that program.
 fn is_program(module: &str) -> bool {
     !known(module.split('.').next().unwrap_or(module)).subcommands.is_empty()
 }
@@ -107,7 +106,7 @@ fn wrapper(program: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == program)
 }
 
-/// Where the command begins that a wrapper runs, if its options are ones that we know.
+/// Where the command starts that a wrapper runs, if all of the wrapper's options are known.
 fn inner(wrapper: &Wrapper, words: &[Word]) -> Option<usize> {
     let mut at = 1;
     while let Some(option) = words.get(at)?.bare().filter(|word| word.starts_with('-')) {
@@ -125,13 +124,13 @@ fn inner(wrapper: &Wrapper, words: &[Word]) -> Option<usize> {
             return None;
         }
     }
-    // What comes between must be plain, or it could be an option after all.
+    // The words in between must be plain, or they could be options.
     let skipped = words.get(1..at + wrapper.operands)?;
     (skipped.iter().all(Word::is_static) && at + wrapper.operands < words.len())
         .then_some(at + wrapper.operands)
 }
 
-/// Which words only a rule's own words may stand for.
+/// Marks the words that only a rule's literal words may match.
 fn marks(program: &str, words: &[Word]) -> Vec<bool> {
     let all = || vec![true; words.len()];
     let name = base_name(program);
@@ -153,14 +152,14 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
         return all();
     }
     let mut marks = vec![false; words.len()];
-    // A module is not the file that a rule with a `*` in this place is about.
+    // A module is not the file that a rule with a `*` in this position means.
     if interpreter(name).is_some_and(|interpreter| interpreter.name == "python")
         && let Some(at) =
             words.iter().skip(1).position(|word| word.text.first() != Some(&b'-') || word.text == b"-m")
     {
         marks[at + 1] = words[at + 1].text == b"-m";
     }
-    // With nothing to do, or asked how to, a program does no more than say so.
+    // Without arguments, or asked for help, a program only prints text.
     let asks = matches!(arguments.first().and_then(Word::bare), Some("--help" | "--version"));
     let has_options = arguments.iter().skip(1).any(|word| word.may_begin_with(b'-'));
     if interpreter(name).is_none() && (arguments.is_empty() || (asks && !has_options)) {
@@ -168,7 +167,7 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
     }
     let subcommand = if name == "git" {
         let Some(at) = git_subcommand(words) else { return all() };
-        // A rule must name the options; what they are given may vary if it says so.
+        // A rule must name the options; their values may vary if the rule allows it.
         for (mark, word) in marks.iter_mut().zip(words).take(at).skip(1) {
             *mark = word.text.first() == Some(&b'-')
                 && !HARMLESS_GIT.contains(&word.literal().unwrap_or_default());
@@ -191,16 +190,16 @@ fn marks(program: &str, words: &[Word]) -> Vec<bool> {
     marks
 }
 
-/// Options before a subcommand of `git` that change nothing.
+/// Options before a `git` subcommand that change nothing.
 const HARMLESS_GIT: &[&str] =
     &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version"];
 
-/// Whether a program runs what some of its words say.
+/// Whether a program runs what some of its words name.
 pub(crate) fn may_run(program: &str, words: &[Word]) -> bool {
     marks(program, words).contains(&true)
 }
 
-/// Whether a program has words that are special, so that it must not get words that nobody sees.
+/// Whether a program has special words, so that it must not get words from expansions.
 fn is_special(name: &str) -> bool {
     let known = known(name);
     !known.options.is_empty()
@@ -214,17 +213,17 @@ fn is_special(name: &str) -> bool {
         )
 }
 
-/// Whether a program takes what it reads for commands of its own, some of which run others.
+/// Whether a program reads commands from its input, some of which run others.
 pub(crate) fn reads_code(name: &str) -> bool {
     FED_LANGUAGES.contains(&family(name)) || FED_LANGUAGES.contains(&name)
 }
 
-/// The interpreter of that name, whatever its version.
+/// The interpreter of that name, in any version.
 pub(crate) fn interpreter(program: &str) -> Option<&'static Interpreter> {
     known(base_name(program)).interpreter
 }
 
-/// Whether an interpreter is given a file that is named, after nothing but harmless options.
+/// Whether an interpreter gets a named file, after harmless options only.
 pub(crate) fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool {
     if let [only] = arguments
         && matches!(only.bare(), Some("--version" | "--help" | "-V" | "-v"))
@@ -244,7 +243,7 @@ pub(crate) fn runs_a_file(interpreter: &Interpreter, arguments: &[Word]) -> bool
     false
 }
 
-/// Whether a module of Python that is named, with its arguments, runs nothing that its arguments say.
+/// Whether a Python module runs nothing that its arguments name.
 fn runs_a_module(words: &[Word]) -> bool {
     let Some(module) = words.first().and_then(Word::bare).and_then(|name| name.split('.').next()) else {
         return false;
@@ -253,14 +252,14 @@ fn runs_a_module(words: &[Word]) -> bool {
     if is_program(module) { !may_run(module, words) } else { !runs }
 }
 
-/// Whether a path may lead to a device or a descriptor, however far up it climbs.
+/// Whether a path may lead to a device or a file descriptor, also through `..`.
 fn is_device(path: &str) -> bool {
     let climbs = path.starts_with('/') || path.split('/').any(|part| part == "..");
     let path = crate::paths::normal(&std::path::Path::new("/").join(path));
     climbs && (path.starts_with("/dev") || path.starts_with("/proc"))
 }
 
-/// Where the subcommand stands, if the words before it are options that we know.
+/// The position of the subcommand, if all words before it are known options.
 pub(crate) fn git_subcommand(words: &[Word]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -278,23 +277,23 @@ pub(crate) fn git_subcommand(words: &[Word]) -> Option<usize> {
     (at == words.len()).then_some(at.saturating_sub(1).max(1)).filter(|at| *at < words.len())
 }
 
-/// Marks all of a command whose subcommand runs something.
+/// Marks the entire command if its subcommand runs something.
 fn mark_subcommand(program: &str, words: &[Word], at: usize, marks: &mut [bool]) {
     let names = known(program).subcommands;
     if names.is_empty() {
         return;
     }
-    // The first word that is no option; what cannot be read might be it.
+    // The first word that is not an option; an unknown word might be it.
     let mut rest = words.iter().enumerate().skip(at);
     let found = rest.find(|(_, word)| !word.literal().is_some_and(|word| word.starts_with('-')));
     let Some((place, word)) = found else { return };
     let Some(name) = word.literal().filter(|_| word.is_static()) else { return marks.fill(true) };
-    // `npm` takes the beginning of a name for the name.
+    // `npm` accepts abbreviated names.
     let is_beginning = |long: &&&str| program == "npm" && name.len() > 2 && long.starts_with(name);
     // An option before it may have taken it as its value.
     let unsure = place > at && words[at..].iter().filter_map(Word::literal).any(|word| names.contains(&word));
     let key = format!("{program} {name}");
-    // `git submodule--helper` and its like are for git's own use, and do what the others do.
+    // `git submodule--helper` and similar commands are internal to git, and do the same as the others.
     let is_internal = program == "git" && name.contains("--");
     if names.contains(&name) || unsure || is_internal || names.iter().any(|long| is_beginning(&long)) {
         let only_reads = known(&key).reads;
@@ -308,7 +307,7 @@ fn mark_subcommand(program: &str, words: &[Word], at: usize, marks: &mut [bool])
     }
 }
 
-/// Marks all of a command with which a package manager would run a program by its name.
+/// Marks the entire command if a package manager would run a program by its name.
 fn mark_script(program: &str, words: &[Word], marks: &mut [bool]) {
     let Some(known) = known(program).scripts else { return };
     let mut operands = words[1..].iter().filter(|word| word.text.first() != Some(&b'-'));
@@ -324,7 +323,7 @@ fn mark_script(program: &str, words: &[Word], marks: &mut [bool]) {
     }
 }
 
-/// Marks the options and texts with which a program runs something.
+/// Marks the options and texts that make a program run something.
 fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
     let Known { options, texts, .. } = known(program);
     if options.is_empty() && texts.is_empty() {
@@ -340,7 +339,7 @@ fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
                     || texts.iter().any(|running| text.contains(running))
                     || (!options.is_empty() && !is_plain_git && word.globs && word.may_begin_with(b'-'))
             }
-            // It might become one.
+            // It may expand to an option.
             None => {
                 !is_plain_git
                     && (word.splits || program != "gh")
@@ -350,7 +349,7 @@ fn mark_arguments(program: &str, words: &[Word], marks: &mut [bool]) {
     }
 }
 
-/// Whether a word is an option, perhaps shortened, perhaps with its value attached. Its name ends before a `=`.
+/// Whether a word is an option, possibly abbreviated, possibly with its value attached. Its name ends at a `=`.
 fn is_option(program: &str, word: &str, name: &str, index: usize, option: &str) -> bool {
     if name == option {
         return true;
@@ -371,7 +370,7 @@ fn is_option(program: &str, word: &str, name: &str, index: usize, option: &str) 
     given.starts_with(letters) || (clusters && given.contains(letters))
 }
 
-/// Whether a word of `make` is a target, an option, or a variable that names no program.
+/// Whether a word of `make` is a target, an option, or a variable that does not name a program.
 fn is_plain_for_make(word: &Word) -> bool {
     let Some(text) = word.literal().filter(|_| !word.splits) else {
         return !word.may_begin_with(b'-') && !word.splits;
@@ -385,7 +384,7 @@ fn is_plain_for_make(word: &Word) -> bool {
         && value.chars().all(is_letter)
 }
 
-/// Whether a `printf` sets no variable: `-v` and `%n` in its format do. The words after that are only printed.
+/// Whether a `printf` sets no variable: `-v` and `%n` in its format do. The words after the format are only printed.
 fn is_plain_printf(arguments: &[Word]) -> bool {
     let is_end = |word: &Word| word.literal() == Some("--");
     if arguments.first().is_some_and(|word| word.text.first() == Some(&b'-') && !is_end(word)) {
@@ -400,7 +399,7 @@ fn is_plain_printf(arguments: &[Word]) -> bool {
     !text.split('%').skip(1).any(|part| conversion(part) == Some('n'))
 }
 
-/// Whether `sqlite3` takes a word for something that cannot run a program or write a file.
+/// Whether a word of `sqlite3` cannot run a program or write a file.
 fn is_plain_for_sqlite(word: &Word) -> bool {
     const READING: &[&str] = &[
         ".schema",
@@ -425,7 +424,7 @@ fn is_plain_for_sqlite(word: &Word) -> bool {
         && !matches!(text, "-cmd" | "-init" | "--cmd" | "--init")
 }
 
-/// The text of a command, its words separated by one blank each.
+/// The text of a command, its words separated by one space each.
 fn subject(words: &[Word], marks: &[bool]) -> Subject {
     let length = words.iter().map(|word| word.text.len() + 1).sum();
     let mut subject =
@@ -434,7 +433,7 @@ fn subject(words: &[Word], marks: &[bool]) -> Subject {
         if index > 0 {
             subject.push(b" ", *mark);
         }
-        // What is put in may lead up, and so may a pattern that begins with a dot.
+        // An expansion may contain `..`, and so may a pattern that starts with a dot.
         let may_climb = |part: &[u8]| {
             part == b".."
                 || part.contains(&DYNAMIC)
@@ -448,12 +447,12 @@ fn subject(words: &[Word], marks: &[bool]) -> Subject {
     subject
 }
 
-/// A byte inside a word, where a space is not what separates words.
+/// A byte inside a word, where a space does not separate words.
 pub(crate) const fn in_word(byte: u8) -> u8 {
     if byte == b' ' { BLANK } else { byte }
 }
 
-/// The same for words that another shell has read.
+/// The same for words that another shell's parser returned.
 pub(crate) fn subject_of(words: &[String]) -> Subject {
     let words: Vec<Word> =
         words.iter().map(|word| Word { text: word.clone().into_bytes(), ..Word::default() }).collect();

@@ -1,11 +1,12 @@
-//! Who may do what: a request in, a [`Decision`] out, with a code, a reason and the rule that decided.
+//! Decides what skills and tools may do: a request in, a [`Decision`] out, with a code, a reason and the rule that
+//! decided.
 //!
-//! Two questions are answered here. Whether a tool may be called while skills are active is for a [`Guard`], by their
-//! [`Allowlist`]s and everybody's [`Denylist`]s; whether a skill may be loaded, read or run is for a [`Policy`], by
-//! its tier, what people and organisations set, and what a person has approved.
+//! There are two kinds of decisions. A [`Guard`] decides whether a tool may be called while skills are active, by their
+//! [`Allowlist`]s and all [`Denylist`]s. A [`Policy`] decides whether a skill may be loaded, read or run, by its tier,
+//! the settings of users and organisations, and stored approvals.
 //!
-//! *Architecture invariant:* decisions only. No disk, no network, no clock, no terminal: what must be known is passed
-//! in, and a person is asked through an [`Approver`]. Nothing here panics, whatever it is given.
+//! *Architecture invariant:* decisions only. No disk, no network, no clock, no terminal: everything is passed in, and
+//! approvals are requested through an [`Approver`]. Nothing here panics on any input.
 
 mod allowlist;
 mod approval;

@@ -1,14 +1,14 @@
-//! What a skill's rules for tools come to, as findings about the skill. What they mean to a call is for the lists.
+//! Findings about a skill's tool rules. Checking calls against the rules is the job of the lists.
 
 use metier_skill::{Findings, Reading, Span, ToolRules};
 
 use crate::paths::Anchors;
 use crate::rule::{self, Purpose};
 
-/// Reports the rules of `allowed-tools` and `disallowed-tools` that can never match, are read as others, or let through
-/// more than they seem to.
+/// Reports rules in `allowed-tools` and `disallowed-tools` that can never match, are read as other rules, or allow more
+/// than they seem to.
 ///
-/// Pass it to `metier_skill::Location::validate_with` to validate a skill with everything that metier knows:
+/// Pass it to `metier_skill::Location::validate_with` to validate a skill together with its tool rules:
 ///
 /// ```
 /// use metier_skill::{Code, Location, Rules};
@@ -36,25 +36,25 @@ pub fn lint(reading: &Reading, findings: &mut Findings<'_>) {
 }
 
 fn list(reading: &Reading, field: &str, tools: &ToolRules, purpose: Purpose, findings: &mut Findings<'_>) {
-    // Which directories these are does not matter to whether a rule can match, only that there are some.
+    // The actual directories do not affect whether a rule can match, so any will do.
     let places = Anchors::new("/", "/").with_skill("/skill").with_plugin("/plugin");
     let (_, notes) = rule::read_all(tools, purpose, &places);
     for note in notes {
-        // The format reports the parentheses of this field already.
+        // The format's own rules already report the parentheses of this field.
         if purpose == Purpose::Allow && ToolRules::problem(&note.rule).is_some() {
             continue;
         }
-        let message = format!("the rule `{}`: {}", note.rule.escape_debug(), note.message);
+        let message = format!("tool rule `{}`: {}", note.rule.escape_debug(), note.message);
         findings.report(note.code, place(reading, field, &note.rule), message);
     }
 }
 
-/// Where a rule stands in a field, or the whole field where it is written in another way.
+/// The position of a rule in a field, or the entire field if it is written differently.
 fn place(reading: &Reading, field: &str, rule: &str) -> Span {
     let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get(field));
     let Some(span) = value.map(|value| value.span) else { return Span::default() };
     let within = reading.text.get(span.range()).unwrap_or_default();
-    // Not inside another rule that begins or ends the same.
+    // Not inside another rule that starts or ends the same.
     let is_whole = |at: &usize| {
         let is_part = |c: char| c.is_alphanumeric() || "_(:*".contains(c);
         !within[..*at].ends_with(is_part) && !within[*at + rule.len()..].starts_with(is_part)

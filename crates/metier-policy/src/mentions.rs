@@ -1,5 +1,5 @@
-//! What a command line names that may be files, for rules that deny and for following links: arguments, parts of them,
-//! redirections, words of loops, values of variables, and code for others.
+//! The words of a command line that may be files, for deny rules and for resolving links: arguments, parts of them,
+//! redirections, words of loops, values of variables, and code for interpreters.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
@@ -16,10 +16,10 @@ use crate::readers::only_reads;
 use crate::shell::{self, Command, Start, Word};
 use crate::suspicion::Suspicion;
 
-/// Where more files than this are named, hosts do not follow links of the others: those may lead anywhere.
+/// The maximum number of files whose links a host resolves; other files are assumed to be links to any path.
 pub(crate) const MOST_FOLLOWED: usize = 2_048;
 
-/// More interpreters than this in one command are not told apart: what follows them is code.
+/// The maximum number of interpreters in one command that are told apart; all words after that count as code.
 const MOST_PROGRAMS: usize = 16;
 
 /// What is done with a file.
@@ -27,16 +27,16 @@ const MOST_PROGRAMS: usize = 16;
 pub(crate) enum Use {
     Reads,
     Writes,
-    /// Nobody knows which.
+    /// Unknown.
     Either,
 }
 
-/// A text that may be the path of a file. A NUL in it stands for what is only known when the command runs.
+/// A text that may be the path of a file. A NUL in it stands for a part that is only known at run time.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) path: Cow<'a, str>,
     pub(crate) purpose: Use,
-    /// It is a pattern that the shell looks up among files.
+    /// It is a pattern that the shell matches against files.
     pub(crate) globs: bool,
 }
 
@@ -45,12 +45,12 @@ impl Text<'_> {
         !self.path.starts_with('/')
     }
 
-    /// Whether a part of it is only known when the command runs.
+    /// Whether a part of it is only known at run time.
     pub(crate) fn is_open(&self) -> bool {
         self.path.contains('\0')
     }
 
-    /// Whether it is the path that stands there.
+    /// Whether the text is exactly the path.
     pub(crate) fn is_sure(&self) -> bool {
         !self.globs && !self.is_open()
     }
@@ -60,10 +60,10 @@ impl Text<'_> {
         segments(&self.path, self.globs)
     }
 
-    /// The paths that it may be, from a directory, as they are written.
+    /// The paths that it may stand for, relative to a directory, as written.
     pub(crate) fn paths(&self, base: &Path, places: &Anchors) -> impl Iterator<Item = PathBuf> {
         let written = places.written_at(base, &self.path);
-        // In quotes a `~` is a name like any other; and it may be the home of the account.
+        // In quotes, a `~` is an ordinary name; otherwise it may also be the home of the account.
         let quoted = self.path.starts_with('~').then(|| base.join(&*self.path));
         let account = places.account.as_ref().filter(|_| self.path.starts_with('~'));
         let account = account.map(|home| Anchors { home: home.clone(), ..places.clone() });
@@ -72,7 +72,7 @@ impl Text<'_> {
     }
 }
 
-/// What is known of a file that is only known when the command runs.
+/// What is known of a file that is only known at run time.
 #[derive(Debug)]
 pub(crate) enum Partial {
     Nothing,
@@ -87,12 +87,12 @@ pub(crate) struct Mentions<'a> {
     pub(crate) partial: Vec<(Partial, Use)>,
     /// The directories that texts may be relative to, the working directory first.
     pub(crate) bases: Bases,
-    /// Whether they may also be relative to others.
+    /// Whether there may be more such directories.
     pub(crate) moves: bool,
 }
 
 impl<'a> Mentions<'a> {
-    /// Those of a call. Nothing where the command line cannot be read.
+    /// The files of a call. Empty if the command line could not be parsed.
     pub(crate) fn of(call: &'a ToolCall, places: &Anchors) -> Option<Self> {
         let parsed = call.parsed();
         let script = parsed.script()?.ok()?;
@@ -108,7 +108,7 @@ impl<'a> Mentions<'a> {
         let moves = start.len() > 1 || commands().any(may_go);
         let bases = Bases::new(start, commands(), places);
         let mut mentions = Self { texts: Vec::new(), partial: Vec::new(), bases, moves };
-        // Where patterns mean more than usual, what they mean is not known.
+        // If wildcards are extended, what they match is unknown.
         if commands().any(sets_patterns)
             && commands().flat_map(|command| &command.words).any(|word| word.globs)
         {
@@ -117,7 +117,7 @@ impl<'a> Mentions<'a> {
         let is_fed = commands().any(runs_input);
         let mut outer = Directories::default();
         for (depth, commands) in sets().enumerate() {
-            // Where everything only reads, so does whatever is done with what is named.
+            // If all commands only read, so does every use of these files.
             let all_read = commands.iter().all(only_reads);
             for command in commands {
                 let files = command.redirects.iter();
@@ -125,7 +125,7 @@ impl<'a> Mentions<'a> {
                 let first = mentions.texts.len();
                 mentions.add(command, all_read, is_fed);
                 let mut directories = Directories::of(command);
-                // Code runs where a command works that it is given to.
+                // Code runs in the directory of the command that it is passed to.
                 if depth > 0 {
                     directories.extend(&outer);
                 }
@@ -139,7 +139,7 @@ impl<'a> Mentions<'a> {
         Some(mentions)
     }
 
-    /// Each text at each directory that it may be relative to, the working directory first.
+    /// Each text with each directory that it may be relative to, the working directory first.
     pub(crate) fn located(&self) -> impl Iterator<Item = (&Text<'a>, &Path)> {
         let first = self.bases.first();
         let here = self.texts.iter().map(move |text| (text, first));
@@ -158,14 +158,14 @@ impl<'a> Mentions<'a> {
         }
     }
 
-    /// The texts of a command again, from the directories that it may work in.
+    /// Adds the texts of a command again, relative to the directories that it may work in.
     fn add_elsewhere(&mut self, first: usize, directories: &Directories) {
         self.moves |= directories.is_open;
         self.bases.is_cut |= directories.is_cut;
         let texts = first..self.texts.len();
         for directory in &directories.named {
             for at in texts.clone() {
-                // What is more than that is not looked at, and may be anything.
+                // Anything beyond the maximum is not examined, and may be any file.
                 if self.texts.len() > MOST_FOLLOWED {
                     return;
                 }
@@ -180,11 +180,11 @@ impl<'a> Mentions<'a> {
     }
 
     fn add(&mut self, command: &'a Command, all_read: bool, is_fed: bool) {
-        // Where one goes matters to what is done there.
+        // The target of a `cd` affects what later commands do.
         let is_read = all_read || (!goes(command) && !command.words.is_empty() && only_reads(command));
         let purpose = if is_read { Use::Reads } else { Use::Either };
         let values = command.assignments.iter().map(|assignment| &assignment.value);
-        // Of `{cat,.env}` the first is the program.
+        // In `{cat,.env}`, the first word is the program.
         let given = command.words.first().into_iter().flat_map(|word| word.alternatives.iter().skip(1));
         for word in given.chain(command.words.iter().skip(1)).chain(&command.mentions).chain(values) {
             self.add_word(word, purpose);
@@ -192,7 +192,7 @@ impl<'a> Mentions<'a> {
         if command.words.iter().any(|word| word.text == b"git") {
             command.words.iter().for_each(|word| self.add_pathspec(word, purpose));
         }
-        // What another command is fed with is code as well as what it is given.
+        // The input of another command counts as code, as do its arguments.
         let code = if is_fed { command.words.as_slice() } else { code(&command.words) };
         let fed = command.mentions.iter().filter(|_| is_fed);
         for text in code.iter().chain(fed).filter_map(|word| std::str::from_utf8(&word.text).ok()) {
@@ -200,7 +200,7 @@ impl<'a> Mentions<'a> {
         }
     }
 
-    /// The paths that a word may be: all of it, or a part, or those of the words that braces make of it.
+    /// The paths that a word may stand for: all of it, a part, or the words that braces expand to.
     fn add_word(&mut self, word: &'a Word, purpose: Use) {
         if word.is_riddle {
             self.partial.push((Partial::Nothing, purpose));
@@ -209,7 +209,7 @@ impl<'a> Mentions<'a> {
             return word.alternatives.iter().for_each(|one| self.add_word(one, purpose));
         }
         let text = String::from_utf8_lossy(&word.text);
-        // `$HOME/x` is `~/x`, and `$PWD/x` is `./x`, unless they are set to something else.
+        // `$HOME/x` is `~/x`, and `$PWD/x` is `./x`, unless these variables are set.
         let rest = text.strip_prefix('\0').filter(|rest| rest.is_empty() || rest.starts_with(['/', ':']));
         if let (Some(start), Some(rest)) = (word.start, rest) {
             let start = if start == Start::Home { "~" } else { "." };
@@ -229,7 +229,7 @@ impl<'a> Mentions<'a> {
         }
     }
 
-    /// The paths that a word of `git` may be that is a pattern to it, or names a file from the top.
+    /// The paths that a word of `git` may stand for, if git reads it as a pattern or relative to the repository's top.
     fn add_pathspec(&mut self, word: &'a Word, purpose: Use) {
         let Some(text) =
             word.literal().filter(|text| text.starts_with(':') || text.contains(['*', '?', '[']))
@@ -243,12 +243,12 @@ impl<'a> Mentions<'a> {
         if magic.contains("exclude") {
             return;
         }
-        // To git a `*` goes on over slashes, so that only how it ends is known.
+        // In git, a `*` also matches slashes, so only the end is known.
         self.partial.push((Partial::Tail(segments(path, true)), purpose));
         self.add_path(path.into(), true, purpose);
     }
 
-    /// A path of which perhaps not everything is known.
+    /// A path that may be only partly known.
     fn add_path(&mut self, path: Cow<'a, str>, globs: bool, purpose: Use) {
         if let Some(decoded) = decoded(&path) {
             self.add_path(decoded.into(), globs, purpose);
@@ -260,7 +260,7 @@ impl<'a> Mentions<'a> {
             }
         };
         if let Some((begin, rest)) = path.split_once('\0') {
-            // `"$d/.env"`: how it ends is known; `src/$f`: how it begins.
+            // `"$d/.env"`: the end is known; `src/$f`: the start is known.
             end(rest);
             if begin.is_empty() {
                 return;
@@ -270,7 +270,7 @@ impl<'a> Mentions<'a> {
                 self.texts.push(Text { path: above.to_owned().into(), purpose, globs });
             }
         } else if let Some((name, rest)) = path.strip_prefix('~').and_then(|path| path.split_once('/')) {
-            // The home of an account, the directory before this one, or this one (`~+`).
+            // The home of another account, the previous directory, or this one (`~+`).
             if !name.is_empty() {
                 end(rest);
             }
@@ -281,7 +281,7 @@ impl<'a> Mentions<'a> {
         if globs {
             let parts: Vec<&str> = path.split('/').collect();
             let segment = |at: usize| Segment::new(parts[at], true);
-            // After a pattern `..` leads up from wherever that leads, and some patterns are a `..` themselves.
+            // After a pattern, `..` is relative to an unknown directory, and some patterns match `..` themselves.
             let is_way_up = |at: &usize| {
                 (*at > 0 && parts[*at] == ".." && !matches!(segment(at - 1), Segment::Name(_)))
                     || segment(*at).may_climb()
@@ -293,7 +293,7 @@ impl<'a> Mentions<'a> {
         self.texts.push(Text { path, purpose, globs });
     }
 
-    /// The paths in code of another language: whatever stands between quotes, brackets and spaces.
+    /// The paths in code of another language: everything between quotes, brackets and spaces.
     fn add_code(&mut self, code: &'a str, purpose: Use) {
         if !code.contains(is_separator) {
             return;
@@ -303,18 +303,18 @@ impl<'a> Mentions<'a> {
     }
 }
 
-/// The parts of a path, without those that say nothing.
+/// The parts of a path, without empty parts and `.`.
 fn segments(path: &str, globs: bool) -> Vec<Segment> {
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
     parts.map(|part| Segment::new(part, globs)).collect()
 }
 
-/// Whether a character stands before or after a path in code, or something is put in there.
+/// Whether a character separates paths in code, or an expansion is there.
 fn is_separator(c: char) -> bool {
     c.is_whitespace() || "\0'\"`()[]{}<>;|&".contains(c)
 }
 
-/// The words of a command that an interpreter may be given as code, and nobody else reads.
+/// The words of a command that an interpreter may get as code and that no other parser reads.
 fn code(words: &[Word]) -> &[Word] {
     let has_code = |word: &Word| word.text.iter().any(|byte| is_separator(char::from(*byte)));
     if !words.iter().any(has_code) {
@@ -323,7 +323,7 @@ fn code(words: &[Word]) -> &[Word] {
     let is_program = |at: &usize| {
         program_name(&words[*at]).is_some_and(|name| interpreter(&name).is_some() || CODE.contains(&&*name))
     };
-    // The commands in a shell's code are seen, if it can be read.
+    // The commands in a shell's code are already examined, if it could be parsed.
     let is_unreadable =
         LazyCell::new(|| words.iter().filter_map(Word::literal).any(|text| shell::parse(text).is_err()));
     for (count, at) in (0..words.len()).filter(is_program).enumerate() {
@@ -340,7 +340,7 @@ fn code(words: &[Word]) -> &[Word] {
     &[]
 }
 
-/// Whether a command runs what it is fed.
+/// Whether a command runs its input.
 pub(crate) fn runs_input(command: &Command) -> bool {
     let is_such = |at: usize| {
         let Some(name) = program_name(&command.words[at]) else { return false };
@@ -351,20 +351,20 @@ pub(crate) fn runs_input(command: &Command) -> bool {
     command.is_fed && (0..command.words.len()).any(is_such)
 }
 
-/// Whether a command may change what patterns match: hidden files too, or more than one part.
+/// Whether a command may change what wildcards match: hidden files, or more than one part.
 fn sets_patterns(command: &Command) -> bool {
     let is_setting = |word: &Word| matches!(word.literal(), Some("shopt" | "setopt"));
     command.words.iter().any(is_setting) || command.assignments.iter().any(|one| one.name == "GLOBIGNORE")
 }
 
-/// The program that a word may be, in small letters.
+/// The program that a word may be, in lower case.
 fn program_name(word: &Word) -> Option<Cow<'_, str>> {
     let name = base_name(word.literal().filter(|text| !text.starts_with('-'))?);
     let is_small = !name.bytes().any(|byte| byte.is_ascii_uppercase());
     Some(if is_small { name.into() } else { name.to_ascii_lowercase().into() })
 }
 
-/// The path in the address of a file: `file:///x`, `file://localhost/x`, `file:/x`.
+/// The path in a file URL: `file:///x`, `file://localhost/x`, `file:/x`.
 fn in_address(text: &str) -> Option<&str> {
     let is_file =
         |at: usize| text.get(at.checked_sub(4)?..at).filter(|name| name.eq_ignore_ascii_case("file"));
@@ -376,7 +376,7 @@ fn in_address(text: &str) -> Option<&str> {
     }
 }
 
-/// A text with `%2e` and the like replaced, if it has any.
+/// A text with `%2e` and the like decoded, if it has any.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -390,11 +390,11 @@ fn decoded(text: &str) -> Option<String> {
         rest = if code.is_some() { &after[2..] } else { after };
         is_changed |= code.is_some();
     }
-    // What is encoded twice is decoded twice; each time it gets shorter.
+    // Repeated encoding is decoded repeatedly; the text gets shorter each time.
     is_changed.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What of a word may be a path: `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `f=<.env`.
+/// The part of a word that may be a path: `--file=.env`, `-f.env`, `@.env`, `if=.env`, `HEAD:.env`, `f=<.env`.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let is_option = text.starts_with('-');
     let attached = text.get(2..).filter(|_| is_option && !text.starts_with("--"));

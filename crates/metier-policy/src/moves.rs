@@ -1,4 +1,4 @@
-//! Where the commands of a line may run: where the call does, and wherever a `cd` leads from there.
+//! The directories that the commands of a line may run in: the call's directory, and every target of a `cd`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,31 +6,32 @@ use crate::paths::{Anchors, normal};
 use crate::programs::WRAPPERS;
 use crate::shell::{Command, Word};
 
-/// More moves than this in one line, or more directories that they may lead to, are not followed.
+/// The maximum number of directory changes in one line, and of directories that they may lead to.
 const MOST_MOVES: usize = 64;
 const MOST_BASES: usize = 64;
 
-/// Whether a word goes to another directory, where it stands for a program.
+/// Whether a word changes the directory if it is the program.
 fn is_move(word: &Word) -> bool {
     matches!(word.text.as_slice(), b"cd" | b"pushd" | b"popd" | b"chdir")
 }
 
-/// Whether a command goes to another directory.
+/// Whether a command changes the directory.
 pub(crate) fn goes(command: &Command) -> bool {
     let Some(first) = command.words.first() else { return false };
     let wraps = || WRAPPERS.iter().any(|wrapper| first.text == wrapper.name.as_bytes());
     is_move(first) || (wraps() && may_go(command))
 }
 
-/// Whether a command may go to another directory, whatever stands before the word that says so.
+/// Whether a command may change the directory, with any words before the program.
 pub(crate) fn may_go(command: &Command) -> bool {
     command.words.iter().any(is_move)
 }
 
-/// Where a command may go.
+/// The directory that a command may change to.
 struct Move<'a> {
     to: &'a str,
-    /// Links before a `..` may be followed. A shell's `cd` takes the part before it away instead, unless it is told not to.
+    /// Whether links before a `..` may be resolved. A shell's `cd` removes the part before it instead, unless an option
+    /// says otherwise.
     is_physical: bool,
 }
 
@@ -38,11 +39,11 @@ impl<'a> Move<'a> {
     fn of(command: &'a Command) -> Option<Self> {
         let at = command.words.iter().position(is_move)?;
         let words = || command.words[at + 1..].iter().filter_map(Word::literal);
-        // It leads back to where one was.
+        // It leads back to an earlier directory.
         if command.words[at].text == b"popd" {
             return None;
         }
-        // What cannot be read may be the home too.
+        // An unknown value may also be the home directory.
         let to = words().find(|word| !word.starts_with('-')).unwrap_or("~");
         let climbs = to.split('/').any(|part| part == "..");
         let is_below = !to.trim_start_matches("../").trim_end_matches("..").is_empty();
@@ -53,15 +54,15 @@ impl<'a> Move<'a> {
 /// The directories that the commands of a line may run in.
 #[derive(Debug)]
 pub(crate) struct Bases {
-    /// Absolute, those that are sure first. A `..` stands where a link before it may be followed.
+    /// Absolute paths, the certain ones first. A `..` is kept after a link that may be resolved.
     pub(crate) all: Vec<PathBuf>,
     /// There may be others, too many to follow.
     pub(crate) is_cut: bool,
 }
 
 impl Bases {
-    /// Those that commands may reach from some directories. A command may fail or stand in a group of its own, so that a
-    /// move may begin at each of those found before.
+    /// The directories that commands may reach from some directories. A command may fail or be in a group of its own,
+    /// so a change may start at each directory found before.
     pub(crate) fn new<'a>(
         start: Vec<PathBuf>,
         commands: impl Iterator<Item = &'a Command>,
@@ -96,7 +97,7 @@ impl Bases {
         }
     }
 
-    /// The first: where the line begins.
+    /// The first directory: where the line starts.
     pub(crate) fn first(&self) -> &Path {
         self.all.first().map_or(Path::new("/"), PathBuf::as_path)
     }

@@ -1,8 +1,8 @@
-//! metier's own command line: which of its commands only read, so that a rule with a `*` can allow them.
+//! metier's own commands: which of them only read, so that a rule with a `*` may allow them.
 
 use crate::shell::Word;
 
-/// One command of metier's own command line.
+/// One metier command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OwnCommand {
@@ -12,15 +12,15 @@ pub struct OwnCommand {
     pub effect: CommandEffect,
 }
 
-/// What a command of metier does.
+/// What a metier command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CommandEffect {
-    /// It reads and prints, whatever its options.
+    /// It reads and prints, with any options.
     Reads,
     /// It reads and prints, except with one of these options.
     ReadsUnless(&'static [&'static str]),
-    /// It runs, writes, approves or hands out what a model must not ask for by itself.
+    /// It runs, writes or approves something, or returns content that a model must not request by itself.
     Acts,
 }
 
@@ -28,16 +28,16 @@ const fn command(name: &'static str, effect: CommandEffect) -> OwnCommand {
     OwnCommand { name, effect }
 }
 
-/// Every command that runs, and what it does. A command that is not listed here acts.
+/// Every command and what it does. A command that is not listed here counts as acting.
 #[rustfmt::skip]
 pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("tour", CommandEffect::Acts),
     command("list", CommandEffect::Reads),
     command("search", CommandEffect::Reads),
-    // The body of a skill that only people may call is theirs.
+    // The body of a skill that only people may call must not go to models.
     command("show", CommandEffect::ReadsUnless(&["--body"])),
     command("prompt", CommandEffect::Reads),
-    // Both hand out skills that only people may call.
+    // Both return skills that only people may call.
     command("activate", CommandEffect::Acts),
     command("read", CommandEffect::Acts),
     command("exec", CommandEffect::Acts),
@@ -62,7 +62,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("policy check", CommandEffect::Reads),
     command("policy lint", CommandEffect::Reads),
     command("sandbox run", CommandEffect::Acts),
-    // A journal can be on a server, which any address could be.
+    // A journal can be on a server, which can be any host.
     command("audit log", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit show", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit verify", CommandEffect::ReadsUnless(&["--journal"])),
@@ -81,10 +81,10 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("help", CommandEffect::Reads),
 ];
 
-/// Options that stand before a command and change only how it prints.
+/// Options before a command that change only how it prints.
 const PRINTING: &[&str] = &["-q", "--quiet"];
 
-/// The command of some words, its name first, and where its arguments begin.
+/// The command that some words name, its name first, and where its arguments start.
 fn find(words: &[Word]) -> Option<(&'static OwnCommand, usize)> {
     let is_printing = |word: &Word| {
         word.bare().is_some_and(|text| PRINTING.contains(&text) || text.starts_with("--color="))
@@ -98,7 +98,7 @@ fn find(words: &[Word]) -> Option<(&'static OwnCommand, usize)> {
     })
 }
 
-/// Marks the words of a call to metier that only a rule's own words may stand for.
+/// Marks the words of a metier call that only a rule's literal words may match.
 pub(crate) fn mark(words: &[Word], marks: &mut [bool]) {
     let Some((command, at)) = find(&words[1..]) else { return marks.fill(true) };
     let options = match command.effect {
@@ -109,7 +109,7 @@ pub(crate) fn mark(words: &[Word], marks: &mut [bool]) {
     for (mark, word) in marks.iter_mut().zip(words).skip(at + 1) {
         *mark |= match word.literal().filter(|_| !word.splits && !word.globs) {
             Some(text) => options.iter().any(|option| is_option(text, option)),
-            // It might become one.
+            // It may expand to an option.
             None => word.may_begin_with(b'-') || word.splits,
         };
     }
@@ -118,12 +118,12 @@ pub(crate) fn mark(words: &[Word], marks: &mut [bool]) {
 fn is_option(text: &str, option: &str) -> bool {
     match option.strip_prefix("--") {
         Some(_) => text.split('=').next() == Some(option),
-        // One letter, perhaps among others.
+        // One letter, possibly combined with others.
         None => text.starts_with('-') && !text.starts_with("--") && text.contains(&option[1..]),
     }
 }
 
-/// Whether a rule with a `*` for these words is of no use.
+/// Whether a rule with a `*` for these words has no effect.
 pub(crate) fn acts(first: &str, second: &str) -> bool {
     let both = format!("{first} {second}");
     let mut named = OWN_COMMANDS.iter().filter(|command| command.name == first || command.name == both);

@@ -1,5 +1,5 @@
-//! A call taken apart, once for every list that it is checked against: its command line, the commands in it, and what
-//! those may amount to.
+//! A call that is parsed once for every list that it is checked against: its command line, the commands in it, and what
+//! they may run.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,10 @@ use crate::shell::{self, Command, Script, ShellError};
 use crate::suspicion::Suspicion;
 use crate::wildcard::Subject;
 
-/// The command line of a call, read when it is first asked for and never again.
+/// The command line of a call, parsed on first use.
 #[derive(Debug)]
 pub(crate) struct ParsedCall {
-    /// The line; none where the call has none, or more than one.
+    /// The line; `None` if the call has none, or more than one.
     pub(crate) line: Option<String>,
     script: OnceLock<Option<Result<Script, ShellError>>>,
     suspicion: OnceLock<Suspicion>,
@@ -24,18 +24,18 @@ impl ParsedCall {
         Self { line, script, suspicion, powershell }
     }
 
-    /// The line as a shell reads it. None where there is no line.
+    /// The line as a shell parses it. `None` if there is no line.
     pub(crate) fn script(&self) -> Option<Result<&Script, ShellError>> {
         let script = self.script.get_or_init(|| self.line.as_deref().map(shell::parse));
         script.as_ref().map(|script| script.as_ref().map_err(|error| *error))
     }
 
-    /// The commands that stand in it, as far as it can be read.
+    /// The commands in the line, as far as it could be parsed.
     pub(crate) fn commands(&self) -> &[Command] {
         self.script().and_then(Result::ok).map_or(&[], |script| &script.commands)
     }
 
-    /// What it may amount to, for rules that deny.
+    /// What the line may run, for deny rules.
     pub(crate) fn suspicion(&self) -> &Suspicion {
         self.suspicion.get_or_init(|| match self.script() {
             Some(Ok(script)) => Suspicion::of(script),
@@ -43,7 +43,7 @@ impl ParsedCall {
         })
     }
 
-    /// The line as PowerShell reads it; none where it is more than plain commands.
+    /// The line as PowerShell parses it; `None` if it has more than plain commands.
     pub(crate) fn powershell(&self) -> Option<&[Subject]> {
         let commands =
             self.powershell.get_or_init(|| powershell::commands(self.line.as_deref().unwrap_or_default()));

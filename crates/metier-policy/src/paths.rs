@@ -1,4 +1,4 @@
-//! Where things are, and patterns for paths: those of gitignore, with the anchors `//`, `~/`, `/` and none.
+//! Anchors of paths, and path patterns: those of gitignore, with the anchors `//`, `~/`, `/` and none.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Component, Path, PathBuf};
 use crate::glob::{Glob, Segment};
 use crate::rule::Purpose;
 
-/// The places that rules are relative to.
+/// The directories that rules are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Anchors {
-    /// The directory that the agent works in; absolute.
+    /// The agent's working directory; absolute.
     pub cwd: PathBuf,
-    /// What a pattern that begins with one `/` is below: the project. The working directory, if not set.
+    /// The project: patterns that start with one `/` are relative to it. The working directory, if not set.
     pub anchor: PathBuf,
-    /// The person's home.
+    /// The user's home directory.
     pub home: PathBuf,
-    /// The home of the account, where that is another one: `~` in a prohibition means both.
+    /// The home directory of the account, if it differs: `~` in a deny rule means both.
     pub account: Option<PathBuf>,
     /// The directory of the skill whose rules these are: `${CLAUDE_SKILL_DIR}`.
     pub skill: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub struct Anchors {
 }
 
 impl Anchors {
-    /// A working directory, which is the project too, and a home.
+    /// A working directory, which is also the project, and a home directory.
     pub fn new(cwd: impl Into<PathBuf>, home: impl Into<PathBuf>) -> Self {
         let cwd = normal(&cwd.into());
         Self {
@@ -38,29 +38,29 @@ impl Anchors {
         }
     }
 
-    /// The same for the rules of a skill in a directory.
+    /// The same anchors for the rules of a skill in a directory.
     #[must_use]
     pub fn with_skill(mut self, skill: impl Into<PathBuf>) -> Self {
         self.skill = Some(normal(&skill.into()));
         self
     }
 
-    /// The same for the rules of a plugin's skill.
+    /// The same anchors for the rules of a plugin's skill.
     #[must_use]
     pub fn with_plugin(mut self, plugin: impl Into<PathBuf>) -> Self {
         self.plugin = Some(normal(&plugin.into()));
         self
     }
 
-    /// A path as a tool would take it: absolute, `~` replaced, without `.` and `..`.
+    /// A path as a tool would resolve it: absolute, `~` replaced, without `.` and `..`.
     pub fn absolute(&self, path: &str) -> PathBuf {
         normal(&self.written_at(&self.cwd, path))
     }
 }
 
 impl Anchors {
-    /// A path as it is written, from a directory: absolute, `~` replaced. A `..` is left, since it leads up from where a link
-    /// before it leads.
+    /// A path as written, relative to a directory: absolute, `~` replaced. A `..` is kept, because it applies after the
+    /// link before it is resolved.
     pub(crate) fn written_at(&self, base: &Path, path: &str) -> PathBuf {
         match path.strip_prefix('~') {
             Some("") => self.home.clone(),
@@ -69,7 +69,7 @@ impl Anchors {
         }
     }
 
-    /// The parts of a path from a directory as a tool would take it, without making a path of it first.
+    /// The parts of a path relative to a directory as a tool would resolve it, without building a path first.
     pub(crate) fn parts_at(&self, base: &Path, path: &str, purpose: Purpose) -> Vec<String> {
         let (base, below) = match path.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.home.as_path(), rest),
@@ -90,7 +90,7 @@ impl Anchors {
         all
     }
 
-    /// The same for a path of which not everything is known, for prohibitions. A NUL stands for what is put in.
+    /// The same for a path that is only partly known, for deny rules. A NUL stands for an expansion.
     pub(crate) fn segments_at(&self, base: &Path, path: &str, globs: bool) -> Vec<Segment> {
         let (base, below) = match path.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.home.as_path(), rest),
@@ -107,7 +107,7 @@ impl Anchors {
                 _ => all.push(Segment::new(part, globs)),
             }
         }
-        // A pattern that ends with a `/` is about directories, and what is in them.
+        // A pattern that ends with a `/` means directories and their content.
         if globs && path.ends_with('/') {
             all.push(Segment::Name(String::new()));
         }
@@ -115,7 +115,7 @@ impl Anchors {
     }
 }
 
-/// A path without `.` and `..`, as text alone tells. Nothing is above the root.
+/// A path without `.` and `..`, by text alone. `..` at the root stays at the root.
 pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut parts: Vec<&std::ffi::OsStr> = Vec::new();
     for component in path.components() {
@@ -132,18 +132,18 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// A pattern for paths below one place.
+/// A pattern for paths below one directory.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
-    /// The place that everything is below, part by part.
+    /// The directory that all matches are in, part by part.
     base: Vec<String>,
     glob: Glob,
     purpose: Purpose,
-    /// The same from the root of the file system, where one `/` was meant so.
+    /// The same pattern relative to the root of the file system, in case a single `/` meant that.
     from_root: bool,
 }
 
-/// Why a pattern cannot be used.
+/// Why a pattern is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatternProblem {
     Negation,
@@ -153,7 +153,7 @@ pub(crate) enum PatternProblem {
 }
 
 impl PathPattern {
-    /// Reads a pattern. The places give the anchors their meaning.
+    /// Parses a pattern, with its anchor resolved.
     pub(crate) fn new(text: &str, purpose: Purpose, places: &Anchors) -> Result<Self, PatternProblem> {
         if text.starts_with('!') {
             return Err(PatternProblem::Negation);
@@ -173,8 +173,8 @@ impl PathPattern {
         if rest.is_empty() || rest.split('/').any(|part| part == "..") {
             return Err(if rest.is_empty() { PatternProblem::Empty } else { PatternProblem::AboveAnchor });
         }
-        // A pattern without a `/` in it means that name at any depth. For a prohibition, one directory and all below
-        // it float too.
+        // A pattern without a `/` means that name at any depth. In a deny rule, so does a directory with everything
+        // below it.
         let one_directory = rest.strip_suffix("/**").is_some_and(|head| !head.contains('/'));
         let floats = is_relative && (!rest.contains('/') || (one_directory && purpose == Purpose::Deny));
         let glob = match purpose {
@@ -183,38 +183,38 @@ impl PathPattern {
         };
         let glob = glob.ok_or(PatternProblem::Syntax)?;
         let glob = if floats { glob.at_any_depth() } else { glob };
-        // One `/` means the project; in a prohibition it may have been meant as the root.
+        // One `/` means the project; in a deny rule it may have been meant as the root.
         let from_root = purpose == Purpose::Deny && text.starts_with('/');
         Ok(Self { base: parts(base, purpose), glob, purpose, from_root })
     }
 
-    /// A prohibition of one path and all below it, for what cannot be read as a pattern but must be kept.
+    /// A deny pattern for one path and everything below it, for text that is not a valid pattern but must still deny.
     pub(crate) fn literal(path: &Path) -> Result<Self, PatternProblem> {
         let glob = Glob::new(&escape(path).to_lowercase()).ok_or(PatternProblem::Syntax)?;
         Ok(Self { base: Vec::new(), glob, purpose: Purpose::Deny, from_root: false })
     }
 
-    /// Whether an absolute, normal path is one of those, or below one; or the directory that all of those are below.
+    /// Whether an absolute, normalised path matches, or is below a match; or is the directory that all matches are in.
     pub(crate) fn matches(&self, path: &Path, or_directory: bool) -> bool {
         self.matches_parts(&parts(path, self.purpose), or_directory)
     }
 
-    /// Whether a path whose last part matches another pattern may be one of those.
+    /// Whether a path whose last part matches another pattern may match.
     pub(crate) fn may_end_with(&self, last: &Glob) -> bool {
         self.glob.last_name().is_some_and(|name| last.matches(&[name], false))
     }
 
-    /// Whether a path that ends with some parts may be one of those.
+    /// Whether a path that ends with the given parts may match.
     pub(crate) fn may_have_tail(&self, tail: &[Segment]) -> bool {
         self.glob.possibly_ends(tail)
     }
 
-    /// Whether a path of which not everything is known may be one of those.
+    /// Whether a path that is only partly known may match.
     pub(crate) fn may_match(&self, path: &[Segment]) -> bool {
         self.glob.possibly(&self.base, path) || (self.from_root && self.glob.possibly(&[], path))
     }
 
-    /// The same for a path that was taken apart before.
+    /// The same for a path that is already split.
     pub(crate) fn matches_parts(&self, path: &[String], or_directory: bool) -> bool {
         let below = path.strip_prefix(self.base.as_slice());
         below.is_some_and(|below| self.glob.matches(below, or_directory))
@@ -222,8 +222,7 @@ impl PathPattern {
     }
 }
 
-/// The parts of an absolute path. For a prohibition in small letters, since some file systems do not tell them from
-/// capitals.
+/// The parts of an absolute path. In lower case for deny rules, because some file systems ignore case.
 pub(crate) fn parts(path: &Path, purpose: Purpose) -> Vec<String> {
     let parts = path.iter().skip(1).map(std::ffi::OsStr::to_string_lossy);
     match purpose {
@@ -232,7 +231,7 @@ pub(crate) fn parts(path: &Path, purpose: Purpose) -> Vec<String> {
     }
 }
 
-/// A path as a pattern that means just that.
+/// A path as a pattern that matches exactly this path.
 pub(crate) fn escape(path: &Path) -> String {
     let mut text = String::new();
     for c in path.to_string_lossy().chars() {

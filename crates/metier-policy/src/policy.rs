@@ -1,4 +1,4 @@
-//! Tiers, what people and organisations set, and who has the last word.
+//! The policy: tiers, settings of users and organisations, and their precedence.
 
 use metier_skill::{Code, Tier, ToolRules};
 
@@ -11,27 +11,28 @@ use crate::paths::Anchors;
 use crate::request::{Access, Request};
 use crate::settings::{PolicySettings, ReadyRule, ready};
 
-/// Everything that decides, in force.
+/// The policy in force.
 ///
-/// Layers that come later win over earlier ones, and within one the last rule that fits. The organisation's file is
-/// the lowest layer, and a floor under all others: what it denies stays denied, what it asks about is asked.
+/// Later layers win over earlier ones, and within a layer the last matching rule wins. The organisation's file is the
+/// lowest layer and also a minimum for all others: what it denies stays denied, and what it requires approval for
+/// always does.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     organisation: Layer,
     layers: Vec<Layer>,
 }
 
-/// What came of a request: what was decided, and what changed among the answers that are kept.
+/// The result of a request: the decision, and the changes to the stored answers.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settlement {
-    /// What happens.
+    /// The decision.
     pub decision: Decision,
     /// Answers that were given just now.
     pub answered: Vec<Approval>,
-    /// Those of them that are to be kept.
+    /// Those of them that are to be stored.
     pub recorded: Vec<Approval>,
-    /// Kept answers that held once, and are used up.
+    /// Stored answers that were valid once and are now used up.
     pub used: Vec<Approval>,
 }
 
@@ -46,7 +47,7 @@ struct Layer {
 impl Layer {
     fn new(source: &str, settings: &PolicySettings) -> Result<Self, PolicyError> {
         let deny = ToolRules::from_rules(&settings.deny);
-        // Which places they are about does not matter to whether they can match.
+        // The actual directories do not affect whether rules can match.
         let notes = Denylist::new(&deny, &Anchors::new("/", "/")).notes().to_vec();
         if let Some(note) = notes.into_iter().find(|note| note.code == Code::RuleNeverMatches) {
             let source_name = source.to_owned();
@@ -62,7 +63,7 @@ impl Layer {
 }
 
 impl Policy {
-    /// A policy of an organisation's settings and of others, each with the name of its file. Later ones win.
+    /// A policy from an organisation's settings and other settings, each with the name of its file. Later ones win.
     pub fn new(
         organisation: Option<(&str, &PolicySettings)>,
         others: &[(&str, &PolicySettings)],
@@ -75,20 +76,20 @@ impl Policy {
         Ok(Self { organisation, layers: layers.collect::<Result<_, _>>()? })
     }
 
-    /// What `allowed-tools` means: the last word said, but no milder than the organisation's.
+    /// The guard mode: the last one set, but never more permissive than the organisation's.
     pub fn mode(&self) -> GuardMode {
         let said = self.layers.iter().rev().find_map(|layer| layer.mode);
         let floor = self.organisation.mode;
         said.or(floor).unwrap_or_default().max(floor.unwrap_or(GuardMode::Advisory))
     }
 
-    /// A guard for calls to tools, with the prohibitions of all layers.
+    /// A guard for tool calls, with the deny rules of all layers.
     pub fn guard(&self, skills: Vec<GuardedSkill>, places: &Anchors) -> Guard {
         let layers =
             [(&self.organisation, true)].into_iter().chain(self.layers.iter().map(|layer| (layer, false)));
         let mut prohibitions = Vec::new();
         for (layer, is_organisation) in layers.filter(|(layer, _)| !layer.deny.is_empty()) {
-            // `~` is the account's home, whatever a variable says.
+            // `~` is the account's home directory, whatever a variable says.
             let other = places.account.clone().map(|home| Anchors { home, ..places.clone() });
             for places in [Some(places.clone()), other].into_iter().flatten() {
                 let list = Denylist::new(&layer.deny, &places);
@@ -98,22 +99,21 @@ impl Policy {
         Guard::new(self.mode(), skills).with_prohibitions(prohibitions, places)
     }
 
-    /// Decides about a request, before anybody is asked.
+    /// Decides about a request without asking for approval.
     pub fn decide(&self, request: &Request<'_>) -> Decision {
         let activate = request.to_activate();
         let gate = self.decide_access(&activate, Access::Activate);
         gated(request, gate, |access| self.decide_access(request, access))
     }
 
-    /// Decides about a request by what is set and what a person has answered before, without asking or using up
-    /// anything.
+    /// Decides about a request by the settings and stored answers, without asking and without using up answers.
     pub fn recall(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Decision {
         let activate = request.to_activate();
         let gate = self.recall_access(&activate, Access::Activate, session, approvals);
         gated(request, gate, |access| self.recall_access(request, access, session, approvals))
     }
 
-    /// The kinds of access that a person must still be asked about; none where the request is denied anyway.
+    /// The kinds of access that still need approval; empty if the request is denied anyway.
     pub fn open(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Vec<Access> {
         if self.recall(request, session, approvals).verdict == Verdict::Deny {
             return Vec::new();
@@ -124,9 +124,10 @@ impl Policy {
         request.accesses().filter(is_open).collect()
     }
 
-    /// Decides about a request, asks where that must be, and keeps the answers. Nobody to ask means no.
+    /// Decides about a request, asks for approval if needed, and stores the answers. If nobody can be asked, the
+    /// request is denied.
     ///
-    /// The decision is [`Verdict::Ask`] only where whoever is asked answers [later](Answer::Later).
+    /// The decision is [`Verdict::Ask`] only if the approver answers [`Answer::Later`].
     pub fn settle(
         &self,
         request: &Request<'_>,
@@ -139,19 +140,19 @@ impl Policy {
             let open = self.decide_access(request, access);
             let approval = match ask(request, access, &open.reason, approver) {
                 Asked::Answered(approval) => *approval,
-                // What was answered before is answered again when that comes back.
+                // Answers that were given before this question are given again when the request is repeated.
                 Asked::Later => {
                     let (answered, recorded, used) = (Vec::new(), Vec::new(), Vec::new());
                     return Settlement { decision: open, answered, recorded, used };
                 }
                 Asked::Nobody => {
-                    let reason = format!("{}, and there is nobody to ask", open.reason);
+                    let reason = format!("{}, but there is no terminal or client to ask", open.reason);
                     return Settlement { decision: nobody(reason), answered, recorded, used: Vec::new() };
                 }
             };
             answered.push(approval.clone());
             let is_granted = approval.granted;
-            // What holds once is not kept at all.
+            // One-time answers are not stored.
             if approval.lifetime != Lifetime::Once {
                 approvals.record(approval.clone());
                 recorded.push(approval);
@@ -162,18 +163,18 @@ impl Policy {
         }
         let mut known = approvals.clone();
         for answer in &answered {
-            // It holds now, however long it is kept.
+            // The answer is valid now, whatever its lifetime.
             known.record(Approval { lifetime: Lifetime::Once, ..answer.clone() });
         }
         let mut decision = self.recall(request, session, &known);
         if decision.verdict == Verdict::Ask {
-            decision = nobody(format!("{}, and there is nobody to ask", decision.reason));
+            decision = nobody(format!("{}, but there is no terminal or client to ask", decision.reason));
         }
         let used = self.spend(request, session, approvals, decision.verdict);
         Settlement { decision, answered, recorded, used }
     }
 
-    /// What held once is used up by what really happens.
+    /// Removes one-time answers that this request used.
     fn spend(
         &self,
         request: &Request<'_>,
@@ -205,7 +206,7 @@ impl Policy {
         let decision = self.decide_access(request, access);
         match (decision.verdict, approvals.find(request, access, session)) {
             (Verdict::Deny, _) | (_, None) => decision,
-            // A no holds whatever the tier would have allowed.
+            // A refusal applies even if the tier would allow the request.
             (_, Some(approval)) if !approval.granted => answered(request, approval),
             (Verdict::Allow, Some(_)) => decision,
             (Verdict::Ask, Some(approval)) => answered(request, approval),
@@ -215,7 +216,7 @@ impl Policy {
     /// Decides about one kind of access of a request.
     pub fn decide_access(&self, request: &Request<'_>, access: Access) -> Decision {
         if request.file().is_err() {
-            let reason = format!("the path is none of a file of `{}`", request.skill);
+            let reason = format!("the path does not name a file of `{}`", request.skill);
             return Decision::new(Verdict::Deny, DecisionCode::NotAFile, reason);
         }
         let lower = self.decide_below(request, access);
@@ -225,7 +226,7 @@ impl Policy {
         }
     }
 
-    /// What the organisation's file allows at most: of its rules that fit, the strictest.
+    /// The most that the organisation's file allows: the strictest of its matching rules.
     fn organisation_says(&self, request: &Request<'_>, access: Access) -> Option<Decision> {
         let rules = self.organisation.rules.iter();
         let fitting = rules.filter_map(|rule| Some((rule.applies(request, access)?, rule)));
@@ -238,17 +239,17 @@ impl Policy {
         Some(by_rule(verdict, code, request, access, rule))
     }
 
-    /// What the tier, the organisation's wishes and the layers above it come to.
+    /// The decision by tier, organisation and the layers above it.
     fn decide_below(&self, request: &Request<'_>, access: Access) -> Decision {
         let layers = self.layers.iter().rev().chain([&self.organisation]);
         let mut rules = layers.flat_map(|layer| layer.rules.iter().rev());
         let found = rules.find_map(|rule| Some((rule.applies(request, access)?, rule)));
         let Some((verdict, rule)) = found else { return by_tier(request, access) };
-        // A third party's code is only trusted as the bytes that somebody has seen.
+        // Third-party code is trusted only for content with a known digest.
         let unseen = rule.rule.digest.is_none() && request.tier == Tier::ThirdParty;
         if verdict == Verdict::Allow && unseen && !matches!(access, Access::Activate | Access::Resources) {
             let reason = format!(
-                "`{}` is a third party's, which is only trusted as the very bytes: add its `digest` to {}, or be asked",
+                "`{}` is a third-party skill, so {} allows it only with its `digest`; until then it needs approval",
                 request.skill, rule.place
             );
             return Decision::new(Verdict::Ask, DecisionCode::PolicyAsks, reason).by_rule(&rule.place);
@@ -262,8 +263,8 @@ impl Policy {
     }
 }
 
-/// The strictest of the decisions about all kinds of access, the first of equals. A skill that must not be loaded must
-/// not do anything else either.
+/// The strictest decision about all kinds of access; the first one if several are equal. A skill that must not be
+/// loaded must not do anything else either.
 fn gated(request: &Request<'_>, gate: Decision, decide: impl Fn(Access) -> Decision) -> Decision {
     if gate.verdict == Verdict::Deny && request.access() != Access::Activate {
         return gate;
@@ -285,28 +286,28 @@ fn by_rule(
     rule: &ReadyRule,
 ) -> Decision {
     let says = match verdict {
-        Verdict::Allow => "lets",
-        Verdict::Ask => "asks before it lets",
-        Verdict::Deny => "does not let",
+        Verdict::Allow => "allows",
+        Verdict::Ask => "requires approval for",
+        Verdict::Deny => "does not allow",
     };
     let message = rule.rule.message.as_ref().filter(|_| verdict != Verdict::Allow);
     let message = message.map(|message| format!(": {message}")).unwrap_or_default();
-    let reason = format!("{} {says} `{}` {}{message}", rule.place, request.skill, access.verb());
+    let reason = format!("{} {says} `{}` to {}{message}", rule.place, request.skill, access.verb());
     Decision::new(verdict, code, reason).by_rule(&rule.place)
 }
 
-/// What an answer amounts to.
+/// The decision that a stored answer leads to.
 fn answered(request: &Request<'_>, approval: &Approval) -> Decision {
     match approval.refusal() {
         Some(refusal) => Decision::new(Verdict::Deny, DecisionCode::Refused, refusal),
         None => {
-            let reason = format!("a person approved that `{}` may {}", request.skill, approval.verb());
+            let reason = format!("approved: `{}` may {}", request.skill, approval.verb());
             Decision::new(Verdict::Allow, DecisionCode::Approved, reason)
         }
     }
 }
 
-/// What holds where nobody set anything.
+/// The default by tier, if no rule matches.
 fn by_tier(request: &Request<'_>, access: Access) -> Decision {
     let Request { tier, skill, .. } = request;
     let (verdict, code) = match (access, tier) {
@@ -318,8 +319,8 @@ fn by_tier(request: &Request<'_>, access: Access) -> Decision {
         (Access::Destructive, _) => (Verdict::Ask, DecisionCode::DestructiveAsks),
     };
     let reason = match verdict {
-        Verdict::Allow => format!("`{skill}` is of tier `{tier}`, which may {}", access.verb()),
-        _ => format!("`{skill}` is of tier `{tier}`, and a person decides whether it may {}", access.verb()),
+        Verdict::Allow => format!("`{skill}` (tier `{tier}`) may {} by default", access.verb()),
+        _ => format!("`{skill}` (tier `{tier}`) needs approval to {}", access.verb()),
     };
     Decision::new(verdict, code, reason)
 }

@@ -1,9 +1,9 @@
-//! PowerShell command lines: only the plainest are taken apart, everything else is refused.
+//! Parses PowerShell command lines. Only the simplest commands are accepted.
 
 use crate::invocation::subject_of;
 use crate::wildcard::Subject;
 
-/// Names that PowerShell gives to its own commands.
+/// PowerShell's aliases for its own commands.
 const ALIASES: &[(&str, &str)] = &[
     ("gci", "get-childitem"),
     ("ls", "get-childitem"),
@@ -78,7 +78,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("sleep", "start-sleep"),
 ];
 
-/// Commands that run what their arguments say.
+/// Commands that run their arguments.
 const RUNNERS: &[&str] = &[
     "invoke-expression",
     "invoke-command",
@@ -127,7 +127,7 @@ const RUNNERS: &[&str] = &[
     ".",
 ];
 
-/// The commands of a line, in small letters and by their full names. `None` where it is more than plain commands.
+/// The commands of a line, in lower case and with full names. `None` if it has more than plain commands.
 pub(crate) fn commands(line: &str) -> Option<Vec<Subject>> {
     let mut commands = Vec::new();
     for part in split(line)? {
@@ -148,7 +148,7 @@ pub(crate) fn commands(line: &str) -> Option<Vec<Subject>> {
     (!commands.is_empty()).then_some(commands)
 }
 
-/// The name that a command of a rule has in full.
+/// The full name of a command in a rule.
 pub(crate) fn canonical(pattern: &str) -> String {
     let lower = pattern.to_lowercase();
     let (first, rest) = lower.split_at(lower.find([' ', '*', ':']).unwrap_or(lower.len()));
@@ -156,18 +156,18 @@ pub(crate) fn canonical(pattern: &str) -> String {
     format!("{name}{rest}")
 }
 
-/// Splits at what separates commands. Quoted text may only have letters that mean nothing.
+/// Splits at command separators. Quoted text may only contain plain characters.
 fn split(line: &str) -> Option<Vec<String>> {
     let mut parts = vec![String::new()];
     let mut quote = None;
     let mut chars = line.trim().chars().peekable();
     while let Some(c) = chars.next() {
-        // Variables, subexpressions, blocks, redirections, calls and escapes are not for us to judge. Quotes have twins
-        // in Unicode that PowerShell takes for quotes.
+        // Variables, subexpressions, blocks, redirections, calls and escapes are not supported. PowerShell accepts
+        // several Unicode characters as quotes.
         if "$`{}()<>@&#[]%\0".contains(c) && !(c == '&' && chars.peek() == Some(&'&') && quote.is_none()) {
             return None;
         }
-        // A line can end with more than one character.
+        // Several characters can end a line.
         if c.is_control() && c != '\n' && c != '\t' {
             return None;
         }

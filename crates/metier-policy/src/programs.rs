@@ -1,19 +1,19 @@
-//! What metier knows about programs that run other programs or code, as data. Judging is for `invocation.rs`.
+//! Tables of programs that run other programs or code. `invocation.rs` uses them to check commands.
 //!
-//! The tables are laid out by hand: a line a word is no table.
+//! The tables are formatted by hand, because one word per line would be unreadable.
 
 use std::sync::LazyLock;
 
 type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::FixedState>;
 
-/// A program that runs the rest of its line as it stands, and changes nothing that a rule would ask about.
+/// A program that runs the rest of its line unchanged, and changes nothing that rules check.
 pub(crate) struct Wrapper {
     pub(crate) name: &'static str,
     /// Options that may come before the command.
     pub(crate) flags: &'static [&'static str],
     /// Options with a value, attached or as the next word.
     pub(crate) valued: &'static [&'static str],
-    /// How many words come between the options and the command.
+    /// How many words are between the options and the command.
     pub(crate) operands: usize,
 }
 
@@ -39,15 +39,15 @@ pub(crate) const WRAPPERS: &[Wrapper] = &[
     wrapper("xargs"),
 ];
 
-/// Programs and builtins that run what their arguments say, or change what later commands mean: only a rule that
-/// spells out the whole command allows one.
+/// Programs and builtins that run their arguments, or change what later commands mean. Only a rule with the full
+/// command allows one.
 #[rustfmt::skip]
 pub(crate) const RUNNERS: &[&str] = &[
-    // As somebody else, elsewhere, or later
+    // As another user, in another directory, or later
     "sudo", "doas", "su", "runuser", "setpriv", "pkexec", "ssh", "mosh", "rsh", "sshpass", "at", "batch",
     "crontab", "systemd-run", "screen", "tmux", "osascript", "wsl", "wsl.exe", "cmd", "cmd.exe",
     "powershell", "powershell.exe", "pwsh", "ansible", "socat",
-    // In another setting
+    // In another environment
     "env", "watch", "setsid", "ionice", "chrt", "taskset", "numactl", "flock", "unshare", "nsenter",
     "chroot", "fakeroot", "proot", "bwrap", "firejail", "cgexec", "prlimit", "strace", "ltrace", "gdb",
     "lldb", "valgrind", "script", "expect", "unbuffer", "rlwrap", "parallel", "entr", "faketime",
@@ -55,11 +55,11 @@ pub(crate) const RUNNERS: &[&str] = &[
     "start-stop-daemon", "daemonize", "run-parts", "busybox", "toybox", "nocorrect", "ld.so", "choom",
     "uclampset", "coreutils", "hyperfine", "nodemon", "watchexec", "ts-node", "tsx", "concurrently",
     "dotenv", "op", "aws-vault", "chamber", "doppler",
-    // What they fetch
+    // Code that they download
     "npx", "bunx", "pnpx", "uvx", "nix-shell",
-    // Editors that take commands
+    // Editors that run commands
     "vi", "vim", "nvim", "view", "ex", "ed", "emacs", "emacsclient",
-    // The shell's own
+    // Shell builtins
     "eval", "exec", "source", ".", "trap", "alias", "unalias", "set", "shopt", "enable", "hash", "declare",
     "typeset", "local", "export", "readonly", "unset", "let", "read", "mapfile", "readarray", "getopts",
     "bind", "complete", "compgen", "fc", "autoload", "zmodload", "emulate", "sched", "setopt", "functions",
@@ -71,7 +71,7 @@ pub(crate) const RUNNERS: &[&str] = &[
     "run0", "su-exec", "tini", "dumb-init", "dbus-launch", "xterm", "cpulimit", "eatmydata", "fakechroot", "nsjail", "rr",
 ];
 
-/// The same for some subcommands.
+/// The same for subcommands.
 #[rustfmt::skip]
 pub(crate) const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("npm", &["c", "edit", "pkg", "exec", "x", "config", "set", "explore", "init", "create", "innit"]),
@@ -144,7 +144,7 @@ pub(crate) const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("dotnet", &["exec", "script", "tool", "fsi"]),
 ];
 
-/// Options with which a program runs something else, or code, or reads its own settings from somewhere.
+/// Options that make a program run something else or code, or read its settings from elsewhere.
 #[rustfmt::skip]
 pub(crate) const RUNNING_OPTIONS: &[(&str, &[&str])] = &[
     (
@@ -252,7 +252,7 @@ pub(crate) const RUNNING_OPTIONS: &[(&str, &[&str])] = &[
     ("deno", &["-"]),
 ];
 
-/// What makes an argument run something, wherever it stands in it.
+/// Texts that make an argument run something, at any position in it.
 #[rustfmt::skip]
 pub(crate) const RUNNING_TEXTS: &[(&str, &[&str])] = &[
     ("psql", &["\\!", "\\o", "\\g", "\\copy", "\\i", "\\w", "\\e", "\\s", "`", "PROGRAM", "program", "|"]),
@@ -279,7 +279,7 @@ const IMAGES: &[&str] = &["msl:", "ephemeral:", "mvg:", "url:", "https:", "ftp:"
 pub(crate) struct Interpreter {
     /// The name; a version may follow.
     pub(crate) name: &'static str,
-    /// Letters of short options that say nothing about what is run.
+    /// Letters of short options that do not affect what is run.
     pub(crate) plain: &'static str,
 }
 
@@ -310,42 +310,42 @@ pub(crate) const INTERPRETERS: &[Interpreter] = &[
     Interpreter { name: "deno", plain: "" }, Interpreter { name: "raku", plain: "" },
     Interpreter { name: "xonsh", plain: "" }, Interpreter { name: "elvish", plain: "" },
     Interpreter { name: "py", plain: "" },
-    // For prohibitions, which are about names in small letters
+    // For deny rules, whose names are in lower case
     Interpreter { name: "rscript", plain: "" }, Interpreter { name: "r", plain: "" },
     Interpreter { name: "rbash", plain: "euxvnl" }, Interpreter { name: "rksh", plain: "euxvn" },
     Interpreter { name: "lksh", plain: "euxvn" }, Interpreter { name: "yash", plain: "euxvn" },
     Interpreter { name: "posh", plain: "euxvn" },
 ];
 
-/// The interpreters that are shells: what they are given as code is judged.
+/// The interpreters that are shells: their code is parsed and checked.
 #[rustfmt::skip]
 pub(crate) const SHELLS: &[&str] = &[
     "bash", "sh", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "nu", "xonsh", "elvish", "rbash", "rksh",
     "lksh", "yash", "posh",
 ];
 
-/// Those of them whose language is another one.
+/// Shells with another language.
 pub(crate) const OTHER_SHELLS: &[&str] = &["nu", "xonsh", "elvish"];
 
-/// Modules that run what their arguments say, with `python -m`.
+/// Python modules that run their arguments, with `python -m`.
 #[rustfmt::skip]
 pub(crate) const RUNNING_MODULES: &[&str] = &[
     "timeit", "code", "pdb", "cProfile", "profile", "trace", "runpy", "asyncio", "doctest", "idlelib",
     "IPython", "ipython", "coverage", "pipx", "pipenv", "poetry", "uv", "ensurepip", "jupyter", "sqlite3", "pickle", "pickletools", "sitecustomize", "pydoc", "venv", "zipapp",
 ];
 
-/// Programs that take what they read for commands of their own, some of which run others.
+/// Programs that read commands from their input, some of which run others.
 #[rustfmt::skip]
 pub(crate) const FED_LANGUAGES: &[&str] = &[
     "sqlite", "sqlite3", "psql", "mysql", "mariadb", "sftp", "ed", "bc", "dc", "gs", "gdb", "crontab",
     "at", "batch", "ex", "lldb", "gnuplot", "lftp", "ftp", "m4",
 ];
 
-/// Those of them whose every line is a command, or a command of a language made to run others.
+/// Those of them where every line is a command, or whose language is made to run others.
 #[rustfmt::skip]
 pub(crate) const FED_COMMANDS: &[&str] = &["at", "batch", "crontab", "ed", "ex", "gdb", "lldb"];
 
-/// Programs whose arguments are programs of their own kind, which can run others.
+/// Programs whose arguments are programs in their own language, which can run others.
 #[rustfmt::skip]
 pub(crate) const CODE: &[&str] = &[
     "sed", "gsed", "ssed", "awk", "gawk", "mawk", "nawk", "original-awk", "psql", "sqlite3", "mysql", "mariadb", "vi", "vim",
@@ -353,14 +353,14 @@ pub(crate) const CODE: &[&str] = &[
     "gnuplot", "dc", "groff", "troff", "lftp", "ftp", "osascript", "tmux", "screen",
 ];
 
-/// Variables with code or a command that programs run before or besides what they are told to.
+/// Variables with code or a command that programs run in addition to their task.
 #[rustfmt::skip]
 pub(crate) const CODE_VARIABLES: &[&str] = &[
     "BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4", "PAGER", "GIT_PAGER", "MANPAGER", "EDITOR", "VISUAL", "GIT_EDITOR",
     "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "LESSOPEN", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS",
 ];
 
-/// Programs whose short options are never written together, so that a letter inside a word means nothing.
+/// Programs whose short options are never combined, so a letter inside a word means nothing.
 #[rustfmt::skip]
 pub(crate) const NO_CLUSTERS: &[&str] = &[
     "cmake", "gcc", "g++", "cc", "c++", "clang", "clang++", "gradle", "ninja", "go", "openssl", "gs",
@@ -369,14 +369,14 @@ pub(crate) const NO_CLUSTERS: &[&str] = &[
     "docker compose", "latexmk",
 ];
 
-/// Subcommands of `git` that have no option which runs something, so that what they are given may be put in.
+/// Subcommands of `git` without an option that runs something, so their arguments may be expansions.
 #[rustfmt::skip]
 pub(crate) const PLAIN_GIT: &[&str] = &[
     "commit", "checkout", "switch", "branch", "add", "rm", "mv", "tag", "merge", "status", "stash",
     "restore", "reset", "rev-parse", "cherry-pick", "revert",
 ];
 
-/// What only reads, of subcommands that can do more.
+/// Read-only forms of subcommands that can do more.
 #[rustfmt::skip]
 pub(crate) const READING_FORMS: &[(&str, &[&str])] = &[
     ("git config", &["--get", "--get-all", "--list", "-l", "get", "list"]),
@@ -390,7 +390,7 @@ pub(crate) const READING_FORMS: &[(&str, &[&str])] = &[
     ("gh extension", &["list"]),
 ];
 
-/// Package managers that run a program of any other name than these.
+/// Package managers that run a program for any other name than these.
 #[rustfmt::skip]
 pub(crate) const SCRIPT_RUNNERS: &[(&str, &[&str])] =
     &[("pnpm", PACKAGES), ("yarn", PACKAGES), ("bun", PACKAGES)];
@@ -404,14 +404,14 @@ const PACKAGES: &[&str] = &[
     "tag",
 ];
 
-/// Variables of `make` that name a program, by how their names end.
+/// Variables of `make` that name a program, by the end of their names.
 #[rustfmt::skip]
 pub(crate) const PROGRAM_VARIABLES: &[&str] = &[
     "CC", "CXX", "CPP", "LD", "AR", "AS", "FC", "NM", "RM", "CP", "SHELL", "FLAGS", "MAKE", "INSTALL", "STRIP", "RANLIB", "LEX", "YACC",
     "PYTHON", "NODE", "NPM", "CARGO", "GO", "CMD", "COMMAND", "TOOL", "PROGRAM", "EXEC", "RUN", "MAKEFILES", "COMPILER", "LINKER", "EDITOR", "PAGER", "BIN",
 ];
 
-/// Programs that take away or overwrite what they are pointed at, with everything below it.
+/// Programs that delete or overwrite their targets, with everything below them.
 #[rustfmt::skip]
 pub(crate) const DESTROYERS: &[&str] = &["rm", "chmod", "chown", "chgrp", "shred", "rmdir", "unlink", "mv"];
 
@@ -427,7 +427,7 @@ pub(crate) const SAFE_VARIABLES: &[&str] = &[
     "GIT_TERMINAL_PROMPT", "DEBIAN_FRONTEND", "NPM_CONFIG_LOGLEVEL", "npm_config_loglevel",
 ];
 
-/// Names in small letters that a shell or a program gives a meaning.
+/// Lower-case names with a meaning for a shell or a program.
 #[rustfmt::skip]
 pub(crate) const SPECIAL_NAMES: &[&str] = &[
     "path", "fpath", "cdpath", "manpath", "module_path", "mailpath", "argv", "status", "prompt", "psvar",
@@ -436,7 +436,7 @@ pub(crate) const SPECIAL_NAMES: &[&str] = &[
     "pipestatus",
 ];
 
-/// Directories that must not be taken away or changed as a whole, with what stands directly in them.
+/// Directories that must not be deleted or changed as a whole, nor their direct entries.
 #[rustfmt::skip]
 pub(crate) const SYSTEM_DIRECTORIES: &[&str] = &[
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/opt",
@@ -445,18 +445,18 @@ pub(crate) const SYSTEM_DIRECTORIES: &[&str] = &[
     "/Users", "/Volumes", "/private", "/private/etc", "/private/var",
 ];
 
-/// All that the tables say about one program, or one program with a subcommand.
+/// Everything that the tables contain about one program, or one program with a subcommand.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// It is one of [`RUNNERS`].
     pub(crate) is_runner: bool,
-    /// What [`RUNNING_OPTIONS`], [`RUNNING_SUBCOMMANDS`] and [`RUNNING_TEXTS`] have.
+    /// Its entries in [`RUNNING_OPTIONS`], [`RUNNING_SUBCOMMANDS`] and [`RUNNING_TEXTS`].
     pub(crate) options: &'static [&'static str],
     pub(crate) subcommands: &'static [&'static str],
     pub(crate) texts: &'static [&'static str],
-    /// What [`READING_FORMS`] has.
+    /// Its entries in [`READING_FORMS`].
     pub(crate) reads: &'static [&'static str],
-    /// What [`SCRIPT_RUNNERS`] has.
+    /// Its entries in [`SCRIPT_RUNNERS`].
     pub(crate) scripts: Option<&'static [&'static str]>,
     pub(crate) interpreter: Option<&'static Interpreter>,
 }
@@ -471,7 +471,7 @@ static NOTHING: Known = Known {
     interpreter: None,
 };
 
-/// The tables by name: looking through all of them for every command would take longer than all the rest.
+/// The tables indexed by name, because searching all tables for every command is too slow.
 static BY_NAME: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
     let mut all: HashMap<&'static str, Known> = HashMap::default();
     let mut known = |name: &'static str, set: &dyn Fn(&mut Known)| set(all.entry(name).or_default());
@@ -499,7 +499,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
     all
 });
 
-/// What the tables say about a name, or else about the name without a version: `pip3.12` is `pip`.
+/// The entry for a name, or for the name without a version: `pip3.12` is `pip`.
 pub(crate) fn known(name: &str) -> &'static Known {
     let by_name = &*BY_NAME;
     by_name.get(name).or_else(|| by_name.get(family(name))).unwrap_or(&NOTHING)

@@ -1,4 +1,4 @@
-//! What of the network is reached, in the one way to write it.
+//! Network destinations, in normalised form.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::PolicyError;
 use crate::host;
 
-/// What of the network a script reaches: all that this machine does, or some hosts and nothing else.
+/// The network destinations of a script: everything that this machine can reach, or a list of hosts.
 ///
-/// Its text is `host` for the whole, or else every `host:port` once, in order, with commas between. The same hosts are
-/// the same text, however they were written.
+/// Its text is `host` for the whole network, or else the sorted list of `host:port`, separated by commas. Equal
+/// destinations have equal texts, however they were written.
 ///
 /// ```
 /// use metier_policy::Reach;
@@ -32,31 +32,31 @@ pub struct Reach(Extent);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Extent {
     Whole,
-    /// At least one.
+    /// Never empty.
     Hosts(BTreeSet<Host>),
 }
 
-/// One host, or with `*.` before it every one below, and a port.
+/// One host, or with `*.` before it all its subdomains, and a port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Host {
     name: String,
     port: u16,
 }
 
-/// How many hosts a person is asked about at once: more would be approved unread.
+/// The maximum number of hosts in one approval question: nobody reads a longer list.
 const MOST: usize = 32;
 
-/// As long as a name can be.
+/// The maximum length of a name.
 const LONGEST: usize = 253;
 
-/// The text for the whole network. No host is written like this, since each has a port.
+/// The text for the whole network. It cannot be a host, because each host has a port.
 const WHOLE: &str = "host";
 
 impl Reach {
-    /// The network as this machine has it.
+    /// The whole network of this machine.
     pub const WHOLE: Self = Self(Extent::Whole);
 
-    /// Some hosts: `host:port`, `host` (port 443), `*.host:port`, `1.2.3.4:port` or `[::1]:port` each.
+    /// A list of hosts, each as `host:port`, `host` (port 443), `*.host:port`, `1.2.3.4:port` or `[::1]:port`.
     pub fn hosts(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, PolicyError> {
         let hosts = texts.into_iter().map(|text| Host::parse(text.as_ref()));
         let hosts: BTreeSet<Host> = hosts.collect::<Result<_, _>>()?;
@@ -72,7 +72,7 @@ impl Reach {
         matches!(self.0, Extent::Whole)
     }
 
-    /// Whether all that another reaches is surely within this: what a yes to this is a yes to.
+    /// Whether it certainly includes all destinations of another. An approval applies if so.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Extent::Whole, _) => true,
@@ -83,7 +83,7 @@ impl Reach {
         }
     }
 
-    /// Whether another reaches anything of this: what a no to this is a no to.
+    /// Whether it shares a destination with another. A refusal applies if so.
     pub(crate) fn touches(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Extent::Whole, _) | (_, Extent::Whole) => true,
@@ -94,7 +94,7 @@ impl Reach {
         }
     }
 
-    /// As part of a sentence: "may it …".
+    /// The access as a phrase that follows "may" or "to".
     pub(crate) fn verb(&self) -> String {
         match &self.0 {
             Extent::Whole => "reach the whole network".to_owned(),
@@ -107,7 +107,8 @@ impl Reach {
 }
 
 impl Host {
-    /// Reads what the sandbox reads, so that what is approved can be run; numbers that could be two hosts are neither.
+    /// Parses the same syntax as the sandbox, so that every approved destination can be used. Ambiguous numbers are
+    /// rejected.
     fn parse(text: &str) -> Result<Self, PolicyError> {
         let error = || PolicyError::Destination { text: text.to_owned() };
         let (host, port) = match text.strip_prefix('[') {
@@ -119,7 +120,7 @@ impl Host {
         };
         let port = port.unwrap_or("443").parse().map_err(|_| error())?;
         let below = host.strip_prefix("*.");
-        // What is below a name is never an address.
+        // A subdomain is never an address.
         let name =
             host::canonical(below.unwrap_or(host)).filter(|name| below.is_none() || !name.contains(':'));
         match name {

@@ -1,9 +1,9 @@
-//! Programs that change none of the files that they name. What is not known to be one may change them.
+//! Programs that do not change the files they name. A program that is not listed may change them.
 
 use crate::invocation::{git_subcommand, may_run};
 use crate::shell::{Command, Word};
 
-/// Programs that read the files they are given, and have no way to write one.
+/// Programs that read files, and have no way to write one.
 #[rustfmt::skip]
 const READERS: &[&str] = &[
     "cat", "ls", "head", "tail", "wc", "grep", "egrep", "fgrep", "diff", "cmp", "stat", "du", "more", "od", "hexdump",
@@ -11,12 +11,12 @@ const READERS: &[&str] = &[
     "cut", "nl", "jq", "echo", "cd", "pushd", "popd", "chdir", "tr", "column", "pwd", "true", "date", "which",
 ];
 
-/// Programs that read, except with one of some options.
+/// Programs that read, except with certain options.
 struct Reader {
     name: &'static str,
-    /// Letters of options that write, perhaps among others.
+    /// Short options that write, possibly combined with others.
     letters: &'static [char],
-    /// What the names of long options that write have in them.
+    /// Parts of the names of long options that write.
     names: &'static [&'static str],
 }
 
@@ -34,14 +34,14 @@ const READERS_WITHOUT: &[Reader] = &[
     Reader { name: "sed", letters: &['i'], names: &["in"] },
 ];
 
-/// Subcommands of `git` that leave the working files as they are.
+/// Subcommands of `git` that do not change the working files.
 const READING_GIT: &[&str] =
     &["show", "blame", "ls-files", "log", "diff", "status", "grep", "rev-parse", "add", "commit", "branch"];
 
-/// Options of those that write a file or run a program.
+/// Options of these subcommands that write a file or run a program.
 const WRITING_GIT: &[&str] = &["--output", "--open-files-in-pager", "--ext-diff"];
 
-/// Whether a command changes none of the files that it names.
+/// Whether a command does not change the files that it names.
 pub(crate) fn only_reads(command: &Command) -> bool {
     let is_reader = match command.words.first().map(Word::literal) {
         None => true,
@@ -79,7 +79,7 @@ fn git_reads(words: &[Word]) -> bool {
         let text = word.literal().unwrap_or("-c");
         text == "-c" || text.starts_with("--config-env") || text.starts_with("--exec-path")
     };
-    // A long option may be shortened.
+    // A long option may be abbreviated.
     let writes = |word: &Word| {
         let text = String::from_utf8_lossy(&word.text);
         let name = text.split(['=', '\0']).next().unwrap_or_default();
@@ -90,7 +90,7 @@ fn git_reads(words: &[Word]) -> bool {
         && !words[at + 1..].iter().any(writes)
 }
 
-/// How many words are neither options nor the values of some.
+/// The number of words that are neither options nor their values.
 fn operands(words: &[Word], valued: &[&str]) -> usize {
     let is_value =
         |at: usize| at > 0 && words[at - 1].literal().is_some_and(|before| valued.contains(&before));

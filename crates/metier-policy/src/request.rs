@@ -1,4 +1,4 @@
-//! What is asked of a policy: a skill, and what is to be done with it.
+//! A policy request: a skill, and what is to be done with it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::reach::Reach;
 
-/// The whole network, to be lent.
+/// The whole network, as a value to borrow.
 pub(crate) static WHOLE: Reach = Reach::WHOLE;
 
-/// One kind of access. Each is decided and approved for itself.
+/// A kind of access. Each kind is decided and approved separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,9 +23,9 @@ pub enum Access {
     Resources,
     /// Running its scripts.
     Scripts,
-    /// Letting a script reach the network.
+    /// Network access of a script.
     Network,
-    /// Letting a script do what cannot be undone.
+    /// Destructive operations of a script.
     Destructive,
 }
 
@@ -34,7 +34,7 @@ impl Access {
     pub const ALL: [Self; 5] =
         [Self::Activate, Self::Resources, Self::Scripts, Self::Network, Self::Destructive];
 
-    /// The word for it.
+    /// The name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Activate => "activate",
@@ -45,14 +45,14 @@ impl Access {
         }
     }
 
-    /// The same as part of a sentence: "may it …".
+    /// The access as a phrase that follows "may" or "to".
     pub const fn verb(self) -> &'static str {
         match self {
             Self::Activate => "be loaded",
             Self::Resources => "have its files read",
             Self::Scripts => "run a script",
             Self::Network => "reach the network",
-            Self::Destructive => "do what cannot be undone",
+            Self::Destructive => "perform destructive operations",
         }
     }
 }
@@ -85,35 +85,35 @@ pub enum Action<'a> {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// How far the skill is trusted.
+    /// The skill's tier.
     pub tier: Tier,
     /// Its name.
     pub skill: &'a str,
-    /// The digest of its tree: what is approved are these very bytes.
+    /// The digest of its files. Approvals are bound to it.
     pub digest: Digest,
     /// What is to be done.
     pub action: Action<'a>,
-    /// What of the network is wanted, if any.
+    /// The requested network destinations, if any.
     pub network: Option<&'a Reach>,
-    /// Whether it is said to do what cannot be undone.
+    /// Whether the request is marked as destructive.
     pub destructive: bool,
-    /// Who wants it, where that is not the person whose machine this is: the holder of a token. Their answers count for
-    /// nobody else.
+    /// Who makes the request, if not the machine's owner: the holder of a token. Their answers apply only to their own
+    /// requests.
     pub principal: Option<&'a str>,
-    /// The arguments of the script, where they are known.
+    /// The script's arguments, if known.
     pub arguments: Option<&'a [String]>,
-    /// Its standard input, where it is known.
+    /// Its standard input, if known.
     pub input: Option<&'a [u8]>,
-    /// The variables that it gets, where they are known.
+    /// Its environment variables, if known.
     pub variables: Option<&'a BTreeMap<String, String>>,
-    /// The directory that the script works in, where it is known.
+    /// The script's working directory, if known.
     pub work: Option<&'a Path>,
-    /// The script itself, to be shown to a person.
+    /// The content of the script, to be shown in approval questions.
     pub content: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
-    /// A request that wants neither the network nor anything destructive.
+    /// A request without network access or destructive operations.
     pub const fn new(tier: Tier, skill: &'a str, digest: Digest, action: Action<'a>) -> Self {
         Self {
             tier,
@@ -131,20 +131,20 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same with the whole network.
+    /// Adds access to the whole network.
     #[must_use]
     pub const fn with_network(self) -> Self {
         self.reaching(&WHOLE)
     }
 
-    /// The same with this of the network.
+    /// Adds access to these destinations.
     #[must_use]
     pub const fn reaching(mut self, reach: &'a Reach) -> Self {
         self.network = Some(reach);
         self
     }
 
-    /// The same for something that cannot be undone.
+    /// Marks the request as destructive.
     #[must_use]
     pub const fn destructive(mut self) -> Self {
         self.destructive = true;
@@ -165,19 +165,19 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The kinds of access that must all be had, that of the action first.
+    /// All kinds of access that the request needs, that of the action first.
     pub fn accesses(&self) -> impl Iterator<Item = Access> + use<> {
         let network = self.network.map(|_| Access::Network);
         let destructive = self.destructive.then_some(Access::Destructive);
         [Some(self.access()), network, destructive].into_iter().flatten()
     }
 
-    /// What of the network a question about it is about: all of it, unless it is said.
+    /// The network destinations for a question: the whole network, unless specified.
     pub(crate) fn reach(&self) -> &'a Reach {
         self.network.unwrap_or(&WHOLE)
     }
 
-    /// The script, where one is run, in the one way to write its path.
+    /// The script, if one is run, with its path in normalised form.
     pub(crate) fn script(&self) -> Option<String> {
         match self.action {
             Action::Run { script } => Some(plain_path(script)),
@@ -185,7 +185,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The file that it is about, if its path is one that can only mean that file of the skill.
+    /// The file that the request is about, if its path unambiguously names a file in the skill.
     pub(crate) fn file(&self) -> Result<Option<String>, ()> {
         let (Action::Run { script: path } | Action::Read { path }) = self.action else { return Ok(None) };
         let is_odd = |c: char| c.is_control() || c == '\\';
@@ -195,7 +195,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A path without parts that mean nothing.
+/// A path without empty parts and `.`.
 fn plain_path(path: &str) -> String {
     path.split('/').filter(|part| !part.is_empty() && *part != ".").collect::<Vec<_>>().join("/")
 }

@@ -1,4 +1,5 @@
-//! The grammar of rules: `Tool`, `Tool(spec)`, `mcp__server__tool`. What is wrong with a rule is said when it is read.
+//! The grammar of tool rules: `Tool`, `Tool(spec)`, `mcp__server__tool`. Problems with a rule are reported when it is
+//! parsed.
 
 use std::path::Path;
 
@@ -14,26 +15,26 @@ use crate::programs;
 use crate::tools::{self, Kind};
 use crate::wildcard::Wildcard;
 
-/// What a person should know about a rule.
+/// A note about a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RuleNote {
-    /// The rule as it was written.
+    /// The rule as written.
     pub rule: String,
-    /// The code under which it is a finding about the skill.
+    /// The code of the finding about the skill.
     pub code: Code,
-    /// What is the matter, and what to write instead.
+    /// What is wrong, and what to write instead.
     pub message: String,
 }
 
-/// What a rule is for: the same text means different things in a list of what is allowed and of what is not.
+/// The purpose of a rule: the same text has different meanings in an allow rule and a deny rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Allow,
     Deny,
 }
 
-/// A rule that was read.
+/// A parsed rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
     pub(crate) text: String,
@@ -41,39 +42,39 @@ pub(crate) struct Rule {
     pub(crate) spec: Spec,
 }
 
-/// The tools that a rule is about.
+/// The tools that a rule applies to.
 #[derive(Debug, Clone)]
 pub(crate) enum ToolPattern {
-    /// One tool, by the name in the table, or by its own if it is not there.
+    /// One tool, by its name in the tool table, or by its own name if it is not listed there.
     Named { name: String, kind: Kind },
     /// Tools of an MCP server.
     Mcp { server: String, tool: Option<Wildcard>, text: String },
-    /// Any tool whose whole name matches; only for denying.
+    /// Any tool whose full name matches; only in deny rules.
     Glob(Wildcard),
 }
 
-/// What a rule says about the arguments.
+/// The condition of a rule for the arguments.
 #[derive(Debug, Clone)]
 pub(crate) enum Spec {
-    /// Whatever they are.
+    /// Any arguments.
     Any,
-    /// A command line, or what stands for one: the text and the same in small letters.
+    /// A command line or similar text: the pattern, and the same in lower case.
     Text {
         text: Wildcard,
         lower: Wildcard,
     },
     Path(Box<PathPattern>),
     Domain(DomainPattern),
-    /// One of some names.
+    /// One of the given names.
     Names(Vec<String>),
-    /// One argument with a value; only for denying.
+    /// One argument with a value; only in deny rules.
     Argument {
         name: String,
         value: Wildcard,
     },
 }
 
-/// Reads a rule. Without one it can never match, and a note says why.
+/// Parses a rule. If it can never match, the result is `None` and a note says why.
 pub(crate) fn read(
     text: &str,
     purpose: Purpose,
@@ -90,7 +91,7 @@ pub(crate) fn read(
     }
 }
 
-/// Reads a list of rules.
+/// Parses a list of rules.
 pub(crate) fn read_all(tools: &ToolRules, purpose: Purpose, places: &Anchors) -> (Vec<Rule>, Vec<RuleNote>) {
     let mut notes = Vec::new();
     let mut rules = Vec::new();
@@ -98,7 +99,7 @@ pub(crate) fn read_all(tools: &ToolRules, purpose: Purpose, places: &Anchors) ->
         // `Bash (git *)` must not become `Bash`, which is every command.
         let is_cut_off = tools.rules().get(index + 1).is_some_and(|next| next.starts_with('('));
         if is_cut_off && purpose == Purpose::Allow {
-            let message = "a blank stands before its parenthesis; write them together".to_owned();
+            let message = "there is a space before the parenthesis; remove it".to_owned();
             notes.push(RuleNote { rule: text.clone(), code: Code::RuleNeverMatches, message });
         } else {
             rules.extend(read(text, purpose, places, &mut notes));
@@ -107,7 +108,7 @@ pub(crate) fn read_all(tools: &ToolRules, purpose: Purpose, places: &Anchors) ->
     (rules, notes)
 }
 
-/// Rules come from skills, and must not cost more than they are worth.
+/// Limits for rules, because they come from untrusted skills.
 const MOST_BYTES: usize = 1_000;
 const MOST_STARS: usize = 16;
 
@@ -125,18 +126,18 @@ impl Reader<'_> {
 
     fn rule(&mut self) -> Result<Rule, String> {
         if self.text.len() > MOST_BYTES || self.text.matches('*').count() > MOST_STARS {
-            return Err("it is longer than a rule can be, or has too many `*`".to_owned());
+            return Err("the rule is too long or has too many `*`".to_owned());
         }
         let (name, spec) = split(self.text)?;
         let tool = self.tool(name)?;
         let spec = match (spec, &tool) {
             (None, _) => Spec::Any,
             (Some(spec), _) if self.text.contains('\0') || spec.contains('\u{1}') => {
-                return Err("it has a character that no call can have".to_owned());
+                return Err("the rule contains a character that no call can contain".to_owned());
             }
             (Some("*"), ToolPattern::Named { kind, .. }) if self.is_any(*kind) => Spec::Any,
             (Some(""), _) => {
-                return Err(format!("there is nothing in the parentheses; write `{name}` for every use"));
+                return Err(format!("the parentheses are empty; write `{name}` for every use"));
             }
             (Some(spec), ToolPattern::Named { kind, .. }) => self.spec(name, spec, *kind)?,
             (Some(spec), _) => self.argument(spec)?,
@@ -144,7 +145,7 @@ impl Reader<'_> {
         Ok(Rule { text: self.text.to_owned(), tool, spec })
     }
 
-    /// Whether `*` is every use. For paths it is a name, and a doubt is settled by what the rule is for.
+    /// Whether `*` means every use. For paths it is a name; in case of doubt, the purpose of the rule decides.
     fn is_any(&self, kind: Kind) -> bool {
         self.purpose == Purpose::Deny
             || matches!(kind, Kind::Shell | Kind::PowerShell | Kind::Agent | Kind::Skill)
@@ -153,11 +154,11 @@ impl Reader<'_> {
     fn tool(&self, name: &str) -> Result<ToolPattern, String> {
         let is_odd = |c: char| !c.is_alphanumeric() && !"_.:*/-".contains(c);
         if name.contains(is_odd) {
-            return Err("that is no tool's name; each rule stands for itself, without quotes".to_owned());
+            return Err("this is not a tool name; write each rule separately, without quotes".to_owned());
         }
         let lower = name.to_ascii_lowercase();
         if lower.starts_with("mcp_") && !name.starts_with("mcp__") {
-            return Err("a server's tool is written `mcp__SERVER__TOOL`".to_owned());
+            return Err("write an MCP tool as `mcp__SERVER__TOOL`".to_owned());
         }
         if let Some(rest) = name.strip_prefix("mcp__") {
             return self.mcp(rest, name);
@@ -170,19 +171,21 @@ impl Reader<'_> {
                 Some((tool, _)) if tools::in_rule(tool).is_some() => {
                     format!("`:*` belongs inside parentheses; write `{tool}` or `{tool}(COMMAND:*)`")
                 }
-                Some((server, _)) => format!("a server's tools are written `mcp__{server}__*`"),
-                None if name.contains('/') => "a server's tools are written `mcp__SERVER__*`".to_owned(),
-                None => "a tool must be named in full; only `mcp__SERVER__*` may have a `*`".to_owned(),
+                Some((server, _)) => format!("write the tools of an MCP server as `mcp__{server}__*`"),
+                None if name.contains('/') => {
+                    "write the tools of an MCP server as `mcp__SERVER__*`".to_owned()
+                }
+                None => "a tool must be named in full; only `mcp__SERVER__*` may contain a `*`".to_owned(),
             });
         }
         if let Some(tool) = tools::in_rule(name) {
             return Ok(ToolPattern::Named { name: tool.name.to_owned(), kind: tool.kind });
         }
         if let Some(meant) = tools::nearest(name) {
-            return Err(format!("there is no tool `{name}`; did you mean `{meant}`?"));
+            return Err(format!("unknown tool `{name}`; did you mean `{meant}`?"));
         }
         if name.contains(['/', '\\']) {
-            return Err("a server's tool is written `mcp__SERVER__TOOL`".to_owned());
+            return Err("write an MCP tool as `mcp__SERVER__TOOL`".to_owned());
         }
         Ok(ToolPattern::Named { name: name.to_owned(), kind: Kind::Plain })
     }
@@ -195,7 +198,7 @@ impl Reader<'_> {
             return Ok(ToolPattern::Glob(Wildcard::new(name)));
         }
         if server.is_empty() || server.contains('*') {
-            return Err("the server must be named in full, as in `mcp__SERVER__*`".to_owned());
+            return Err("the server must be named in full, for example `mcp__SERVER__*`".to_owned());
         }
         let tool = match tool {
             Some("") => return Err(format!("the tool is missing; write `mcp__{server}__*` for all of them")),
@@ -230,13 +233,13 @@ impl Reader<'_> {
                 let advice = if spec == "*" {
                     format!("write `{name}`")
                 } else {
-                    format!("write `{name}(domain:example.com)`, the host alone")
+                    format!("write `{name}(domain:example.com)`, with a host only")
                 };
                 domain.map(Spec::Domain).ok_or(advice)
             }
             Kind::Agent => {
                 if names_known {
-                    return Err("a rule about an argument can only deny".to_owned());
+                    return Err("rules about arguments can only deny".to_owned());
                 }
                 Ok(Spec::Names(
                     spec.split(',')
@@ -253,19 +256,17 @@ impl Reader<'_> {
             Kind::Plain => {
                 if self.purpose == Purpose::Deny {
                     return Err(format!(
-                        "`{name}` has nothing to match in parentheses; write `{name}` or `{name}(ARGUMENT:VALUE)`"
+                        "`{name}` accepts no pattern in parentheses; write `{name}` or `{name}(ARGUMENT:VALUE)`"
                     ));
                 }
-                Err(format!(
-                    "nothing in parentheses can be matched for `{name}`; only `{name}` for every use of it"
-                ))
+                Err(format!("`{name}` accepts no pattern in parentheses; write `{name}` to allow every use"))
             }
         }
     }
 
     /// `name:value` for a rule that denies.
     fn argument(&self, spec: &str) -> Result<Spec, String> {
-        let refuse = || Err("a rule about an argument can only deny; write the tool's name alone".to_owned());
+        let refuse = || Err("rules about arguments can only deny; write only the tool's name".to_owned());
         let Some((name, value)) = spec.split_once(':').filter(|_| is_argument(spec)) else { return refuse() };
         let (name, value) = (name.trim(), value.trim());
         if self.purpose == Purpose::Allow || tools::TOOLS.iter().any(|tool| tool.fields.contains(&name)) {
@@ -279,10 +280,10 @@ impl Reader<'_> {
         let (pattern, middle_colon) = prefix_form(&expanded);
         if let Some((name, _)) = pattern.split_once(':').filter(|(name, _)| ["command", "cmd"].contains(name))
         {
-            return Err(format!("`{name}:` is not matched; write the command alone"));
+            return Err(format!("`{name}:` is not supported; write only the command"));
         }
         if middle_colon {
-            return Err("`:*` only means something at the end; inside, write ` *`".to_owned());
+            return Err("`:*` is only valid at the end; elsewhere, write ` *`".to_owned());
         }
         if pattern.trim().chars().all(|c| c == '*' || c == ':') {
             return Err("write `Bash` for every command".to_owned());
@@ -290,14 +291,14 @@ impl Reader<'_> {
         check_words(&pattern, self.purpose)?;
         let text = Wildcard::from_pieces(pieces_of(&pattern, self.purpose)?);
         if text.prefix().is_empty() && !text.is_exact() {
-            let message = "no program is named, so that any program will do".to_owned();
+            let message = "the rule names no program, so it matches any program".to_owned();
             self.note(Code::RuleBroad, message);
         }
         let mut words = std::str::from_utf8(text.prefix()).unwrap_or_default().split(' ');
         let [program, subcommand, third] = [(); 3].map(|()| words.next().unwrap_or_default());
         if self.purpose == Purpose::Allow && !text.is_exact() && is_runner(program, subcommand, third) {
             return Err(format!(
-                "`{program}` runs other commands or changes how they run, so it is only allowed by a rule without `*` for the whole command"
+                "`{program}` runs other commands or changes how they run; only a rule with the full command and no `*` can allow it"
             ));
         }
         let lower = Wildcard::from_pieces(pieces_of(&pattern.to_ascii_lowercase(), self.purpose)?);
@@ -308,21 +309,21 @@ impl Reader<'_> {
         let meant = if kind == Kind::Edit { "Edit" } else { "Read" };
         let expanded = self.expand(spec, |path| escape(Path::new(path)))?;
         if expanded != spec {
-            let message = "`${…}` is put in here, but not by other clients outside `Bash(…)`".to_owned();
+            let message = "`${…}` is expanded here, but other clients expand it only in `Bash(…)`".to_owned();
             self.note(Code::RuleRewritten, message);
         }
         if let Some((field, _)) =
             expanded.split_once(':').filter(|(field, _)| ["path", "file_path", "file"].contains(field))
         {
-            return Err(format!("`{field}:` is not matched; write the path alone"));
+            return Err(format!("`{field}:` is not supported; write only the path"));
         }
         if expanded.contains('{') && expanded.contains(',') {
-            return Err("braces have no alternatives here; write a rule for each".to_owned());
+            return Err("braces are not supported; write one rule for each path".to_owned());
         }
-        // What is put in is a path from the root.
+        // The expanded value is an absolute path.
         let expanded = if expanded == spec { expanded } else { format!("/{expanded}") };
         if !matches!(name, "Read" | "Edit") && tools::in_rule(name).is_some_and(|tool| tool.name == name) {
-            let message = format!("this is read as `{meant}({spec})`; other clients pass over it");
+            let message = format!("this is read as `{meant}({spec})`; other clients ignore it");
             self.note(Code::RuleRewritten, message);
         }
         let pattern = PathPattern::new(&expanded, self.purpose, self.places);
@@ -334,67 +335,63 @@ impl Reader<'_> {
         };
         pattern.map(|pattern| Spec::Path(Box::new(pattern))).map_err(|problem| {
             match problem {
-                PatternProblem::Negation => "a path cannot be taken out with `!`; name those that are meant",
-                PatternProblem::Empty => "no path is named",
-                PatternProblem::Syntax => {
-                    "the pattern cannot be read; put a `\\` before `[` to mean it as a letter"
-                }
-                PatternProblem::AboveAnchor => {
-                    "`..` is not followed; begin with `//` for a path from the root"
-                }
+                PatternProblem::Negation => "exclusion with `!` is not supported; name the paths to match",
+                PatternProblem::Empty => "the path is empty",
+                PatternProblem::Syntax => "invalid pattern; write `\\[` to match a literal `[`",
+                PatternProblem::AboveAnchor => "`..` is not supported; start with `//` for an absolute path",
             }
             .to_owned()
         })
     }
 
-    /// Puts the documented directories in the place of their variables.
+    /// Replaces the documented directory variables.
     fn expand(&self, spec: &str, quote: impl Fn(&str) -> String) -> Result<String, String> {
         let mut text = spec.to_owned();
         let known =
             [("${CLAUDE_SKILL_DIR}", &self.places.skill), ("${CLAUDE_PLUGIN_ROOT}", &self.places.plugin)];
         for (variable, value) in known {
             if text.contains(variable) {
-                let value = value.as_ref().ok_or_else(|| format!("`{variable}` is not known here"))?;
+                let value = value.as_ref().ok_or_else(|| format!("`{variable}` is not available here"))?;
                 text = text.replace(variable, &quote(&value.to_string_lossy()));
             }
         }
         if text.contains("${") {
-            return Err("only `${CLAUDE_SKILL_DIR}` and `${CLAUDE_PLUGIN_ROOT}` are put in".to_owned());
+            return Err("only `${CLAUDE_SKILL_DIR}` and `${CLAUDE_PLUGIN_ROOT}` are expanded".to_owned());
         }
         Ok(text)
     }
 }
 
-/// The tool's name and what stands in the parentheses.
+/// The tool's name and the text in the parentheses.
 fn split(text: &str) -> Result<(&str, Option<&str>), String> {
     let Some(open) = text.find('(') else {
         if text.contains(')') {
-            return Err("a `)` has no `(`".to_owned());
+            return Err("unmatched `)`".to_owned());
         }
-        return if text.is_empty() { Err("it is empty".to_owned()) } else { Ok((text, None)) };
+        return if text.is_empty() { Err("the rule is empty".to_owned()) } else { Ok((text, None)) };
     };
     let name = &text[..open];
     if name.is_empty() {
-        return Err("a tool's name must stand right before the parenthesis".to_owned());
+        return Err("the parenthesis must directly follow a tool name".to_owned());
     }
     let Some(spec) = text[open + 1..].strip_suffix(')') else {
-        return Err("the parenthesis is not closed, or something follows it".to_owned());
+        return Err("the parenthesis is not closed, or text follows it".to_owned());
     };
     let mut depth = 0_usize;
     for c in spec.chars() {
         match c {
             '(' => depth += 1,
-            ')' => depth = depth.checked_sub(1).ok_or("its parentheses are not balanced")?,
+            ')' => depth = depth.checked_sub(1).ok_or("the parentheses are not balanced")?,
             _ => {}
         }
     }
     if depth > 0 {
-        return Err("its parentheses are not balanced".to_owned());
+        return Err("the parentheses are not balanced".to_owned());
     }
     Ok((name, Some(spec.trim())))
 }
 
-/// `name:value`, where the name could be that of an argument.
+/// `name:value`, if the name could be that of an argument.
 fn is_argument(spec: &str) -> bool {
     let is_name = |name: &str| {
         let name = name.trim();
@@ -406,10 +403,10 @@ fn is_argument(spec: &str) -> bool {
         || spec.split_once(':').is_some_and(|(name, _)| KNOWN_ARGUMENTS.contains(&name.trim()))
 }
 
-/// Arguments of known tools that a rule may ask for with any value.
+/// Arguments of known tools that a rule may check for any value.
 const KNOWN_ARGUMENTS: &[&str] = &["run_in_background", "model", "isolation", "timeout", "subagent_type"];
 
-/// A pattern with a `:*` at its end written as ` *`, and whether another stands elsewhere.
+/// A pattern with a final `:*` written as ` *`, and whether another `:*` is elsewhere.
 fn prefix_form(spec: &str) -> (String, bool) {
     let pattern = match spec.strip_suffix(":*") {
         Some(prefix) => format!("{} *", prefix.trim_end()),
@@ -419,27 +416,27 @@ fn prefix_form(spec: &str) -> (String, bool) {
     (pattern, middle)
 }
 
-/// Refuses a pattern whose words no command can have, so that it would silently match nothing.
+/// Rejects a pattern whose words cannot occur in any command, so that it would silently match nothing.
 fn check_words(pattern: &str, purpose: Purpose) -> Result<(), String> {
     let first = pattern.split_whitespace().next().unwrap_or_default();
     let is_name =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if first.split_once('=').is_some_and(|(name, _)| is_name(name)) {
-        return Err("variables before a command are judged apart; write the command alone".to_owned());
+        return Err("variable assignments are checked separately; write only the command".to_owned());
     }
     if first.starts_with('~') && purpose == Purpose::Allow {
-        return Err("a program at home is only known when it runs; write its whole path".to_owned());
+        return Err("a program path with `~` is not supported; write the absolute path".to_owned());
     }
     if first
         .split_once(':')
         .is_some_and(|(name, rest)| is_name(name) && rest.starts_with(|c: char| c.is_ascii_alphabetic()))
     {
-        return Err("a colon separates nothing here; write a blank".to_owned());
+        return Err("a colon does not separate words; write a space".to_owned());
     }
     Ok(())
 }
 
-/// The literal pieces of a command pattern: words as the shell would unquote them, one blank between each two.
+/// The literal pieces of a command pattern: words as the shell would unquote them, separated by one space.
 fn pieces_of(pattern: &str, purpose: Purpose) -> Result<Vec<Vec<u8>>, String> {
     let mut pieces = vec![Vec::new()];
     let mut chars = pattern.trim().chars().peekable();
@@ -451,28 +448,26 @@ fn pieces_of(pattern: &str, purpose: Purpose) -> Result<Vec<Vec<u8>>, String> {
             (c, Some(open)) if c == open => quote = None,
             ('\\', None | Some('"')) => match chars.next() {
                 Some(next) => push(piece, next, true),
-                None => return Err("it ends with a `\\`".to_owned()),
+                None => return Err("the pattern ends with a `\\`".to_owned()),
             },
             (' ' | '\t', None) => {
                 if chars.peek().is_some_and(|next| !matches!(next, ' ' | '\t')) {
                     push(piece, ' ', false);
                 }
             }
-            // In a prohibition a quoted one may have been meant as a pattern.
+            // In a deny rule, a quoted `*` may have been meant as a wildcard.
             ('*', _) if quote.is_none() || purpose == Purpose::Deny => pieces.push(Vec::new()),
             (',', None) if chars.peek() == Some(&' ') => {
-                return Err("a comma separates nothing here; write a rule for each command".to_owned());
+                return Err("a comma does not separate commands; write one rule for each command".to_owned());
             }
             (';' | '&' | '|' | '<' | '>' | '\n' | '`', None) => {
                 return Err(format!(
-                    "`{}` joins or redirects commands; write a rule for each command",
+                    "`{}` joins or redirects commands; write one rule for each command",
                     c.escape_debug()
                 ));
             }
             ('$', None | Some('"')) => {
-                return Err(
-                    "a variable is not known before the command runs; write what it stands for".to_owned()
-                );
+                return Err("variables are not expanded in rules; write the value".to_owned());
             }
             (c, _) => push(piece, c, quote.is_some()),
         }
@@ -491,7 +486,7 @@ fn push(piece: &mut Vec<u8>, c: char, quoted: bool) {
     }
 }
 
-/// Whether a rule with a `*` for a program is of no use.
+/// Whether a rule with a `*` for a program has no effect.
 fn is_runner(program: &str, subcommand: &str, third: &str) -> bool {
     let name = base_name(program);
     if name == "metier" {

@@ -1,22 +1,22 @@
-//! Whether a `sed` command only edits text: its scripts can run programs and write files as well.
+//! Checks whether a `sed` command only edits text. `sed` scripts can also run programs and write files.
 
 use crate::awk::is_plain_bracket;
 use crate::shell::Word;
 
-/// Whether all scripts of a command are made of commands that only edit. The words after `sed`.
+/// Whether all scripts of a command only edit text. Takes the words after `sed`.
 pub(crate) fn is_plain(arguments: &[Word]) -> bool {
     let mut has_script = false;
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
         let Some(text) = word.literal().filter(|_| !word.splits) else {
-            // A file that is put in; before the script it could be the script.
+            // A file from an expansion; before the script, it could be the script.
             if has_script && !word.may_begin_with(b'-') {
                 continue;
             }
             return false;
         };
         match text {
-            // To some it is the end of a saved file's name, to others a script.
+            // Some versions read it as the suffix of a backup file, others as a script.
             "" => return false,
             _ if is_script_option(text) => {
                 let Some(script) = arguments.next().and_then(Word::literal) else { return false };
@@ -39,14 +39,14 @@ pub(crate) fn is_plain(arguments: &[Word]) -> bool {
     has_script
 }
 
-/// Options that a script follows: `-e`, and others together with it.
+/// Options that a script follows: `-e`, possibly combined with others.
 fn is_script_option(text: &str) -> bool {
     let letters = text.strip_prefix('-').unwrap_or_default();
     text == "--expression"
         || letters.strip_suffix('e').is_some_and(|others| others.chars().all(|c| "nErsuz".contains(c)))
 }
 
-/// Whether a script has nothing but commands that edit.
+/// Whether a script only has commands that edit text.
 fn is_plain_script(script: &str) -> bool {
     let mut rest = script.as_bytes();
     loop {
@@ -64,7 +64,7 @@ fn skip<'a>(text: &'a [u8], some: &[u8]) -> &'a [u8] {
     &text[count..]
 }
 
-/// What comes after up to two addresses and a `!`.
+/// The rest after up to two addresses and a `!`.
 fn addresses(text: &[u8]) -> Option<&[u8]> {
     let rest = address(text)?;
     let rest = match rest.split_first() {
@@ -82,7 +82,7 @@ fn address(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What comes after the next delimiter that is not escaped.
+/// The rest after the next unescaped delimiter.
 fn delimited(text: &[u8], delimiter: u8) -> Option<&[u8]> {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -90,7 +90,7 @@ fn delimited(text: &[u8], delimiter: u8) -> Option<&[u8]> {
             b'\\' => at += 1,
             b'\n' => return None,
             _ if *byte == delimiter => return Some(&text[at + 1..]),
-            // A delimiter in brackets is a letter to some and an end to others, and so is a bracket in brackets.
+            // Implementations disagree on delimiters and brackets inside brackets.
             b'[' => {
                 let rest: Vec<char> = String::from_utf8_lossy(&text[at + 1..]).chars().collect();
                 if !is_plain_bracket(&rest, char::from(delimiter)) {
@@ -120,7 +120,7 @@ fn command(text: &[u8]) -> Option<&[u8]> {
             rest
         }
         b'q' | b'Q' => skip(rest, b" 0123456789"),
-        // The rest of the line is text or a label; only a script of one line is read.
+        // The rest of the line is text or a label; only scripts of one line are accepted.
         b'a' | b'i' | b'c' | b'b' | b't' | b':' if !rest.contains(&b'\n') && !rest.contains(&b'}') => {
             let is_text = b"aic".contains(name);
             return if is_text { Some(&[]) } else { skip_label(rest) };
@@ -132,7 +132,7 @@ fn command(text: &[u8]) -> Option<&[u8]> {
     rest.first().is_none_or(|byte| b";}\n".contains(byte)).then_some(rest)
 }
 
-/// What comes after a label, which the end of the command must follow.
+/// The rest after a label, which the end of the command must follow.
 fn skip_label(text: &[u8]) -> Option<&[u8]> {
     let text = skip(text, b" ");
     let count = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();

@@ -1,4 +1,4 @@
-//! What a person or an organisation may write about the policy. Reading files is for others.
+//! The policy settings of a user or an organisation. This module does not read files.
 
 use globset::{GlobBuilder, GlobMatcher};
 use metier_skill::{Digest, Tier, is_invisible};
@@ -9,35 +9,35 @@ use crate::error::PolicyError;
 use crate::guard::GuardMode;
 use crate::request::{Access, Request};
 
-/// The `[policy]` table of `metier.toml`, or the whole of an organisation's `policy.toml`.
+/// The `[policy]` table of `metier.toml`, or an organisation's entire `policy.toml`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct PolicySettings {
-    /// What `allowed-tools` means.
+    /// How `allowed-tools` is enforced.
     pub mode: Option<GuardMode>,
-    /// Calls to tools that are denied, whatever skills declare; rules as in `allowed-tools`.
+    /// Tool calls to deny, whatever skills declare; same syntax as `allowed-tools`.
     pub deny: Vec<String>,
     /// What skills may do.
     pub rules: Vec<PolicyRule>,
 }
 
-/// Decides for some skills: those that meet all that it names.
+/// A rule for the skills that match all of its conditions.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct PolicyRule {
-    /// What people call it; shown where it decides.
+    /// A name for the rule, shown in its decisions.
     pub name: Option<String>,
-    /// What a person is told where it asks or denies, such as whom to ask.
+    /// A text shown when the rule denies or requires approval, for example whom to ask.
     pub message: Option<String>,
     /// Skills of this tier.
     pub tier: Option<Tier>,
     /// Skills whose name matches a glob.
     pub skill: Option<String>,
-    /// Files whose path in the skill matches a glob: the script that runs, or the file that is read.
+    /// Files whose path in the skill matches a glob: the script to run, or the file to read.
     pub script: Option<String>,
-    /// The skill with this very content.
+    /// The skill with exactly this content.
     pub digest: Option<Digest>,
     /// Whether the skill may be loaded.
     pub activate: Option<Verdict>,
@@ -47,21 +47,21 @@ pub struct PolicyRule {
     pub scripts: Option<Verdict>,
     /// Whether they may reach the network.
     pub network: Option<Verdict>,
-    /// Whether they may do what cannot be undone.
+    /// Whether they may perform destructive operations.
     pub destructive: Option<Verdict>,
 }
 
-/// A name and a message stand on one line of a decision.
+/// The maximum length of a name and a message; both appear on one line of a decision.
 const NAME_MOST: usize = 80;
 const MESSAGE_MOST: usize = 400;
 
 impl PolicyRule {
-    /// The rule in a message, by its name where it has one: ``rule `no-network` ``, `rule 2`.
+    /// The rule in a message, by its name if it has one: ``rule `no-network` ``, `rule 2`.
     pub(crate) fn label(&self, number: usize) -> String {
         self.name.as_ref().map_or_else(|| format!("rule {number}"), |name| format!("rule `{name}`"))
     }
 
-    /// Whether its texts fit into a line.
+    /// Whether its texts are short and on one line.
     fn has_short_texts(&self) -> bool {
         let fits = |text: &Option<String>, most: usize| {
             text.as_ref().is_none_or(|text| {
@@ -74,7 +74,7 @@ impl PolicyRule {
         fits(&self.name, NAME_MOST) && fits(&self.message, MESSAGE_MOST)
     }
 
-    /// What the rule says about one kind of access.
+    /// The verdict of the rule for one kind of access.
     pub fn verdict(&self, access: Access) -> Option<Verdict> {
         match access {
             Access::Activate => self.activate,
@@ -86,17 +86,17 @@ impl PolicyRule {
     }
 }
 
-/// A rule with its patterns ready.
+/// A rule with its patterns parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadyRule {
     pub(crate) rule: PolicyRule,
     skill: Option<GlobMatcher>,
     script: Option<GlobMatcher>,
-    /// Where it stands, for reasons.
+    /// Where it comes from, for reasons.
     pub(crate) place: String,
 }
 
-/// Makes rules ready, and refuses those that would silently do nothing.
+/// Parses rules, and rejects those that would silently have no effect.
 pub(crate) fn ready(source: &str, rules: &[PolicyRule]) -> Result<Vec<ReadyRule>, PolicyError> {
     let glob = |pattern: &Option<String>| match pattern {
         None => Ok(None),
@@ -126,10 +126,10 @@ pub(crate) fn ready(source: &str, rules: &[PolicyRule]) -> Result<Vec<ReadyRule>
 }
 
 impl ReadyRule {
-    /// What the rule decides about a request, if it is about it.
+    /// The verdict of the rule for a request, if it matches.
     pub(crate) fn applies(&self, request: &Request<'_>, access: Access) -> Option<Verdict> {
         let verdict = self.rule.verdict(access)?;
-        // What forbids counts however a path is written.
+        // A denying rule matches however the path is written.
         let matches = |glob: &GlobMatcher| {
             let path = request.file().ok().flatten();
             path.is_some_and(|path| {

@@ -1,4 +1,4 @@
-//! What is wrong with a policy file, or does less than it seems to: all findings at once, for whoever writes it.
+//! Finds mistakes in a policy file, and rules that do less than they seem to. All findings are reported at once.
 
 use metier_skill::{Code, Tier, ToolRules};
 use serde::Serialize;
@@ -15,15 +15,15 @@ use crate::settings::{PolicyRule, PolicySettings, ready};
 pub struct PolicyFinding {
     /// The rule: its number and name, or the text of a deny rule.
     pub rule: String,
-    /// Whether the policy cannot be used because of it.
+    /// Whether it makes the policy unusable.
     pub is_error: bool,
-    /// What is the matter, and what to write instead.
+    /// What is wrong, and what to write instead.
     pub message: String,
 }
 
 impl PolicySettings {
-    /// Everything that is wrong with these settings, and every rule that decides less than it seems to: the last that fits decides.
-    /// For an organisation's file, see [`PolicySettings::lint_organisation`].
+    /// All mistakes in these settings, and every rule that decides less than it seems to, because the last matching
+    /// rule wins. For an organisation's file, use [`PolicySettings::lint_organisation`].
     ///
     /// ```
     /// let settings: metier_policy::PolicySettings = serde_json::from_str(
@@ -31,14 +31,14 @@ impl PolicySettings {
     /// )?;
     /// let found = settings.lint();
     /// assert_eq!(found[0].rule, "rule 1");
-    /// assert!(found[0].message.contains("never decides"), "{found:?}");
+    /// assert!(found[0].message.contains("has no effect"), "{found:?}");
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn lint(&self) -> Vec<PolicyFinding> {
-        self.findings(|own, other| (other > own).then_some("comes later and fits the same skills"))
+        self.findings(|own, other| (other > own).then_some("comes later and matches the same skills"))
     }
 
-    /// The same for an organisation's file, of whose rules the strictest that fits decides.
+    /// The same for an organisation's file, where the strictest matching rule wins.
     pub fn lint_organisation(&self) -> Vec<PolicyFinding> {
         self.findings(|own, other| {
             let (Some(rule), Some(later)) = (self.rules.get(own), self.rules.get(other)) else { return None };
@@ -47,11 +47,11 @@ impl PolicySettings {
             let mut decided = Access::ALL.iter().filter(|access| rule.verdict(**access).is_some());
             decided
                 .all(|access| is_stricter(access) || (other < own && is_same(access)))
-                .then_some("fits the same skills and is as strict")
+                .then_some("matches the same skills and is as strict")
         })
     }
 
-    /// All findings, where `wins` says why the rule at the second place decides instead of the one at the first.
+    /// All findings. `wins` returns why the second rule decides instead of the first.
     fn findings(&self, wins: impl Fn(usize, usize) -> Option<&'static str>) -> Vec<PolicyFinding> {
         let mut findings = Vec::new();
         for (index, rule) in self.rules.iter().enumerate() {
@@ -59,7 +59,7 @@ impl PolicySettings {
                 findings.push(PolicyFinding { rule: rule.label(index + 1), is_error, message });
             };
             if let Err(error) = ready("", std::slice::from_ref(rule)) {
-                // The rule is named beside it.
+                // The rule is already named in its own field.
                 let text = error.to_string();
                 let text = text.trim_start_matches(": ").replacen("rule 1 ", "", 1);
                 report(true, text);
@@ -69,12 +69,12 @@ impl PolicySettings {
             if let Some((why, other)) =
                 others.find_map(|(place, other)| Some((wins(index, place)?, other.label(place + 1))))
             {
-                report(false, format!("never decides: {other} {why}"));
+                report(false, format!("has no effect: {other} {why}"));
             }
             if rule.wants_digest() {
                 report(
                     false,
-                    "does not allow scripts of third-party skills without a `digest`; a person is asked"
+                    "does not allow scripts of third-party skills without a `digest`; they still need approval"
                         .to_owned(),
                 );
             }
@@ -94,7 +94,7 @@ impl PolicySettings {
 }
 
 impl PolicyRule {
-    /// Whether another rule fits wherever this one does, and decides about all that this one decides.
+    /// Whether another rule matches whenever this one does, and decides everything that this one decides.
     fn is_covered_by(&self, later: &Self) -> bool {
         fn covers<T: PartialEq>(later: Option<&T>, own: Option<&T>) -> bool {
             later.is_none_or(|later| own == Some(later))
@@ -109,7 +109,7 @@ impl PolicyRule {
                 .all(|access| self.verdict(*access).is_none() || later.verdict(*access).is_some())
     }
 
-    /// Whether it would allow what is only allowed for known content.
+    /// Whether it would allow access that is only allowed for content with a known digest.
     fn wants_digest(&self) -> bool {
         let acts = [self.scripts, self.network, self.destructive];
         self.tier == Some(Tier::ThirdParty) && self.digest.is_none() && acts.contains(&Some(Verdict::Allow))

@@ -1,8 +1,9 @@
-//! A command line as a POSIX shell or bash would take it apart: every simple command in it, however deep it
-//! stands, with its words, assignments and redirections.
+//! Parses a command line as a POSIX shell or bash would: every simple command in it, at any depth, with its words,
+//! assignments and redirections.
 //!
-//! The structure between commands is dropped, since a rule asks of each of them the same. What this cannot read
-//! is an error; what it can read but nobody should pre-approve is an [`Oddity`]. It never guesses.
+//! The structure between commands is dropped, because rules check each command in the same way. A line that cannot be
+//! parsed is an error; a line that can be parsed but must not be pre-approved has an [`Oddity`]. The parser never
+//! guesses.
 
 mod braces;
 mod expansion;
@@ -15,27 +16,27 @@ use thiserror::Error;
 pub(crate) use parser::parse;
 pub(crate) use word::{DYNAMIC, Start, Word};
 
-/// Longer ones are nobody's to read, and none of ours to parse.
+/// The maximum length of a command line.
 pub(crate) const LONGEST: usize = 10_000;
 
-/// Why a command line cannot be read.
+/// Why a command line could not be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum ShellError {
     #[error("it is longer than {LONGEST} characters")]
     TooLong,
     #[error("it is nested too deeply")]
     TooDeep,
-    #[error("it has a character that no shell takes as a blank or a letter (U+{:04X})", u32::from(*.0))]
+    #[error("it has a character that shells do not treat as a space or a letter (U+{:04X})", u32::from(*.0))]
     Character(char),
     #[error("{0} is not closed")]
     Unclosed(&'static str),
-    #[error("something is missing before or after `{0}`")]
+    #[error("there is nothing before or after `{0}`")]
     Misplaced(&'static str),
-    #[error("it uses {0}, which cannot be judged")]
+    #[error("it uses {0}, which cannot be checked")]
     Unsupported(&'static str),
 }
 
-/// Something readable that changes what other commands mean, so that no rule about those can allow it.
+/// Syntax that changes what other commands mean, so that no rule about those can allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Oddity(pub(crate) &'static str);
 
@@ -49,7 +50,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Adds what stands in a part of it.
+    /// Adds the content of a part.
     fn absorb(&mut self, part: Self) {
         self.commands.extend(part.commands);
         self.oddities.extend(part.oddities);
@@ -57,15 +58,15 @@ impl Script {
     }
 }
 
-/// A simple command. Without words it is assignments or the redirections of a group.
+/// A simple command. Without words, it is assignments or the redirections of a group.
 #[derive(Debug, Default)]
 pub(crate) struct Command {
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
-    /// Words that it has without being given them: those of a loop, and here-strings.
+    /// Words that are not arguments: those of a loop, and here-strings.
     pub(crate) mentions: Vec<Word>,
-    /// Whether its standard input is something other than the caller's.
+    /// Whether its standard input differs from the caller's.
     pub(crate) is_fed: bool,
 }
 
@@ -75,12 +76,12 @@ impl Command {
     }
 }
 
-/// A variable that is set.
+/// A variable assignment.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) name: String,
     pub(crate) value: Word,
-    /// By a `for`, so that it stays in the shell and has no command of its own.
+    /// Set by a `for`, so it stays in the shell and belongs to no command.
     pub(crate) is_loop: bool,
 }
 

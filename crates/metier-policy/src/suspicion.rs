@@ -1,15 +1,15 @@
-//! What a simple command might amount to, for rules that deny: every way to read it counts.
+//! What a simple command may run, for deny rules: every possible reading counts.
 
 use crate::invocation::{base_name, in_word, interpreter, may_run, reads_code, runs_a_file};
 use crate::programs::{CODE, CODE_VARIABLES, FED_COMMANDS, OTHER_SHELLS, SHELLS, WRAPPERS, known};
 use crate::shell::{self, Command, DYNAMIC, Script, Word};
 
-/// What a command line may amount to.
+/// What a command line may run.
 #[derive(Debug, Default)]
 pub(crate) struct Suspicion {
-    /// What it might run, in small letters; `None` where that may be anything.
+    /// The commands it may run, in lower case; `None` if that may be anything.
     pub(crate) ways: Option<Vec<Vec<u8>>>,
-    /// Commands in code that it gives to others, and in code in that.
+    /// Commands in code that it passes to other programs, also nested.
     pub(crate) nested: Vec<Vec<Command>>,
     /// The texts of here-documents in such code.
     pub(crate) documents: Vec<String>,
@@ -20,7 +20,7 @@ impl Suspicion {
         let mut suspects = Suspects::default();
         let mut is_known = script.commands.iter().fold(true, |known, command| known & suspects.add(command));
         let mut nested = Vec::new();
-        // Code that is given to others is looked at as well, and code in that, a few times over.
+        // Code that is passed to others is examined as well, and code in that, up to a limit.
         for _ in 0..3 {
             let open = std::mem::take(&mut suspects.nested);
             for command in &open {
@@ -34,27 +34,27 @@ impl Suspicion {
     }
 }
 
-/// Everything that a command line might run: the commands that stand in it, and those in code that it gives to others.
+/// Everything that a command line may run: its own commands, and those in code that it passes to others.
 #[derive(Debug, Default)]
 struct Suspects {
-    /// Command lines, in small letters.
+    /// Command lines, in lower case.
     ways: Vec<Vec<u8>>,
-    /// Commands found in code, to be looked at as well.
+    /// Commands found in code, still to be examined.
     nested: Vec<Command>,
     documents: Vec<String>,
 }
 
-/// More ways than this to read one command are a riddle, not a command.
+/// The maximum number of readings of one command.
 const MOST_WAYS: usize = 400;
 const MOST_NESTED: usize = 200;
 const MOST_POSITIONS: usize = 32;
 
 impl Suspects {
-    /// Adds what a command might amount to. Says no where it may run anything.
+    /// Adds what a command may run. Returns false if it may run anything.
     fn add(&mut self, command: &Command) -> bool {
         let words = command.words.as_slice();
         let values = command.assignments.iter().filter_map(|assignment| assignment.value.literal());
-        // What a variable is set to may be a pager or an editor.
+        // The value of a variable may be a pager or an editor.
         if !values.filter(|value| !value.is_empty()).all(|value| self.add_text(value)) {
             return false;
         }
@@ -80,13 +80,13 @@ impl Suspects {
         if matches!(program.as_str(), "." | "source") && command.is_fed {
             return false;
         }
-        // These run nothing that stands in their words, or were read as code already.
+        // These run nothing from their words, or were already parsed as code.
         let is_interpreter = interpreter(&program).is_some() && known(&program).subcommands.is_empty();
         let is_read = matches!(program.as_str(), "test" | "[" | "printf" | "wait") || is_interpreter;
         if is_read || !may_run(&program, words) {
             return true;
         }
-        // Any of its words may be where the inner command begins, and any of them or a part may be a command line.
+        // The inner command may start at any of the words, and any word or part of one may be a command line.
         (1..words.len()).all(|start| {
             let rest = &words[start..];
             let Some(text) = rest[0].literal() else {
@@ -107,7 +107,7 @@ impl Suspects {
         self.ways.len() <= MOST_WAYS && self.nested.len() <= MOST_NESTED
     }
 
-    /// The ways to read a command by its first word.
+    /// The possible readings of a command by its first word.
     fn add_one(&mut self, words: &[Word], is_fed: bool) -> bool {
         let Some(first) = words.first() else { return true };
         self.ways.push(lowered(words));
@@ -118,7 +118,7 @@ impl Suspects {
         let Some(name) = first.literal().map(|program| base_name(program).to_ascii_lowercase()) else {
             return true;
         };
-        // Options before a subcommand, each perhaps with a value.
+        // Options before a subcommand, each possibly with a value.
         let positions = after_options(words);
         if positions.len() > MOST_POSITIONS {
             return false;
@@ -140,7 +140,7 @@ impl Suspects {
             }
             Some(shell) if SHELLS.contains(&shell.name) => self.add_code(words, is_fed),
             Some(other) if runs_a_file(other, arguments) => true,
-            // Without code it runs what it reads, if there is anything to read.
+            // Without code it runs its input, if it has any.
             Some(_) if arguments.iter().all(|word| word.literal() == Some("-")) => !is_fed,
             Some(_) => self.add_names(arguments),
             None if CODE.contains(&name.as_str()) && may_run(&name, words) => self.add_names(arguments),
@@ -148,7 +148,7 @@ impl Suspects {
         }
     }
 
-    /// What a shell is given as code; without a file or code it reads whatever comes.
+    /// The code that a shell is given; without a file or code, it runs its input.
     fn add_code(&mut self, words: &[Word], is_fed: bool) -> bool {
         let mut has_operand = false;
         for (index, word) in words.iter().enumerate().skip(1) {
@@ -162,14 +162,14 @@ impl Suspects {
             }
             has_operand |= !text.starts_with('-') && !text.contains("/dev/") && !text.contains("/proc/");
         }
-        // An option's value passes for a file, so that what is fed is never sure.
+        // The value of an option looks like a file, so it is never certain that the input is not run.
         !is_fed || (has_operand && words.iter().all(|word| word.text.first() != Some(&b'-')))
     }
 
-    /// The names in code of another language: any of them may be that of a program.
+    /// The names in code of another language: each may be a program.
     fn add_names(&mut self, words: &[Word]) -> bool {
         for word in words {
-            // A file that is put in, or code: the one says nothing, the other is a riddle.
+            // An expansion may be a file or code, so nothing is known about it.
             let Some(text) = word.literal() else {
                 if word.splits || word.text.len() > 1 {
                     return false;
@@ -188,8 +188,8 @@ impl Suspects {
         }
     }
 
-    /// The names in what programs are fed that have a language of their own: here-strings, here-documents, and what is
-    /// printed in the same line.
+    /// The names in the input of programs with a language of their own: here-strings, here-documents, and text printed
+    /// in the same line.
     fn add_fed(&mut self, script: &Script, nested: &[Vec<Command>]) -> bool {
         let commands = || script.commands.iter().chain(nested.iter().flatten());
         let is_program = |word: &Word| {
@@ -212,9 +212,9 @@ impl Suspects {
         self.is_bounded()
     }
 
-    /// Commands in a text that something may run.
+    /// Commands in a text that a program may run.
     fn add_text(&mut self, text: &str) -> bool {
-        // Editors and pagers run what comes after a `!`.
+        // Editors and pagers run the text after a `!`.
         let Ok(script) = shell::parse(text.trim_start_matches(['!', '+', ':'])) else { return false };
         self.nested.extend(script.commands);
         self.documents.extend(script.documents);
@@ -222,7 +222,7 @@ impl Suspects {
     }
 }
 
-/// Whether a `make` takes what it reads for a Makefile.
+/// Whether a `make` reads its Makefile from standard input.
 fn makes_what_it_reads(name: &str, arguments: &[Word]) -> bool {
     let is_input = |word: &Word| {
         let text = String::from_utf8_lossy(&word.text);
@@ -232,7 +232,7 @@ fn makes_what_it_reads(name: &str, arguments: &[Word]) -> bool {
     matches!(name, "make" | "gmake") && arguments.iter().any(is_input)
 }
 
-/// Where a subcommand may stand, if options come before it.
+/// Where a subcommand may be, if options come before it.
 fn after_options(words: &[Word]) -> Vec<usize> {
     let is_option = |at: usize| words.get(at).is_some_and(|word| word.may_begin_with(b'-'));
     if !is_option(1) {
@@ -249,7 +249,7 @@ fn after_options(words: &[Word]) -> Vec<usize> {
     (2..words.len()).filter(|at| reached[*at] && words[*at].text.first() != Some(&b'-')).collect()
 }
 
-/// The text in small letters, its program without a path; [`DYNAMIC`] where a word can become several.
+/// The text in lower case, its program without a path; [`DYNAMIC`] where a word can become several.
 fn lowered(words: &[Word]) -> Vec<u8> {
     let Some((first, rest)) = words.split_first() else { return Vec::new() };
     let mut text = Vec::with_capacity(length(words));
@@ -281,7 +281,7 @@ fn push_lowered(word: &[u8], text: &mut Vec<u8>) {
     text.extend(word.iter().map(|byte| in_word(byte.to_ascii_lowercase())));
 }
 
-/// At most how long the text of some words is.
+/// The maximum length of the text of some words.
 fn length(words: &[Word]) -> usize {
     words.iter().map(|word| word.text.len() + 1).sum()
 }

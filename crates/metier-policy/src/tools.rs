@@ -1,35 +1,35 @@
-//! The tools of hosts: what each is called, and which of its arguments a rule is about.
+//! The tools of hosts: their names, and which of their arguments rules check.
 
-/// What the specifier of a rule means for a tool.
+/// What the text in a rule's parentheses means for a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A command line for a POSIX shell.
     Shell,
     PowerShell,
-    /// Reads the file or directory that an argument names.
+    /// Reads the file or directory in an argument.
     Read,
-    /// Searches below the directory that an argument names.
+    /// Searches below the directory in an argument.
     Search,
-    /// Changes the file that an argument names.
+    /// Changes the file in an argument.
     Edit,
-    /// Fetches from an address.
+    /// Fetches a URL.
     Fetch,
     /// Starts another agent by name.
     Agent,
     /// Loads a skill by name.
     Skill,
-    /// Has a name and nothing that a rule could be about.
+    /// Has no argument that a rule could check.
     Plain,
 }
 
-/// One tool: its name in rules, those that hosts give it, and the arguments that hold what rules are about.
+/// One tool: its name in rules, its names in hosts, and the arguments that rules check.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// What hosts call it.
+    /// Its names in hosts.
     pub(crate) others: &'static [&'static str],
-    /// The arguments that rules are about; all that are there count.
+    /// The arguments that rules check; all that are present count.
     pub(crate) fields: &'static [&'static str],
 }
 
@@ -128,7 +128,7 @@ pub(crate) const TOOLS: &[Tool] = &[
         fields: PATH,
     },
     Tool { name: "MultiEdit", kind: Kind::Edit, others: &["multiedit", "multi_edit"], fields: PATH },
-    // Its paths stand in the patch.
+    // The paths are in the patch.
     Tool {
         name: "apply_patch",
         kind: Kind::Edit,
@@ -196,7 +196,7 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool { name: "ToolSearch", kind: Kind::Plain, others: &[], fields: &[] },
 ];
 
-/// metier's own tools for skills and for sections of prompts, which no allowlist takes away.
+/// metier's own tools for skills and prompt sections, which no allowlist removes.
 const OWN: &[&str] = &[
     "open_sections",
     "read_section",
@@ -220,7 +220,7 @@ pub(crate) fn called(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name || tool.others.contains(&name))
 }
 
-/// The tool that a name may mean, in any case of letters and in any host's name space. For denying.
+/// The tool that a name may mean, in any case and with any host's prefix. For deny rules.
 pub(crate) fn suspected(name: &str) -> Option<&'static Tool> {
     let bare = name.rsplit(['.', ':', '/']).next().unwrap_or(name);
     let is = |tool: &&Tool, name: &str| {
@@ -231,13 +231,13 @@ pub(crate) fn suspected(name: &str) -> Option<&'static Tool> {
     called(name).or_else(|| find(name)).or_else(|| find(bare))
 }
 
-/// The tool that a rule names. Letters count: a name in the wrong case is a mistake, though some host may have a tool
-/// of that name.
+/// The tool that a rule names. Case matters: a name in the wrong case is a mistake, although a host may have a tool of
+/// that name.
 pub(crate) fn in_rule(name: &str) -> Option<&'static Tool> {
     called(name).filter(|tool| tool.name == name || !tool.name.eq_ignore_ascii_case(name))
 }
 
-/// The name that somebody may have meant by one that there is not.
+/// The known tool name that is closest to an unknown one.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let near = |tool: &&Tool| is_near(&lower, &tool.name.to_ascii_lowercase());
@@ -249,7 +249,7 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     same_letters.or_else(|| TOOLS.iter().find(near)).map(|tool| tool.name)
 }
 
-/// Whether one letter more, less or changed, or two swapped, makes one of the other.
+/// Whether two names differ by one inserted, removed or changed letter, or by two swapped letters.
 fn is_near(a: &str, b: &str) -> bool {
     a.len() > 2 && b.len() > 2 && a.len().abs_diff(b.len()) < 2 && strsim::osa_distance(a, b) <= 1
 }

@@ -1,17 +1,17 @@
-//! Texts with `*` in them, against texts in which some places are not known.
+//! Matches patterns with `*` against texts that may be only partly known.
 //!
-//! Two ways to match, on purpose: [`Wildcard::surely`] only says yes where no doubt is left, [`Wildcard::possibly`]
-//! wherever there is a doubt.
+//! There are two matchers on purpose: [`Wildcard::surely`] returns true only without any doubt, [`Wildcard::possibly`]
+//! in case of doubt as well.
 
 use crate::shell::DYNAMIC;
 
-/// A text to be matched: bytes, some of which only a rule's own words may stand for.
+/// A text to match: bytes, some of which only a rule's literal words may match.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) bytes: Vec<u8>,
-    /// For each byte, whether a `*` must not cover it.
+    /// For each byte, whether a `*` must not match it.
     pub(crate) strict: Vec<bool>,
-    /// A word has a way up (`..`) in it.
+    /// A word contains `..`.
     pub(crate) climbs: bool,
 }
 
@@ -30,14 +30,14 @@ impl Subject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wildcard {
     pieces: Vec<Vec<u8>>,
-    /// A blank and a `*` at the end, and no other: the text before them alone matches as well.
+    /// The pattern ends with a space and its only `*`, so it also matches the text before them alone.
     bare_too: bool,
-    /// A `*` goes on from within a path, so that it must not lead out of it.
+    /// A `*` continues a path, so it must not match `..`.
     confines: bool,
 }
 
 impl Wildcard {
-    /// Reads a pattern in which every `*` is a wildcard.
+    /// Parses a pattern in which every `*` is a wildcard.
     pub(crate) fn new(text: &str) -> Self {
         Self::from_pieces(text.split('*').map(|piece| piece.as_bytes().to_vec()).collect())
     }
@@ -61,33 +61,33 @@ impl Wildcard {
         self.pieces.len() == 1
     }
 
-    /// What stands before the first `*`.
+    /// The text before the first `*`.
     pub(crate) fn prefix(&self) -> &[u8] {
         self.pieces.first().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether it is these words and anything after them.
+    /// Whether the pattern is these words followed by anything.
     pub(crate) fn is_any_use_of(&self, words: &str) -> bool {
         self.bare_too && self.prefix().strip_suffix(b" ") == Some(words.as_bytes())
     }
 
-    /// Whether it names a path that is another one in another directory.
+    /// Whether it names a relative path.
     pub(crate) fn names_relative_path(&self) -> bool {
         self.pieces.iter().enumerate().any(|(index, piece)| {
-            // What stands right after a `*` goes on with whatever that is.
+            // Text directly after a `*` continues what the `*` matches.
             let mut words = piece.split(|byte| *byte == b' ').enumerate();
             words
                 .any(|(at, word)| word.contains(&b'/') && (!word.starts_with(b"/") || (index > 0 && at == 0)))
         })
     }
 
-    /// Whether every way to read the text matches.
+    /// Whether the pattern matches in every reading of the text.
     pub(crate) fn surely(&self, text: &Subject) -> bool {
         let prefix = self.prefix();
         if self.confines && text.climbs {
             return false;
         }
-        // Where even the program is strict, nothing but the whole will do.
+        // If even the program is strict, only the exact text matches.
         if text.strict.first() == Some(&true) {
             return self.is_exact() && text.bytes == prefix;
         }
@@ -103,7 +103,7 @@ impl Wildcard {
         let Some((last, middle)) = self.pieces[1..].split_last() else {
             return text.bytes.len() == prefix.len();
         };
-        // Where the text so far may end; a `*` goes on from each of them up to the next strict byte.
+        // The positions where the matched text may end; a `*` continues from each up to the next strict byte.
         let mut ends = vec![prefix.len()];
         for piece in middle {
             ends = after(&ends, piece, text);
@@ -113,7 +113,7 @@ impl Wildcard {
             && ends.iter().any(|end| *end <= start && !text.strict[*end..start].contains(&true))
     }
 
-    /// Whether some way to read the text matches, if what is not known may be anything.
+    /// Whether the pattern matches in some reading of the text, if unknown parts may be anything.
     pub(crate) fn possibly(&self, text: &[u8]) -> bool {
         let bare = self.bare_too.then(|| &self.prefix()[..self.prefix().len() - 1]);
         if !text.contains(&DYNAMIC) {
@@ -123,7 +123,7 @@ impl Wildcard {
     }
 }
 
-/// Whether pieces with `*` between them match a text in which all is known: each as early as it can be.
+/// Whether pieces with `*` between them match a fully known text: each piece at the earliest position.
 fn leftmost(pieces: &[Vec<u8>], text: &[u8]) -> bool {
     let [first, others @ ..] = pieces else { return false };
     let Some(mut rest) = text.strip_prefix(first.as_slice()) else { return false };
@@ -135,7 +135,7 @@ fn leftmost(pieces: &[Vec<u8>], text: &[u8]) -> bool {
     rest.ends_with(last)
 }
 
-/// Where a piece may end that comes after a `*` that begins at one of some places.
+/// The positions where a piece may end after a `*` that starts at one of the given positions.
 fn after(starts: &[usize], piece: &[u8], text: &Subject) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut starts = starts.iter().copied().peekable();
@@ -146,17 +146,17 @@ fn after(starts: &[usize], piece: &[u8], text: &Subject) -> Vec<usize> {
         if open && text.bytes[at..].starts_with(piece) {
             ends.push(at + piece.len());
         }
-        // The next place is reached by letting the `*` cover this byte.
+        // The next position is reached by matching this byte with the `*`.
         open &= !text.strict.get(at).copied().unwrap_or(true);
         at += 1;
     }
     ends
 }
 
-/// Whether a text in which [`DYNAMIC`] stands for anything can be what some pieces with `*` between them match.
+/// Whether pieces with `*` between them may match a text in which [`DYNAMIC`] stands for anything.
 fn intersects(pieces: &[Vec<u8>], text: &[u8]) -> bool {
     let first = pieces.first().map_or(&[][..], Vec::as_slice);
-    // The usual case: nothing in common at the beginning.
+    // The usual case: different starts.
     for (wanted, found) in first.iter().zip(text) {
         if *found == DYNAMIC {
             break;
@@ -172,7 +172,7 @@ fn intersects(pieces: &[Vec<u8>], text: &[u8]) -> bool {
         }
         pattern.extend(piece.iter().copied().map(Some));
     }
-    // `reach[j]`: the pattern so far can be met by the first `j` bytes of the text.
+    // `reach[j]`: the pattern up to here can match the first `j` bytes of the text.
     let star = |byte: u8| byte == DYNAMIC;
     let mut reach = vec![false; text.len() + 1];
     reach[0] = true;
@@ -191,10 +191,10 @@ fn intersects(pieces: &[Vec<u8>], text: &[u8]) -> bool {
             }
             Some(wanted) => {
                 for index in 0..=text.len() {
-                    // The unknown part takes this byte and stays open.
+                    // The unknown part takes this byte and continues.
                     let stays = index > 0 && star(text[index - 1]) && (reach[index] || reach[index - 1]);
                     let takes = index > 0 && text[index - 1] == wanted && reach[index - 1];
-                    // The unknown part ends empty.
+                    // The unknown part ends here, empty.
                     let skips = index > 0 && star(text[index - 1]) && next[index - 1];
                     next[index] = stays || takes || skips;
                 }

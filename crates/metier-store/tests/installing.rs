@@ -182,7 +182,7 @@ fn installing_reports_rules_for_tools_that_never_match() {
         InstallRequest { source: Box::new(DirectorySource::new(skill)), wanted: SkillSelection::Only };
     let context = FetchContext::new("git");
     let installation = ground.store().install(&[request], &InstallOptions::new("now"), &context).unwrap();
-    assert_eq!(installation.notes, ["`pdf`: the rule `bash`: there is no tool `bash`; did you mean `Bash`?"]);
+    assert_eq!(installation.notes, ["`pdf`: tool rule `bash`: unknown tool `bash`; did you mean `Bash`?"]);
 }
 
 #[test]

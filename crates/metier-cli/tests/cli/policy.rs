@@ -49,7 +49,7 @@ fn a_decision_and_its_reason() {
             "warnings": [{
                 "rule": "B*",
                 "code": "rule-never-matches",
-                "message": "a tool must be named in full; only `mcp__SERVER__*` may have a `*`",
+                "message": "a tool must be named in full; only `mcp__SERVER__*` may contain a `*`",
             }],
         })
     );
@@ -347,7 +347,7 @@ fn a_person_at_a_terminal_is_asked() {
     let approve = ["approve", "pdf", "--script", "scripts/fill.sh"];
     let (seen, output) = at_terminal(&place, &approve, "what?\nhm\n\n");
     assert_eq!(verdict(&check(&place, &script)), ("ask", "tier-asks"), "that was no answer");
-    assert!(seen.contains("May `pdf`, a skill of yours, run `scripts/fill.sh`?"), "{seen}");
+    assert!(seen.contains("Allow `pdf` (your own skill) to run `scripts/fill.sh`?"), "{seen}");
     for fact in [
         "arguments  any",
         "directory  any",
@@ -377,7 +377,7 @@ fn a_person_at_a_terminal_is_asked() {
     let (seen, output) = at_terminal(&place, &["approve", "pdf"], "n\n");
     assert!(!seen.contains("[n]o") && output.status.success(), "{seen}");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.starts_with("no approval is needed: `pdf` is of tier `user`"), "{said}");
+    assert!(said.starts_with("no approval is needed: `pdf` (tier `user`) may be loaded"), "{said}");
     assert_eq!(verdict(&check(&place, &["--skill", "pdf"])), ("allow", "tier-allows"));
 }
 
@@ -388,7 +388,7 @@ fn what_is_refused_is_seen_and_undone() {
     assert!(!String::from_utf8_lossy(&before.stderr).contains("refused"));
     assert!(place.at_home(&["approve", "pdf", "--refuse"]).output().unwrap().status.success());
     let id = place.json_at_home(&["approvals", "--json"])["approvals"][0]["id"].as_str().unwrap().to_owned();
-    let undo = format!("`metier approvals --revoke {id}` undoes it");
+    let undo = format!("undo with `metier approvals --revoke {id}`");
     let listed = place.at_home(&["list"]).output().unwrap();
     let listed = String::from_utf8_lossy(&listed.stderr);
     assert!(listed.contains("`pdf` will not be loaded until its content changes: refused on 20"), "{listed}");

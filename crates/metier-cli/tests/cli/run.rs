@@ -357,7 +357,7 @@ fn a_skill_that_must_not_be_loaded_is_not_mounted() {
     let refuse = ["approve", "one", "--root", "skills", "--refuse"];
     assert!(place.at_home(&refuse).output().unwrap().status.success());
     place.write("me/.config/metier/config.toml", "[[policy.rules]]\nskill = \"two\"\nactivate = \"deny\"\n");
-    for (name, why) in [("one", "refused"), ("two", "does not let")] {
+    for (name, why) in [("one", "refused"), ("two", "does not allow")] {
         for command in
             [&["mount", "out"][..], &["link", "claude"], &["run", "claude", "--program", "/bin/true"]]
         {

@@ -403,7 +403,7 @@ fn a_person_is_asked_back() {
         } else {
             assert!(text(&result).contains("Do not try to do the same in another way"), "{result}");
         }
-        let is_declined = text(&result).contains("the client (t) was asked for it and declined");
+        let is_declined = text(&result).contains("the client (t) was asked and declined");
         assert_eq!(is_declined, answer["action"] == "decline", "{result}");
     }
     let asked = client.notices.len();
@@ -489,11 +489,9 @@ fn output_is_capped_and_the_rest_can_be_read() {
     assert!(shown.len() < 34 << 10 && shown.starts_with("FIRST\n"), "{}", shown.len());
     let end = "LAST\n[stderr]\noops\n[exit code 3]\n[ran in an empty temporary directory";
     assert!(shown.contains(end), "{}", &shown[shown.len() - 400..]);
-    assert!(
-        shown.contains(
-            "[167243 of 200011 bytes of stdout left out here; read them with `read_skill_resource`"
-        )
-    );
+    assert!(shown.contains(
+        "[167243 of 200011 bytes of stdout left out here; read the rest with `read_skill_resource`"
+    ));
     let uri = facts(&result)["stdout_uri"].clone();
     let read = client.ask("resources/read", json!({ "uri": uri }));
     let whole = read["contents"][0]["text"].as_str().unwrap();
@@ -522,7 +520,7 @@ fn a_person_is_asked_along_with_the_next_call() {
     let asked = client.ask("tools/call", call(json!({})));
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let message = asked["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
-    assert!(message.starts_with("May `tally`, a skill of yours, run `scripts/run.sh`?"), "{message}");
+    assert!(message.starts_with("Allow `tally` (your own skill) to run `scripts/run.sh`?"), "{message}");
     let with = |answer: Value, state: &Value| json!({ "inputResponses": { "approval": answer }, "requestState": state });
     let state = &asked["requestState"];
     let mut forged = state.as_str().unwrap().to_owned();

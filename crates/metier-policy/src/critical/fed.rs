@@ -1,4 +1,5 @@
-//! What would be destroyed by commands that are fed: `find / | xargs rm -rf`, `sh <<< 'rm -rf /etc'`.
+//! What would be destroyed by commands that read their targets or code from others: `find / | xargs rm -rf`, `sh <<<
+//! 'rm -rf /etc'`.
 
 use super::{UNKNOWN, Whereabouts, at_depth, found, is_recursive, runs_destroyer, target};
 use crate::invocation::base_name;
@@ -7,10 +8,10 @@ use crate::moves::goes;
 use crate::programs::DESTROYERS;
 use crate::shell::{self, Command, Word};
 
-/// Programs that run a command with what they read.
+/// Programs that run a command with arguments from standard input.
 const FEEDERS: &[&str] = &["xargs", "gxargs", "parallel"];
 
-/// What the commands of a line would destroy by what they are fed, from those before them, here-strings and here-documents.
+/// What the commands of a line would destroy through their input: pipes, here-strings and here-documents.
 pub(crate) fn fed(commands: &[Command], documents: &[String], bases: &Whereabouts<'_>) -> Option<String> {
     let is_fed = |(_, command): &(usize, &Command)| command.is_fed;
     commands.iter().enumerate().filter(is_fed).find_map(|(at, command)| {
@@ -28,7 +29,7 @@ pub(crate) fn fed(commands: &[Command], documents: &[String], bases: &Whereabout
     })
 }
 
-/// The texts that a command may be fed with.
+/// The texts that may be the input of a command.
 fn texts<'a>(command: &'a Command, documents: &'a [String]) -> impl Iterator<Item = &'a str> {
     command.mentions.iter().filter_map(Word::literal).chain(documents.iter().map(String::as_str))
 }
@@ -38,11 +39,11 @@ fn in_code(code: &str, bases: &Whereabouts<'_>) -> Option<String> {
     script.commands.iter().find_map(|command| at_depth(command, bases, 1))
 }
 
-/// What a command takes away of what it is fed.
+/// How a command destroys what it reads from its input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Destroyer {
     Files,
-    /// With everything below them.
+    /// Recursively.
     Trees,
 }
 
@@ -54,14 +55,14 @@ impl Destroyer {
         let at = rest.iter().position(|word| runs_destroyer(word, 0))?;
         let name = base_name(rest[at].literal().unwrap_or_default());
         let options = rest[at + 1..].iter().filter_map(Word::literal).filter(|word| word.starts_with('-'));
-        // Of code it is not known how it destroys.
+        // For code, it is unknown how it destroys.
         let is_code = !DESTROYERS.contains(&name);
         let takes_trees = is_code || matches!(name, "mv" | "shred") || options.into_iter().any(is_recursive);
         Some(if takes_trees { Self::Trees } else { Self::Files })
     }
 }
 
-/// What a command before it may feed it that must not be destroyed.
+/// A critical path that an earlier command may pass on.
 fn produced(producer: &Command, destroys: Destroyer, bases: &Whereabouts<'_>) -> Option<String> {
     let (program, arguments) = producer.words.split_first()?;
     if base_name(program.literal().unwrap_or_default()) == "find" {

@@ -1,9 +1,9 @@
-//! Whether a pattern may match a path of which not everything is known: one with patterns of its own, or with parts that are
-//! put in when it is used.
+//! Checks whether a pattern may match a path that is only partly known: one with wildcards of its own, or with
+//! expansions.
 
 use super::{Glob, Part, Token, class, is_match};
 
-/// One part of such a path, in small letters.
+/// One part of such a path, in lower case.
 #[derive(Debug, Clone)]
 pub(crate) enum Segment {
     Name(String),
@@ -12,18 +12,19 @@ pub(crate) enum Segment {
     Pattern(Pattern),
 }
 
-/// A part with signs that stand for letters.
+/// A part with wildcards.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    /// What is put in may be anything.
+    /// The expansion may be anything.
     wide: Vec<Token>,
-    /// What is put in is empty.
+    /// The expansion is empty.
     narrow: Vec<Token>,
     is_open: bool,
 }
 
 impl Segment {
-    /// Reads a part of a path. A NUL stands for what is put in; `*`, `?` and `[` are signs where the shell takes them so.
+    /// Parses a part of a path. A NUL stands for an expansion; `*`, `?` and `[` are wildcards where the shell treats
+    /// them so.
     pub(crate) fn new(part: &str, globs: bool) -> Self {
         let is_open = part.contains('\0');
         if globs && part == "**" {
@@ -38,7 +39,7 @@ impl Segment {
         Self::Pattern(Pattern { wide, narrow, is_open })
     }
 
-    /// Whether it may be a way up. No pattern that begins with a sign is one.
+    /// Whether it may be `..`. A pattern that starts with a wildcard never is.
     pub(crate) fn may_climb(&self) -> bool {
         match self {
             Self::Pattern(pattern) => {
@@ -49,7 +50,7 @@ impl Segment {
         }
     }
 
-    /// Whether it says anything about the name.
+    /// Whether it restricts the name.
     fn says(&self) -> bool {
         match self {
             Self::Name(_) => true,
@@ -64,15 +65,15 @@ impl Pattern {
         self.narrow.iter().any(|token| matches!(token, Token::Letter(_) | Token::Class { .. }))
     }
 
-    /// Whether it and a part of a rule may be one name. `skips` says that hidden directories are not meant.
+    /// Whether it and a part of a rule may be the same name. `skips` says that hidden directories are excluded.
     fn meets(&self, wanted: &[Token], skips: bool) -> bool {
-        // A name that is put in is not known.
+        // An expanded name is unknown.
         if self.is_open && !self.says() {
             return false;
         }
         let is_plain = wanted.iter().all(|token| matches!(token, Token::Letter(_)));
         let begins_with_sign = matches!(self.narrow.first(), Some(Token::Star | Token::Any));
-        // Shells do not look among hidden files for these, so that only what says as much is in doubt.
+        // Shell wildcards do not match hidden files, so only a rule that names them is in doubt.
         if begins_with_sign && wanted.first() == Some(&Token::Letter('.')) {
             if is_plain && skips {
                 return false;
@@ -88,17 +89,17 @@ impl Pattern {
 }
 
 impl Glob {
-    /// Whether it may match a path below a place, given as its parts, or a directory that it is in.
+    /// Whether it may match a path below a directory, given as its parts, or a directory that contains it.
     pub(crate) fn possibly(&self, base: &[String], path: &[Segment]) -> bool {
         let base = base.iter().map(|name| Wanted::Name(name));
         let wanted: Vec<Wanted<'_>> = base.chain(self.parts.iter().map(Wanted::Part)).collect();
         reaches(&wanted, path, None)
     }
 
-    /// Whether it may match a path that ends with some parts.
+    /// Whether it may match a path that ends with the given parts.
     pub(crate) fn possibly_ends(&self, tail: &[Segment]) -> bool {
         let wanted: Vec<Wanted<'_>> = self.parts.iter().map(Wanted::Part).collect();
-        // Where nothing is known of what comes before, `*` alone is no reason to suspect anything.
+        // If nothing before it is known, a single `*` is no reason for a match.
         let first = self.parts.iter().position(|part| *part != Part::Deep);
         (0..tail.len()).any(|at| reaches(&wanted, &tail[at..], first))
     }
@@ -114,7 +115,7 @@ impl Wanted<'_> {
         matches!(self, Self::Part(Part::Deep))
     }
 
-    /// Whether a `**` may stand for it among others. At the end it is a file, which has nothing below it.
+    /// Whether a `**` may stand for it. At the end it is a file, which contains nothing.
     fn lies_deep(&self, is_last: bool, skips: bool) -> bool {
         let is_hidden = match self {
             Self::Part(Part::Deep) => return true,
@@ -143,10 +144,9 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether all that is wanted may be met by the beginning of a path. The part at `says` must be met by one that says
-/// something.
+/// Whether the pattern may match the start of a path. The part at `says` must match a part that restricts the name.
 fn reaches(wanted: &[Wanted<'_>], path: &[Segment], says: Option<usize>) -> bool {
-    // How many parts of the path those so far can have used.
+    // The numbers of parts of the path that can have been consumed.
     let mut used = vec![false; path.len() + 1];
     used[0] = true;
     for (index, want) in wanted.iter().enumerate() {
@@ -158,7 +158,7 @@ fn reaches(wanted: &[Wanted<'_>], path: &[Segment], says: Option<usize>) -> bool
             next[at] |= want.is_deep();
             let Some(segment) = path.get(at) else { continue };
             let is_deep = matches!(segment, Segment::Deep);
-            // Shells do not look into hidden directories for a pattern; a name after it leaves a doubt.
+            // Shell wildcards do not enter hidden directories; a name after the wildcard leaves a doubt.
             let after = &path[at + 1..];
             let is_last = index + 1 == wanted.len();
             let names_file = !after.is_empty()
@@ -167,7 +167,7 @@ fn reaches(wanted: &[Wanted<'_>], path: &[Segment], says: Option<usize>) -> bool
             let skips = !names_file && !is_end;
             next[at] |= is_deep && want.lies_deep(is_last, skips);
             used[at + 1] |= is_deep || want.is_deep();
-            // A rule that ends with a pattern is about files: nothing is below what only may be one.
+            // A rule that ends with a wildcard is about files, so nothing is below a possible match.
             let is_above =
                 is_last && !after.is_empty() && want.is_pattern() && !matches!(segment, Segment::Name(_));
             let is_vague = is_above || (says == Some(index) && !segment.says());
@@ -178,7 +178,7 @@ fn reaches(wanted: &[Wanted<'_>], path: &[Segment], says: Option<usize>) -> bool
     used.contains(&true)
 }
 
-/// Reads a part as a shell does: what is not a pattern after all is a name.
+/// Parses a part as a shell does: an incomplete pattern is a name.
 fn tokens(part: &str, globs: bool, put_in: &[Token]) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut chars = part.chars();
@@ -194,7 +194,7 @@ fn tokens(part: &str, globs: bool, put_in: &[Token]) -> Vec<Token> {
                         tokens.push(Token::Class { negated: false, ranges });
                     }
                     Some(_) => tokens.push(Token::Any),
-                    // Classes by name and the like: from here on it may be anything.
+                    // Named classes and the like: from here on, it may match anything.
                     None => {
                         tokens.push(Token::Star);
                         return tokens;
@@ -208,10 +208,10 @@ fn tokens(part: &str, globs: bool, put_in: &[Token]) -> Vec<Token> {
     tokens
 }
 
-/// Whether one name may be what both stand for.
+/// Whether the same name may match both.
 fn intersects(wanted: &[Token], found: &[Token]) -> bool {
     let is_star = |at: usize| at > 0 && found[at - 1] == Token::Star;
-    // `reach[j]`: what is wanted so far can be met by the first `j` of those found.
+    // `reach[j]`: the pattern up to here can match the first `j` tokens.
     let mut reach = vec![false; found.len() + 1];
     reach[0] = true;
     for at in 1..=found.len() {
@@ -233,7 +233,7 @@ fn intersects(wanted: &[Token], found: &[Token]) -> bool {
     reach[found.len()]
 }
 
-/// Whether two signs, neither of which is a `*`, may stand for the same letter. Those found may mean capitals.
+/// Whether two tokens, neither of them a `*`, may match the same character. Tokens of the path may be upper case.
 fn agree(want: &Token, found: &Token) -> bool {
     match (want, found) {
         (Token::Letter(letter), Token::Class { .. }) => {

@@ -1,19 +1,19 @@
-//! Alternatives in braces: `a{b,c}` is `ab` and `ac` to most shells.
+//! Brace expansion: `a{b,c}` becomes `ab` and `ac` in most shells.
 
-/// More alternatives of one word, or more signs in it, are not told apart.
+/// The maximum number of alternatives, and of braces and commas in a word.
 const MOST: usize = 64;
 const MOST_SIGNS: usize = 256;
 
-/// The braces and commas of a word that stand outside quotes.
+/// The braces and commas of a word outside quotes.
 #[derive(Default)]
 pub(super) struct Braces {
-    /// Where they stand in the word's text, the first brace first.
+    /// Their positions in the word's text, starting with the first brace.
     signs: Vec<usize>,
-    /// The word may become several.
+    /// The word may become several words.
     pub(super) expands: bool,
 }
 
-/// What a word with braces may become.
+/// The words that a word with braces may become.
 pub(super) struct Alternative {
     pub(super) text: Vec<u8>,
     /// A `*` in it stands for a range such as `{1..9}`.
@@ -21,7 +21,7 @@ pub(super) struct Alternative {
 }
 
 impl Braces {
-    /// Outside quotes, at each character.
+    /// Records each character outside quotes.
     pub(super) fn see(&mut self, rest: &[u8], at: usize) {
         let is_open = !self.signs.is_empty();
         match rest.first() {
@@ -36,12 +36,12 @@ impl Braces {
         }
     }
 
-    /// Where the first of them stands.
+    /// The position of the first one.
     pub(super) fn first(&self) -> Option<usize> {
         self.signs.first().copied()
     }
 
-    /// All that a word may become; `None` where that is too much.
+    /// All words that it may become; `None` if there are too many.
     pub(super) fn alternatives(&self, text: &[u8]) -> Option<Vec<Alternative>> {
         if self.signs.len() > MOST_SIGNS {
             return None;
@@ -82,13 +82,13 @@ fn expand(text: &[u8], signs: &[usize], from: usize, to: usize) -> Option<Vec<Al
 
 /// A pair of braces that becomes several words.
 struct Group {
-    /// The opening brace, the commas of its own, and the closing brace.
+    /// The opening brace, its own commas, and the closing brace.
     ends: Vec<usize>,
     is_range: bool,
 }
 
 impl Group {
-    /// The group that begins with the first of some signs, if one does.
+    /// The group that starts with the first brace, if any.
     fn read(text: &[u8], signs: &[usize]) -> Option<Self> {
         let (open, rest) = signs.split_first()?;
         let mut ends = vec![*open];
@@ -110,7 +110,7 @@ impl Group {
     }
 }
 
-/// Whether braces have a range such as `1..9` or `a..z..2` in them.
+/// Whether braces contain a range such as `1..9` or `a..z..2`.
 fn is_range(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let is_end = |end: &str| {

@@ -1,4 +1,4 @@
-//! What stands inside words: quotes, variables, substitutions, arithmetic.
+//! Parses the inside of words: quotes, variables, substitutions, arithmetic.
 
 use metier_skill::is_invisible;
 
@@ -7,15 +7,15 @@ use super::braces::{Alternative, Braces};
 use super::parser::Parser;
 use super::word::{DYNAMIC, Start, Word};
 
-const GOES_ON: ShellError = ShellError::Unsupported("a `\\` at the end of a line without a blank before it");
+const GOES_ON: ShellError = ShellError::Unsupported("a `\\` at the end of a line without a space before it");
 
-/// What can stand in arithmetic without a variable being read or set.
+/// Characters that arithmetic may contain without reading or setting a variable.
 fn is_plain_arithmetic(byte: u8) -> bool {
     byte.is_ascii_digit() || b" \t\n+-*/%()<>&|^~!?:,".contains(&byte)
 }
 
 impl Parser<'_> {
-    /// A word from here to the next blank or operator. There must be one.
+    /// A word from here to the next space or operator. It must not be empty.
     pub(super) fn word(&mut self) -> Result<Word, ShellError> {
         let mut word = Word::default();
         let start = self.at;
@@ -66,7 +66,7 @@ impl Parser<'_> {
         Ok(word)
     }
 
-    /// One character that is none of the shell's, outside quotes.
+    /// One character outside quotes without a meaning for the shell.
     fn plain(
         &mut self,
         byte: u8,
@@ -94,8 +94,8 @@ impl Parser<'_> {
         self.at += 1;
         match self.peek() {
             None => return Err(ShellError::Unclosed("a `\\`")),
-            // Shells join lines before they look for anything, so that only a line that ends with a blank before the `\`
-            // is read the same by all; those are passed over between words.
+            // Shells join lines before anything else, so only a `\` after a space is read the same by all of them;
+            // those are skipped between words.
             Some(b'\n') => return Err(GOES_ON),
             Some(_) => {}
         }
@@ -110,7 +110,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// After the opening quote.
+    /// Starts after the opening quote.
     fn single_quotes(&mut self, word: &mut Word) -> Result<(), ShellError> {
         word.quoted = true;
         word.backslash_first = false;
@@ -126,7 +126,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After the opening quote.
+    /// Starts after the opening quote.
     pub(super) fn double_quotes(&mut self, word: &mut Word) -> Result<(), ShellError> {
         word.backslash_first = false;
         loop {
@@ -141,7 +141,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One piece of what stands in double quotes or in a here-document.
+    /// One piece inside double quotes or a here-document.
     pub(super) fn in_double_quotes(&mut self, word: &mut Word) -> Result<(), ShellError> {
         match self.peek() {
             Some(b'$') => self.dollar(word, true),
@@ -172,7 +172,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// At a `$`.
+    /// Starts at a `$`.
     fn dollar(&mut self, word: &mut Word, in_quotes: bool) -> Result<(), ShellError> {
         let start = self.at;
         self.at += 1;
@@ -195,7 +195,7 @@ impl Parser<'_> {
                 return self.ansi_quotes(word);
             }
             Some(b'"') if !in_quotes => {
-                self.oddity("a text that is translated (`$\"`)");
+                self.oddity("a translated string (`$\"`)");
                 self.at += 1;
                 word.quoted = true;
                 return self.double_quotes(word);
@@ -221,7 +221,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// After `$((`, to past the `))`.
+    /// From after `$((` to after `))`.
     pub(super) fn arithmetic(&mut self) -> Result<(), ShellError> {
         let mut depth = 0_usize;
         let mut scratch = Word::default();
@@ -232,7 +232,7 @@ impl Parser<'_> {
                 Some(b'(') => depth += 1,
                 Some(b')') if depth == 0 => {
                     if self.peek_at(1) != Some(b')') {
-                        return Err(ShellError::Unsupported("`((` for two subshells"));
+                        return Err(ShellError::Unsupported("`((` for two nested subshells"));
                     }
                     self.at += 2;
                     if !is_plain {
@@ -258,10 +258,10 @@ impl Parser<'_> {
         }
     }
 
-    /// After `${`, to past the `}`.
+    /// From after `${` to after `}`.
     fn parameter(&mut self) -> Result<(), ShellError> {
         if self.peek() == Some(b'!') {
-            self.oddity("a variable that is named by another (`${!`)");
+            self.oddity("an indirect variable (`${!`)");
             self.at += 1;
         } else if self.peek() == Some(b'#') && self.peek_at(1) != Some(b'}') {
             self.at += 1;
@@ -275,18 +275,18 @@ impl Parser<'_> {
         }
         match self.peek() {
             Some(b'[') => self.oddity("an array"),
-            Some(b'@') => self.oddity("a variable that is read as code (`${…@…}`)"),
-            Some(b'=') => self.oddity("a variable that is set while it is read (`${…=…}`)"),
+            Some(b'@') => self.oddity("a variable transformation (`${…@…}`)"),
+            Some(b'=') => self.oddity("an assignment in an expansion (`${…=…}`)"),
             Some(b':') if self.peek_at(1) == Some(b'=') => {
-                self.oddity("a variable that is set while it is read (`${…:=…}`)");
+                self.oddity("an assignment in an expansion (`${…:=…}`)");
             }
-            // An offset is arithmetic, which can set variables and run what an index says.
+            // An offset is arithmetic, which can set variables and run code in an index.
             Some(b':') if !matches!(self.peek_at(1), Some(b'-' | b'+' | b'?')) => {
-                self.oddity("a part of a variable (`${…:…}`)");
+                self.oddity("a substring of a variable (`${…:…}`)");
             }
             _ => {}
         }
-        // Shells disagree on quotes and substitutions in here, so that none of them are read.
+        // Shells disagree on quotes and substitutions here, so they are not accepted.
         let mut scratch = Word::default();
         loop {
             match self.peek() {
@@ -311,7 +311,7 @@ impl Parser<'_> {
         }
     }
 
-    /// At a backtick: what stands up to the next one is a command line of its own.
+    /// At a backtick: the text up to the next one is a command line of its own.
     pub(super) fn backticks(&mut self) -> Result<(), ShellError> {
         self.at += 1;
         let mut inner = Vec::new();
@@ -324,7 +324,7 @@ impl Parser<'_> {
                     if next == Some(b'\n') {
                         return Err(GOES_ON);
                     }
-                    // In some places this is a quote, and in others a quote with a backslash.
+                    // In some places this is a quote, in others a quote with a backslash.
                     if next == Some(b'"') {
                         return Err(ShellError::Unsupported("an escaped quote between backticks"));
                     }
@@ -368,7 +368,7 @@ impl Parser<'_> {
         let (radix, most) = match byte {
             b'n' => return push_escaped(word, u32::from(b'\n')),
             b't' => return push_escaped(word, u32::from(b'\t')),
-            // To a plain sh, `\'` ends the string.
+            // In a plain sh, `\'` ends the string.
             b'\\' | b'"' | b'?' => return push_escaped(word, u32::from(byte)),
             b'x' => (16, 2),
             b'u' => (16, 4),
@@ -404,17 +404,17 @@ fn push_escaped(word: &mut Word, code: u32) -> Result<(), ShellError> {
     Ok(())
 }
 
-/// Whether a character is refused even in quotes.
+/// Whether a character is rejected even in quotes.
 fn is_refused_in_quotes(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
-/// After `name=` or a colon a `~` is replaced as well.
+/// After `name=` or a colon, a `~` is expanded as well.
 fn rest_begins_value(text: &[u8]) -> bool {
     matches!(text.last(), Some(b'=' | b':'))
 }
 
-/// One of the words that braces make of a word.
+/// One of the words that braces expand to.
 fn alternative(word: &Word, one: Alternative) -> Word {
     Word {
         quoted: true,

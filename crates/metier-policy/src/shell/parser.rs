@@ -1,19 +1,19 @@
-//! The grammar: lists, pipelines, compound and simple commands, assignments.
+//! The shell grammar: lists, pipelines, compound and simple commands, assignments.
 
 use super::word::Word;
 use super::{Assignment, Command, LONGEST, Oddity, Script, ShellError};
 
-/// How deep substitutions and groups may be nested. Each level is a few frames of the stack.
+/// The maximum nesting depth of substitutions and groups. Each level needs a few stack frames.
 const DEEPEST: usize = 64;
 
-/// Words that end a list when they stand where a command would.
+/// Words that end a list when they are in the position of a command.
 const CLOSERS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
 
-/// Words that begin a compound command or change what follows.
+/// Words that start a compound command or change what follows.
 const OPENERS: &[&str] =
     &["if", "while", "until", "for", "select", "case", "{", "[[", "!", "function", "coproc"];
 
-/// Takes a command line apart.
+/// Parses a command line.
 pub(crate) fn parse(text: &str) -> Result<Script, ShellError> {
     if text.chars().nth(LONGEST).is_some() {
         return Err(ShellError::TooLong);
@@ -29,11 +29,11 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) script: Script,
     pub(super) depth: usize,
-    /// How many substitutions this stands in.
+    /// How many substitutions surround this text.
     pub(super) substitutions: usize,
-    /// What was passed over and must not be.
+    /// Syntax that was skipped but must not be allowed.
     pub(super) refused: Option<ShellError>,
-    /// Here-documents whose text begins after the next line break.
+    /// Here-documents whose text starts after the next line break.
     pub(super) pending: Vec<HereDocument>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// A command line in a text of its own.
+    /// Parses a command line in a separate text.
     pub(super) fn separate(&mut self, inner: &[u8]) -> Result<(), ShellError> {
         let text = std::str::from_utf8(inner).map_err(|_| ShellError::Unsupported("an unusual escape"))?;
         let depth = self.depth;
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// After `$(` or `<(`, to past the `)`.
+    /// From after `$(` or `<(` to after `)`.
     pub(super) fn substitution(&mut self, what: &'static str) -> Result<(), ShellError> {
         let outer = std::mem::take(&mut self.pending);
         let start = self.at;
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
         if !self.pending.is_empty() {
             return Err(ShellError::Unclosed("a here-document"));
         }
-        // Which line a here-document begins after is then read in more than one way.
+        // Shells disagree on the line after which the here-document starts.
         if !outer.is_empty() && self.source[start..self.at].contains(&b'\n') {
             return Err(ShellError::Unsupported("a line break in a substitution after a here-document"));
         }
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A list up to and past a `)`.
+    /// A list up to and including a `)`.
     fn nested(&mut self, what: &'static str) -> Result<(), ShellError> {
         self.deeper(Self::list)?;
         if self.peek() != Some(b')') {
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Blanks, lines that go on, and comments.
+    /// Skips spaces, line continuations and comments.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek() {
@@ -152,17 +152,18 @@ impl<'a> Parser<'a> {
                 Some(b'\\') if self.peek_at(1) == Some(b'\n') => {
                     let before = self.at.checked_sub(1).map(|at| self.source[at]);
                     if !matches!(before, None | Some(b' ' | b'\t' | b'\n')) {
-                        let what = "a `\\` at the end of a line without a blank before it";
+                        let what = "a `\\` at the end of a line without a space before it";
                         self.refused = Some(ShellError::Unsupported(what));
                     }
                     self.at += 2;
                 }
                 Some(b'#') => {
                     while let Some(byte) = self.peek().filter(|byte| *byte != b'\n') {
-                        // Old shells look for the end of a substitution in its comments too.
+                        // Old shells also look for the end of a substitution in its comments.
                         if self.substitutions > 0 && b"()'\"`\\".contains(&byte) {
-                            self.refused =
-                                Some(ShellError::Unsupported("signs in a comment in a substitution"));
+                            self.refused = Some(ShellError::Unsupported(
+                                "special characters in a comment in a substitution",
+                            ));
                         }
                         self.at += 1;
                     }
@@ -172,7 +173,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Blanks and line breaks.
+    /// Skips spaces and line breaks.
     fn lines(&mut self) -> Result<(), ShellError> {
         self.blanks();
         while self.peek() == Some(b'\n') {
@@ -182,7 +183,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A line break, and the here-documents that begin after it.
+    /// Skips a line break and reads the here-documents that start after it.
     fn line_break(&mut self) -> Result<(), ShellError> {
         self.at += 1;
         for document in std::mem::take(&mut self.pending) {
@@ -235,13 +236,13 @@ impl<'a> Parser<'a> {
         loop {
             let before = self.script.commands.len();
             while let Some(word) = self.keyword() {
-                // `time` before a simple command is left to the rules about wrappers.
+                // `time` before a simple command is handled by the rules about wrappers.
                 if word != "!" && !(word == "time" && self.opens_after(word.len())) {
                     break;
                 }
                 self.at += word.len();
                 if word == "!" && self.peek() == Some(b'(') {
-                    return Err(ShellError::Unsupported("`!(`, which is a pattern to some shells"));
+                    return Err(ShellError::Unsupported("`!(`, which is a pattern in some shells"));
                 }
                 self.blanks();
             }
@@ -260,18 +261,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Everything since then has its standard input from somewhere.
+    /// Marks that all commands since then have redirected standard input.
     pub(super) fn feed_since(&mut self, before: usize) {
         self.script.commands.iter_mut().skip(before).for_each(|command| command.is_fed = true);
     }
 
-    /// Whether a compound command begins after some bytes and blanks.
+    /// Whether a compound command starts after some bytes and spaces.
     fn opens_after(&self, bytes: usize) -> bool {
         let rest = self.text.get(self.at + bytes..).unwrap_or_default().trim_start_matches([' ', '\t']);
         rest.starts_with('(') || OPENERS.contains(&keyword(rest).unwrap_or_default())
     }
 
-    /// The plain word here, if it is nothing but one.
+    /// The word here, if it is plain.
     fn keyword(&self) -> Option<&'a str> {
         keyword(self.text.get(self.at..)?)
     }
@@ -287,7 +288,7 @@ impl<'a> Parser<'a> {
     fn command(&mut self) -> Result<(), ShellError> {
         let before = self.script.commands.len();
         match self.peek() {
-            // To a plain sh these are two subshells.
+            // In a plain sh these are two subshells.
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
                 return Err(ShellError::Unsupported("`((`"));
             }
@@ -359,7 +360,7 @@ impl<'a> Parser<'a> {
                 return Err(ShellError::Misplaced("("));
             }
             self.at += 2;
-            // Its three parts are arithmetic each, and so is all of it.
+            // All three parts are arithmetic.
             self.oddity("arithmetic as a command");
             self.arithmetic()?;
         } else {
@@ -413,7 +414,7 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 self.blanks();
             } else if self.substitutions > 0 {
-                // Old shells take the `)` after it for the end of the substitution.
+                // Old shells read the `)` after it as the end of the substitution.
                 return Err(ShellError::Unsupported("a `case` without `(` in a substitution"));
             }
             self.argument()?;
@@ -435,10 +436,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[[ … ]]`: a command of its own, as far as rules go.
+    /// `[[ … ]]`: for rules, a command of its own.
     fn test(&mut self) -> Result<(), ShellError> {
         self.at += 2;
-        self.oddity("`[[`, which can run what an index says");
+        self.oddity("`[[`, which can run code in an index");
         loop {
             self.lines()?;
             match self.peek() {
@@ -482,12 +483,12 @@ impl<'a> Parser<'a> {
     }
 
     fn function_body(&mut self) -> Result<(), ShellError> {
-        self.oddity("a function, which changes what a name means");
+        self.oddity("a function, which changes what a command name means");
         self.lines()?;
         self.deeper(Self::command)
     }
 
-    /// A word that must be there.
+    /// A word, which is required here.
     pub(super) fn argument(&mut self) -> Result<Word, ShellError> {
         let start = self.at;
         let word = self.deeper(Self::word)?;
@@ -507,7 +508,7 @@ impl<'a> Parser<'a> {
                     return self.function_body();
                 }
                 Some(b'(') => return Err(ShellError::Misplaced("(")),
-                // To a plain sh, `a &> b c` is `a &` and then `> b c`.
+                // In a plain sh, `a &> b c` is `a &` and then `> b c`.
                 Some(b'&') => {
                     ends_with_both = true;
                     self.redirect(&mut command)?;
@@ -533,21 +534,21 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let word = self.argument()?;
-        // A word of the grammar that was not seen as one, because a line goes on right after it.
+        // A keyword that was not recognised, because a line continuation follows it directly.
         if command.words.is_empty()
             && word.bare().is_some_and(|word| CLOSERS.contains(&word) || OPENERS.contains(&word))
         {
-            return Err(ShellError::Misplaced("a word of the shell's own"));
+            return Err(ShellError::Misplaced("a keyword of the shell"));
         }
-        // `{name}>file` opens a descriptor and puts its number into a variable.
+        // `{name}>file` opens a descriptor and stores its number in a variable.
         if matches!(self.peek(), Some(b'<' | b'>')) && word.text.first() == Some(&b'{') && !word.quoted {
-            return Err(ShellError::Unsupported("a descriptor with a name"));
+            return Err(ShellError::Unsupported("a named file descriptor"));
         }
         command.words.push(word);
         Ok(())
     }
 
-    /// `name=value`, if that is what stands here.
+    /// `name=value`, if it is here.
     fn assignment(&mut self) -> Result<Option<Assignment>, ShellError> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -557,10 +558,10 @@ impl<'a> Parser<'a> {
         }
         let after = &rest[name.len()..];
         if after.starts_with('[') {
-            // `name[index]=`: the index is arithmetic. Without a `=` it is a word with a pattern in it.
+            // `name[index]=`: the index is arithmetic. Without a `=`, it is a word with a pattern.
             return match after.find(']') {
                 Some(end) if after[end..].starts_with("]=") || after[end..].starts_with("]+=") => {
-                    Err(ShellError::Unsupported("an element of an array"))
+                    Err(ShellError::Unsupported("an array element"))
                 }
                 _ => Ok(None),
             };
@@ -570,7 +571,7 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         self.at += name.len() + value;
-        // Where an array ends is read in more than one way.
+        // Shells disagree on where an array ends.
         let value = self.deeper(Self::word)?;
         if self.peek() == Some(b'(') {
             return Err(ShellError::Unsupported("an array"));
@@ -579,7 +580,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The word at the beginning of a text, if blanks or operators end it and no quotes are in it.
+/// The word at the start of a text, if spaces or operators end it and it has no quotes.
 fn keyword(text: &str) -> Option<&str> {
     let end = text.find([' ', '\t', '\n', ';', '&', '|', '<', '>', '(', ')']).unwrap_or(text.len());
     let word = &text[..end];

@@ -22,7 +22,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a redirection, if one stands here.
+    /// Parses a redirection, if there is one here.
     pub(super) fn redirect(&mut self, command: &mut Command) -> Result<bool, ShellError> {
         let digits = self.source[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let both = self.peek() == Some(b'&') && self.peek_at(1) == Some(b'>');
@@ -66,7 +66,7 @@ impl Parser<'_> {
                 if target.literal().is_none() && expands
                     || self.text[start..self.at].contains(['$', '`', '\n'])
                 {
-                    return Err(ShellError::Unsupported("an unusual end of a here-document"));
+                    return Err(ShellError::Unsupported("an unusual here-document delimiter"));
                 }
                 self.pending.push(HereDocument { delimiter: target.text, expands, strips_tabs });
                 return Ok(());
@@ -76,7 +76,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The text of a here-document, from the beginning of a line to past its end.
+    /// The text of a here-document, from the start of a line to after its delimiter.
     pub(super) fn here_document(&mut self, document: &HereDocument) -> Result<(), ShellError> {
         let rest = self.source.get(self.at..).unwrap_or_default();
         let mut end = 0;
@@ -85,21 +85,23 @@ impl Parser<'_> {
             while document.strips_tabs && bare.first() == Some(&b'\t') {
                 bare = &bare[1..];
             }
-            // In a substitution, bash also ends it where the closing parenthesis follows.
+            // In a substitution, bash also ends it at the delimiter followed by the closing parenthesis.
             if self.depth > 0 && bare.starts_with(&document.delimiter) && bare.contains(&b')') {
-                return Err(ShellError::Unsupported("an unusual end of a here-document"));
+                return Err(ShellError::Unsupported("an unusual here-document delimiter"));
             }
             if bare == document.delimiter {
                 let unclosed = ShellError::Unclosed("a here-document");
                 let body = self.text.get(self.at..self.at + end).ok_or(unclosed)?;
                 let after = self.at + end + line.len();
-                // Some shells look for the end of a substitution in here too, and for what a quote in here goes with.
+                // Some shells also look for the end of a substitution and for matching quotes in here.
                 let after_it = self.text.get(after..).unwrap_or_default();
                 let count = |sign: char| body.matches(sign).count();
                 let pairs = |sign: char| count(sign) % 2 == 1 && after_it.contains(sign);
                 if self.substitutions > 0 && (count('(') != count(')') || ['\'', '`'].into_iter().any(pairs))
                 {
-                    return Err(ShellError::Unsupported("a sign in a here-document in a substitution"));
+                    return Err(ShellError::Unsupported(
+                        "special characters in a here-document in a substitution",
+                    ));
                 }
                 self.script.documents.push(body.to_owned());
                 if document.expands {
@@ -113,7 +115,7 @@ impl Parser<'_> {
         Err(ShellError::Unclosed("a here-document"))
     }
 
-    /// The substitutions in a text that is read like one in double quotes.
+    /// The substitutions in a text that is read as if in double quotes.
     fn expand(&mut self, text: &str) -> Result<(), ShellError> {
         let depth = self.depth;
         let script = self.deeper(|_| {
@@ -154,7 +156,7 @@ const OPERATORS: &[(&str, Operator)] = &[
     (">", Operator::Write),
 ];
 
-/// Whether a word after `>&` names a descriptor, or closes one.
+/// Whether a word after `>&` names or closes a file descriptor.
 fn is_descriptor(word: &Word) -> bool {
     let Some(text) = word.literal() else { return false };
     let digits = text.strip_suffix('-').unwrap_or(text);

@@ -127,7 +127,7 @@ fn what_would_do_nothing_is_an_error() {
     let error = read(json!({ "deny": ["bash(rm *)"] }));
     assert_eq!(
         error.to_string(),
-        "metier.toml: the rule `bash(rm *)` denies nothing: there is no tool `bash`; did you mean `Bash`?"
+        "metier.toml: deny rule `bash(rm *)` has no effect: unknown tool `bash`; did you mean `Bash`?"
     );
     assert_eq!(error.code(), "policy-deny-rule");
 }
@@ -200,8 +200,8 @@ fn an_answer_is_about_these_bytes_this_script_and_this_access() {
     assert_eq!(
         yes.asked,
         [
-            "network May `deploy`, a third party's skill, reach the whole network in `go.sh`?",
-            "destructive May `deploy`, a third party's skill, do what cannot be undone in `go.sh`?"
+            "network Allow `deploy` (third-party skill) to reach the whole network in `go.sh`?",
+            "destructive Allow `deploy` (third-party skill) to perform destructive operations in `go.sh`?"
         ]
     );
 }
@@ -298,11 +298,11 @@ fn a_question_about_the_network_says_what_is_reached() {
     let settled = Policy::default().settle(&run(Tier::Org).reaching(&reach), None, &mut approvals, &mut no);
     assert_eq!(
         settled.decision.reason,
-        "`deploy` may not reach `a.org:443`, `b.org:80` (`go.sh`): the answer was no"
+        "`deploy` may not reach `a.org:443`, `b.org:80` (`go.sh`): approval was refused"
     );
     assert_eq!(
         no.asked,
-        ["network May `deploy`, a skill of your organisation, reach `a.org:443`, `b.org:80` in `go.sh`?"]
+        ["network Allow `deploy` (your organisation's skill) to reach `a.org:443`, `b.org:80` in `go.sh`?"]
     );
 }
 

@@ -150,8 +150,8 @@ fn k16_who_is_asked_by_tier() {
         says.asked()
     };
     assert!(asked(Tier::Builtin).is_empty() && asked(Tier::Org).is_empty());
-    assert_eq!(asked(Tier::User), ["May `pdf`, a skill of yours, run `scripts/hello.sh`?"]);
-    assert_eq!(asked(Tier::ThirdParty), ["May `pdf`, a third party's skill, run `scripts/hello.sh`?"]);
+    assert_eq!(asked(Tier::User), ["Allow `pdf` (your own skill) to run `scripts/hello.sh`?"]);
+    assert_eq!(asked(Tier::ThirdParty), ["Allow `pdf` (third-party skill) to run `scripts/hello.sh`?"]);
 }
 
 #[test]
