@@ -48,6 +48,7 @@ fn every_example_prints_what_the_document_says() {
     for document in [
         "README.md",
         "docs/cli.md",
+        "docs/install.md",
         "docs/digests.md",
         "docs/diagnostics.md",
         "docs/search.md",
