@@ -1,4 +1,4 @@
-//! Reads the two output streams of a program, and keeps them up to a limit.
+//! The two streams of a program, read as they come and kept up to a bound.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,7 +24,7 @@ struct Pipe {
 }
 
 impl Capture {
-    /// Reads from these pipes, at most this many bytes of each.
+    /// Reads from these ends, at most so many bytes of each.
     pub(crate) fn new(output: OwnedFd, errors: OwnedFd, most: u64) -> io::Result<Self> {
         let pipe = |end: OwnedFd, stream| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&end, true)?;
@@ -34,22 +34,22 @@ impl Capture {
         Ok(Self { pipes, most: usize::try_from(most).unwrap_or(usize::MAX) })
     }
 
-    /// The descriptors to poll.
+    /// What to wait for.
     pub(crate) fn ends(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.pipes.iter().filter_map(|pipe| pipe.end.as_ref()).map(|end| PollFd::new(end, PollFlags::IN))
     }
 
-    /// Whether both streams have ended.
+    /// Whether both have ended.
     pub(crate) fn is_done(&self) -> bool {
         self.pipes.iter().all(|pipe| pipe.end.is_none())
     }
 
-    /// Whether there was more output than was kept.
+    /// Whether there was more than is kept.
     pub(crate) fn is_cut(&self) -> bool {
         self.pipes.iter().any(|pipe| pipe.captured.cut)
     }
 
-    /// Reads the available output; returns whether there was any.
+    /// Takes what there is; whether there was anything.
     pub(crate) fn read_once(&mut self, sink: &mut dyn Sink) -> bool {
         let mut buffer = [0; 16 << 10];
         let mut any = false;
@@ -75,12 +75,12 @@ impl Capture {
         any
     }
 
-    /// Reads the rest after the program has ended.
+    /// What was still under way when the program ended.
     pub(crate) fn drain(&mut self, sink: &mut dyn Sink) {
         while !self.is_done() && !self.is_cut() && self.read_once(sink) {}
     }
 
-    /// The kept bytes: standard output, then standard error.
+    /// What was kept: results, then messages.
     pub(crate) fn take(&mut self) -> (CapturedOutput, CapturedOutput) {
         let [output, errors] = &mut self.pipes;
         (take(&mut output.captured), take(&mut errors.captured))

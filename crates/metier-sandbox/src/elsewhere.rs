@@ -1,4 +1,4 @@
-//! The implementation for systems without a supported sandbox: the same names, and every script is refused.
+//! Systems whose kernel we cannot ask to contain anything: the same names, and every script is refused.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,7 +10,7 @@ use crate::executor::{Executor, Job, RunOutcome, Sink, UnsettledRuns};
 use crate::protection::Protections;
 use crate::supervised::{Program, ProgramEnd};
 
-/// Runs nothing on this system. A host can provide its own [`Executor`].
+/// Runs nothing here. A host can bring an [`Executor`] of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Local;
 
@@ -37,7 +37,7 @@ impl Local {
         self
     }
 
-    /// Starts a program outside of the sandbox. Files cannot be covered on this system.
+    /// Starts a program that is not contained. Nothing can be covered here.
     pub fn start(&self, program: &Program) -> Result<SupervisedProgram, SandboxError> {
         if program.covered.is_some() {
             return Err(SandboxError::Unsupported);
@@ -53,12 +53,12 @@ impl Local {
     }
 }
 
-/// A running program.
+/// A program that runs.
 #[derive(Debug)]
 pub struct SupervisedProgram(Child);
 
 impl SupervisedProgram {
-    /// Its process id.
+    /// Its process.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
@@ -74,7 +74,7 @@ impl SupervisedProgram {
         Ok(ProgramEnd { code: status.code(), signal: status.signal(), left: 0 })
     }
 
-    /// Stops the program.
+    /// Ends the program.
     pub fn end(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -92,7 +92,7 @@ impl Drop for SupervisedProgram {
 pub struct Signals(i32);
 
 impl Signals {
-    /// Sends a signal by its number.
+    /// Sends one by its number.
     pub fn send(&self, signal: u8) -> io::Result<()> {
         let pid = rustix::process::Pid::from_raw(self.0).ok_or(io::ErrorKind::NotFound)?;
         let signal = rustix::process::Signal::from_named_raw(i32::from(signal));
@@ -106,28 +106,28 @@ impl Executor for Local {
     }
 }
 
-/// Does nothing: there is no launcher on this system.
+/// There is nothing to launch here.
 pub const fn is_own_launcher() -> bool {
     false
 }
 
-/// Always false: there is no launcher on this system.
+/// There is no launcher here.
 pub const fn launch_if_asked() {}
 
-/// No protection is available on this system.
+/// Nothing can be had here.
 pub const fn probe(_: &Local) -> Result<Protections, SandboxError> {
     Err(SandboxError::Unsupported)
 }
 
-/// Does nothing: nothing runs here, so nothing is left over.
+/// Nothing runs here, so nothing was left.
 pub const fn settle_notes(_: &std::path::Path) -> std::io::Result<Vec<UnsettledRuns>> {
     Ok(Vec::new())
 }
 
-/// Empty: nothing of this system is visible to scripts.
+/// Nothing of this system is shown to scripts.
 pub const fn system_paths() -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Does nothing on this system.
+/// Nothing to change here.
 pub const fn return_freed_memory() {}

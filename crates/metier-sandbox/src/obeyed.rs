@@ -1,36 +1,35 @@
-//! The table of files in a work directory that other programs load, with the program for each.
+//! What other programs obey in a work directory: one table of paths, with who obeys each.
 //!
-//! A program that is started in the directory, or when a user enters it, reads these files and acts on them: it runs a
-//! hook, loads a tool, follows instructions. So a script must not leave any. This module has only data;
-//! [`Local`](crate::Local) enforces it. Files that git repositories name in their own configuration are found by
-//! parsing it (`local/git.rs`).
+//! A program that is started in the directory, or by whoever enters it, reads these files and does what they say: runs a
+//! hook, loads a tool, follows instructions. So a script must not leave any. Data only; [`Local`](crate::Local) enforces it.
+//! What repositories of git name in their own configuration is found by reading it (`local/git.rs`).
 
 use std::path::{Path, PathBuf};
 
-/// A path that a program loads and acts on.
+/// A path that a program obeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObeyedPath {
     /// The path in a work directory: a file, or a directory with everything in it.
     pub path: &'static str,
-    /// The program that loads it.
+    /// The program that obeys it.
     pub by: &'static str,
     /// What it makes the program do.
     pub effect: ObeyedEffect,
-    /// Whether it is also loaded in every directory below, as soon as a file there is read, entered or opened. The
-    /// others are loaded at the top, and below it where a git repository is.
+    /// Whether it is obeyed in every directory below as well, as soon as something there is read, entered or opened. The
+    /// others are obeyed at the top, and below it where a repository of git is.
     pub anywhere: bool,
-    /// The file in the work directory through which it is loaded.
+    /// A file by which it is obeyed, in the work directory.
     pub example: &'static str,
 }
 
-/// The effect of a file on a program.
+/// What a file makes a program do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObeyedEffect {
     /// Run a command.
     Commands,
-    /// Change how it works: tools that it loads, its permissions, its sources.
+    /// Change how it works: tools that it loads, what it may do without asking, where it gets things from.
     Settings,
     /// Follow instructions, as an agent does.
     Instructions,
@@ -38,7 +37,7 @@ pub enum ObeyedEffect {
 
 use ObeyedEffect::{Commands, Instructions, Settings};
 
-/// Loaded at the top of a work directory, and where a repository is.
+/// Obeyed at the top of a work directory, and where a repository is.
 const fn top(
     path: &'static str,
     by: &'static str,
@@ -48,7 +47,7 @@ const fn top(
     ObeyedPath { path, by, effect, anywhere: false, example }
 }
 
-/// Loaded in every directory.
+/// Obeyed in every directory.
 const fn anywhere(
     path: &'static str,
     by: &'static str,
@@ -73,15 +72,15 @@ const fn each(path: &'static str, by: &'static str, effect: ObeyedEffect) -> Obe
     anywhere(path, by, effect, path)
 }
 
-/// Instructions that agents look for in every directory that they read from.
+/// Instructions that agents look for in every directory that they read in.
 const fn instructions(path: &'static str, by: &'static str) -> ObeyedPath {
     anywhere(path, by, Instructions, path)
 }
 
-/// Every path, by program.
+/// Every path, by who obeys it.
 #[rustfmt::skip]
 pub const OBEYED: &[ObeyedPath] = &[
-    // git. Paths from a repository's own configuration are added to these.
+    // git. What a repository's own configuration names is added to these.
     top(".git/hooks", "git", Commands, ".git/hooks/post-checkout"),
     top(".git/config", "git", Commands, ".git/config"),
     top(".git/config.worktree", "git", Commands, ".git/config.worktree"),
@@ -96,11 +95,11 @@ pub const OBEYED: &[ObeyedPath] = &[
     file(".gitmodules", "git", Settings),
     file(".gitconfig", "git", Commands),
     top(".githooks", "git", Commands, ".githooks/pre-commit"),
-    // Other version control programs.
+    // Other programs that keep versions.
     anywhere(".hg", "Mercurial", Commands, ".hg/hgrc"),
     anywhere(".jj", "Jujutsu", Commands, ".jj/repo/config.toml"),
     anywhere(".sl", "Sapling", Commands, ".sl/config"),
-    // Programs that run git hooks.
+    // Programs that run hooks of git.
     top(".husky", "Husky", Commands, ".husky/pre-commit"),
     file(".pre-commit-config.yaml", "pre-commit", Commands),
     file(".pre-commit-config.yml", "pre-commit", Commands),
@@ -124,7 +123,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     file("hk.pkl", "hk", Commands),
     file(".overcommit.yml", "Overcommit", Commands),
     top(".config", "Lefthook, mise and others", Commands, ".config/lefthook.yml"),
-    // Instructions for agents.
+    // What agents follow as instructions.
     instructions("AGENTS.md", "agents"),
     instructions("AGENT.md", "agents"),
     instructions("AGENTS.override.md", "Codex"),
@@ -134,7 +133,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     instructions("QWEN.md", "Qwen Code"),
     instructions("CRUSH.md", "Crush"),
     instructions("CRUSH.local.md", "Crush"),
-    // Other spellings, only at the top: elsewhere `agents.md` is an ordinary page.
+    // Other spellings, at the top alone: elsewhere `agents.md` is a page like any other.
     file("crush.md", "Crush", Instructions),
     file("Crush.md", "Crush", Instructions),
     file("crush.local.md", "Crush", Instructions),
@@ -153,7 +152,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     instructions(".augment-guidelines", "Augment"),
     instructions(".rules", "Zed"),
     each(".openhands_instructions", "OpenHands", Instructions),
-    // Settings, tools, commands, skills and hooks of agents.
+    // What agents take as settings, tools, commands, skills and hooks.
     anywhere(".agents", "agents", Settings, ".agents/skills/x/SKILL.md"),
     agent(".agent", "Antigravity and others", ".agent/rules/x.md"),
     agent(".amp", "Amp", ".amp/settings.json"),
@@ -261,7 +260,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     anywhere(".dir-locals-2.el", "Emacs", Commands, ".dir-locals-2.el"),
     each(".gdbinit", "GDB", Commands),
     each(".lldbinit", "LLDB", Commands),
-    // Debuggers, interpreters and checkers that read a file in their starting directory.
+    // Debuggers, interpreters and checkers that read a file where they are started.
     each(".pdbrc", "pdb", Commands),
     each(".perldb", "the Perl debugger", Commands),
     each(".Rprofile", "R", Commands),
@@ -271,7 +270,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     each(".ocamlinit", "OCaml", Commands),
     each(".iex.exs", "IEx", Commands),
     file(".pylintrc", "Pylint", Commands),
-    // Shells, and programs that set up an environment on entering a directory.
+    // Shells, and what sets an environment up on entering a directory.
     anywhere(".envrc", "direnv", Commands, ".envrc"),
     file(".env", "dotenv and direnv", Settings),
     file(".env.local", "dotenv", Settings),
@@ -319,7 +318,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     file("ansible.cfg", "Ansible", Commands),
     file(".bazelrc", "Bazel", Settings),
     top(".mvn", "Maven", Commands, ".mvn/jvm.config"),
-    // Services that act on pushed files.
+    // Services that act on what is pushed.
     top(".github", "GitHub", Commands, ".github/workflows/x.yml"),
     top(".gitea", "Gitea", Commands, ".gitea/workflows/x.yml"),
     top(".forgejo", "Forgejo", Commands, ".forgejo/workflows/x.yml"),
@@ -339,7 +338,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     file(".build.yml", "SourceHut", Commands),
 ];
 
-/// Hooks that git runs, by name, in any hooks directory.
+/// Hooks that git runs, by name, in whichever directory they are looked for.
 pub(crate) const HOOKS: &[&str] = &[
     "applypatch-msg",
     "commit-msg",
@@ -372,19 +371,19 @@ pub(crate) fn protected() -> Vec<PathBuf> {
     OBEYED.iter().map(|row| PathBuf::from(row.path)).collect()
 }
 
-/// The row of a path at the top of a work directory, or of a file that is loaded in any directory.
+/// The row of a path at the top of a work directory, or of what is obeyed in any directory.
 fn row(path: &Path) -> Option<&'static ObeyedPath> {
     let row = OBEYED.iter().find(|row| path.starts_with(row.path));
-    // Below the top, a row is found by the end of the path.
+    // Below the top a row is known by what it ends with.
     row.or_else(|| OBEYED.iter().find(|row| row.anywhere && path.ends_with(row.path)))
 }
 
-/// The row of a file below the top, by its name alone.
+/// The row of something below the top, by its name alone.
 pub(crate) fn row_below(path: &Path) -> Option<&'static ObeyedPath> {
     OBEYED.iter().find(|row| path.file_name().is_some_and(|name| name == row.path))
 }
 
-/// The program that loads a path in a work directory.
+/// Who obeys a path in a work directory.
 pub(crate) fn by(path: &Path) -> &'static str {
     let is_git = || path.components().any(|part| part.as_os_str() == ".git");
     row(path).map_or_else(|| if is_git() { "git" } else { "metier" }, |row| row.by)

@@ -1,5 +1,5 @@
-//! metier's own directories for one run: copies of skills, and empty work directories. They are created where no script
-//! can write, whatever `TMPDIR` says, and leftovers of a killed process are removed by the next one.
+//! Directories of metier's own for one run: copies of skills, and empty directories to work in. They are made where no
+//! script can write, whatever `TMPDIR` says, and what a killed process left is removed by the next one.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -12,21 +12,20 @@ use metier_skill::disk::remove_all;
 use crate::SandboxError;
 use crate::leftovers::{Leftovers, Owner, is_own_directory};
 
-/// The parents of each user's private directory. Both are shared by all programs and so never given to a script.
-/// (`/run/user/UID` would belong to this user alone, but it is small and in memory, and work directories below `/run`
-/// are refused.)
+/// Where the rooms of each user are. Both are shared by all programs and so never given to a script. (`/run/user/UID` would be
+/// this user's alone, but it is small and in memory, and work directories below `/run` are refused.)
 const SHARED: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// The purpose of a private directory. Part of its name.
+/// What is made for a run. Part of the directory's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The copy of a skill that a script runs from.
     Skill,
-    /// An empty work directory.
+    /// An empty directory to work in.
     Work,
-    /// The output of a run, stored as files for later reading.
+    /// What a run printed, kept as files for later reading.
     Output,
-    /// A script's `/tmp` if there are no namespaces.
+    /// What is `/tmp` for a script where there are no namespaces.
     Temporary,
 }
 
@@ -40,7 +39,7 @@ impl Purpose {
         }
     }
 
-    /// Who may enter it.
+    /// Who may look into it.
     fn mode(self) -> u32 {
         match self {
             Self::Skill => way_for_scripts(),
@@ -49,12 +48,12 @@ impl Purpose {
     }
 }
 
-/// A new directory that nobody else writes to; removed when this value is dropped.
+/// A new directory that nobody else writes to; removed when this goes.
 #[derive(Debug)]
 pub struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
-    /// Creates one. Leftovers of dead processes are removed first, once per process.
+    /// Makes one. What dead processes left is removed first, once in a process.
     pub fn make(purpose: Purpose) -> Result<Self, SandboxError> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(|| drop(remove_leftovers()));
@@ -71,12 +70,12 @@ impl PrivateDirectory {
         let path = room.join(format!("{name}-{owner}.{}", random()?));
         DirBuilder::new().mode(mode).create(&path)?;
         let made = Self(path);
-        // Independent of the process's umask.
+        // Whatever the process's mask is.
         fs::set_permissions(&made.0, Permissions::from_mode(mode))?;
         Ok(made)
     }
 
-    /// Its path.
+    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -84,18 +83,17 @@ impl PrivateDirectory {
 
 impl Drop for PrivateDirectory {
     fn drop(&mut self) {
-        // A directory that cannot be removed now is removed as a leftover when this process is gone.
+        // What cannot be removed now is a leftover when this process is gone.
         let _ = remove_all(&self.0);
     }
 }
 
-/// If root starts a script, it runs as another user, who must enter the directory but need not list it. Otherwise no
-/// other user needs access.
+/// Started by root, a script runs as another user, who needs a way to the skill but no list. Otherwise nobody else needs one.
 fn way_for_scripts() -> u32 {
     if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 }
 }
 
-/// Random hexadecimal digits that cannot be guessed.
+/// What nobody can guess, as hexadecimal digits.
 fn random() -> io::Result<String> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -106,23 +104,23 @@ fn shared() -> Vec<PathBuf> {
     SHARED.iter().filter_map(|shared| fs::canonicalize(shared).ok()).collect()
 }
 
-/// The usual name of this user's private directory.
+/// The usual name of this user's room.
 fn room_name() -> String {
     format!("metier-{}", rustix::process::geteuid().as_raw())
 }
 
-/// Where this user's private directories may be. Scripts get no access there.
+/// Where this user's private directories may be. No script is given anything there.
 pub(crate) fn rooms() -> impl Iterator<Item = PathBuf> {
     rooms_among(&shared()).into_iter()
 }
 
-/// The usual directories, also those that do not exist, and others that this user had to create.
+/// The usual rooms, also those that do not exist, and the ones with other names that this user had to make.
 fn rooms_among(shared: &[PathBuf]) -> Vec<PathBuf> {
     let usual = shared.iter().map(|shared| shared.join(room_name()));
     usual.chain(shared.iter().flat_map(|shared| other_rooms(shared))).collect()
 }
 
-/// Directories that were created because another user had taken the usual name.
+/// Rooms that were made since another user had taken the usual name.
 fn other_rooms(shared: &Path) -> impl Iterator<Item = PathBuf> {
     let start = format!("{}-", room_name());
     let entries = fs::read_dir(shared).into_iter().flatten().flatten();
@@ -134,8 +132,8 @@ fn other_rooms(shared: &Path) -> impl Iterator<Item = PathBuf> {
     named.map(|entry| entry.path()).filter(|room| is_own_directory(room))
 }
 
-/// A directory that belongs to this user alone. Any user may create directories beside it, and take the usual names;
-/// then it gets a name that cannot be guessed.
+/// A room that is this user's alone. Anybody may make directories beside it, and take the usual names; then it gets a name that
+/// nobody can guess.
 fn open_room_among(shared: &[PathBuf]) -> io::Result<PathBuf> {
     let mut last = io::ErrorKind::NotFound.into();
     let usual = shared.iter().map(|shared| shared.join(room_name()));
@@ -151,7 +149,7 @@ fn open_room_among(shared: &[PathBuf]) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// Creates the directory, or checks that it belongs to this user alone.
+/// Makes the room, or checks that it is this user's alone.
 fn open_room(room: &Path) -> io::Result<()> {
     let mode = way_for_scripts();
     match DirBuilder::new().mode(mode).create(room) {

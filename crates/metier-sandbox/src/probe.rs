@@ -1,4 +1,4 @@
-//! Finds out which protections are available on this machine for this user, by setting up a sandbox.
+//! Which protections this machine gives this user, found out by setting a sandbox up.
 
 use metier_skill::Tier;
 
@@ -11,13 +11,12 @@ use crate::profile::SandboxProfile;
 use crate::protection::{Protection, Protections, Strictness};
 use crate::work::WorkDirectory;
 
-/// The protections that `local` can provide here: a real, small sandbox is set up and measured, and if that fails, the
-/// weaker one.
+/// What `local` can do here: a real, small sandbox is set up and measured, and if that fails, the weaker one.
 ///
-/// Checking for kernel features is not enough: on some systems namespaces can be created but ids cannot be mapped.
+/// Asking for a feature is not enough: on some systems namespaces can be made and ids not be mapped.
 pub fn probe(local: &Local) -> Result<Protections, SandboxError> {
     let mut profile = SandboxProfile::new(Tier::ThirdParty, WorkDirectory::temporary()?);
-    // So that missing protections are reported and not refused.
+    // So that whatever is missing is found and not refused.
     profile.strictness = Strictness::Unprotected;
     let job = Job::new(profile, "true", Vec::new());
     let mut refused: Vec<MissingProtection> = Vec::new();
@@ -37,7 +36,7 @@ pub fn probe(local: &Local) -> Result<Protections, SandboxError> {
     }
     for protection in Protection::ALL {
         if found.iter().all(|one| one.protection != protection) {
-            found.replace(protection, false, "could not be measured");
+            found.replace(protection, false, "could not be looked at");
         }
     }
     Ok(found)

@@ -1,10 +1,10 @@
-//! Measures elapsed time with a monotonic clock.
+//! How long something takes, in time that only goes forward.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A stopwatch that runs from its creation.
+/// Runs from when it was started.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch(Duration);
 

@@ -1,8 +1,7 @@
-//! A program that runs as its user, outside of the sandbox, together with everything it starts. When it ends, its
-//! remaining processes are stopped too. Files that it must not see can be covered by empty ones.
+//! A program that runs as its user, outside of the sandbox, together with everything it starts. When it ends, what it left running is
+//! ended too. Files that it must not see can be covered by empty ones.
 //!
-//! This is for programs that the user trusts, for example agents. Covering prevents accidental pickup; it is not a
-//! security boundary.
+//! This is for programs that a person trusts, such as agents. Covering prevents accidental pickup; it is not a security boundary.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,12 +14,11 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// All its environment variables.
+    /// Every variable it gets.
     pub environment: Vec<(OsString, OsString)>,
-    /// Its working directory.
+    /// The directory it works in.
     pub directory: PathBuf,
-    /// The files it does not see. With `Some`, even with an empty list, the program also gets no capabilities and can
-    /// gain none.
+    /// The files it does not see. With `Some`, even an empty list, the program also gets no capabilities and can gain none.
     pub covered: Option<Vec<CoveredPath>>,
 }
 
@@ -37,13 +35,13 @@ impl Program {
     }
 }
 
-/// A path that is covered: a directory appears empty, a link is broken, anything else is a file with this text. All are
-/// read-only. A path that does not exist is skipped.
+/// A path that is covered: a directory looks empty, a link leads nowhere, anything else is a file with this text. All are read-only. A
+/// path that does not exist is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoveredPath {
-    /// The path. A link is covered itself, not its target.
+    /// The path. A link is covered itself, not what it leads to.
     pub path: PathBuf,
-    /// The text of a file, for example `{}` for JSON.
+    /// The text of a file, such as `{}` for JSON.
     pub text: &'static str,
 }
 
@@ -51,11 +49,11 @@ pub struct CoveredPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramEnd {
-    /// Its exit code, unless a signal killed it.
+    /// Its exit code, unless a signal ended it.
     pub code: Option<i32>,
-    /// The signal that killed it.
+    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// How many processes that it started could not be stopped.
+    /// How many processes that it started could not be ended.
     pub left: usize,
 }
 

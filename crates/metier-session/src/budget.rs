@@ -1,4 +1,4 @@
-//! The budget of a session: time and tokens.
+//! What a session may spend: time and tokens.
 
 use std::collections::BTreeMap;
 
@@ -9,70 +9,70 @@ use metier_prompt::Allowance;
 use metier_skill::Coded;
 use serde::{Deserialize, Serialize};
 
-/// The limits of a session. An unset value means no limit; reaching a limit exactly does not exceed it.
+/// The most that a session may use. What is not set has no limit; using exactly the limit is no breach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
-    /// The deadline.
+    /// Until when.
     pub deadline: Option<Time>,
-    /// Maximum input tokens.
+    /// Tokens that a model is given.
     pub input: Option<u64>,
-    /// Maximum output tokens.
+    /// Tokens that it produces.
     pub output: Option<u64>,
-    /// Maximum total tokens.
+    /// Both together.
     pub total: Option<u64>,
 }
 
-/// Used tokens.
+/// Tokens that were used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUsage {
-    /// Input tokens.
+    /// Given to a model.
     pub input: u64,
-    /// Output tokens.
+    /// Produced by it.
     pub output: u64,
 }
 
 impl ModelUsage {
-    /// Input and output tokens together.
+    /// Both together.
     pub const fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-/// A limit that was exceeded.
+/// A limit that was passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetBreach {
-    /// The deadline has passed.
-    #[error("the deadline {deadline} has passed; it is now {now}")]
+    /// Time.
+    #[error("the deadline was {deadline}, and it is {now}")]
     Deadline {
-        /// The deadline.
+        /// Until when.
         deadline: Time,
-        /// The current time.
+        /// What time it is.
         now: Time,
     },
-    /// Too many input tokens.
-    #[error("used {used} input tokens; the limit is {limit}")]
+    /// Input tokens.
+    #[error("{used} input tokens were used, of {limit}")]
     Input {
-        /// The limit.
+        /// At most.
         limit: u64,
-        /// The tokens used.
+        /// So far.
         used: u64,
     },
-    /// Too many output tokens.
-    #[error("used {used} output tokens; the limit is {limit}")]
+    /// Output tokens.
+    #[error("{used} output tokens were used, of {limit}")]
     Output {
-        /// The limit.
+        /// At most.
         limit: u64,
-        /// The tokens used.
+        /// So far.
         used: u64,
     },
-    /// Too many tokens in total.
-    #[error("used {used} tokens; the limit is {limit}")]
+    /// All tokens.
+    #[error("{used} tokens were used, of {limit}")]
     Total {
-        /// The limit.
+        /// At most.
         limit: u64,
-        /// The tokens used.
+        /// So far.
         used: u64,
     },
 }
@@ -88,22 +88,22 @@ impl Coded for BudgetBreach {
     }
 }
 
-/// Why a budget is invalid.
+/// What is wrong with a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetError {
-    /// It has no limits.
-    #[error("a budget needs at least one limit; for no limits, omit the budget")]
+    /// It limits nothing.
+    #[error("a budget needs at least one limit; leave it out for none")]
     NoLimit,
-    /// A limit is 0.
-    #[error("the limit of {0} tokens must be greater than 0")]
+    /// Nothing could be done within it.
+    #[error("the limit of {0} tokens must be above 0")]
     NoTokens(&'static str),
-    /// The deadline is too close or past.
-    #[error("the deadline {deadline} must be at least one second after now ({now})")]
+    /// It would be over before anything is done.
+    #[error("the deadline {deadline} must be at least a second ahead of {now}")]
     DeadlineTooNear {
-        /// The deadline.
+        /// Until when.
         deadline: Time,
-        /// The current time.
+        /// What time it is.
         now: Time,
     },
 }
@@ -118,11 +118,11 @@ impl Coded for BudgetError {
     }
 }
 
-/// The minimum time until a deadline, in microseconds.
+/// How far ahead a deadline has to be, in microseconds.
 const SECOND: i64 = 1_000_000;
 
 impl Budget {
-    /// Whether a session can start with it.
+    /// Whether a session can begin with it.
     pub fn check_limits(&self, now: Time) -> Result<(), BudgetError> {
         let tokens = [("input", self.input), ("output", self.output), ("all", self.total)];
         if self.deadline.is_none() && tokens.iter().all(|(_, limit)| limit.is_none()) {
@@ -139,12 +139,12 @@ impl Budget {
         }
     }
 
-    /// Microseconds until the deadline; negative once it has passed.
+    /// Microseconds until the deadline; below zero once it is past.
     pub fn remaining(&self, now: Time) -> Option<i64> {
         self.deadline.map(|deadline| deadline.as_micros().saturating_sub(now.as_micros()))
     }
 
-    /// The remaining budget.
+    /// What is left of it.
     pub(crate) fn allowance(&self, used: ModelUsage, now: Time) -> Allowance {
         let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
         let mut allowance = Allowance::default();
@@ -156,7 +156,7 @@ impl Budget {
         allowance
     }
 
-    /// The first exceeded limit: time, input, output, total.
+    /// The first limit that was passed: time, input, output, total.
     pub fn check(&self, used: ModelUsage, now: Time) -> Result<(), BudgetBreach> {
         if let Some(deadline) = self.deadline.filter(|deadline| now > *deadline) {
             return Err(BudgetBreach::Deadline { deadline, now });
@@ -176,13 +176,13 @@ impl Budget {
     }
 }
 
-/// Used tokens by evaluation: each evaluation repeatedly reports its total so far.
+/// What was used, by evaluation: each says again and again how much it has used so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Spent(BTreeMap<String, ModelUsage>);
 
 impl Spent {
-    /// Sets what an evaluation has used so far. Late reports with smaller numbers are ignored.
+    /// What an evaluation has used so far. Reports that come late do not take anything back.
     pub(crate) fn record(&mut self, evaluation: &str, so_far: ModelUsage) {
         let known = self.0.entry(evaluation.to_owned()).or_default();
         known.input = known.input.max(so_far.input);

@@ -1,4 +1,4 @@
-//! Errors of a session.
+//! What keeps a session from doing what it was asked.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use metier_store::StoreError;
 
 use crate::budget::{BudgetBreach, BudgetError};
 
-/// Why an operation was not performed. Nothing was handed out or run, unless the variant says otherwise.
+/// Why something was not done. Nothing was handed out or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The skill does not exist.
-    #[error("unknown skill `{name}`{}", did_you_mean(nearest, ""))]
+    /// There is no such skill.
+    #[error("there is no skill `{name}`{}", did_you_mean(nearest, ""))]
     NotFound {
-        /// The requested name.
+        /// What was asked for.
         name: String,
-        /// Similar names.
+        /// Names that are like it.
         nearest: Vec<String>,
     },
-    /// The skill exists but cannot be used.
+    /// It is there and cannot be used.
     #[error("`{name}` cannot be used: {reason}")]
     Invalid {
         /// The skill.
@@ -32,96 +32,96 @@ pub enum SessionError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The skill is disabled.
-    #[error("`{name}` is disabled")]
+    /// Somebody switched it off.
+    #[error("`{name}` is switched off here")]
     Disabled {
         /// The skill.
         name: String,
     },
-    /// An installed skill was modified.
+    /// It is among what was installed, and is something else.
     #[error(
-        "`{name}` differs from what was installed; `metier verify` shows the changes, and `metier update {name}` restores it"
+        "`{name}` is not what was installed: somebody changed it since; `metier verify` says what, and `metier update {name}` puts it right"
     )]
     NotAsInstalled {
         /// The skill.
         name: String,
     },
-    /// Only users may activate the skill.
-    #[error("`{name}` cannot be activated by models, only by a user")]
+    /// It is for people to start.
+    #[error("`{name}` is not for models: a person must activate it")]
     NotForModels {
         /// The skill.
         name: String,
     },
-    /// This machine lacks something that the skill requires, and the host enforces requirements.
-    #[error("missing requirements of `{name}`: {reason}")]
+    /// The machine lacks what the skill needs, and the host insists on it.
+    #[error("`{name}` needs what is not here: {reason}")]
     Incompatible {
         /// The skill.
         name: String,
         /// What is missing.
         reason: String,
     },
-    /// The skill is not active.
+    /// It is not active.
     #[error("`{name}` is not active")]
     NotActive {
         /// The skill.
         name: String,
     },
-    /// The skill has changed since its first use in this session.
+    /// It is not what it was when this session first used it.
     #[error(
-        "`{name}` has changed since this session first used it ({what}); activate it again to use the new content"
+        "`{name}` has changed since this session first used it ({what}); activate it again to go on with what it is now"
     )]
     Changed {
         /// The skill.
         name: String,
-        /// What has changed.
+        /// What is different.
         what: String,
     },
-    /// The policy or a user denied it.
+    /// The policy, or a person, said no.
     #[error("{}", decision.reason)]
     Denied {
-        /// The decision, and its reason.
+        /// What was decided, and why.
         decision: Box<Decision>,
     },
-    /// Approval was requested. Nothing was done or recorded; repeat the operation when the answer is available.
-    #[error("{}; waiting for the answer", decision.reason)]
+    /// A person is being asked. Nothing was done or recorded; the same can be tried again with the answer.
+    #[error("{}; the answer is awaited", decision.reason)]
     Asked {
-        /// What needs approval, and why.
+        /// What needs an answer, and why.
         decision: Box<Decision>,
     },
-    /// The path does not name a readable file of the skill.
+    /// A path that is none of a file of the skill.
     #[error("`{}` of `{skill}` cannot be read: {}", shown(path), problem.reason())]
     Path {
         /// The skill.
         skill: String,
-        /// The requested path.
+        /// What was asked for.
         path: String,
         /// What is wrong with it.
         problem: PathProblem,
     },
-    /// The requested part of a file does not exist.
+    /// A part of a file that it does not have.
     #[error("{reason}")]
     Range {
         /// Why.
         reason: String,
     },
-    /// The budget is exhausted.
+    /// The budget is used up.
     #[error("{0}")]
     Budget(#[from] BudgetBreach),
-    /// The budget is invalid.
+    /// The budget is none.
     #[error("{0}")]
     NoBudget(#[from] BudgetError),
     /// The prompt cannot be rendered.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// A model keeps expanding sections and does nothing else.
+    /// A model opens sections, and never does anything else.
     #[error(
-        "the model expanded sections {most} times in a row without an answer; check whether the prompt lacks something it needs"
+        "the model opened sections {most} times in a row and would go on; is there something that it does not find?"
     )]
     Expansions {
-        /// The maximum.
+        /// As often as it may.
         most: usize,
     },
-    /// Stored prompt overrides cannot be read or written.
+    /// Stored changes to a prompt cannot be read or kept.
     #[error("{reason}: {}", path.display())]
     Overrides {
         /// The file.
@@ -132,25 +132,25 @@ pub enum SessionError {
     /// The skill's files cannot be read.
     #[error(transparent)]
     Skill(#[from] SkillError),
-    /// The request cannot be expressed as an approval question.
+    /// What is to be decided about cannot be put as a question.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The script was not started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The operation cannot be recorded, so it was not performed.
-    #[error("cannot write to the journal, so the operation was not performed")]
+    /// It cannot be recorded, and so was not done.
+    #[error("it cannot be recorded, and so was not done")]
     Journal(#[from] JournalError),
-    /// The operation was performed, but its result could not be recorded.
-    #[error("the operation was performed, but its result could not be written to the journal")]
+    /// It was done, and what became of it could not be recorded.
+    #[error("it was done, but what became of it could not be recorded")]
     Unrecorded {
-        /// The cause.
+        /// Why.
         source: JournalError,
     },
-    /// The skill cannot be stored for later proof, so it was not used.
-    #[error("cannot store the skill, so it was not used")]
+    /// The skill cannot be kept for later proof, and so was not used.
+    #[error("the skill cannot be kept, and so was not used")]
     Store(#[from] StoreError),
-    /// Stored approvals cannot be read or written.
+    /// What people answered cannot be read or kept.
     #[error("{reason}: {}", path.display())]
     Approvals {
         /// The file or directory.
@@ -158,18 +158,18 @@ pub enum SessionError {
         /// What is wrong.
         reason: String,
     },
-    /// A saved session cannot be restored.
-    #[error("cannot restore the session: {reason}")]
+    /// A saved session that cannot be continued.
+    #[error("this is no saved session that can be continued: {reason}")]
     State {
         /// Why.
         reason: String,
     },
     /// A private copy of the skill could not be made.
-    #[error("cannot make a private copy of the skill in {}", path.display())]
+    #[error("no private copy of the skill could be made in {}", path.display())]
     Copy {
-        /// The directory.
+        /// Where.
         path: PathBuf,
-        /// The system's error.
+        /// What the system said.
         source: io::Error,
     },
 }
@@ -178,26 +178,26 @@ pub enum SessionError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathProblem {
-    /// It is absolute.
+    /// It begins at the root.
     Absolute,
-    /// It contains `..`.
+    /// It leads up.
     LeadsUp,
-    /// It has invalid characters.
+    /// It has characters that no path of a skill needs.
     Odd,
-    /// It is too long.
+    /// It is longer than any path.
     TooLong,
-    /// It is or contains a link.
+    /// It names a link, or goes through one.
     Link,
-    /// It is not a regular file.
+    /// It names something that is no file.
     NotAFile,
-    /// It is in a directory, and only files beside `SKILL.md` are available here.
+    /// It is in a directory, and only files beside `SKILL.md` are handed out here.
     Nested,
-    /// The file does not exist; with the closest match.
+    /// There is no such file; with the nearest that there is.
     NotFound(Option<String>),
 }
 
 impl SessionError {
-    /// The policy rule that denied it, if any.
+    /// The rule of the policy that denied it, if it was one.
     pub(crate) fn deciding_rule(&self) -> Option<&str> {
         match self {
             Self::Denied { decision } => decision.deciding_rule(),
@@ -207,18 +207,18 @@ impl SessionError {
 }
 
 impl PathProblem {
-    /// The problem as part of a sentence.
+    /// As part of a sentence.
     pub fn reason(&self) -> String {
         match self {
             Self::Absolute => "it must be relative to the skill's directory".to_owned(),
-            Self::LeadsUp => "it must not leave the skill's directory with `..`".to_owned(),
-            Self::Odd => "it contains invalid characters".to_owned(),
-            Self::TooLong => "it is too long".to_owned(),
-            Self::Link => "it is a link; links are not followed".to_owned(),
-            Self::NotAFile => "it is not a regular file".to_owned(),
-            Self::Nested => "only files beside `SKILL.md` are available here".to_owned(),
+            Self::LeadsUp => "it must not lead out of the skill with `..`".to_owned(),
+            Self::Odd => "it has characters that no path here has".to_owned(),
+            Self::TooLong => "it is longer than any path here".to_owned(),
+            Self::Link => "it is a link, and links are never followed".to_owned(),
+            Self::NotAFile => "it is no regular file".to_owned(),
+            Self::Nested => "only files beside `SKILL.md` are handed out here".to_owned(),
             Self::NotFound(None) => "the skill has no such file".to_owned(),
-            Self::NotFound(Some(nearest)) => format!("the skill has no such file; did you mean `{nearest}`?"),
+            Self::NotFound(Some(nearest)) => format!("the skill has no such file; it has `{nearest}`"),
         }
     }
 }
@@ -258,32 +258,32 @@ impl Coded for SessionError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NotFound { .. } => "`metier list` shows the available skills".to_owned(),
-            Self::Invalid { name, .. } => format!("`metier validate {name}` shows what is wrong"),
+            Self::NotFound { .. } => "`metier list` shows the skills that there are".to_owned(),
+            Self::Invalid { name, .. } => format!("`metier validate {name}` says what is wrong"),
             Self::Disabled { .. } => {
-                "enable it in the settings; `metier config` shows where they are".to_owned()
+                "switch it on in the settings; `metier config` shows where they are".to_owned()
             }
             Self::NotActive { .. } => "activate it first".to_owned(),
             Self::Denied { decision } if decision.code == DecisionCode::NobodyToAsk => {
-                "`metier approve` approves it in advance".to_owned()
+                "`metier approve` records a person's answer beforehand".to_owned()
             }
             Self::Path { problem: PathProblem::NotFound(_), .. } => {
                 "use a path that the activated skill lists".to_owned()
             }
             Self::Approvals { .. } => {
-                "fix the file, or remove it; you will be asked again for what it allowed".to_owned()
+                "repair the file, or remove it: what it allowed is asked again".to_owned()
             }
             Self::State { .. } => "start a new session".to_owned(),
             Self::Skill(error) => return error.hint(),
             Self::Sandbox(error) => return error.hint(),
-            // Their messages already contain the fix, or there is none.
+            // Their messages say it, or there is nothing to do.
             _ => return None,
         };
         Some(hint)
     }
 }
 
-/// A path of unknown origin, shortened and on one line.
+/// A path that somebody made up, short and on one line.
 fn shown(path: &str) -> String {
     let clean = path.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
     let mut text: String = clean.clone().take(120).collect();

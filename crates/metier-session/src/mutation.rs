@@ -1,5 +1,5 @@
-//! Changes to protected documents: the request, the decision and the answer. A [`MutationGateway`] holds the documents;
-//! there is no other way to change one.
+//! Changes to protected documents: what is asked for, who decides, what the answer is. Who keeps the documents is a [`MutationGateway`]; there is no
+//! other way to change one.
 
 mod beneath;
 mod envelope;
@@ -20,15 +20,14 @@ pub use file::FileGateway;
 
 /// Decides about changes, and makes them.
 ///
-/// An implementation guarantees: nothing is changed unless every base version and precondition holds; all changes of an
-/// envelope are made or none; a request id is applied once, and repeating it gives the same answer; and if no decision
-/// is possible, the answer is [`MutationOutcome::Unavailable`].
+/// Who implements it keeps these promises: nothing is changed unless every base version and precondition holds; all changes of an envelope are made or
+/// none; a request id is applied once, and asked again gives the same answer; and what cannot be decided is [`MutationOutcome::Unavailable`].
 pub trait MutationGateway: Send + Sync {
-    /// Applies an envelope, or returns why not.
+    /// Applies an envelope, or says why not.
     fn submit(&self, envelope: &MutationEnvelope) -> MutationOutcome;
 }
 
-/// A gateway that never changes anything, for hosts without one.
+/// The gateway of a host that has none: nothing is ever changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoGateway;
 
@@ -38,17 +37,17 @@ impl MutationGateway for NoGateway {
     }
 }
 
-/// The version of a document: absent, or the digest of its content. As text, `absent` or `sha256:…`.
+/// What a document is at some point: not there, or content with a digest. As text, `absent` or `sha256:…`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DocumentVersion {
-    /// The document does not exist.
+    /// There is no such document.
     Absent,
     /// Its content has this digest.
     Digest(Digest),
 }
 
 impl DocumentVersion {
-    /// The version of a document with this content, or of an absent one.
+    /// That of a document with this content, or of none.
     pub fn of(content: Option<&[u8]>) -> Self {
         content.map_or(Self::Absent, |content| Self::Digest(Digest::of(content)))
     }
@@ -83,42 +82,42 @@ impl<'de> Deserialize<'de> for DocumentVersion {
     }
 }
 
-/// The result of an envelope.
+/// What became of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum MutationOutcome {
-    /// Every change is made, or would be made.
+    /// Every change is made, or would be.
     Applied {
-        /// The version of each document now.
+        /// What each document is now.
         versions: BTreeMap<String, DocumentVersion>,
-        /// It was a dry run: nothing is changed.
+        /// It was only asked whether it would be: nothing is changed.
         dry_run: bool,
-        /// It had already been applied, and was not applied again.
+        /// It had been applied before, and was not again.
         repeated: bool,
     },
-    /// Documents differ from the envelope's base versions or preconditions; nothing is changed.
+    /// Documents are not what the envelope takes them for; nothing is changed.
     Conflict {
-        /// All conflicts.
+        /// All of them.
         failures: Vec<DocumentFailure>,
     },
-    /// The envelope is invalid; nothing is changed.
+    /// The envelope is wrong in itself; nothing is changed.
     Rejected {
-        /// The reason as a code.
+        /// In what way.
         code: RejectCode,
-        /// The reason as text.
+        /// In words.
         reason: String,
     },
-    /// The change could not be decided or made. Usually nothing is changed; if a disk fails in the middle, the next
-    /// request resolves it. In either case, sending the same envelope again applies it once.
+    /// Nobody could decide, or do it. As a rule nothing is changed; if a disk fails in the middle, that is settled by the next request. The same
+    /// envelope sent again is applied once in either case.
     Unavailable {
-        /// The reason.
+        /// Why.
         reason: String,
     },
 }
 
 impl MutationOutcome {
-    /// The name of the outcome.
+    /// One word.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Applied { .. } => "applied",
@@ -128,7 +127,7 @@ impl MutationOutcome {
         }
     }
 
-    /// A stable code.
+    /// A code that stays the same.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Applied { .. } => "mutation-applied",
@@ -138,7 +137,7 @@ impl MutationOutcome {
         }
     }
 
-    /// The matching HTTP status: 200, 409, 400 or 422, 503.
+    /// The HTTP status that says the same: 200, 409, 400 or 422, 503.
     pub const fn status(&self) -> u16 {
         match self {
             Self::Applied { .. } => 200,
@@ -154,32 +153,32 @@ impl MutationOutcome {
     }
 }
 
-/// A document in conflict.
+/// A document that is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentFailure {
-    /// The document.
+    /// Which.
     pub target: String,
     /// What is wrong.
     pub reason: FailureReason,
-    /// Its current version; `None` if it has no version, for example a link.
+    /// What it is; nothing, if it became something that has no version, such as a link.
     pub current: Option<DocumentVersion>,
 }
 
-/// The kinds of conflicts.
+/// In what way a document is not what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FailureReason {
-    /// It has different content.
+    /// It has other content.
     DigestMismatch,
-    /// It does not exist.
+    /// It is not there.
     Missing,
-    /// It exists, but should not.
+    /// It is there, and should not be.
     Exists,
 }
 
 impl FailureReason {
-    /// The name of the kind.
+    /// As it is written.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::DigestMismatch => "digest-mismatch",
@@ -189,28 +188,28 @@ impl FailureReason {
     }
 }
 
-/// Why an envelope is invalid. All but [`Unprocessable`](Self::Unprocessable) are bad requests.
+/// In what way an envelope is wrong in itself. All but [`Unprocessable`](Self::Unprocessable) are bad requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RejectCode {
-    /// The request id, the actor or the intent is empty or not plain text, or there is no change.
+    /// The request id, the actor or the intent is empty or no plain text, or there is no change.
     Incomplete,
-    /// A change has no base version.
+    /// A change does not say what it is based on.
     NoBaseVersion,
-    /// A document is changed twice, or is also a directory of another.
+    /// A document is changed twice, or would have to be a directory for another.
     DuplicateTarget,
-    /// Too many changes, preconditions or bytes.
+    /// More changes, preconditions or bytes than are taken.
     TooLarge,
-    /// The name is invalid, or names no document of this gateway.
+    /// No document can have this name, or none that is kept here.
     BadTarget,
-    /// The path contains a link.
+    /// There is a link on the way.
     Link,
-    /// It is a directory, a pipe or a device; or a part of its path is not a directory.
+    /// It is a directory, a pipe, a device; or something on the way is no directory.
     NotAFile,
-    /// The request id was used for another envelope.
+    /// The request id was used for something else.
     RequestIdReused,
-    /// The host's own check rejects it.
+    /// The host's own check says no.
     Unprocessable,
 }
 

@@ -1,4 +1,4 @@
-//! A builder that runs a script and borrows the session until the script has ended.
+//! The short way to run a script: a builder that borrows the session until the script has ended.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::report::ScriptReport;
 use crate::script::ScriptCall;
 use crate::session::Session;
 
-/// A script to run, created by [`Session::script`]. Nothing happens before [`ScriptRun::run`].
+/// A script to run, made by [`Session::script`]. Nothing happens before [`ScriptRun::run`].
 ///
 /// A host that needs the session while the script runs uses [`ScriptCall`] with [`Session::prepare_script`] and
 /// [`Session::finish_script`] instead.
@@ -23,8 +23,7 @@ pub struct ScriptRun<'a> {
 }
 
 impl Session {
-    /// A script of a skill, by its path in the skill: without arguments, input or network access, in an empty work
-    /// directory.
+    /// A script of a skill, by its path in the skill: without arguments, input or network, in an empty work directory.
     ///
     /// ```no_run
     /// # fn run(session: &mut metier_session::Session) -> Result<(), metier_session::SessionError> {
@@ -51,7 +50,7 @@ impl ScriptRun<'_> {
         self
     }
 
-    /// Sets the script's standard input.
+    /// What the script reads from its standard input.
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.call.input = input.into();
         self
@@ -63,49 +62,49 @@ impl ScriptRun<'_> {
         self
     }
 
-    /// Sets the script's network access. More than its own loopback is checked against the policy.
+    /// What of the network the script may reach. More than its own loopback is asked of the policy.
     pub fn network(mut self, network: Network) -> Self {
         self.call.network = network;
         self
     }
 
-    /// Sets the directory that the script starts in and may change. Without it, the script gets an empty one that is
-    /// removed afterwards.
+    /// The directory that the script starts in and may change. Without it, the script gets an empty one that is removed
+    /// afterwards.
     pub fn work_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.work = Some(path.into());
         self
     }
 
-    /// Sets the limits on time, memory, processes and output.
+    /// Bounds on time, memory, processes and output.
     pub fn limits(mut self, limits: RunLimits) -> Self {
         self.call.limits = limits;
         self
     }
 
-    /// Sets how long the script may take, if shorter than the limits.
+    /// How long the script may take, if that is less than the limits allow.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.call.timeout = Some(timeout);
         self
     }
 
-    /// Marks the script as destructive, so that the policy can require approval.
+    /// Says that the script does what cannot be undone, so that the policy can ask about that.
     pub const fn destructive(mut self) -> Self {
         self.call.is_destructive = true;
         self
     }
 
-    /// Stops the script early when it is cancelled.
+    /// Ends the script early when it is cancelled.
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.call.cancel = cancel;
         self
     }
 
-    /// Runs the script to its end: checked against the policy, sandboxed and recorded.
+    /// Runs the script to its end: asked of the policy, contained, recorded.
     pub fn run(self) -> Result<ScriptReport, SessionError> {
         self.run_with(&mut ())
     }
 
-    /// [`ScriptRun::run`] with a callback for output while the script runs.
+    /// [`ScriptRun::run`], and hands on what the script prints while it runs.
     pub fn run_with(self, sink: &mut dyn Sink) -> Result<ScriptReport, SessionError> {
         let Self { session, mut call, work } = self;
         call.work = work.map(|path| session.work_directory(path)).transpose()?;

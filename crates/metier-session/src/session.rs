@@ -1,4 +1,4 @@
-//! One agent conversation: its inputs, the skills it uses, and its events.
+//! One agent conversation: what it was given, what it has used, and how what happens is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,78 +22,77 @@ use crate::error::SessionError;
 use crate::mutation::MutationGateway;
 use crate::tools::SkillToolOptions;
 
-/// Where events are recorded.
+/// Where what happens is recorded.
 #[derive(Debug, Clone)]
 pub enum Recording {
-    /// In a journal. An operation that cannot be recorded is not performed.
+    /// In a journal. What cannot be recorded is not done.
     Journal(Arc<Journal>),
-    /// Nowhere, so nothing can be proven later.
+    /// Nowhere, and so nothing can be proven later.
     Nowhere,
 }
 
-/// The parts and options of a session.
+/// What a session works with.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// The available skills.
+    /// The skills that there are.
     pub catalog: Catalog,
-    /// The rules for skills that have changed since the scan.
+    /// What skills are held to that have changed since they were scanned.
     pub rules: Rules,
-    /// The policy.
+    /// Who may do what.
     pub policy: Policy,
-    /// The directories that tool rules are relative to.
+    /// What rules about tools are relative to.
     pub places: Anchors,
-    /// Where events are recorded.
+    /// Where what happens is recorded.
     pub recording: Recording,
-    /// How much personal data is recorded.
+    /// What of other people's data is recorded.
     pub privacy: Privacy,
-    /// The source of times and ids.
+    /// Where times and ids come from.
     pub clock: Arc<dyn Clock>,
-    /// The store for every skill that is used, so that the session can be replayed.
+    /// Where every skill that is used is kept, so that what happened can be replayed.
     pub store: Option<Store>,
-    /// The installed skills: a skill that is used from there must be unchanged.
+    /// Where skills are installed: what is used from there must be what was installed.
     pub installed: Option<Store>,
-    /// Where approval answers are stored beyond the session.
+    /// Where people's answers are kept beyond the session.
     pub approvals: Option<ApprovalStore>,
-    /// Runs scripts.
+    /// What runs scripts.
     pub executor: Arc<dyn Executor + Send + Sync>,
-    /// Changes protected documents; without it they cannot be changed.
+    /// What changes protected documents; without it nobody does.
     pub gateway: Option<Arc<dyn MutationGateway>>,
-    /// Directories that scripts may never change: the user's home and metier's own directories, according to the host's
-    /// settings. The session adds the home in `places`, skill roots, stores, approvals and a journal file.
+    /// What scripts are never given to change: the person's home and metier's own places, as the host's settings have
+    /// them. The home in `places`, skill roots, stores, approvals and a journal in a file are added by the session.
     pub reserved: ReservedPaths,
-    /// Documents that scripts cannot change, even inside their work directory.
+    /// Documents that scripts cannot change, wherever they may write.
     pub protected: Vec<PathBuf>,
-    /// What this machine provides, to check the requirements of a skill.
+    /// What this machine has, to tell whether it is enough for a skill.
     pub machine: Option<Arc<dyn Machine + Send + Sync>>,
-    /// Whether a skill with missing requirements is refused.
+    /// Whether a skill that needs what this machine lacks is refused.
     pub require_compatible: bool,
-    /// The budget; `None` for no limits.
+    /// What may be spent; without it, anything.
     pub budget: Option<Budget>,
-    /// The program that runs the session, for example `claude-code`.
+    /// What runs the session, as `claude-code`.
     pub agent: Option<String>,
-    /// Who acts: a user, an agent, a program.
+    /// Who acts: a person, an agent, a program.
     pub actor: Option<String>,
-    /// The owner of the session, if not the owner of this machine: the holder of a token. Their answers apply only to
-    /// themselves; answers of the machine's owner apply to them as well.
+    /// Whose session it is, where that is not the person whose machine this is: the holder of a token. Answers that they
+    /// give count for nobody else; those of the person count for them as well.
     pub principal: Option<String>,
-    /// The account and the machine that the session runs on.
+    /// The account and the machine that everything is done with.
     pub identity: Option<Identity>,
-    /// Who reads and runs: the model, unless a user does.
+    /// Who reads and runs: the model, unless a person does.
     pub trigger: Trigger,
-    /// The maximum number of bytes of a resource in one answer.
+    /// The most bytes of a resource that are handed out at once.
     pub resource_bytes: u64,
-    /// The maximum number of resources that an activation lists.
+    /// The most resources that an activation lists.
     pub resources_listed: usize,
-    /// Whether resources in directories of the skill are available.
+    /// Whether resources in directories of the skill are handed out.
     pub nested_resources: bool,
     /// How the tools of [`Session::tools`] are offered.
     pub tools: SkillToolOptions,
 }
 
 impl SessionOptions {
-    /// The defaults: tiers decide, approvals are refused, scripts run in the local sandbox, and nothing is stored
-    /// except records.
+    /// The usual: tiers decide, nobody is asked, scripts run in the local sandbox, nothing is kept but records.
     pub fn new(catalog: Catalog, places: Anchors, recording: Recording, clock: Arc<dyn Clock>) -> Self {
         Self {
             catalog,
@@ -128,28 +127,28 @@ impl SessionOptions {
 
 /// One agent conversation.
 ///
-/// Each operation is checked against the policy, recorded before it is answered, and passed to every handler.
+/// What is done through it is allowed by the policy, recorded before it is answered, and told to every handler.
 pub struct Session {
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) catalog: Catalog,
     pub(crate) context: RecordContext,
-    /// Who reads and runs now: according to the options, except during a call of a model.
+    /// Who reads and runs now: what the options say, except during a call of a model.
     pub(crate) trigger: Trigger,
-    /// The skills used so far, by id.
+    /// What was used so far, by id.
     pub(crate) held: BTreeMap<String, ActiveSkill>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
     pub(crate) spent: Spent,
-    /// The state that prompts depend on and tools may change.
+    /// What prompts depend on, and tools may change.
     pub(crate) state: SessionState,
-    /// Calls that the agent has announced.
+    /// Calls that the agent has spoken of.
     pub(crate) calls: Calls,
-    /// Warnings that were already reported.
+    /// What was warned of already.
     pub(crate) warned: BTreeSet<(String, String, &'static str)>,
-    /// Answers that are valid until the session ends.
+    /// Answers that hold as long as the session.
     pub(crate) answers: Approvals,
     pub(crate) approver: Box<dyn Approver + Send>,
     pub(crate) bus: Bus,
-    /// Created on demand, for the active skills.
+    /// Made when it is needed, for the skills that are active.
     pub(crate) guard: Option<Guard>,
 }
 
@@ -192,7 +191,7 @@ impl Session {
         }
     }
 
-    /// Ends the session, and waits until everything is recorded.
+    /// Ends it, and waits until everything is recorded.
     pub fn end(mut self) -> Result<(), SessionError> {
         self.record(&Event::SessionEnded {})?;
         match &self.options.recording {
@@ -206,17 +205,17 @@ impl Session {
         self.context.session.as_deref().unwrap_or_default()
     }
 
-    /// Sets the current task.
+    /// The task that is worked on from now on.
     pub fn set_task(&mut self, task: Option<String>) {
         self.context.task = task;
     }
 
-    /// Sets the approver; by default, nobody can be asked.
+    /// Who is asked where the policy wants a person to decide; nobody by default.
     pub fn set_approver(&mut self, approver: Box<dyn Approver + Send>) {
         self.approver = approver;
     }
 
-    /// Subscribes a handler to all events from now on, after earlier handlers.
+    /// Tells a handler of everything that happens from now on, after those that came before it.
     pub fn subscribe(
         &mut self,
         name: &str,
@@ -225,17 +224,17 @@ impl Session {
         self.bus.subscribe(name, Box::new(handler));
     }
 
-    /// Handlers that failed, with the event.
+    /// Handlers that failed, and at what.
     pub fn handler_failures(&self) -> &[HandlerFailure] {
         &self.bus.failures
     }
 
-    /// The available skills.
+    /// The skills that there are.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Replaces the catalog. Skills that are already in use stay as they are.
+    /// Goes on with a newer catalog. What was used so far stays what it was.
     pub fn set_catalog(&mut self, catalog: Catalog) -> Result<(), SessionError> {
         let changes = catalog.changes_since(&self.catalog);
         let names =
@@ -255,7 +254,7 @@ impl Session {
         Ok(())
     }
 
-    /// Records that a model was shown skills by name and description, each with its size in tokens.
+    /// Says that a model was shown skills by name and description, each with what that cost in tokens.
     pub fn disclosed<'a>(
         &mut self,
         shown: impl IntoIterator<Item = (&'a Entry, u64)>,
@@ -267,19 +266,19 @@ impl Session {
         Ok(())
     }
 
-    /// Reports what an evaluation of a model has used so far. An error means that the session is over its budget.
+    /// What an evaluation of a model has used so far. An error says that the session is over its budget.
     pub fn record_usage(&mut self, evaluation: &str, so_far: ModelUsage) -> Result<(), BudgetBreach> {
         self.spent.record(evaluation, so_far);
         self.check_budget()
     }
 
-    /// Checks that the session is within its budget.
+    /// Whether the session is within its budget.
     pub fn check_budget(&self) -> Result<(), BudgetBreach> {
         let Some(budget) = &self.options.budget else { return Ok(()) };
         budget.check(self.spent.total(), self.options.clock.now())
     }
 
-    /// What all evaluations together have used so far.
+    /// What was used so far, of all evaluations together.
     pub fn usage(&self) -> ModelUsage {
         self.spent.total()
     }
@@ -289,14 +288,14 @@ impl Session {
         &self.stats
     }
 
-    /// The active skills, sorted by id.
+    /// The skills that are active, in the order of their ids.
     pub fn active(&self) -> impl Iterator<Item = &ActiveSkill> {
         self.held.values().filter(|held| held.is_active)
     }
 
-    /// The skill that a name or id means: one that this session uses, else one of the catalog.
+    /// The skill that somebody means: one that this session uses, else that of the catalog.
     pub(crate) fn find(&self, name: &str) -> Result<Entry, SessionError> {
-        // A name means the active skill of that name, even if another tier wins by now.
+        // A name means the active skill of that name, whichever tier wins by now.
         let held = self.active().filter(|held| held.name == name).min_by_key(|held| (held.tier, &held.id));
         let held = held.and_then(|held| self.catalog.by_id(&held.id));
         let found = held.or_else(|| self.catalog.by_name(name)).or_else(|| self.catalog.by_id(name));
@@ -318,7 +317,7 @@ impl Session {
         SessionError::NotFound { name: shortened(name), nearest }
     }
 
-    /// Records an event, counts it, and calls the handlers. On an error, the operation must not be performed.
+    /// Records something, counts it, and tells the handlers. An error means that it must not be done.
     pub(crate) fn record(&mut self, event: &Event) -> Result<(), SessionError> {
         let clock = &*self.options.clock;
         let (id, time) = match &self.options.recording {
@@ -341,13 +340,13 @@ impl Session {
         Ok(())
     }
 
-    /// Microseconds since a point in time of this session.
+    /// Microseconds since a moment of this session.
     pub(crate) fn since(&self, start: metier_journal::Time) -> u64 {
         let now = self.options.clock.now().as_micros();
         u64::try_from(now.saturating_sub(start.as_micros())).unwrap_or(0)
     }
 
-    /// Whether this trigger may activate a skill in this state.
+    /// Whether somebody of this trigger may activate a skill in this state.
     pub(crate) fn check_state(entry: &Entry, trigger: Trigger) -> Result<(), SessionError> {
         if trigger == Trigger::User || entry.state.is_for_models() {
             return Ok(());
@@ -356,15 +355,15 @@ impl Session {
     }
 }
 
-/// One record has space for some thousand names.
+/// One record has room for some thousand names.
 const MOST_NAMES: usize = 1_000;
 
-/// A name of unknown origin, shortened to the maximum length of names.
+/// A name that somebody made up, no longer than names are.
 pub(crate) fn shortened(name: &str) -> String {
     name.chars().take(100).collect()
 }
 
-/// The rule that decided, as it is recorded: its location and its name.
+/// The rule that decided, as it is recorded: where it stands and what it is called.
 pub(crate) fn recorded_rule(rule: &str) -> String {
     rule.chars().take(300).collect()
 }

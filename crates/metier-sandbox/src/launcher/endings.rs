@@ -1,4 +1,4 @@
-//! Kills all processes below this one where no namespace does, even if they try to stay.
+//! Ending processes where no namespace ends them: those that are below this one, however they try to stay.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,15 +10,15 @@ use super::usage;
 use crate::plan::Identity;
 use crate::sys::{self, Fork};
 
-/// Rounds after which a remaining process must be one that keeps forking.
+/// Rounds after which a process that is still there must be one that goes on in ever new ones.
 const PATIENCE: u32 = 50;
-/// About how long the kernel needs to end a process.
+/// What the kernel needs to end one, about.
 const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000 };
 
-/// Kills every process below this one. `room` is how many more processes this user may have by the script's limit.
+/// Ends every process below this one. `room` is how many more processes this user may have by the script's limit.
 ///
-/// Orphans are adopted by this process, so that each round reaches them. A process that forks and exits at once can
-/// always escape; then the remaining process limit is filled up, so that it cannot fork.
+/// Orphans come to this process, which adopts them, so that each round reaches them. One that forks and ends at once can
+/// always be elsewhere when it is looked for; then the room for new processes is taken away, so that it cannot.
 pub(super) fn kill_descendants(room: u64, identity: Identity) {
     let mut fillers = Vec::new();
     for round in 0_u32.. {
@@ -41,8 +41,8 @@ pub(super) fn kill_descendants(room: u64, identity: Identity) {
     }
 }
 
-/// The children of this process, which will also get their orphans; or all descendants, if the kernel does not list
-/// children.
+/// The children of this process, to which what they leave behind will come; or, where the kernel does not list them, all
+/// that is below.
 pub(super) fn below() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let numbers: Vec<i32> = match fs::read_to_string("/proc/thread-self/children") {
@@ -52,19 +52,19 @@ pub(super) fn below() -> Vec<Pid> {
     numbers.into_iter().filter_map(Pid::from_raw).collect()
 }
 
-/// Reaps ended processes; returns whether other children remain.
+/// Reaps whatever has ended; whether there are other children yet.
 fn reap(fillers: &[Pid]) -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            // There are children, and none has ended: perhaps only the fillers.
+            // There are children, and none has ended: perhaps they are only those that fill.
             Ok(None) => return fillers.is_empty(),
             Err(_) => return false,
         }
     }
 }
 
-/// Processes of the script's user that only fill the limit.
+/// Processes of the script's user that do nothing but count.
 fn fill(room: u64, identity: Identity) -> Vec<Pid> {
     let own = rustix::process::getpid();
     let mut fillers = Vec::new();
@@ -76,7 +76,7 @@ fn fill(room: u64, identity: Identity) -> Vec<Pid> {
                     let _ = sys::become_user(identity.outer.0, identity.outer.1, true);
                 }
                 let tied = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-                // The process that it counts for may already be gone.
+                // Whoever it counts for may be gone already.
                 if tied.is_ok() && rustix::process::getppid() == Some(own) {
                     rustix::event::pause();
                 }

@@ -1,9 +1,8 @@
-//! Repositories below the top of a work directory that a script configures to run commands: which of their files are
-//! new, and which repositories a run has created.
+//! Repositories below the top of a work directory that a script tells what to run: which of their files are new, and which
+//! repositories a run has made.
 //!
-//! A user's own repository is never damaged: only new files are moved. A repository that a run created is remembered
-//! after the run, so that a later run cannot add commands to it; once a user has changed its settings, it counts as
-//! theirs.
+//! A person's own repository is never taken apart: only files that were not there before are moved. A repository that a run
+//! made is remembered past the run, so that a later one cannot arm it; once a person has changed its settings, it is theirs.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -17,19 +16,19 @@ use super::survey::Seen;
 use super::{beneath, git};
 use crate::plan::Raw;
 
-/// A repository that a run created, and that was left in place because it runs nothing.
+/// A repository that a run made, and that was left in place since it only keeps versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Made {
     path: Raw,
-    /// The identity of its directory; another one may take its place.
+    /// Which directory it is; another one may take its place.
     inode: u64,
     born: Option<Moment>,
-    /// A digest of its settings.
+    /// What its settings say, as a digest.
     settings: String,
 }
 
 impl Made {
-    /// The current state of a repository; `None` if it does not exist.
+    /// A repository as it is now; `None` if there is none.
     pub(super) fn now(work: &OwnedFd, path: &Path) -> Option<Self> {
         let directory = beneath::open(work, path, OFlags::PATH | OFlags::DIRECTORY).ok()?;
         let wanted = StatxFlags::INO | StatxFlags::BTIME;
@@ -50,12 +49,12 @@ impl Made {
     }
 }
 
-/// Before the first run: the repositories that are unchanged since the last run.
+/// Before the first of some runs: those of the repositories that are as the last run left them.
 pub(super) fn unchanged(work: &OwnedFd, made: &mut Vec<Made>) {
     made.retain(|one| Made::now(work, one.path()).as_ref() == Some(one));
 }
 
-/// After a run: the current state of the existing repositories.
+/// After a run: the repositories as they are now, without those that are gone.
 pub(super) fn remember(work: &OwnedFd, made: &mut Vec<Made>, new: impl Iterator<Item = PathBuf>) {
     let before = std::mem::take(made);
     let still =
@@ -66,13 +65,13 @@ pub(super) fn remember(work: &OwnedFd, made: &mut Vec<Made>, new: impl Iterator<
     made.dedup_by(|one, other| one.path == other.path);
 }
 
-/// Whether a file that makes git run commands in a repository is new, so that moving it loses nothing of the user's.
-/// Files elsewhere that the settings name do not count: a script could name a user's file.
+/// Whether a file that makes git run commands in a repository was not there before, so that nothing of anybody's is lost when it
+/// is moved. What the repository's settings name elsewhere is not: a script could name what is somebody's.
 pub(super) fn is_new_file(work: &OwnedFd, repository: &Path, file: &Path, old: &Seen) -> bool {
     let Ok(inside) = file.strip_prefix(repository) else { return false };
     let (Some(name), Some(directory)) = (inside.file_name(), inside.parent()) else { return false };
     let said = git::files_of(old.marks.iter());
-    // A file that could not be read before may have been anything.
+    // What could not be read before may have been anything.
     if said.contains(file) || file.ancestors().skip(1).any(|above| said.contains(above)) {
         return false;
     }
@@ -81,7 +80,7 @@ pub(super) fn is_new_file(work: &OwnedFd, repository: &Path, file: &Path, old: &
     match name.to_str() {
         Some("config" | "config.worktree") if is_of_repository => !old.files.contains(&Raw::from(file)),
         Some("commondir") if is_of_repository => true,
-        // The directory may have existed; a link in its place did not.
+        // A directory may have been there; a link in its place was not.
         Some("hooks" | "remotes" | "branches") if is_of_repository => git::is_link(work, file),
         _ => ["hooks", "remotes", "branches"]
             .iter()

@@ -1,12 +1,11 @@
-//! The parts of this system that a script needs to run programs: programs and libraries, some files of /etc, some
-//! devices.
+//! What of this system a script needs to run programs: its programs and libraries, a few files of /etc, a few devices.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::plan::{Bind, Kind, Mode, Raw};
 
-/// What exists inside before anything of the profile.
+/// What there is inside before anything of the profile.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) binds: Vec<Bind>,
@@ -27,7 +26,7 @@ const PROGRAMS: &[&str] = &[
     "/run/current-system",
 ];
 
-/// Files of /etc that programs read, without information about this machine or its users.
+/// What programs read of /etc, and nothing that tells of this machine or its users.
 #[rustfmt::skip]
 const SETTINGS: &[&str] = &[
     "/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies",
@@ -38,7 +37,7 @@ const SETTINGS: &[&str] = &[
     "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/texmf", "/etc/timezone",
 ];
 
-/// The same from the real /etc, for scripts without their own.
+/// The same of the real /etc, where a script has none of its own.
 const SHARED_SETTINGS: &[&str] = &["/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/passwd"];
 
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -68,7 +67,7 @@ const FILES: &[(&str, &str)] = &[
     ("/etc/resolv.conf", "# there are no names to ask for here\n"),
 ];
 
-/// The source of network names: the machine's own files, for scripts on its network.
+/// Where names of the network come from: the machine's own, for whoever is on its network.
 const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 
 /// The paths of this system that every script can read: programs, libraries and their settings.
@@ -77,7 +76,7 @@ pub fn system_paths() -> Vec<PathBuf> {
     all.filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-/// The part of the system that a script may see.
+/// The system as far as a script may see it.
 pub(super) fn tree(mode: Mode, is_on_host_network: bool) -> Tree {
     let mut tree = Tree::default();
     for path in PROGRAMS.iter().chain(SETTINGS) {
@@ -87,7 +86,7 @@ pub(super) fn tree(mode: Mode, is_on_host_network: bool) -> Tree {
         tree.show(Path::new(path), Kind::Device);
     }
     if is_on_host_network && mode != Mode::Full {
-        // It may be a link to a file that a service maintains elsewhere.
+        // It may be a link to what a service keeps elsewhere.
         if let Ok(real) = Path::new(NAMES[0]).canonicalize() {
             tree.show(&real, Kind::Read);
         }
@@ -108,7 +107,7 @@ pub(super) fn tree(mode: Mode, is_on_host_network: bool) -> Tree {
 }
 
 impl Tree {
-    /// Adds a path as the system has it: a link stays a link, and a missing path is left out.
+    /// Shows a path as the system has it: a link stays a link, and what is not there is not there.
     fn show(&mut self, path: &Path, kind: Kind) {
         if let Ok(target) = fs::read_link(path) {
             self.links.push((path.into(), target.into()));
