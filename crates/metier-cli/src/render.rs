@@ -2,6 +2,7 @@
 //!
 //! What is wrong with a skill is decided elsewhere; nothing is found here.
 
+mod concise;
 mod github;
 mod json;
 mod sarif;
@@ -10,9 +11,11 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use metier_host::Environment;
 use metier_skill::{Code, Coded, Diagnostic, Fix, Reading, Scalar, Severity, SkillError, Span};
 use serde::Serialize;
 
+pub(crate) use concise::concise;
 pub(crate) use github::github;
 pub(crate) use json::json;
 pub(crate) use sarif::sarif;
@@ -161,8 +164,19 @@ fn name(reading: &Reading) -> Option<&str> {
     reading.skill.as_ref().map(|skill| skill.name.as_str()).or_else(written)
 }
 
+/// An absolute path below the working directory as a relative one: shorter to read, and what code scanning expects.
+pub(crate) fn from_here(path: &Path) -> PathBuf {
+    let working = path.is_absolute().then(|| Environment::read().working).flatten();
+    let rest = working.and_then(|working| path.strip_prefix(working).ok().map(Path::to_owned));
+    match rest {
+        Some(rest) if rest == Path::new("") => PathBuf::from("."),
+        Some(rest) => rest,
+        None => path.to_owned(),
+    }
+}
+
 /// A path as people write it: `./a` is `a`.
-fn shown(path: &Path) -> PathBuf {
+pub(crate) fn shown(path: &Path) -> PathBuf {
     path.strip_prefix("./").ok().filter(|rest| *rest != Path::new("")).unwrap_or(path).to_owned()
 }
 

@@ -115,6 +115,15 @@ pub fn confirm(question: &str) -> bool {
     read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
+/// Asks the person at this terminal for a line of text; `None` where the input ended. Ask only where [`is_terminal_attached`].
+pub fn ask_line(question: &str) -> Option<String> {
+    let mut line = String::new();
+    let mut errors = std::io::stderr().lock();
+    write!(errors, "{question}").and_then(|()| errors.flush()).ok()?;
+    let read = std::io::stdin().lock().read_line(&mut line).ok()?;
+    (read > 0).then(|| line.trim().to_owned())
+}
+
 impl TerminalApprover<StdinLock<'static>, StderrLock<'static>> {
     /// The person at this terminal, if there is a terminal.
     pub fn attached(lifetime: Lifetime, session: Option<String>) -> Option<Self> {

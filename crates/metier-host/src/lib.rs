@@ -51,7 +51,7 @@ mod store;
 #[cfg(feature = "session")]
 mod work;
 
-pub use approver::{Approve, TerminalApprover, confirm, is_terminal_attached};
+pub use approver::{Approve, TerminalApprover, ask_line, confirm, is_terminal_attached};
 pub use catalog::HostCatalog;
 #[cfg(feature = "session")]
 pub use environment::now;

@@ -1,4 +1,4 @@
-//! The two streams of a program, read as they come and kept up to a bound.
+//! Reads the two output streams of a program, and keeps them up to a limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,7 +24,7 @@ struct Pipe {
 }
 
 impl Capture {
-    /// Reads from these ends, at most so many bytes of each.
+    /// Reads from these pipes, at most this many bytes of each.
     pub(crate) fn new(output: OwnedFd, errors: OwnedFd, most: u64) -> io::Result<Self> {
         let pipe = |end: OwnedFd, stream| -> io::Result<Pipe> {
             rustix::io::ioctl_fionbio(&end, true)?;
@@ -34,22 +34,22 @@ impl Capture {
         Ok(Self { pipes, most: usize::try_from(most).unwrap_or(usize::MAX) })
     }
 
-    /// What to wait for.
+    /// The descriptors to poll.
     pub(crate) fn ends(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.pipes.iter().filter_map(|pipe| pipe.end.as_ref()).map(|end| PollFd::new(end, PollFlags::IN))
     }
 
-    /// Whether both have ended.
+    /// Whether both streams have ended.
     pub(crate) fn is_done(&self) -> bool {
         self.pipes.iter().all(|pipe| pipe.end.is_none())
     }
 
-    /// Whether there was more than is kept.
+    /// Whether there was more output than was kept.
     pub(crate) fn is_cut(&self) -> bool {
         self.pipes.iter().any(|pipe| pipe.captured.cut)
     }
 
-    /// Takes what there is; whether there was anything.
+    /// Reads the available output; returns whether there was any.
     pub(crate) fn read_once(&mut self, sink: &mut dyn Sink) -> bool {
         let mut buffer = [0; 16 << 10];
         let mut any = false;
@@ -75,12 +75,12 @@ impl Capture {
         any
     }
 
-    /// What was still under way when the program ended.
+    /// Reads the rest after the program has ended.
     pub(crate) fn drain(&mut self, sink: &mut dyn Sink) {
         while !self.is_done() && !self.is_cut() && self.read_once(sink) {}
     }
 
-    /// What was kept: results, then messages.
+    /// The kept bytes: standard output, then standard error.
     pub(crate) fn take(&mut self) -> (CapturedOutput, CapturedOutput) {
         let [output, errors] = &mut self.pipes;
         (take(&mut output.captured), take(&mut errors.captured))

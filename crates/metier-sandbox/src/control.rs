@@ -1,4 +1,4 @@
-//! The socket between metier and its launcher: small messages, sometimes with descriptors.
+//! The socket between metier and its launcher: small messages, sometimes with file descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,15 +12,15 @@ use rustix::process::Pid;
 
 use crate::plan::Reply;
 
-/// The longest message. What is longer (the plan) goes through a file.
+/// The maximum length of a message. Longer data (the plan) goes through a file.
 const MESSAGE: usize = 8 << 10;
 
-/// A message with what came along.
+/// A message with its descriptors.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) bytes: Vec<u8>,
     pub(crate) descriptors: Vec<OwnedFd>,
-    /// The process that sent it, as the kernel says.
+    /// The process that sent it, according to the kernel.
     pub(crate) sender: Option<Pid>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_
     Ok(())
 }
 
-/// Waits for one message; none at all once the other side is gone.
+/// Waits for one message; `None` once the other side is closed.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Received>> {
     let mut bytes = vec![0; MESSAGE];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16), ScmCredentials(1))];
@@ -46,7 +46,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Received>> {
         match recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags) {
             Ok(message) => break message.bytes,
             Err(rustix::io::Errno::INTR) => {}
-            // That the other side left with something unread is told once, and before what it had sent until then.
+            // A reset by the other side is reported once, before the data that it sent earlier.
             Err(rustix::io::Errno::CONNRESET) if !is_reset => is_reset = true,
             Err(rustix::io::Errno::CONNRESET) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -67,7 +67,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Received>> {
     Ok(Some(received))
 }
 
-/// Sends a reply from the launcher. If metier is gone there is nobody to tell.
+/// Sends a reply from the launcher. If metier is gone, the error is ignored.
 pub(crate) fn reply(socket: impl AsFd, reply: &Reply, descriptors: &[BorrowedFd<'_>]) {
     if let Ok(bytes) = postcard::to_stdvec(reply) {
         let _ = send(socket, &bytes, descriptors);

@@ -1,4 +1,4 @@
-//! Systems whose kernel we cannot ask to contain anything: the same names, and every script is refused.
+//! The implementation for systems without a supported sandbox: the same names, and every script is refused.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,7 +10,7 @@ use crate::executor::{Executor, Job, RunOutcome, Sink, UnsettledRuns};
 use crate::protection::Protections;
 use crate::supervised::{Program, ProgramEnd};
 
-/// Runs nothing here. A host can bring an [`Executor`] of its own.
+/// Runs nothing on this system. A host can provide its own [`Executor`].
 #[derive(Debug, Clone, Default)]
 pub struct Local;
 
@@ -37,7 +37,7 @@ impl Local {
         self
     }
 
-    /// Starts a program that is not contained. Nothing can be covered here.
+    /// Starts a program outside of the sandbox. Files cannot be covered on this system.
     pub fn start(&self, program: &Program) -> Result<SupervisedProgram, SandboxError> {
         if program.covered.is_some() {
             return Err(SandboxError::Unsupported);
@@ -53,12 +53,12 @@ impl Local {
     }
 }
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub struct SupervisedProgram(Child);
 
 impl SupervisedProgram {
-    /// Its process.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
@@ -74,7 +74,7 @@ impl SupervisedProgram {
         Ok(ProgramEnd { code: status.code(), signal: status.signal(), left: 0 })
     }
 
-    /// Ends the program.
+    /// Stops the program.
     pub fn end(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -92,7 +92,7 @@ impl Drop for SupervisedProgram {
 pub struct Signals(i32);
 
 impl Signals {
-    /// Sends one by its number.
+    /// Sends a signal by its number.
     pub fn send(&self, signal: u8) -> io::Result<()> {
         let pid = rustix::process::Pid::from_raw(self.0).ok_or(io::ErrorKind::NotFound)?;
         let signal = rustix::process::Signal::from_named_raw(i32::from(signal));
@@ -106,28 +106,28 @@ impl Executor for Local {
     }
 }
 
-/// There is nothing to launch here.
+/// Does nothing: there is no launcher on this system.
 pub const fn is_own_launcher() -> bool {
     false
 }
 
-/// There is no launcher here.
+/// Always false: there is no launcher on this system.
 pub const fn launch_if_asked() {}
 
-/// Nothing can be had here.
+/// No protection is available on this system.
 pub const fn probe(_: &Local) -> Result<Protections, SandboxError> {
     Err(SandboxError::Unsupported)
 }
 
-/// Nothing runs here, so nothing was left.
+/// Does nothing: nothing runs here, so nothing is left over.
 pub const fn settle_notes(_: &std::path::Path) -> std::io::Result<Vec<UnsettledRuns>> {
     Ok(Vec::new())
 }
 
-/// Nothing of this system is shown to scripts.
+/// Empty: nothing of this system is visible to scripts.
 pub const fn system_paths() -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Nothing to change here.
+/// Does nothing on this system.
 pub const fn return_freed_memory() {}

@@ -1,4 +1,4 @@
-//! What keeps a script from being started. What happens to a script that runs is an [`RunOutcome`](crate::RunOutcome).
+//! Why a script was not started. What happens to a script that runs is a [`RunOutcome`](crate::RunOutcome).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,108 +11,108 @@ use crate::protection::Protection;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// A protection that the profile needs cannot be had here.
-    #[error("this machine cannot give the script the protection it needs: {}", name(missing))]
+    /// A protection that the profile requires is not available.
+    #[error("this machine lacks protections that the script requires: {}", name(missing))]
     Missing {
-        /// Which, and why.
+        /// The missing protections, with the reasons.
         missing: Vec<MissingProtection>,
     },
     /// A path of the profile cannot be used.
-    #[error("`{}` cannot be put into the sandbox", path.display())]
+    #[error("cannot put `{}` into the sandbox", path.display())]
     Path {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A path means another file or directory than when it was chosen.
-    #[error("`{}` is not what it was when it was approved: it was replaced or has become a link", path.display())]
+    /// A path names another file or directory than when it was chosen.
+    #[error("`{}` has changed since it was approved: it was replaced or became a link", path.display())]
     Swapped {
         /// The path.
         path: PathBuf,
     },
-    /// A path that would open everything.
-    #[error("`{}` cannot be given to a script: {reason}; choose a directory for this work alone", path.display())]
+    /// A path would give access to too much.
+    #[error("`{}` cannot be given to a script: {reason}; choose a directory for this task only", path.display())]
     TooWide {
         /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
-    /// A place of the person's or of metier's, which no script changes.
-    #[error("`{}` cannot be given to a script: it {how} {what} (`{}`); choose a directory for this work alone", path.display(), place.display())]
+    /// A directory of the user or of metier that scripts must not change.
+    #[error("`{}` cannot be given to a script: it {how} {what} (`{}`); choose a directory for this task only", path.display(), place.display())]
     Reserved {
         /// The path.
         path: PathBuf,
         /// `is`, `is in` or `contains`.
         how: &'static str,
-        /// What is there, as `a home directory`.
+        /// What is there, for example `a home directory`.
         what: &'static str,
-        /// Where that is.
+        /// The path of that.
         place: PathBuf,
     },
-    /// There is no place for metier's own directories of a run.
+    /// No private directory for a run could be created.
     #[error(
-        "no private directory could be made in {}; make one of them writable, with mode 1777",
+        "cannot create a private directory in {}; make one of them writable, with mode 1777",
         listed(paths)
     )]
     Private {
-        /// Where it was tried.
+        /// The directories that were tried.
         paths: Vec<PathBuf>,
-        /// Why not, at the last.
+        /// The last error.
         source: io::Error,
     },
-    /// What is noted of the runs in a work directory cannot be read.
+    /// The note about earlier runs in a work directory cannot be read.
     #[error(
-        "cannot read `{}`, the note of what scripts may have left in the work directory: it is damaged or from another version of metier; check the directory for hooks, settings and instructions that you do not know, then remove the note",
+        "cannot read `{}`, which records what scripts may have left in the work directory: it is damaged or from another version of metier; check the directory for unknown hooks, settings and agent instructions, then remove the file",
         path.display()
     )]
     Note {
         /// The file.
         path: PathBuf,
     },
-    /// A link in the path of a directory that a script is to be given.
-    #[error("`{}` leads through a link to {}; give the directory itself, if that is what you mean", path.display(), shown(target.as_deref()))]
+    /// The path of a work directory contains a link.
+    #[error("`{}` is a link to {}; pass that directory itself, if that is what you mean", path.display(), shown(target.as_deref()))]
     Link {
         /// The path.
         path: PathBuf,
-        /// Where it leads, if anywhere.
+        /// Its target, if it exists.
         target: Option<PathBuf>,
     },
-    /// A protected path that is a link, so that what it leads to is not protected.
-    #[error("`{}` is a link, so that it cannot be kept from the script; replace it by what it links to", path.display())]
+    /// A protected path is a link, so its target would not be protected.
+    #[error("`{}` is a link and cannot be protected from the script; replace it with its target", path.display())]
     ProtectedLink {
         /// The path.
         path: PathBuf,
     },
-    /// A directory of root's that cannot be shown to the script's user as its own.
-    #[error("the script's user cannot write to `{}`: root does not run scripts as root, and the directory cannot be shown to another user as its own here; use one on ext4, xfs, btrfs or tmpfs, or start metier as an ordinary user", path.display())]
+    /// A directory of root cannot be mapped to the script's user.
+    #[error("the script's user cannot write to `{}`: metier started as root runs scripts as another user, and this file system does not support mapped owners; use a directory on ext4, xfs, btrfs or tmpfs, or start metier as an ordinary user", path.display())]
     NotWritable {
         /// The path.
         path: PathBuf,
     },
-    /// Something else that the launcher could not do.
-    #[error("the sandbox could not be set up: {step}")]
+    /// Another step of the launcher failed.
+    #[error("cannot set up the sandbox: {step}")]
     Launch {
-        /// What failed.
+        /// The step that failed.
         step: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The launcher ended without a word.
-    #[error("the sandbox's launcher ended before the script started ({status})")]
+    /// The launcher exited without a report.
+    #[error("the sandbox launcher exited before the script started ({status})")]
     LauncherGone {
-        /// How it ended.
+        /// Its exit status.
         status: String,
     },
-    /// There is no such program inside, or it cannot be run.
+    /// The program does not exist in the sandbox, or cannot be run.
     #[error(
-        "`{program}` cannot be run in the sandbox: only programs in the system's directories, the skill and the work directory are there"
+        "cannot run `{program}` in the sandbox; only programs in the system's directories, the skill and the work directory are available"
     )]
     Program {
         /// The program.
         program: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A program outside of the sandbox cannot be started.
@@ -120,55 +120,53 @@ pub enum SandboxError {
     Start {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A path cannot be covered for a program that must not see it.
-    #[error("cannot cover {}: {step}", path.as_ref().map_or_else(|| "files".to_owned(), |path| path.display().to_string()))]
+    /// A path cannot be covered.
+    #[error("cannot hide {}: {step}", path.as_ref().map_or_else(|| "files".to_owned(), |path| path.display().to_string()))]
     Covering {
-        /// What failed.
+        /// The step that failed.
         step: String,
-        /// The path, where it is about one.
+        /// The path, if the step was about one.
         path: Option<PathBuf>,
-        /// Whether the machine does not allow the namespaces that this needs.
+        /// Whether the machine does not allow the required namespaces.
         is_refused: bool,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is not known how to run this file.
-    #[error("it is not known how to run `{}`: {reason}", path.display())]
+    /// There is no known way to run this file.
+    #[error("cannot tell how to run `{}`: {reason}", path.display())]
     NotAScript {
-        /// The file, in its skill.
+        /// The file, relative to its skill.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// What a script says that it needs is not there.
-    #[error("`{}` needs what is not installed: {}; install it for the system's Python, for example with `apt-get install python3-…`", path.display(), missing.join(", "))]
+    /// Declared dependencies of a script are not installed.
+    #[error("missing dependencies of `{}`: {}; install them for the system's Python, for example with `apt-get install python3-…`", path.display(), missing.join(", "))]
     Dependencies {
-        /// The script, in its skill.
+        /// The script, relative to its skill.
         path: PathBuf,
-        /// What is missing, as the script names it.
+        /// The missing dependencies, as the script names them.
         missing: Vec<String>,
     },
-    /// Whether what a script says that it needs is there could not be found out.
-    #[error("the dependencies of `{}` could not be checked: {reason}", path.display())]
+    /// The dependencies of a script could not be checked.
+    #[error("cannot check the dependencies of `{}`: {reason}", path.display())]
     DependencyCheck {
-        /// The script, in its skill.
+        /// The script, relative to its skill.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// Not a host and a port.
-    #[error("`{text}` is no destination: write `example.org:443`, `*.example.org:443` or `127.0.0.1:8080`")]
+    /// A text is not a host with a port.
+    #[error("invalid destination `{text}`; use `example.org:443`, `*.example.org:443` or `127.0.0.1:8080`")]
     Destination {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// This system is not supported.
-    #[error(
-        "metier can contain scripts only on Linux; on other systems the host program must bring its own executor"
-    )]
+    #[error("the sandbox requires Linux; on other systems the host program must provide its own executor")]
     Unsupported,
 }
 
@@ -200,32 +198,32 @@ impl Coded for SandboxError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Missing { .. } => {
-                "run `metier doctor` to see which protections this machine has, and what enables the others"
+                "run `metier doctor` to see which protections this machine has, and how to enable the others"
             }
-            Self::Swapped { .. } => "check what was put in its place, then run the script again",
+            Self::Swapped { .. } => "check what replaced it, then run the script again",
             Self::LauncherGone { .. } | Self::Launch { .. } => {
                 "run `metier doctor` to test the sandbox on this machine"
             }
             Self::Program { .. } => {
-                "install it in one of the system's directories, such as /usr/bin or /usr/local/bin"
+                "install it in one of the system's directories, for example /usr/bin or /usr/local/bin"
             }
             Self::NotAScript { .. } => {
-                "begin the script with a `#!` line, or give it a name that ends in .sh, .py or .js"
+                "start the script with a `#!` line, or use the extension .sh, .py or .js"
             }
-            // Their messages say it, or there is nothing to do.
+            // Their messages already contain the fix, or there is none.
             _ => return None,
         };
         Some(hint.to_owned())
     }
 }
 
-/// A protection that is missing.
+/// A missing protection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingProtection {
-    /// Which.
+    /// The protection.
     pub protection: Protection,
-    /// What failed.
+    /// Why it is missing.
     pub reason: String,
 }
 

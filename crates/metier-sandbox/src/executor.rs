@@ -1,4 +1,4 @@
-//! What is run and what became of it, whoever runs it.
+//! Jobs and their outcomes, for every kind of executor.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,8 +14,8 @@ use crate::SandboxError;
 use crate::profile::SandboxProfile;
 use crate::protection::Protections;
 
-/// Runs jobs. [`Local`](crate::Local) is the one that metier has; a host may bring its own, for example for another machine or
-/// a container engine, and answers for what it reports.
+/// Runs jobs. [`Local`](crate::Local) is metier's own implementation. A host may provide another one, for example for
+/// another machine or a container engine, and is responsible for what it reports.
 ///
 /// ```
 /// use metier_sandbox::{Ending, Executor, MeasuredProtection, Job, RunOutcome, Protection, SandboxError, Sink};
@@ -33,110 +33,110 @@ use crate::protection::Protections;
 /// }
 /// ```
 pub trait Executor {
-    /// Runs one job to its end and says what became of it. Output is handed to `sink` as it comes.
+    /// Runs one job to its end and returns its outcome. Output is passed to `sink` while the job runs.
     ///
     /// An error means that nothing was run.
     fn run(&self, job: &Job, sink: &mut dyn Sink) -> Result<RunOutcome, SandboxError>;
 }
 
-/// Takes output while a job runs.
+/// Receives output while a job runs.
 pub trait Sink {
-    /// Some bytes of a stream.
+    /// Receives bytes of a stream.
     fn take(&mut self, stream: Stream, bytes: &[u8]);
 }
 
-/// Takes nothing: the outcome has the output too.
+/// Ignores the output; the outcome contains it as well.
 impl Sink for () {
     fn take(&mut self, _: Stream, _: &[u8]) {}
 }
 
-/// One of the two ways out of a program.
+/// An output stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Its results.
+    /// Standard output.
     Output,
-    /// Its messages.
+    /// Standard error.
     Errors,
 }
 
-/// A program to run, and what it may.
+/// A program to run, and its permissions.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Job {
-    /// What it may.
+    /// Its permissions.
     pub profile: SandboxProfile,
-    /// A path inside, or a name to look for in the profile's `PATH`.
+    /// A path in the sandbox, or a name to look up in the profile's `PATH`.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// What it reads; nothing by default.
+    /// Its standard input; empty by default.
     pub input: Vec<u8>,
-    /// What ends it early.
+    /// Stops it early.
     pub cancel: Cancel,
 }
 
 impl Job {
-    /// A program with its arguments and no input.
+    /// A program with its arguments and without input.
     pub fn new(profile: SandboxProfile, program: impl Into<OsString>, arguments: Vec<OsString>) -> Self {
         Self { profile, program: program.into(), arguments, input: Vec::new(), cancel: Cancel::never() }
     }
 }
 
-/// Ends jobs from another thread.
+/// Stops jobs from another thread.
 #[derive(Debug, Clone)]
 pub struct Cancel(Option<Arc<(PipeReader, PipeWriter)>>);
 
 impl Cancel {
-    /// One that can be triggered.
+    /// A handle that can be triggered.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        // Whoever cancels must not wait, however often it was done before and nobody has read it.
+        // Cancelling must not block, even if it was done before and nothing has been read.
         rustix::io::ioctl_fionbio(&writer, true)?;
         Ok(Self(Some(Arc::new((reader, writer)))))
     }
 
-    /// One that never is.
+    /// A handle that is never triggered.
     pub const fn never() -> Self {
         Self(None)
     }
 
-    /// Ends every job that has this, now and later.
+    /// Stops every job with this handle, now and later.
     pub fn cancel(&self) {
         if let Some(pipe) = &self.0 {
-            // Nobody reads it; that there is something to read is enough. Once there is, more changes nothing.
+            // Nothing reads the bytes; it is enough that the pipe is readable. More bytes change nothing.
             let _ = (&pipe.1).write(b".");
         }
     }
 
-    /// What an executor waits for: it becomes readable when the job is cancelled. `None` where that never happens.
+    /// The descriptor that becomes readable when the job is cancelled. `None` if it cannot be cancelled.
     pub fn event(&self) -> Option<BorrowedFd<'_>> {
         self.0.as_ref().map(|pipe| pipe.0.as_fd())
     }
 }
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunOutcome {
     /// How it ended.
     pub ending: Ending,
-    /// What it printed.
+    /// Its standard output.
     pub output: CapturedOutput,
-    /// Its messages.
+    /// Its standard error.
     pub errors: CapturedOutput,
-    /// What it used, as far as was seen.
+    /// The resources it used, as far as measured.
     pub usage: ResourceUsage,
-    /// What kept it from doing harm.
+    /// The protections that were active.
     pub protections: Protections,
-    /// What it did in the work directory that other programs would obey.
+    /// Files that it left in the work directory and that other programs load.
     pub planted: Vec<PlantedItem>,
-    /// Connections that it asked the proxy for, each destination once; those that were made come first.
+    /// Connections that it requested from the proxy, each destination once; successful ones come first.
     pub connections: Vec<Connection>,
-    /// How often it asked for others, once so many destinations were remembered.
+    /// The number of further requests, after the maximum number of destinations was recorded.
     pub connections_left_out: u64,
-    /// Files of the work directory that changed; none where nobody looked.
+    /// Files of the work directory that changed; `None` if this was not observed.
     pub touched: Option<TouchedFiles>,
-    /// Writes that were refused; none where they could not be observed.
+    /// Writes that were refused; `None` if they could not be observed.
     pub refused_writes: Option<PathSample>,
 }
 
@@ -144,31 +144,31 @@ pub struct RunOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TouchedFiles {
-    /// Files that are new.
+    /// New files.
     pub created: PathSample,
-    /// Files that were there and are different.
+    /// Changed files.
     pub changed: PathSample,
-    /// Files that are gone.
+    /// Deleted files.
     pub deleted: PathSample,
-    /// What was made and removed again, in directories that were there before, as far as the kernel told of it. A directory
-    /// stands for all that was in it.
+    /// Files that were created and removed again, in directories that existed before, as far as the kernel reported
+    /// them. A directory stands for everything that was in it.
     pub temporary: PathSample,
-    /// Whether only a part of the directory was looked at.
+    /// Whether only a part of the directory was examined.
     pub incomplete: bool,
 }
 
-/// How many paths, and the first hundred of them in order.
+/// The number of paths, and the first hundred of them in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PathSample {
-    /// How many.
+    /// The number of paths.
     pub count: u64,
-    /// The first of them.
+    /// The first paths.
     pub first: Vec<std::path::PathBuf>,
 }
 
 impl RunOutcome {
-    /// An outcome without output, usage or protections, for an executor of a host to fill in.
+    /// An outcome without output, usage or protections, for a host's executor to fill in.
     pub fn new(ending: Ending) -> Self {
         Self {
             ending,
@@ -190,17 +190,17 @@ impl RunOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Ending {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// A signal killed it.
     Killed(i32),
-    /// At a limit.
+    /// It reached a limit.
     Limit(Limit),
-    /// By [`Cancel`].
+    /// It was cancelled with [`Cancel`].
     Cancelled,
 }
 
-/// A limit that ended a job.
+/// A limit that stopped a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -213,11 +213,11 @@ pub enum Limit {
     Memory,
     /// It had too many processes.
     Processes,
-    /// It wrote too large a file.
+    /// It wrote a file that is too large.
     File,
     /// It wrote too much to disk.
     Disk,
-    /// It made too many files.
+    /// It created too many files.
     Files,
     /// It filled its `/tmp` or `/dev/shm`.
     Tmp,
@@ -226,7 +226,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The word for it.
+    /// The name of the limit.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Wall => "wall",
@@ -242,17 +242,17 @@ impl Limit {
     }
 }
 
-/// What came out of a stream.
+/// The output of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapturedOutput {
-    /// The bytes, as many as the limit allows.
+    /// The bytes, up to the limit.
     pub bytes: Vec<u8>,
     /// Whether there was more.
     pub cut: bool,
 }
 
-/// What a job used, as far as was seen.
+/// The resources that a job used, as far as measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ResourceUsage {
@@ -260,52 +260,52 @@ pub struct ResourceUsage {
     pub wall: Duration,
     /// CPU time of all its processes.
     pub cpu: Duration,
-    /// The most memory that was seen at a time.
+    /// The highest memory use that was measured.
     pub memory: u64,
-    /// Bytes that it wrote to disks.
+    /// Bytes written to disks.
     pub written: u64,
 }
 
-/// A file or directory that other programs obey, and that was created or changed while a job ran.
+/// A file or directory that other programs load, and that was created or changed while a job ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PlantedItem {
-    /// Where it is, or was before it was moved.
+    /// Its path, or its path before it was moved.
     #[serde(with = "as_text")]
     pub path: PathBuf,
-    /// The program that obeys it, such as `git` or `Claude Code`.
+    /// The program that loads it, for example `git` or `Claude Code`.
     pub obeyed_by: String,
     /// Whether it existed before and was changed. Otherwise it is new.
     pub changed: bool,
-    /// Where it was moved, so that no program obeys it.
+    /// The path that it was moved to, so that no program loads it.
     #[serde(with = "as_text::optional")]
     pub moved_to: Option<PathBuf>,
     /// Whether it was left in place on purpose. Otherwise, without [`moved_to`](Self::moved_to), moving it failed.
     pub stays: bool,
-    /// Which run left it, as far as that is known.
+    /// The run that left it, as far as known.
     pub by: PlantedBy,
-    /// Whether a program would run a command because of it. Otherwise it changes how a program works, or gives an agent
+    /// Whether it makes a program run a command. Otherwise it changes how a program works, or gives an agent
     /// instructions.
     #[serde(default)]
     pub runs_commands: bool,
 }
 
-/// How soon a person should look at something that a run left. The most urgent is the least.
+/// How soon the user should look at a file that a run left. The most urgent value is the smallest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Urgency {
-    /// It could not be moved, so that programs obey it.
+    /// It could not be moved, so programs load it.
     NotMoved,
-    /// It was left in place, and a program would run a command because of it.
+    /// It was left in place, and makes a program run a command.
     RunsCommands,
-    /// It was moved, so that no program obeys it.
+    /// It was moved, so no program loads it.
     Moved,
     /// It was left in place, and runs nothing by itself.
     Left,
 }
 
 impl PlantedItem {
-    /// How soon a person should look at it.
+    /// How soon the user should look at it.
     pub const fn urgency(&self) -> Urgency {
         match (&self.moved_to, self.stays) {
             (Some(_), _) => Urgency::Moved,
@@ -315,60 +315,60 @@ impl PlantedItem {
         }
     }
 
-    /// The order for a list that may be cut: by urgency, and what existed before first, since a script cannot make more of
-    /// that to push other entries out.
+    /// The order for a list that may be cut: by urgency, then changed files first, because a script cannot create more
+    /// of those to push other entries out.
     pub fn by_urgency(&self, other: &Self) -> std::cmp::Ordering {
         let key = |one: &Self| (one.urgency(), !one.changed);
         key(self).cmp(&key(other)).then_with(|| self.path.cmp(&other.path))
     }
 }
 
-/// One line for people and models.
+/// One line for users and models.
 impl fmt::Display for PlantedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, by) = (self.path.display(), &self.obeyed_by);
-        write!(f, "{} `{path}`, which {by} obeys", if self.changed { "changed" } else { "created" })?;
+        write!(f, "{} `{path}`, which {by} loads", if self.changed { "changed" } else { "created" })?;
         match &self.moved_to {
             Some(to) => write!(f, "; it was moved to `{}`", to.display())?,
-            None if self.stays => f.write_str("; it was left in place: look at it before you use it")?,
-            None => f.write_str("; it could NOT be moved away: remove it before you go on")?,
+            None if self.stays => f.write_str("; it was left in place: review it before you use it")?,
+            None => f.write_str("; it could NOT be moved away: remove it before you continue")?,
         }
         match self.by {
             PlantedBy::ThisRun => Ok(()),
-            PlantedBy::OverlappingRun => f.write_str(" (by this run or one at the same time)"),
+            PlantedBy::OverlappingRun => f.write_str(" (by this run or another one at the same time)"),
             PlantedBy::InterruptedRun if self.stays => {
-                f.write_str(" (by an earlier run that was interrupted, or since then)")
+                f.write_str(" (by an earlier run that was interrupted, or after it)")
             }
             PlantedBy::InterruptedRun => f.write_str(" (by an earlier run that was interrupted)"),
         }
     }
 }
 
-/// The run that left something that other programs obey.
+/// The run that left a file that other programs load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PlantedBy {
     /// This run: no other one worked in the directory.
     ThisRun,
-    /// This run or one that worked in the same directory at the same time.
+    /// This run or another one that worked in the same directory at the same time.
     OverlappingRun,
-    /// An earlier run whose metier was killed before it could look.
+    /// An earlier run whose metier process was killed before it could check.
     InterruptedRun,
 }
 
-/// What killed runs left in a work directory.
+/// Files that killed runs left in a work directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UnsettledRuns {
     /// The directory.
     #[serde(with = "as_text")]
     pub work: PathBuf,
-    /// What was found there, and moved aside unless it may have come later.
+    /// The files that were found. They were moved away, unless they may have been created later.
     pub planted: Vec<PlantedItem>,
 }
 
-/// Paths as text. A script chooses their bytes, and one that is not UTF-8 must not keep the rest from being written.
+/// Paths as text. A script chooses their bytes, and a path that is not UTF-8 must not prevent serialising the rest.
 mod as_text {
     use std::path::{Path, PathBuf};
 
@@ -387,7 +387,7 @@ mod as_text {
 
         use super::{Deserialize, Deserializer, PathBuf, Serializer};
 
-        #[expect(clippy::ref_option, reason = "serde hands over what the field is")]
+        #[expect(clippy::ref_option, reason = "serde passes the field by reference")]
         pub(in super::super) fn serialize<S: Serializer>(
             path: &Option<PathBuf>,
             serializer: S,
@@ -403,15 +403,15 @@ mod as_text {
     }
 }
 
-/// A connection that was asked for.
+/// A requested connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Connection {
-    /// To where, as it was asked for.
+    /// The destination, as requested.
     pub to: String,
     /// Why it was refused, if it was.
     pub refused: Option<String>,
-    /// How often.
+    /// The number of requests.
     pub times: u64,
 }
 

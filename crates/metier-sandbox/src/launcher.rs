@@ -1,11 +1,11 @@
-//! The launcher: metier's own binary, started again as a small process with one thread, an empty environment and
-//! nothing open but a socket. It sets the sandbox up and never runs what it contains itself.
+//! The launcher: metier's own binary, started again as a small process with one thread, an empty environment and no
+//! open file except a socket. It sets up the sandbox and never runs the script's program itself.
 //!
 //! ```text
 //! metier ──socket── launcher ─▶ init (PID 1 inside: reaps, watches limits) ─▶ script
 //! ```
 //!
-//! The launcher ends when init has ended, and ends init when metier is gone.
+//! The launcher exits when init has ended, and kills init when metier is gone.
 
 mod confine;
 mod cover;
@@ -33,26 +33,26 @@ use crate::control;
 use crate::plan::{GO, Identity, Mode, Net, Plan, Raw, Reply, Step};
 use crate::sys::{self, Fork};
 
-/// The name that the binary is started again with.
+/// The program name (`argv[0]`) with which the binary is started as the launcher.
 pub(crate) const NAME: &str = "metier-launcher";
 
-/// The name that it is started again with to supervise a program that is not contained.
+/// The program name with which it is started to supervise a program outside of the sandbox.
 pub(crate) const SUPERVISOR: &str = "metier-supervisor";
 
-/// Processes that a user may start beside a script, where both are counted together.
+/// The number of processes that a user may start beside a script, where both are counted together.
 const ROOM: u64 = 64;
 
-/// How many more processes the script's user may have by its limit. Where a control group bounds them, there is no need to know.
+/// How many more processes the script's user may have by its limit. Not needed if a control group sets the limit.
 fn room(plan: &Plan) -> u64 {
     if plan.bounds.processes.is_some() { ROOM + plan.bounds.processes_of_user } else { 0 }
 }
 
-/// Where the socket is while the sandbox is set up.
+/// The descriptor of the socket while the sandbox is set up.
 const CONTROL: i32 = 3;
-/// What says to others that this run has not ended, for as long as it is open: here and in init, never in the script.
+/// The descriptor that marks the run as active for as long as it is open: here and in init, never in the script.
 const HELD: i32 = 4;
 
-/// What failed, on the way to a running script.
+/// A step that failed before the script started.
 #[derive(Debug)]
 pub(crate) struct Failure {
     step: Step,
@@ -71,7 +71,7 @@ impl Failure {
     }
 }
 
-/// Says what a result's error was about.
+/// Adds the failed step to an error.
 trait During<T> {
     fn during(self, step: Step, what: &str) -> Result<T, Failure>;
 }
@@ -84,7 +84,7 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
 
 /// Becomes the launcher if this process was started as one, and then never returns.
 ///
-/// A program that runs scripts with [`Local`](crate::Local) calls this first in `main`, before it starts threads.
+/// A program that runs scripts with [`Local`](crate::Local) must call this first in `main`, before it starts threads.
 pub fn launch_if_asked() {
     IS_CALLED.store(true, Ordering::Relaxed);
     let name = std::env::args_os().next();
@@ -96,7 +96,7 @@ pub fn launch_if_asked() {
     }
 }
 
-/// Whether this program has called [`launch_if_asked`], and so can be its own launcher.
+/// Whether this program has called [`launch_if_asked`], so that it can be its own launcher.
 pub fn is_own_launcher() -> bool {
     IS_CALLED.load(Ordering::Relaxed)
 }
@@ -105,7 +105,7 @@ pub fn is_own_launcher() -> bool {
 pub(crate) static IS_CALLED: AtomicBool = AtomicBool::new(false);
 
 fn launch(start: fn() -> io::Result<()>) -> ! {
-    // Whoever starts this by hand has no socket there; that is all they find out.
+    // If a user starts this by hand, there is no socket, and it exits.
     let code = match start() {
         Ok(()) => 0,
         Err(_) => 1,
@@ -131,11 +131,11 @@ fn tell(control: BorrowedFd<'_>, failure: &Failure) {
     control::reply(control, &reply, &[]);
 }
 
-/// Reads the plan, puts the script's streams in place, and closes everything else.
+/// Reads the plan, sets up the script's streams, and closes everything else.
 fn take_over() -> io::Result<(Plan, OwnedFd)> {
-    // The socket is where a program's input usually is: nothing else need be inherited.
+    // The socket replaces standard input, so that nothing else need be inherited.
     let socket = sys::own(0);
-    // What is typed at metier's terminal is metier's; what it ignores or hides by its umask as well.
+    // Input at the terminal, ignored signals and the umask belong to metier, not to the script.
     rustix::process::setsid()?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     sys::reset_signals();
@@ -144,7 +144,7 @@ fn take_over() -> io::Result<(Plan, OwnedFd)> {
     if descriptors.len() < 5 {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    // Into the control groups first, so that all that is to come counts.
+    // Enters the control groups first, so that everything that follows is counted.
     for door in descriptors.drain(5..) {
         File::from(door).write_all(b"0")?;
     }
@@ -156,10 +156,10 @@ fn take_over() -> io::Result<(Plan, OwnedFd)> {
     Ok((plan, take_streams(socket, [input, output, errors], Some(held))?))
 }
 
-/// Puts the standard streams in place, and what is held until this process ends, and closes everything else; the socket,
-/// where it is then.
+/// Sets up the standard streams and the descriptors that are held until this process ends, and closes everything else.
+/// Returns the socket at its new number.
 fn take_streams(socket: OwnedFd, streams: [OwnedFd; 3], held: Option<OwnedFd>) -> io::Result<OwnedFd> {
-    // Out of the way of the numbers that are about to be used; its own is the first of them.
+    // Moves it away from the numbers that are about to be used; its own is the first of them.
     let first = socket;
     let socket = rustix::io::fcntl_dupfd_cloexec(&first, 64)?;
     std::mem::forget(first);
@@ -176,7 +176,7 @@ fn take_streams(socket: OwnedFd, streams: [OwnedFd; 3], held: Option<OwnedFd>) -
         sys::close_from(HELD + 1)?;
         let held = sys::own(HELD);
         rustix::io::fcntl_setfd(&held, rustix::io::FdFlags::CLOEXEC)?;
-        // Open until this process ends.
+        // Stays open until this process ends.
         std::mem::forget(held);
     } else {
         sys::close_from(CONTROL + 1)?;
@@ -186,14 +186,15 @@ fn take_streams(socket: OwnedFd, streams: [OwnedFd; 3], held: Option<OwnedFd>) -
     Ok(control)
 }
 
-/// Sets namespaces up, starts init in them, and stays until it has ended.
+/// Sets up namespaces, starts init in them, and waits until it has ended.
 fn supervise(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), Failure> {
-    // Opened while the outside's /proc is still to be seen.
+    // Opened while the outer /proc is still visible.
     let mut owners = root::Owners::default();
     if plan.mode == Mode::Full {
-        // Elsewhere it must live to end what nothing else would end; that metier is gone the socket tells.
+        // Without namespaces it must stay alive to kill processes that nothing else would kill; the socket reports when
+        // metier is gone.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-            .during(Step::Other, "tying to metier")?;
+            .during(Step::Other, "tying the launcher to metier")?;
         if plan.identity.from_root {
             owners = root::Owners::prepare(plan)?;
             unshare(plan.network, false)?;
@@ -222,7 +223,7 @@ fn supervise(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Waits until init has ended, and ends it when metier is gone.
+/// Waits until init has ended, and kills it when metier is gone.
 fn wait(init: Pid, control: BorrowedFd<'_>) -> io::Result<()> {
     let handle = rustix::process::pidfd_open(init, PidfdFlags::empty())?;
     // The script's streams must be closed when the script closes them.
@@ -232,7 +233,7 @@ fn wait(init: Pid, control: BorrowedFd<'_>) -> io::Result<()> {
     loop {
         let mut open = [
             PollFd::new(&handle, PollFlags::IN),
-            // Nothing is read here: the messages are for those inside.
+            // Nothing is read here: the messages are for the processes inside.
             PollFd::from_borrowed_fd(control, PollFlags::RDHUP),
         ];
         match poll(&mut open, None) {
@@ -244,7 +245,7 @@ fn wait(init: Pid, control: BorrowedFd<'_>) -> io::Result<()> {
             let _ = rustix::process::pidfd_send_signal(&handle, Signal::KILL);
         }
         if gone || !open[0].revents().is_empty() {
-            // Init is reaped only when every process of its namespace is gone.
+            // Init is reaped only after every process of its namespace is gone.
             while matches!(
                 rustix::process::waitpid(Some(init), WaitOptions::empty()),
                 Err(rustix::io::Errno::INTR)
@@ -254,7 +255,7 @@ fn wait(init: Pid, control: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Enters new namespaces; the one that cannot be had is named.
+/// Enters new namespaces; the error names the one that is not available.
 fn unshare(network: Net, user: bool) -> Result<(), Failure> {
     let all = [
         (UnshareFlags::NEWUSER, Step::UserNamespace, user),
@@ -267,21 +268,21 @@ fn unshare(network: Net, user: bool) -> Result<(), Failure> {
     ];
     let wanted = || all.iter().filter(|(_, _, wanted)| *wanted);
     let Err(first) = sys::unshare(wanted().map(|(flag, _, _)| *flag).collect()) else { return Ok(()) };
-    // One call for all is quick but does not say which of them failed.
+    // One call for all namespaces is fast, but does not report which of them failed.
     for (flag, step, _) in wanted() {
         sys::unshare(*flag).during(*step, "unsharing")?;
     }
-    Err(Failure::new(Step::UserNamespace, "unsharing all at once", first))
+    Err(Failure::new(Step::UserNamespace, "creating all namespaces at once", first))
 }
 
-/// Maps the one id that an ordinary user may map: their own.
+/// Maps the only id that an ordinary user may map: their own.
 fn map_own_ids(identity: Identity) -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{} {} 1", identity.inner.0, identity.outer.0))?;
     std::fs::write("/proc/self/gid_map", format!("{} {} 1", identity.inner.1, identity.outer.1))
 }
 
-/// Waits until metier says to go on.
+/// Waits for metier's signal to continue.
 fn wait_for_go(control: BorrowedFd<'_>) -> io::Result<()> {
     match control::receive(control)? {
         Some(message) if message.bytes == [GO] => Ok(()),

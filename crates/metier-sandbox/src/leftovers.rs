@@ -1,7 +1,7 @@
-//! What killed processes leave behind: directories whose names say which process made them. The next process that comes removes those
-//! whose maker is gone.
+//! Leftovers of killed processes: directories whose names contain the process that created them. The next process
+//! removes those whose creator is gone.
 //!
-//! A process is known by its number, when it began, and the boot of the machine.
+//! A process is identified by its number, its start time, and the boot of the machine.
 
 use std::fmt;
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use metier_skill::disk::remove_all;
 
-/// What became of leftovers: how many were removed, and which could not be.
+/// The result of removing leftovers.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Leftovers {
@@ -34,7 +34,8 @@ impl Leftovers {
         all
     }
 
-    /// What is in a directory and was made by a process that is gone; `owner` finds the process in a name.
+    /// The entries of a directory that were created by a process that is gone; `owner` extracts the process from a
+    /// name.
     pub fn find(parent: &Path, owner: impl Fn(&str) -> Option<Owner>) -> Vec<PathBuf> {
         let entries = fs::read_dir(parent).into_iter().flatten().flatten();
         let dead = entries.filter(|entry| {
@@ -44,19 +45,19 @@ impl Leftovers {
     }
 }
 
-/// Whether a directory is this user's, and not a link to one.
+/// Whether a directory belongs to this user and is not a link.
 pub fn is_own_directory(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir() && meta.uid() == own)
 }
 
-/// A process, so that no other is taken for it.
+/// A process, distinguished from later ones with the same number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     pid: u32,
-    /// In ticks since the boot; numbers are used again.
+    /// In ticks since the boot, because process numbers are reused.
     began: u64,
-    /// Numbers mean something only where they were given.
+    /// The PID namespace, because numbers are only unique in one.
     namespace: u64,
     boot: String,
 }
@@ -72,12 +73,12 @@ impl Owner {
         })
     }
 
-    /// A process that is there, seen from here.
+    /// An existing process, as seen from here.
     pub fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, began: began(pid)?, namespace: namespace(), boot: boot() })
     }
 
-    /// As names and marks have it, and nothing else: `12-345-4026531836-0123abcd`.
+    /// The form used in names: `12-345-4026531836-0123abcd`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(4, '-');
         let mut number = || parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
@@ -88,8 +89,8 @@ impl Owner {
         is_boot.then(|| Self { pid, began, namespace, boot: boot.to_owned() })
     }
 
-    /// The process in a name that ends with one and a number, such as `claude-agent-12-345-4026531836-0123abcd.0`, or with one
-    /// and 16 hexadecimal digits.
+    /// The process in a name that ends with one and a number, for example `claude-agent-12-345-4026531836-0123abcd.0`,
+    /// or with one and 16 hexadecimal digits.
     pub fn of_name(name: &str) -> Option<Self> {
         let (name, ending) = name.rsplit_once('.')?;
         let is_random = ending.len() == 16 && ending.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -100,7 +101,7 @@ impl Owner {
         Self::parse(&name[at + 1..])
     }
 
-    /// Whether it is still there. Where that cannot be told, it is.
+    /// Whether it still exists. If that cannot be determined, it counts as existing.
     pub fn is_alive(&self) -> bool {
         let own = Self::own();
         if own.began == 0 || own.boot.len() != BOOT {
@@ -117,22 +118,22 @@ impl fmt::Display for Owner {
     }
 }
 
-/// When a process began, as the system counts; `None` where there is none that does anything.
+/// The start time of a process in system ticks; `None` if there is no running process.
 fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name is in brackets, and may have anything in it.
+    // The program's name is in parentheses, and may contain anything.
     let mut after = stat.rsplit_once(')')?.1.split_whitespace();
     let is_dead = matches!(after.next()?, "Z" | "X");
-    // What it is doing was the first.
+    // The first field is the state.
     after.nth(18)?.parse().ok().filter(|_| !is_dead)
 }
 
-/// Where this process's numbers are given.
+/// The PID namespace of this process.
 fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino())
 }
 
-/// How much of the boot's id is in names, which should be short: sockets have little room for them.
+/// How much of the boot id is in names, which must be short because socket paths are.
 const BOOT: usize = 8;
 
 fn boot() -> String {

@@ -1,12 +1,11 @@
-//! Run it, contained.
+//! Runs programs in a sandbox.
 //!
-//! A [`SandboxProfile`] says what a program may reach; an [`Executor`] runs a [`Job`] under it; the [`RunOutcome`] says how it
-//! ended and which [`Protection`]s were really active while it ran. On Linux, [`Local`] needs nothing but the kernel:
-//! it starts the program that it is part of again as a small launcher, which sets everything up
-//! (see [`launch_if_asked`]).
+//! A [`SandboxProfile`] defines what a program may access; an [`Executor`] runs a [`Job`] with it; the [`RunOutcome`]
+//! reports how it ended and which [`Protection`]s were really active while it ran. On Linux, [`Local`] needs only the
+//! kernel: it starts the current program again as a small launcher, which sets everything up (see [`launch_if_asked`]).
 //!
-//! Nothing here decides whether a script may run, or asks anybody. A protection that the profile needs and that
-//! cannot be had is an error before the program starts.
+//! Nothing here decides whether a script may run, or asks for approval. If a protection that the profile requires is
+//! not available, that is an error before the program starts.
 
 mod capture;
 mod error;

@@ -1,4 +1,4 @@
-//! Paths and links: where a path leads, and how to open one that has no links in it.
+//! Paths and links: the target of a path, and opening paths without links.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,22 +9,22 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Where a path leads, part by part as the kernel resolves it: links are followed before a `..` after them. Parts that do
-/// not exist yet are kept as they are. `None` if that cannot be determined.
+/// The target of a path, resolved part by part like the kernel does: links are followed before a `..` after them. Parts
+/// that do not exist yet are kept. `None` if it cannot be determined.
 pub fn leads_to(path: &Path) -> Option<PathBuf> {
     resolve(path, Unreachable::Unclear).ok()
 }
 
-/// What becomes of the parts of a path that this process has no access to.
+/// How parts of a path without access are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreachable {
-    /// They may be links: it is an error.
+    /// They may be links: an error.
     Unclear,
-    /// They are kept as they are written, for places that this process uses by that path or not at all.
+    /// They are kept as written, for paths that this process uses in that form or not at all.
     Kept,
 }
 
-/// Where a path leads, and which links lead there.
+/// The target of a path, and the links on the way.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) path: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) struct Resolved {
     pub(crate) links: Vec<PathBuf>,
 }
 
-/// Where a path leads, as [`leads_to`] says, or why that cannot be determined.
+/// The target of a path, as in [`leads_to`], or why it cannot be determined.
 pub(crate) fn resolve(path: &Path, unreachable: Unreachable) -> io::Result<PathBuf> {
     resolve_telling(path, unreachable, |_| {})
 }
@@ -44,7 +44,7 @@ pub(crate) fn resolve_links(path: &Path, unreachable: Unreachable) -> io::Result
     Ok(Resolved { path, links })
 }
 
-/// The same, and tells of every link on the way, also where it leads nowhere.
+/// The same; also reports every link on the way, even if the path leads nowhere.
 pub(crate) fn resolve_telling(
     path: &Path,
     unreachable: Unreachable,
@@ -55,7 +55,7 @@ pub(crate) fn resolve_telling(
     let mut open: Vec<PathBuf> =
         path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
     let mut real = PathBuf::from("/");
-    // How many of the last parts do not exist. Nothing below them does, so that there is nothing to look up.
+    // How many of the last parts do not exist. Nothing below them exists, so nothing is looked up.
     let mut missing = 0_usize;
     while let Some(part) = open.pop() {
         let Some(part) = part.components().next() else { continue };
@@ -89,7 +89,7 @@ pub(crate) fn resolve_telling(
                     Err(error)
                         if error.kind() == io::ErrorKind::PermissionDenied
                             && unreachable == Unreachable::Kept
-                            // Such a part may be a link, so it is not known what is above it.
+                            // Such a part may be a link, so its parent is unknown.
                             && !open.iter().any(|part| part == Path::new("..")) =>
                     {
                         real = next;
@@ -103,9 +103,9 @@ pub(crate) fn resolve_telling(
     Ok(real)
 }
 
-/// Whether nothing can be opened at a path that could not be looked up: it does not exist, a file stands where a
-/// directory should, or its last part is longer than a name may be. A whole path that is too long says nothing: it can be
-/// opened from a directory on the way.
+/// Whether nothing can be opened at a path whose lookup failed: it does not exist, a parent is a file, or its last part
+/// is too long for a name. If the path as a whole is too long, nothing is known: it can be opened from a directory on
+/// the way.
 fn is_missing(error: &io::Error, name: &OsStr) -> bool {
     const LONGEST_NAME: usize = 255;
     match error.kind() {
@@ -115,7 +115,7 @@ fn is_missing(error: &io::Error, name: &OsStr) -> bool {
     }
 }
 
-/// Opens a path of which no part may be a link. The handle gives no access to the content.
+/// Opens a path that must not contain links. The handle gives no access to the content.
 #[cfg(target_os = "linux")]
 pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
@@ -123,7 +123,7 @@ pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> Result<OwnedFd, 
     rustix::fs::openat2(CWD, path, flags | OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// The same where the kernel cannot do it in one step: part by part, each beneath the handle of the one before.
+/// The same for kernels that cannot do it in one step: part by part, each beneath the handle of the one before.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let base = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;

@@ -1,4 +1,4 @@
-//! The executor for this machine: starts the launcher, checks what it set up, and stays until nothing is left.
+//! The executor for this machine: starts the launcher, checks what it set up, and stays until no process is left.
 
 mod armed;
 mod aside;
@@ -50,7 +50,7 @@ use self::supervise::{Finished, Run};
 pub use self::system::system_paths;
 use self::touched::Touches;
 
-/// Runs jobs on this machine, contained by the kernel.
+/// Runs jobs on this machine, in a sandbox of the kernel.
 ///
 /// ```no_run
 /// use metier_sandbox::{Ending, Executor, Job, Local, SandboxProfile, ReservedPaths, WorkDirectory};
@@ -72,7 +72,7 @@ pub struct Local {
     touched: bool,
 }
 
-/// This very program.
+/// The current program.
 const OWN: &str = "/proc/self/exe";
 
 impl Default for Local {
@@ -82,69 +82,68 @@ impl Default for Local {
 }
 
 impl Local {
-    /// One whose launcher is this very program, which calls [`launch_if_asked`](crate::launch_if_asked).
+    /// An executor whose launcher is the current program, which must call [`launch_if_asked`](crate::launch_if_asked).
     pub fn new() -> Self {
         Self::with_launcher(OWN)
     }
 
-    /// One whose launcher is another program that calls [`launch_if_asked`](crate::launch_if_asked).
+    /// An executor whose launcher is another program that calls [`launch_if_asked`](crate::launch_if_asked).
     pub fn with_launcher(program: impl Into<PathBuf>) -> Self {
         Self { launcher: program.into(), notes: Notes::Process, touched: true }
     }
 
-    /// The same, with a directory in which runs are noted: what other programs obeyed in a work directory before them, and
-    /// which have not ended. It is made if need be. Nothing that scripts can write to may hold it.
+    /// Sets a directory for notes about runs: which files in a work directory other programs loaded before them, and
+    /// which runs have not ended. It is created if needed. It must not be inside a directory that scripts can write to.
     ///
-    /// With notes, what a script plants is found also where runs of several processes overlap in one work directory, and
-    /// by the next run there, or [`settle_notes`](crate::settle_notes), where metier was killed. Without, only runs of this
-    /// process know of each other.
+    /// With notes, files that a script plants are found even if runs of several processes overlap in one work
+    /// directory, and by the next run there, or by [`settle_notes`](crate::settle_notes), if metier was killed. Without
+    /// notes, only runs of this process know of each other.
     #[must_use]
     pub fn with_notes(mut self, directory: impl Into<PathBuf>) -> Self {
         self.notes = Notes::Disk(directory.into());
         self
     }
 
-    /// The same, without observing which files of the work directory a job creates, changes and deletes:
-    /// [`RunOutcome::touched`] is `None` then. For hosts with very large work directories, and for measuring what it costs.
+    /// Disables observing which files of the work directory a job creates, changes and deletes: [`RunOutcome::touched`]
+    /// is then `None`. For hosts with very large work directories, and for measuring the cost.
     #[must_use]
     pub const fn without_touched_files(mut self) -> Self {
         self.touched = false;
         self
     }
 
-    /// Starts a program that is not contained, and stays responsible for everything that it starts.
+    /// Starts a program outside of the sandbox, and stays responsible for all processes that it starts.
     pub fn start(&self, program: &Program) -> Result<SupervisedProgram, SandboxError> {
         self.check_launcher()?;
         SupervisedProgram::start(&self.launcher, program)
     }
 
-    /// Whether the launcher is one: otherwise all that its `main` does would be done a second time.
+    /// Whether the launcher calls `launch_if_asked`: otherwise its `main` would run a second time.
     fn check_launcher(&self) -> Result<(), SandboxError> {
         let name = std::env::args_os().next();
         let is_launcher = [NAME, SUPERVISOR].iter().any(|own| name.as_deref() == Some(OsStr::new(own)));
         let cannot_launch = self.launcher == Path::new(OWN) && !IS_CALLED.load(Ordering::Relaxed);
         if is_launcher || cannot_launch {
-            let reason = "there is no launcher: call `launch_if_asked` first in `main`, or install `metier-launcher` or \
-                          `metier` beside the program or in PATH";
+            let reason = "no launcher: call `launch_if_asked` first in `main`, or install `metier-launcher` or `metier` beside the program or in PATH";
             return Err(launch(reason, io::ErrorKind::Unsupported));
         }
         Ok(())
     }
 
-    /// One try in one mode.
+    /// One attempt in one mode.
     pub(crate) fn attempt(&self, job: &Job, mode: Mode, sink: &mut dyn Sink) -> Result<RunOutcome, Failed> {
         let profile = &job.profile;
         self.check_launcher()?;
         if mode == Mode::Core {
             check_core(profile)?;
         }
-        // Looks at the work directory while other things are prepared.
+        // Examines the work directory while other things are prepared.
         let touches = self.touches(profile);
         let watch = Watch::begin(profile, mode, &self.notes)?;
-        // What an earlier run left was moved just now; that is not this run's doing.
+        // Files of an earlier run were just moved; that does not count as this run's change.
         let touches = if watch.has_moved() { self.touches(profile) } else { touches };
         let finished = self.run_watched(job, mode, &watch, touches, sink);
-        // Also when something went wrong on the way: it may have begun.
+        // Also after an error: the script may have started.
         let is_gone = finished.as_ref().map_or(true, |finished| finished.is_gone);
         let planted = if is_gone { watch.end() } else { watch.abandon() };
         match finished {
@@ -156,7 +155,7 @@ impl Local {
         }
     }
 
-    /// Begins to observe the work directory, where that is wanted.
+    /// Starts to observe the work directory, if requested.
     fn touches(&self, profile: &SandboxProfile) -> Option<Touches> {
         let observed = profile.writable.first().filter(|_| self.touched)?;
         Touches::start(observed.place()).ok()
@@ -223,45 +222,50 @@ fn launch(step: &str, source: impl Into<io::Error>) -> SandboxError {
     SandboxError::Launch { step: step.to_owned(), source: source.into() }
 }
 
-/// What no script runs without and this kernel does not have.
+/// The protections that every script requires and this kernel lacks.
 fn unavailable() -> Vec<MissingProtection> {
     let mut missing = Vec::new();
     if sys::landlock_abi().is_none() {
-        missing.push(MissingProtection::new(Protection::Landlock, "the kernel has it not, or not enabled"));
+        missing.push(MissingProtection::new(
+            Protection::Landlock,
+            "the kernel does not support it, or it is disabled",
+        ));
     }
     if !sys::has_seccomp_filters() {
-        missing.push(MissingProtection::new(Protection::Seccomp, "the kernel takes no filters"));
+        missing.push(MissingProtection::new(Protection::Seccomp, "the kernel does not support filters"));
     }
     missing
 }
 
-/// The first version of Landlock that keeps a script from ending processes of others.
+/// The first version of Landlock that prevents signals to other processes.
 const SIGNALS: i32 = 6;
 
-/// What cannot be promised without namespaces.
+/// Protections that are impossible without namespaces.
 fn check_core(profile: &SandboxProfile) -> Result<(), Failed> {
     let within =
         |place: &&PinnedPath| profile.writable.iter().any(|other| place.path().starts_with(other.path()));
     if let Some(place) = profile.readable.iter().find(within) {
-        let reason = "it lies in a directory that may be written to, and there are no namespaces here to keep it as it is";
+        let reason = "it is in a writable directory, and cannot be protected without namespaces";
         return Err(SandboxError::TooWide { path: place.path().to_owned(), reason }.into());
     }
     let own =
         |work: &WorkDirectory| work.kept().iter().map(|path| work.path().join(path)).collect::<Vec<_>>();
     if let Some(path) = profile.writable.iter().flat_map(own).find(|path| path.symlink_metadata().is_ok()) {
-        let reason = "it lies in the work directory, metier obeys it, and there are no namespaces here to keep it as it is";
+        let reason =
+            "it is in the work directory and metier loads it, and it cannot be protected without namespaces";
         return Err(SandboxError::TooWide { path, reason }.into());
     }
     let version = sys::landlock_abi().unwrap_or(0);
     if version < SIGNALS {
-        let reason =
-            format!("version {version} does not keep signals from others, and there are no namespaces here");
+        let reason = format!(
+            "version {version} does not block signals to other processes, and namespaces are not available"
+        );
         return Err(Failed::Missing(vec![MissingProtection::new(Protection::Landlock, reason)]));
     }
     Ok(())
 }
 
-/// Without a file tree of its own, a script needs a directory for what would be in `/tmp`.
+/// Without its own file tree, a script needs a directory in place of `/tmp`.
 fn temporary(mode: Mode, profile: &SandboxProfile) -> Result<Option<PrivateDirectory>, SandboxError> {
     if mode == Mode::Full
         || profile.environment.get(&OsString::from("TMPDIR")).is_none_or(|path| path != "/tmp")
@@ -272,7 +276,7 @@ fn temporary(mode: Mode, profile: &SandboxProfile) -> Result<Option<PrivateDirec
     let identity = ids::identity();
     if identity.from_root && mode == Mode::Core {
         std::os::unix::fs::chown(made.path(), Some(identity.outer.0), Some(identity.outer.1))
-            .map_err(|error| launch("making a temporary directory", error))?;
+            .map_err(|error| launch("creating a temporary directory", error))?;
     }
     Ok(Some(made))
 }
@@ -307,7 +311,7 @@ fn plan(
     let network = match &profile.network {
         Network::Host => Net::Host,
         Network::Loopback if mode == Mode::Full => Net::Loopback,
-        // A loopback of one's own needs a network of one's own.
+        // A separate loopback needs a network namespace.
         Network::None | Network::Loopback => Net::None,
         Network::Proxy(_) => Net::Proxy,
     };
@@ -323,11 +327,11 @@ fn plan(
         files: limits.files,
         tmp: limits.tmp,
         open_files: limits.open_files,
-        // More than the watch allows, so that it sees who goes beyond.
+        // More than the limit that init enforces, so that init sees which script exceeds it.
         processes_of_user: limits.processes.saturating_add(8),
     };
     let filters = if mode == Mode::Unprotected { Vec::new() } else { filters(network, mode, group)? };
-    // What is refused is told by mounts, which only a tree of its own has. Without it there is nothing to look at.
+    // Refused writes are detected by mounts, so this needs a separate file tree.
     let observer =
         if mode == Mode::Full && !profile.writable.is_empty() { seccomp::observer() } else { Ok(Vec::new()) };
     let observer = observer.unwrap_or_default().iter().map(pack).collect();
@@ -357,7 +361,7 @@ fn filters(network: Net, mode: Mode, group: Option<&Group>) -> Result<Vec<Vec<u6
         counted_memory: group.is_some_and(Group::bounds_memory),
     };
     let filters = seccomp::filters(needs).map_err(|error| {
-        let reason = format!("no filter can be made for this processor: {error}");
+        let reason = format!("cannot create a filter for this processor: {error}");
         SandboxError::Missing { missing: vec![MissingProtection::new(Protection::Seccomp, reason)] }
     })?;
     Ok(filters.iter().map(|filter| filter.iter().map(pack).collect()).collect())

@@ -1,4 +1,4 @@
-//! What is mounted where, as the kernel tells it.
+//! The mounts of this process, as the kernel reports them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Mount {
     pub(crate) id: u64,
     pub(crate) parent: u64,
-    /// Where it is, as seen from this process's root.
+    /// Its path, as seen from this process's root.
     pub(crate) point: PathBuf,
-    /// The file system, by the numbers of its device.
+    /// The file system, by its device numbers.
     device: Vec<u8>,
-    /// What of the file system is mounted there.
+    /// The mounted part of the file system.
     root: PathBuf,
 }
 
-/// A path as its file system knows it, wherever that is mounted.
+/// A path relative to its file system, independent of where that is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OnDevice {
     device: Vec<u8>,
@@ -27,17 +27,17 @@ pub(crate) struct OnDevice {
 }
 
 impl OnDevice {
-    /// Where a path without links is, by the mount that it lies on.
+    /// The location of a path without links, by the mount that contains it.
     pub(crate) fn of(path: &Path, all: &[Mount]) -> Option<Self> {
         let above = all.iter().filter(|mount| path.starts_with(&mount.point));
-        // Of several mounts at one path the last one is seen.
+        // If several mounts have the same path, the last one is visible.
         let mount = above.max_by_key(|mount| mount.point.components().count())?;
         let below = path.strip_prefix(&mount.point).ok()?;
         let path = if below.as_os_str().is_empty() { mount.root.clone() } else { mount.root.join(below) };
         Some(Self { device: mount.device.clone(), path })
     }
 
-    /// The way from another path down to this one, if this is that one or lies in it.
+    /// The path from another location down to this one, if this is the same or inside it.
     pub(crate) fn below(&self, other: &Self) -> Option<&Path> {
         (self.device == other.device).then(|| self.path.strip_prefix(&other.path).ok()).flatten()
     }
@@ -48,7 +48,7 @@ pub(crate) fn all() -> io::Result<Vec<Mount>> {
     Ok(parse(&fs::read("/proc/self/mountinfo")?))
 }
 
-/// Those that lie on a mount, however deep, those further up first.
+/// All mounts on top of a mount, at any depth, those further up first.
 pub(crate) fn on(id: u64, all: &[Mount]) -> Vec<&Mount> {
     let mut found: Vec<&Mount> = Vec::new();
     let mut open = vec![id];
@@ -76,7 +76,7 @@ fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|byte| *byte == b'\n').filter_map(mount).collect()
 }
 
-/// Blanks, tabs, line feeds and backslashes are written as `\040`.
+/// Spaces, tabs, line feeds and backslashes are escaped as `\040`.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

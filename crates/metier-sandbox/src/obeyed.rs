@@ -1,35 +1,36 @@
-//! What other programs obey in a work directory: one table of paths, with who obeys each.
+//! The table of files in a work directory that other programs load, with the program for each.
 //!
-//! A program that is started in the directory, or by whoever enters it, reads these files and does what they say: runs a
-//! hook, loads a tool, follows instructions. So a script must not leave any. Data only; [`Local`](crate::Local) enforces it.
-//! What repositories of git name in their own configuration is found by reading it (`local/git.rs`).
+//! A program that is started in the directory, or when a user enters it, reads these files and acts on them: it runs a
+//! hook, loads a tool, follows instructions. So a script must not leave any. This module has only data;
+//! [`Local`](crate::Local) enforces it. Files that git repositories name in their own configuration are found by
+//! parsing it (`local/git.rs`).
 
 use std::path::{Path, PathBuf};
 
-/// A path that a program obeys.
+/// A path that a program loads and acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObeyedPath {
     /// The path in a work directory: a file, or a directory with everything in it.
     pub path: &'static str,
-    /// The program that obeys it.
+    /// The program that loads it.
     pub by: &'static str,
     /// What it makes the program do.
     pub effect: ObeyedEffect,
-    /// Whether it is obeyed in every directory below as well, as soon as something there is read, entered or opened. The
-    /// others are obeyed at the top, and below it where a repository of git is.
+    /// Whether it is also loaded in every directory below, as soon as a file there is read, entered or opened. The
+    /// others are loaded at the top, and below it where a git repository is.
     pub anywhere: bool,
-    /// A file by which it is obeyed, in the work directory.
+    /// The file in the work directory through which it is loaded.
     pub example: &'static str,
 }
 
-/// What a file makes a program do.
+/// The effect of a file on a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ObeyedEffect {
     /// Run a command.
     Commands,
-    /// Change how it works: tools that it loads, what it may do without asking, where it gets things from.
+    /// Change how it works: tools that it loads, its permissions, its sources.
     Settings,
     /// Follow instructions, as an agent does.
     Instructions,
@@ -37,7 +38,7 @@ pub enum ObeyedEffect {
 
 use ObeyedEffect::{Commands, Instructions, Settings};
 
-/// Obeyed at the top of a work directory, and where a repository is.
+/// Loaded at the top of a work directory, and where a repository is.
 const fn top(
     path: &'static str,
     by: &'static str,
@@ -47,7 +48,7 @@ const fn top(
     ObeyedPath { path, by, effect, anywhere: false, example }
 }
 
-/// Obeyed in every directory.
+/// Loaded in every directory.
 const fn anywhere(
     path: &'static str,
     by: &'static str,
@@ -72,15 +73,15 @@ const fn each(path: &'static str, by: &'static str, effect: ObeyedEffect) -> Obe
     anywhere(path, by, effect, path)
 }
 
-/// Instructions that agents look for in every directory that they read in.
+/// Instructions that agents look for in every directory that they read from.
 const fn instructions(path: &'static str, by: &'static str) -> ObeyedPath {
     anywhere(path, by, Instructions, path)
 }
 
-/// Every path, by who obeys it.
+/// Every path, by program.
 #[rustfmt::skip]
 pub const OBEYED: &[ObeyedPath] = &[
-    // git. What a repository's own configuration names is added to these.
+    // git. Paths from a repository's own configuration are added to these.
     top(".git/hooks", "git", Commands, ".git/hooks/post-checkout"),
     top(".git/config", "git", Commands, ".git/config"),
     top(".git/config.worktree", "git", Commands, ".git/config.worktree"),
@@ -95,11 +96,11 @@ pub const OBEYED: &[ObeyedPath] = &[
     file(".gitmodules", "git", Settings),
     file(".gitconfig", "git", Commands),
     top(".githooks", "git", Commands, ".githooks/pre-commit"),
-    // Other programs that keep versions.
+    // Other version control programs.
     anywhere(".hg", "Mercurial", Commands, ".hg/hgrc"),
     anywhere(".jj", "Jujutsu", Commands, ".jj/repo/config.toml"),
     anywhere(".sl", "Sapling", Commands, ".sl/config"),
-    // Programs that run hooks of git.
+    // Programs that run git hooks.
     top(".husky", "Husky", Commands, ".husky/pre-commit"),
     file(".pre-commit-config.yaml", "pre-commit", Commands),
     file(".pre-commit-config.yml", "pre-commit", Commands),
@@ -123,7 +124,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     file("hk.pkl", "hk", Commands),
     file(".overcommit.yml", "Overcommit", Commands),
     top(".config", "Lefthook, mise and others", Commands, ".config/lefthook.yml"),
-    // What agents follow as instructions.
+    // Instructions for agents.
     instructions("AGENTS.md", "agents"),
     instructions("AGENT.md", "agents"),
     instructions("AGENTS.override.md", "Codex"),
@@ -133,7 +134,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     instructions("QWEN.md", "Qwen Code"),
     instructions("CRUSH.md", "Crush"),
     instructions("CRUSH.local.md", "Crush"),
-    // Other spellings, at the top alone: elsewhere `agents.md` is a page like any other.
+    // Other spellings, only at the top: elsewhere `agents.md` is an ordinary page.
     file("crush.md", "Crush", Instructions),
     file("Crush.md", "Crush", Instructions),
     file("crush.local.md", "Crush", Instructions),
@@ -152,7 +153,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     instructions(".augment-guidelines", "Augment"),
     instructions(".rules", "Zed"),
     each(".openhands_instructions", "OpenHands", Instructions),
-    // What agents take as settings, tools, commands, skills and hooks.
+    // Settings, tools, commands, skills and hooks of agents.
     anywhere(".agents", "agents", Settings, ".agents/skills/x/SKILL.md"),
     agent(".agent", "Antigravity and others", ".agent/rules/x.md"),
     agent(".amp", "Amp", ".amp/settings.json"),
@@ -260,7 +261,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     anywhere(".dir-locals-2.el", "Emacs", Commands, ".dir-locals-2.el"),
     each(".gdbinit", "GDB", Commands),
     each(".lldbinit", "LLDB", Commands),
-    // Debuggers, interpreters and checkers that read a file where they are started.
+    // Debuggers, interpreters and checkers that read a file in their starting directory.
     each(".pdbrc", "pdb", Commands),
     each(".perldb", "the Perl debugger", Commands),
     each(".Rprofile", "R", Commands),
@@ -270,7 +271,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     each(".ocamlinit", "OCaml", Commands),
     each(".iex.exs", "IEx", Commands),
     file(".pylintrc", "Pylint", Commands),
-    // Shells, and what sets an environment up on entering a directory.
+    // Shells, and programs that set up an environment on entering a directory.
     anywhere(".envrc", "direnv", Commands, ".envrc"),
     file(".env", "dotenv and direnv", Settings),
     file(".env.local", "dotenv", Settings),
@@ -318,7 +319,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     file("ansible.cfg", "Ansible", Commands),
     file(".bazelrc", "Bazel", Settings),
     top(".mvn", "Maven", Commands, ".mvn/jvm.config"),
-    // Services that act on what is pushed.
+    // Services that act on pushed files.
     top(".github", "GitHub", Commands, ".github/workflows/x.yml"),
     top(".gitea", "Gitea", Commands, ".gitea/workflows/x.yml"),
     top(".forgejo", "Forgejo", Commands, ".forgejo/workflows/x.yml"),
@@ -338,7 +339,7 @@ pub const OBEYED: &[ObeyedPath] = &[
     file(".build.yml", "SourceHut", Commands),
 ];
 
-/// Hooks that git runs, by name, in whichever directory they are looked for.
+/// Hooks that git runs, by name, in any hooks directory.
 pub(crate) const HOOKS: &[&str] = &[
     "applypatch-msg",
     "commit-msg",
@@ -371,19 +372,19 @@ pub(crate) fn protected() -> Vec<PathBuf> {
     OBEYED.iter().map(|row| PathBuf::from(row.path)).collect()
 }
 
-/// The row of a path at the top of a work directory, or of what is obeyed in any directory.
+/// The row of a path at the top of a work directory, or of a file that is loaded in any directory.
 fn row(path: &Path) -> Option<&'static ObeyedPath> {
     let row = OBEYED.iter().find(|row| path.starts_with(row.path));
-    // Below the top a row is known by what it ends with.
+    // Below the top, a row is found by the end of the path.
     row.or_else(|| OBEYED.iter().find(|row| row.anywhere && path.ends_with(row.path)))
 }
 
-/// The row of something below the top, by its name alone.
+/// The row of a file below the top, by its name alone.
 pub(crate) fn row_below(path: &Path) -> Option<&'static ObeyedPath> {
     OBEYED.iter().find(|row| path.file_name().is_some_and(|name| name == row.path))
 }
 
-/// Who obeys a path in a work directory.
+/// The program that loads a path in a work directory.
 pub(crate) fn by(path: &Path) -> &'static str {
     let is_git = || path.components().any(|part| part.as_os_str() == ".git");
     row(path).map_or_else(|| if is_git() { "git" } else { "metier" }, |row| row.by)

@@ -1,4 +1,4 @@
-//! What metier tells its launcher, and what the launcher answers.
+//! The messages between metier and its launcher.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::executor::Limit;
 
-/// A text as the kernel has it: any bytes but NUL. (Serde would have paths be UTF-8.)
+/// A text as the kernel has it: any bytes except NUL. (Serde requires paths to be UTF-8.)
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Raw(Vec<u8>);
 
@@ -46,27 +46,27 @@ impl From<OsString> for Raw {
     }
 }
 
-/// How the script is contained.
+/// How the script is isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Mode {
     /// Namespaces, Landlock, filters.
     Full,
-    /// Landlock and filters alone.
+    /// Only Landlock and filters.
     Core,
     /// Nothing.
     Unprotected,
 }
 
-/// Something of the outside that is shown inside, at the same path, and perhaps at others.
+/// An outer path that is visible inside, at the same path, and possibly at others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Bind {
     pub(crate) path: Raw,
-    /// Device and inode, where it must be one that was chosen.
+    /// Device and inode, if it must be exactly the chosen file.
     pub(crate) identity: Option<(u64, u64)>,
     pub(crate) kind: Kind,
-    /// The user and group outside whose files are shown as the script's own.
+    /// The outer user and group whose files appear as the script's own.
     pub(crate) owner: Option<(u32, u32)>,
-    /// Where else it is shown, read-only.
+    /// Other paths at which it is visible, read-only.
     pub(crate) aliases: Vec<Raw>,
 }
 
@@ -76,16 +76,16 @@ pub(crate) enum Kind {
     Read,
     /// To change.
     Write,
-    /// `/dev/null` and its like.
+    /// `/dev/null` and similar devices.
     Device,
 }
 
-/// Who the script is: inside, and for the kernel.
+/// The user of the script: inside, and for the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// The ids that it sees.
     pub(crate) inner: (u32, u32),
-    /// The ids that they are in metier's user namespace.
+    /// The corresponding ids in metier's user namespace.
     pub(crate) outer: (u32, u32),
     /// Whether metier is root and the launcher has to become `outer`.
     pub(crate) from_root: bool,
@@ -96,27 +96,27 @@ pub(crate) struct Identity {
 pub(crate) enum Net {
     None,
     Loopback,
-    /// Loopback, with a listener that is handed to metier.
+    /// Loopback, with a listener that is passed to metier.
     Proxy,
     Host,
 }
 
-/// What the watch inside checks.
+/// What init checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bounds {
-    /// Metier ends it in time, unless it is held up itself.
+    /// A fallback: normally metier enforces the time limit.
     pub(crate) wall_ms: u64,
     pub(crate) cpu_ms: u64,
-    /// Where no cgroup bounds it.
+    /// If no cgroup limits it.
     pub(crate) memory: Option<u64>,
-    /// Where no cgroup bounds it.
+    /// If no cgroup limits it.
     pub(crate) processes: Option<u64>,
     pub(crate) file: u64,
     pub(crate) disk: u64,
     pub(crate) files: u64,
     pub(crate) tmp: u64,
     pub(crate) open_files: u64,
-    /// For the limit of the kernel, which counts per user namespace.
+    /// For the kernel's limit, which counts per user namespace.
     pub(crate) processes_of_user: u64,
 }
 
@@ -126,18 +126,18 @@ pub(crate) struct Plan {
     pub(crate) mode: Mode,
     pub(crate) identity: Identity,
     pub(crate) binds: Vec<Bind>,
-    /// Links in the new root: where, and to what.
+    /// Links in the new root: path and target.
     pub(crate) links: Vec<(Raw, Raw)>,
     /// Files in the new root, with their contents.
     pub(crate) files: Vec<(Raw, Vec<u8>)>,
-    /// Paths in writable binds that are shown read-only where they exist.
+    /// Paths in writable binds that are read-only if they exist.
     pub(crate) protected: Vec<Raw>,
     pub(crate) network: Net,
     pub(crate) bounds: Bounds,
     pub(crate) landlock_abi: i32,
     /// Each instruction of each filter as one number.
     pub(crate) filters: Vec<Vec<u64>>,
-    /// The filter that tells of calls that could write; empty where nobody is told.
+    /// The filter that reports calls that could write; empty if nothing is reported.
     pub(crate) observer: Vec<u64>,
     pub(crate) program: Raw,
     pub(crate) arguments: Vec<Raw>,
@@ -145,7 +145,7 @@ pub(crate) struct Plan {
     pub(crate) directory: Raw,
 }
 
-/// What failed, and what that means.
+/// What failed, by category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
     /// Namespaces: unsharing, mapping ids, mounting.
@@ -160,11 +160,11 @@ pub(crate) enum Step {
     UnprivilegedUser,
     /// A path that cannot be opened.
     Path,
-    /// A path that is another thing than was chosen.
+    /// A path that is not the chosen file.
     Swapped,
     /// A protected path that is a link.
     ProtectedLink,
-    /// A file system that cannot show files as another user's.
+    /// A file system that does not support mapped owners.
     Owner,
     /// The program cannot be run.
     Program,
@@ -172,20 +172,20 @@ pub(crate) enum Step {
     Other,
 }
 
-/// What the launcher's processes say.
+/// Messages from the launcher's processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// A step failed; nothing was run.
     Failed { step: Step, what: String, path: Option<Raw>, source: Result<i32, String> },
-    /// From the first process inside, which is root's: its ids are to be written by metier.
+    /// From the first process inside, if metier is root: metier has to write its id mappings.
     MapIds,
-    /// From the first process inside, before the script's is made.
+    /// From the first process inside, before the script's process is created.
     Init,
-    /// The script waits to be started. The sender is the script's process.
+    /// The script waits to start. The sender is the script's process.
     Ready { landlock: bool, seccomp: bool },
     /// The listener for the proxy comes with this.
     Listener,
-    /// Where the kernel tells of calls that could write comes with this.
+    /// The descriptor for reports of calls that could write comes with this.
     Observer,
     /// The script's first process has ended, and with it all others.
     Ended {
@@ -198,7 +198,7 @@ pub(crate) enum Reply {
     },
 }
 
-/// What metier says to go on.
+/// Metier's message to continue.
 pub(crate) const GO: u8 = b'g';
-/// What metier says to end the script, and to tell what it used.
+/// Metier's message to stop the script, and to report its resource use.
 pub(crate) const END: u8 = b'e';

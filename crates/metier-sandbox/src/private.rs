@@ -1,5 +1,5 @@
-//! Directories of metier's own for one run: copies of skills, and empty directories to work in. They are made where no
-//! script can write, whatever `TMPDIR` says, and what a killed process left is removed by the next one.
+//! metier's own directories for one run: copies of skills, and empty work directories. They are created where no script
+//! can write, whatever `TMPDIR` says, and leftovers of a killed process are removed by the next one.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -12,20 +12,21 @@ use metier_skill::disk::remove_all;
 use crate::SandboxError;
 use crate::leftovers::{Leftovers, Owner, is_own_directory};
 
-/// Where the rooms of each user are. Both are shared by all programs and so never given to a script. (`/run/user/UID` would be
-/// this user's alone, but it is small and in memory, and work directories below `/run` are refused.)
+/// The parents of each user's private directory. Both are shared by all programs and so never given to a script.
+/// (`/run/user/UID` would belong to this user alone, but it is small and in memory, and work directories below `/run`
+/// are refused.)
 const SHARED: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// What is made for a run. Part of the directory's name.
+/// The purpose of a private directory. Part of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The copy of a skill that a script runs from.
     Skill,
-    /// An empty directory to work in.
+    /// An empty work directory.
     Work,
-    /// What a run printed, kept as files for later reading.
+    /// The output of a run, stored as files for later reading.
     Output,
-    /// What is `/tmp` for a script where there are no namespaces.
+    /// A script's `/tmp` if there are no namespaces.
     Temporary,
 }
 
@@ -39,7 +40,7 @@ impl Purpose {
         }
     }
 
-    /// Who may look into it.
+    /// Who may enter it.
     fn mode(self) -> u32 {
         match self {
             Self::Skill => way_for_scripts(),
@@ -48,12 +49,12 @@ impl Purpose {
     }
 }
 
-/// A new directory that nobody else writes to; removed when this goes.
+/// A new directory that nobody else writes to; removed when this value is dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
-    /// Makes one. What dead processes left is removed first, once in a process.
+    /// Creates one. Leftovers of dead processes are removed first, once per process.
     pub fn make(purpose: Purpose) -> Result<Self, SandboxError> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(|| drop(remove_leftovers()));
@@ -70,12 +71,12 @@ impl PrivateDirectory {
         let path = room.join(format!("{name}-{owner}.{}", random()?));
         DirBuilder::new().mode(mode).create(&path)?;
         let made = Self(path);
-        // Whatever the process's mask is.
+        // Independent of the process's umask.
         fs::set_permissions(&made.0, Permissions::from_mode(mode))?;
         Ok(made)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -83,17 +84,18 @@ impl PrivateDirectory {
 
 impl Drop for PrivateDirectory {
     fn drop(&mut self) {
-        // What cannot be removed now is a leftover when this process is gone.
+        // A directory that cannot be removed now is removed as a leftover when this process is gone.
         let _ = remove_all(&self.0);
     }
 }
 
-/// Started by root, a script runs as another user, who needs a way to the skill but no list. Otherwise nobody else needs one.
+/// If root starts a script, it runs as another user, who must enter the directory but need not list it. Otherwise no
+/// other user needs access.
 fn way_for_scripts() -> u32 {
     if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 }
 }
 
-/// What nobody can guess, as hexadecimal digits.
+/// Random hexadecimal digits that cannot be guessed.
 fn random() -> io::Result<String> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -104,23 +106,23 @@ fn shared() -> Vec<PathBuf> {
     SHARED.iter().filter_map(|shared| fs::canonicalize(shared).ok()).collect()
 }
 
-/// The usual name of this user's room.
+/// The usual name of this user's private directory.
 fn room_name() -> String {
     format!("metier-{}", rustix::process::geteuid().as_raw())
 }
 
-/// Where this user's private directories may be. No script is given anything there.
+/// Where this user's private directories may be. Scripts get no access there.
 pub(crate) fn rooms() -> impl Iterator<Item = PathBuf> {
     rooms_among(&shared()).into_iter()
 }
 
-/// The usual rooms, also those that do not exist, and the ones with other names that this user had to make.
+/// The usual directories, also those that do not exist, and others that this user had to create.
 fn rooms_among(shared: &[PathBuf]) -> Vec<PathBuf> {
     let usual = shared.iter().map(|shared| shared.join(room_name()));
     usual.chain(shared.iter().flat_map(|shared| other_rooms(shared))).collect()
 }
 
-/// Rooms that were made since another user had taken the usual name.
+/// Directories that were created because another user had taken the usual name.
 fn other_rooms(shared: &Path) -> impl Iterator<Item = PathBuf> {
     let start = format!("{}-", room_name());
     let entries = fs::read_dir(shared).into_iter().flatten().flatten();
@@ -132,8 +134,8 @@ fn other_rooms(shared: &Path) -> impl Iterator<Item = PathBuf> {
     named.map(|entry| entry.path()).filter(|room| is_own_directory(room))
 }
 
-/// A room that is this user's alone. Anybody may make directories beside it, and take the usual names; then it gets a name that
-/// nobody can guess.
+/// A directory that belongs to this user alone. Any user may create directories beside it, and take the usual names;
+/// then it gets a name that cannot be guessed.
 fn open_room_among(shared: &[PathBuf]) -> io::Result<PathBuf> {
     let mut last = io::ErrorKind::NotFound.into();
     let usual = shared.iter().map(|shared| shared.join(room_name()));
@@ -149,7 +151,7 @@ fn open_room_among(shared: &[PathBuf]) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// Makes the room, or checks that it is this user's alone.
+/// Creates the directory, or checks that it belongs to this user alone.
 fn open_room(room: &Path) -> io::Result<()> {
     let mode = way_for_scripts();
     match DirBuilder::new().mode(mode).create(room) {

@@ -1,4 +1,4 @@
-//! Which protections this machine gives this user, found out by setting a sandbox up.
+//! Finds out which protections are available on this machine for this user, by setting up a sandbox.
 
 use metier_skill::Tier;
 
@@ -11,12 +11,13 @@ use crate::profile::SandboxProfile;
 use crate::protection::{Protection, Protections, Strictness};
 use crate::work::WorkDirectory;
 
-/// What `local` can do here: a real, small sandbox is set up and measured, and if that fails, the weaker one.
+/// The protections that `local` can provide here: a real, small sandbox is set up and measured, and if that fails, the
+/// weaker one.
 ///
-/// Asking for a feature is not enough: on some systems namespaces can be made and ids not be mapped.
+/// Checking for kernel features is not enough: on some systems namespaces can be created but ids cannot be mapped.
 pub fn probe(local: &Local) -> Result<Protections, SandboxError> {
     let mut profile = SandboxProfile::new(Tier::ThirdParty, WorkDirectory::temporary()?);
-    // So that whatever is missing is found and not refused.
+    // So that missing protections are reported and not refused.
     profile.strictness = Strictness::Unprotected;
     let job = Job::new(profile, "true", Vec::new());
     let mut refused: Vec<MissingProtection> = Vec::new();
@@ -36,7 +37,7 @@ pub fn probe(local: &Local) -> Result<Protections, SandboxError> {
     }
     for protection in Protection::ALL {
         if found.iter().all(|one| one.protection != protection) {
-            found.replace(protection, false, "could not be looked at");
+            found.replace(protection, false, "could not be measured");
         }
     }
     Ok(found)

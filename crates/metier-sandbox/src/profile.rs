@@ -1,4 +1,4 @@
-//! What a script may reach: paths, network, environment, limits. Plain data; nothing here is enforced.
+//! The permissions of a script: paths, network, environment, limits. Plain data; nothing is enforced here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,10 +20,10 @@ use crate::links::open_without_links;
 use crate::protection::Strictness;
 use crate::work::WorkDirectory;
 
-/// A file or directory, and which one it was when it was chosen.
+/// A file or directory, pinned to its identity when it was chosen.
 ///
-/// A path alone can mean another thing a moment later. What is put into the sandbox is compared with this. The handle is
-/// kept, so that nothing else can get the same number meanwhile.
+/// A path alone can name another file a moment later. The file that is put into the sandbox is compared with this. The
+/// handle is kept open, so that no other file can get the same inode number meanwhile.
 ///
 /// ```
 /// # fn main() -> Result<(), metier_sandbox::SandboxError> {
@@ -39,12 +39,12 @@ pub struct PinnedPath {
     device: u64,
     inode: u64,
     owner: (u32, u32),
-    /// Where else it is shown.
+    /// The other paths at which it is visible.
     aliases: Vec<PathBuf>,
 }
 
 impl PinnedPath {
-    /// What `path` means now, every link resolved.
+    /// Pins the current file at `path`, with every link resolved.
     pub fn pin(path: impl AsRef<Path>) -> Result<Self, SandboxError> {
         let path = path.as_ref();
         let error = |source: io::Error| SandboxError::Path { path: path.to_owned(), source };
@@ -53,7 +53,7 @@ impl PinnedPath {
         Self::held(resolved, handle).map_err(error)
     }
 
-    /// What a handle is on, which was opened at this path.
+    /// Pins an open handle, which was opened at this path.
     pub(crate) fn held(path: PathBuf, handle: OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(&handle)?;
         let owner = (stat.st_uid, stat.st_gid);
@@ -61,19 +61,20 @@ impl PinnedPath {
         Ok(Self { path, handle: Arc::new(handle), device, inode, owner, aliases: Vec::new() })
     }
 
-    /// The same, also shown at another path inside, read-only there as well: a private copy of a skill, at the path that
-    /// the author of the script knows. Only for what is in [`SandboxProfile::readable`]; can be said several times.
+    /// Makes it also visible at another path inside, read-only there as well: for example a private copy of a skill, at
+    /// the path that the author of the script knows. Only for entries of [`SandboxProfile::readable`]; can be called
+    /// several times.
     ///
-    /// There it covers what is there, such as the skill itself in the work directory. Where that is inside another place of
-    /// the profile and nothing is there, it is left out: a directory to put it on would have to be made outside. Without
-    /// namespaces there is no such path, so that [`path`](Self::path) is what to rely on.
+    /// At that path it covers what is there, for example the skill itself in the work directory. If the path is inside
+    /// another entry of the profile and nothing exists there, it is left out, because a mount point would have to be
+    /// created outside. Without namespaces there is no such path, so rely on [`path`](Self::path).
     ///
-    /// A path that would cover the system, or another place or its parent, is refused with
-    /// [`TooWide`](SandboxError::TooWide) when it is run. What lies in the system's directories
-    /// ([`system_paths`](crate::system_paths)) needs no alias: it is there.
+    /// A path that would cover the system, or another entry or its parent, is refused with
+    /// [`TooWide`](SandboxError::TooWide) when the job is run. Files in the system's directories
+    /// ([`system_paths`](crate::system_paths)) need no alias: they are already visible.
     #[must_use]
     pub fn also_at(mut self, path: impl Into<PathBuf>) -> Self {
-        // In the one way to write it, without a slash at its end.
+        // Normalised, without a slash at its end.
         let path: PathBuf = path.into().components().collect();
         if path != self.path && !self.aliases.contains(&path) {
             self.aliases.push(path);
@@ -81,17 +82,17 @@ impl PinnedPath {
         self
     }
 
-    /// Where it is, inside as outside.
+    /// Its path, the same inside and outside.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where else it is shown, where there are namespaces.
+    /// The other paths at which it is visible, if there are namespaces.
     pub fn aliases(&self) -> &[PathBuf] {
         &self.aliases
     }
 
-    /// Whether what was opened is this file or directory.
+    /// Whether an open file is this file or directory.
     pub fn is(&self, opened: &Metadata) -> bool {
         (opened.dev(), opened.ino()) == (self.device, self.inode)
     }
@@ -123,18 +124,18 @@ impl PartialEq for PinnedPath {
 
 impl Eq for PinnedPath {}
 
-/// What of the network a script may reach.
+/// The network access of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Network {
-    /// Nothing, and no sockets for it.
+    /// None, and no network sockets.
     None,
-    /// Its own loopback, on which nobody but itself is.
+    /// Only its own loopback.
     #[default]
     Loopback,
-    /// Its own loopback, and from there a proxy that connects to these and no others.
+    /// Its own loopback, and a proxy there that connects only to these destinations.
     Proxy(Vec<Destination>),
-    /// The network as this machine has it.
+    /// The network of this machine.
     Host,
 }
 
@@ -146,7 +147,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Reads `host:port`, `host` (port 443), `*.host:port`, `1.2.3.4:port` or `[::1]:port`.
+    /// Parses `host:port`, `host` (port 443), `*.host:port`, `1.2.3.4:port` or `[::1]:port`.
     pub fn parse(text: &str) -> Result<Self, SandboxError> {
         let error = || SandboxError::Destination { text: text.to_owned() };
         let (host, port) = match text.strip_prefix('[') {
@@ -168,12 +169,12 @@ impl Destination {
         Ok(Self { host: host.to_ascii_lowercase(), port })
     }
 
-    /// Whether it was written as an address rather than as a name.
+    /// Whether it was written as an address and not as a name.
     pub(crate) fn is_address(&self) -> bool {
         self.host.parse::<std::net::IpAddr>().is_ok()
     }
 
-    /// Whether `host` and `port`, as a script asks for them, are meant by this.
+    /// Whether it matches `host` and `port`, as a script requests them.
     pub(crate) fn covers(&self, host: &str, port: u16) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         self.port == port
@@ -194,29 +195,29 @@ impl fmt::Display for Destination {
     }
 }
 
-/// Bounds. Reaching one ends the script, and the outcome names it.
+/// Limits. Reaching one stops the script, and the outcome names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunLimits {
     /// How long it may take.
     pub wall: Duration,
-    /// How much CPU time all its processes may use.
+    /// The CPU time of all its processes.
     pub cpu: Duration,
-    /// Bytes of memory that all its processes may have.
+    /// The memory of all its processes, in bytes.
     pub memory: u64,
-    /// Processes and threads at a time.
+    /// The number of processes and threads at a time.
     pub processes: u64,
-    /// Bytes in one file.
+    /// The size of one file, in bytes.
     pub file: u64,
-    /// Bytes that all its processes may write to disk.
+    /// The bytes that all its processes may write to disk.
     pub disk: u64,
-    /// New files and directories on the disk of the work directory.
+    /// The number of new files and directories on the file system of the work directory.
     pub files: u64,
-    /// Bytes in the private `/tmp`, and as many in `/dev/shm`.
+    /// The size of the private `/tmp` in bytes, and the same for `/dev/shm`.
     pub tmp: u64,
-    /// Open files of one process.
+    /// The number of open files of one process.
     pub open_files: u64,
-    /// Bytes of output, on each of its two streams.
+    /// The bytes of output, on each of its two streams.
     pub output: u64,
 }
 
@@ -238,7 +239,7 @@ impl Default for RunLimits {
     }
 }
 
-/// What a script may reach, and which protections it does not start without.
+/// The permissions of a script, and the protections it requires.
 ///
 /// ```no_run
 /// use metier_sandbox::{Network, PinnedPath, SandboxProfile, ReservedPaths, WorkDirectory};
@@ -255,30 +256,31 @@ impl Default for RunLimits {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SandboxProfile {
-    /// The protections it needs.
+    /// The required protections.
     pub strictness: Strictness,
-    /// What it may read and run, besides the system's programs.
+    /// What it may read and run, in addition to the system's programs.
     pub readable: Vec<PinnedPath>,
     /// What it may change. The work directory is the first.
     pub writable: Vec<WorkDirectory>,
     /// Where it starts.
     pub directory: PathBuf,
-    /// Paths in each writable directory that stay as they are: what other programs obey ([`OBEYED`](crate::OBEYED)). What metier
-    /// obeys is in [`WorkDirectory::kept`].
+    /// Paths in each writable directory that are protected: files that other programs load ([`OBEYED`](crate::OBEYED)).
+    /// Files that metier loads are in [`WorkDirectory::kept`].
     pub protected: Vec<PathBuf>,
-    /// What of the network it may reach.
+    /// Its network access.
     pub network: Network,
-    /// Its environment: this and nothing else.
+    /// Its environment: these variables and no others.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Its bounds.
+    /// Its limits.
     pub limits: RunLimits,
 }
 
-/// Where programs look for other programs, inside.
+/// The `PATH` inside.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl SandboxProfile {
-    /// The usual for a script of a skill of this tier: `work` writable and the current directory, nothing else.
+    /// The default for a script of a skill of this tier: `work` is writable and the current directory; nothing else is
+    /// accessible.
     pub fn new(tier: Tier, work: WorkDirectory) -> Self {
         let own = [
             ("PATH", PATH),
@@ -301,14 +303,14 @@ impl SandboxProfile {
         }
     }
 
-    /// Adds a copy of the skill that the script is of. Where namespaces allow it, and nothing else would be covered, it is also
-    /// shown where the skill itself is; `original` may lead there through links.
+    /// Adds a copy of the script's skill. If namespaces allow it, and nothing else would be covered, it is also visible
+    /// at the path of the skill itself; `original` may lead there through links.
     pub fn add_skill_copy(&mut self, copy: PinnedPath, original: &Path) {
         self.add_skill(copy);
         let real = original.canonicalize().unwrap_or_else(|_| original.to_owned());
         let mut given = self.readable.iter().chain(self.writable.iter().map(WorkDirectory::place));
         let is_given = given.any(|place| original.starts_with(place.path()));
-        // A link in the work directory is there inside too, and leads to where the copy is shown.
+        // A link in the work directory exists inside too, and leads to the path of the copy.
         let by_links = (original != real && !is_given).then(|| original.to_owned());
         for path in [Some(real), by_links].into_iter().flatten() {
             let Some(copy) = self.readable.pop() else { return };
@@ -320,7 +322,7 @@ impl SandboxProfile {
         }
     }
 
-    /// What stays as it is in one of the writable directories.
+    /// The protected paths of one of the writable directories.
     #[cfg(target_os = "linux")]
     pub(crate) fn protected_in(&self, work: &WorkDirectory) -> Vec<PathBuf> {
         let mut all = self.protected.clone();
@@ -328,7 +330,7 @@ impl SandboxProfile {
         all
     }
 
-    /// Adds the skill that the script is of: readable, and named in the environment.
+    /// Adds the script's skill: readable, and named in the environment.
     pub fn add_skill(&mut self, skill: PinnedPath) {
         for name in ["METIER_SKILL_DIR", "CLAUDE_SKILL_DIR"] {
             self.environment.insert(name.into(), skill.path().into());

@@ -1,55 +1,55 @@
-//! Protections: what each is, which a profile needs, and which were really active.
+//! Protections: what each one is, which ones a profile requires, and which ones were really active.
 
 use std::fmt;
 
 use metier_skill::Tier;
 use serde::{Deserialize, Serialize};
 
-/// One thing that keeps a script from doing harm.
+/// A protection that restricts a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Protection {
-    /// Ids of its own: what it may do is worth nothing outside.
+    /// A separate user namespace: its ids have no meaning outside.
     UserNamespace,
-    /// A file tree of its own, in which nothing is that was not put there.
+    /// A separate file tree that contains only allowed paths.
     MountNamespace,
-    /// Processes of its own: it sees no others, and all end together.
+    /// A separate process namespace: it sees no other processes, and all end together.
     ProcessNamespace,
-    /// A network of its own, with nothing in it but its own loopback.
+    /// A separate network that contains only its own loopback.
     NetworkNamespace,
-    /// Shared memory, semaphores and message queues of its own.
+    /// Separate shared memory, semaphores and message queues.
     IpcNamespace,
-    /// A host name of its own.
+    /// A separate host name.
     HostnameNamespace,
-    /// Files in the work directory that others act on cannot be changed.
+    /// Files in the work directory that other programs act on cannot be changed.
     ProtectedPaths,
     /// It does not run as root, whoever started it.
     UnprivilegedUser,
-    /// It has none of root's powers and can gain none.
+    /// It has no capabilities and cannot gain any.
     NoCapabilities,
-    /// Set-user-id programs give it nothing.
+    /// Set-user-id programs give it no privileges.
     NoNewPrivileges,
-    /// The kernel checks each file and socket against a list.
+    /// The kernel checks each file and socket against a list (Landlock).
     Landlock,
-    /// The kernel refuses system calls that scripts do not need.
+    /// The kernel refuses system calls that scripts do not need (seccomp).
     Seccomp,
-    /// Bounds for each process: CPU time, file size, open files.
+    /// Limits for each process: CPU time, file size, open files.
     ResourceLimits,
-    /// A bound for the memory of all its processes together.
+    /// A limit for the memory of all its processes together.
     MemoryLimit,
-    /// A bound for the number of its processes.
+    /// A limit for the number of its processes.
     ProcessLimit,
-    /// A session of its own, without a terminal.
+    /// A separate session, without a terminal.
     NoTerminal,
-    /// No open files of metier's.
+    /// No open files of metier.
     NoDescriptors,
     /// Every process it starts ends with it.
     EndsTogether,
 }
 
 impl Protection {
-    /// Every one, in the order in which they are shown.
+    /// All protections, in the order in which they are shown.
     pub const ALL: [Self; 18] = [
         Self::UserNamespace,
         Self::MountNamespace,
@@ -71,7 +71,7 @@ impl Protection {
         Self::EndsTogether,
     ];
 
-    /// The word for it.
+    /// The name of the protection.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UserNamespace => "user_namespace",
@@ -95,31 +95,31 @@ impl Protection {
         }
     }
 
-    /// What it does, as part of a table.
+    /// A short description, for a table.
     pub const fn purpose(self) -> &'static str {
         match self {
-            Self::UserNamespace => "ids of its own",
-            Self::MountNamespace => "a file tree of its own",
-            Self::ProcessNamespace => "sees no other processes",
-            Self::NetworkNamespace => "no network but its own loopback",
-            Self::IpcNamespace => "no shared memory with others",
-            Self::HostnameNamespace => "a host name of its own",
-            Self::ProtectedPaths => "cannot change hooks and agents' settings",
+            Self::UserNamespace => "separate user ids",
+            Self::MountNamespace => "separate file tree",
+            Self::ProcessNamespace => "no access to other processes",
+            Self::NetworkNamespace => "no network except its own loopback",
+            Self::IpcNamespace => "no shared memory with other processes",
+            Self::HostnameNamespace => "separate host name",
+            Self::ProtectedPaths => "hooks and agent settings are read-only",
             Self::UnprivilegedUser => "never runs as root",
-            Self::NoCapabilities => "none of root's powers",
-            Self::NoNewPrivileges => "set-user-id programs give nothing",
+            Self::NoCapabilities => "no root capabilities",
+            Self::NoNewPrivileges => "set-user-id programs have no effect",
             Self::Landlock => "files checked against a list",
             Self::Seccomp => "system calls checked against a list",
-            Self::ResourceLimits => "bounds for each process",
-            Self::MemoryLimit => "a bound for all its memory",
-            Self::ProcessLimit => "a bound for its processes",
+            Self::ResourceLimits => "limits for each process",
+            Self::MemoryLimit => "memory limit for all its processes",
+            Self::ProcessLimit => "limit for the number of processes",
             Self::NoTerminal => "no terminal",
-            Self::NoDescriptors => "no open files of others",
+            Self::NoDescriptors => "no inherited open files",
             Self::EndsTogether => "all its processes end with it",
         }
     }
 
-    /// What would enable it where it is missing.
+    /// How to enable it if it is missing.
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::UserNamespace
@@ -135,17 +135,17 @@ impl Protection {
                  kernel.apparmor_restrict_unprivileged_userns=0`; in a container, run it with a seccomp profile \
                  that allows `unshare` and `mount`"
             }
-            Self::Landlock => "boot a kernel of 5.13 or newer with `landlock` in `lsm=`",
+            Self::Landlock => "boot a kernel 5.13 or newer with `landlock` in `lsm=`",
             Self::Seccomp => "use a kernel built with CONFIG_SECCOMP_FILTER",
             Self::UnprivilegedUser => "let root map another user id, or start metier as an ordinary user",
             Self::MemoryLimit | Self::ProcessLimit => {
-                "mount /proc, or make a cgroup with the memory and pids controllers writable for this user"
+                "mount /proc, or make a cgroup with the memory and pids controllers writable by this user"
             }
             Self::NoCapabilities
             | Self::NoNewPrivileges
             | Self::ResourceLimits
             | Self::NoTerminal
-            | Self::NoDescriptors => "this is a defect of metier: please report it",
+            | Self::NoDescriptors => "this is a bug in metier; please report it",
         }
     }
 }
@@ -156,21 +156,21 @@ impl fmt::Display for Protection {
     }
 }
 
-/// Which protections a script does not run without.
+/// The protections that a script requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Strictness {
-    /// None: it runs as any program of this user would. Only ever by an explicit wish for that run.
+    /// None: it runs like any program of this user. Only by an explicit request for that run.
     Unprotected,
-    /// Those that need no namespaces: Landlock, the system call filter and what goes with them.
+    /// Those that need no namespaces: Landlock, the system call filter and related ones.
     Core,
-    /// Every one.
+    /// All of them.
     Every,
 }
 
 impl Strictness {
-    /// What scripts of a tier need, unless someone has approved less.
+    /// What scripts of a tier require, unless less was approved.
     pub const fn of_tier(tier: Tier) -> Self {
         match tier {
             Tier::Builtin | Tier::Org => Self::Core,
@@ -178,7 +178,7 @@ impl Strictness {
         }
     }
 
-    /// The least that an approval can bring it down to.
+    /// The minimum that an approval can reduce it to.
     pub const fn floor_of_tier(tier: Tier) -> Self {
         match tier {
             Tier::Builtin | Tier::Org | Tier::User => Self::Core,
@@ -206,26 +206,26 @@ impl Strictness {
     }
 }
 
-/// One protection as it was found.
+/// One measured protection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MeasuredProtection {
-    /// Which.
+    /// The protection.
     pub protection: Protection,
-    /// Whether it was in force.
+    /// Whether it was active.
     pub active: bool,
-    /// How it is done, or why it is not.
+    /// How it is implemented, or why it is not active.
     pub detail: String,
 }
 
 impl MeasuredProtection {
-    /// One protection, whether it was in force, and how or why not.
+    /// A protection, whether it was active, and how or why not.
     pub fn new(protection: Protection, active: bool, detail: impl Into<String>) -> Self {
         Self { protection, active, detail: detail.into() }
     }
 }
 
-/// Every protection as it was measured while the script waited to start.
+/// Every protection as measured while the script waited to start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Protections {
@@ -233,22 +233,22 @@ pub struct Protections {
 }
 
 impl Protections {
-    /// What was found, in the order of [`Protection::ALL`].
+    /// The measurements, in the order of [`Protection::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = &MeasuredProtection> {
         self.findings.iter()
     }
 
-    /// Whether one was in force.
+    /// Whether one was active.
     pub fn has(&self, protection: Protection) -> bool {
         self.findings.iter().any(|found| found.protection == protection && found.active)
     }
 
-    /// Those that were not in force.
+    /// Those that were not active.
     pub fn missing(&self) -> impl Iterator<Item = &MeasuredProtection> {
         self.findings.iter().filter(|found| !found.active)
     }
 
-    /// What was found, with `protection` as said here.
+    /// The same, with `protection` replaced.
     pub(crate) fn replace(&mut self, protection: Protection, active: bool, detail: impl Into<String>) {
         self.findings.retain(|found| found.protection != protection);
         self.record(protection, active, detail);

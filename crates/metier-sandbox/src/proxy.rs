@@ -1,8 +1,8 @@
-//! The only way out of a sandbox with a network of its own: a proxy that connects to what is on a list.
+//! The proxy of a sandbox with a separate network: it connects only to destinations on a list.
 //!
-//! It listens on a socket that was opened inside and handed out. The name is decided on before it is resolved; of the
-//! addresses it has, those of private and local networks are refused unless they are on the list themselves; what is
-//! then connected to is the very address that was checked.
+//! It listens on a socket that was opened inside and passed out. The name is checked before it is resolved. Of its
+//! addresses, those of private and local networks are refused unless they are on the list themselves. The connection
+//! then goes to exactly the address that was checked.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,13 +16,13 @@ use std::time::Duration;
 use crate::executor::Connection;
 use crate::profile::Destination;
 
-/// Connections at a time.
+/// The maximum number of concurrent connections.
 const MOST: usize = 64;
-/// Destinations that are remembered: of connections that were made, and as many of those that were refused.
+/// The maximum number of recorded destinations: of successful connections, and as many of refused ones.
 const REMEMBERED: usize = 1000;
-/// Bytes of a request.
+/// The maximum size of a request in bytes.
 const REQUEST: u64 = 8 << 10;
-/// Before another try.
+/// The delay before another try.
 const PAUSE: Duration = Duration::from_millis(20);
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -44,7 +44,8 @@ struct Shared {
     stopped: AtomicBool,
 }
 
-/// What was asked for. A script can ask for any number of names that are refused; they must not hide where it connected to.
+/// The requested destinations. A script can request any number of names that are refused; they must not hide the
+/// successful connections.
 #[derive(Debug, Default)]
 struct Asked {
     made: Vec<Connection>,
@@ -63,7 +64,7 @@ impl Asked {
         }
     }
 
-    /// All that is remembered, made connections first, and how often others were asked for.
+    /// All recorded destinations, successful connections first, and the number of other requests.
     fn told(self) -> (Vec<Connection>, u64) {
         (self.made.into_iter().chain(self.refused).collect(), self.left_out)
     }
@@ -79,7 +80,7 @@ impl Proxy {
         Ok(Self { shared, listener, accepting: Some(accepting) })
     }
 
-    /// Closes every connection, and says which were asked for and how often others were.
+    /// Closes every connection, and returns the requested ones and the number of others.
     pub(crate) fn finish(mut self) -> (Vec<Connection>, u64) {
         self.stop();
         std::mem::take(&mut *lock(&self.shared.asked)).told()
@@ -113,7 +114,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.stopped.load(Ordering::SeqCst) {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
-            // Out of descriptors, perhaps: others will be given back.
+            // Possibly out of descriptors: others will be closed.
             Err(_) if !shared.stopped.load(Ordering::SeqCst) => {
                 std::thread::sleep(PAUSE);
                 continue;
@@ -127,7 +128,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let state = Arc::clone(shared);
         let serving = std::thread::Builder::new().name("proxied".into()).spawn(move || {
-            // What goes wrong with one connection is that connection's end.
+            // An error ends only this connection.
             let _ = serve(stream, number, &state);
             lock(&state.open).remove(&number);
             state.count.fetch_sub(1, Ordering::SeqCst);
@@ -146,7 +147,8 @@ fn serve(mut inside: TcpStream, number: usize, shared: &Shared) -> io::Result<()
     let target = match read_request(&mut reader) {
         Ok(target) => target,
         Err(answer) => {
-            let refused = Some("not a request to connect; only https and the like can be reached".to_owned());
+            let refused =
+                Some("not a CONNECT request; only https and similar protocols are supported".to_owned());
             lock(&shared.asked).add("unknown".into(), refused);
             return inside.write_all(answer.as_bytes());
         }
@@ -167,11 +169,11 @@ fn serve(mut inside: TcpStream, number: usize, shared: &Shared) -> io::Result<()
     };
     lock(&shared.open).entry(number).or_default().push(outside.try_clone()?);
     if shared.stopped.load(Ordering::SeqCst) {
-        // Whoever stopped it may have gone through the open ones before this was among them.
+        // The proxy may have been stopped before this connection was registered.
         return outside.shutdown(Shutdown::Both);
     }
     inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-    // What came along with the request already belongs to the connection.
+    // Data after the request already belongs to the connection.
     let early = reader.buffer().to_vec();
     inside.set_read_timeout(None)?;
     relay(inside, outside, &early)
@@ -190,7 +192,7 @@ fn relay(mut inside: TcpStream, mut outside: TcpStream, early: &[u8]) -> io::Res
     Ok(())
 }
 
-/// Reads `CONNECT host:port HTTP/1.1` and the lines after it; or the answer to what is something else.
+/// Parses `CONNECT host:port HTTP/1.1` and the lines after it; otherwise returns the error response.
 fn read_request(reader: &mut impl BufRead) -> Result<(String, u16), &'static str> {
     const BAD: &str = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     const ONLY: &str =
@@ -223,14 +225,14 @@ fn read_request(reader: &mut impl BufRead) -> Result<(String, u16), &'static str
     }
 }
 
-/// Connects, if the list allows it; or says why not.
+/// Connects, if the list allows it; otherwise returns the reason.
 fn reach(target: &(String, u16), allowed: &[Destination]) -> Result<TcpStream, String> {
     let (host, port) = (target.0.as_str(), target.1);
     if !allowed.iter().any(|one| one.covers(host, port)) {
-        return Err(format!("{host}:{port} is not on the list of destinations"));
+        return Err(format!("{host}:{port} is not an allowed destination"));
     }
     let addresses =
-        (host, port).to_socket_addrs().map_err(|error| format!("{host} has no address: {error}"))?;
+        (host, port).to_socket_addrs().map_err(|error| format!("cannot resolve {host}: {error}"))?;
     let (fine, private): (Vec<SocketAddr>, Vec<SocketAddr>) = addresses.partition(|address| {
         is_public(address.ip())
             || allowed.iter().any(|one| one.is_address() && one.covers(&address.ip().to_string(), port))
@@ -239,7 +241,7 @@ fn reach(target: &(String, u16), allowed: &[Destination]) -> Result<TcpStream, S
         let shown =
             private.first().map_or_else(|| "no address".to_owned(), |address| address.ip().to_string());
         return Err(format!(
-            "{host} leads to {shown}, which is not public; put the address itself on the list if it is meant"
+            "{host} resolves to {shown}, which is not a public address; add the address itself to the allowed destinations if you need it"
         ));
     }
     let mut last = String::new();
@@ -249,10 +251,10 @@ fn reach(target: &(String, u16), allowed: &[Destination]) -> Result<TcpStream, S
             Err(error) => last = error.to_string(),
         }
     }
-    Err(format!("{host}:{port} cannot be reached: {last}"))
+    Err(format!("cannot connect to {host}:{port}: {last}"))
 }
 
-/// Whether an address is one that anybody on the internet could reach.
+/// Whether an address is publicly reachable on the internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -289,12 +291,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match segments {
-        // Other ways to write an address of the old kind.
+        // Other forms of an IPv4 address.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => inner(high, low),
         // Documentation, Teredo and other special uses.
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
         [0x3fff, second, ..] if second < 0x1000 => false,
-        // All that is given out so far.
+        // The range of all addresses that have been assigned.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

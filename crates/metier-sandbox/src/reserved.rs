@@ -1,5 +1,5 @@
-//! What is never given to a script to change: the person's home and everything that metier itself obeys. Plain data, built
-//! by the host from its own configuration; [`WorkDirectory`](crate::WorkDirectory) is checked against it.
+//! Paths that scripts must never change: the user's home and everything that metier itself loads. Plain data, built by
+//! the host from its configuration; [`WorkDirectory`](crate::WorkDirectory) is checked against it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,15 +11,15 @@ use crate::links::{Resolved, Unreachable, resolve_links};
 use crate::mounts::{self, Mount, OnDevice};
 use crate::obeyed::OBEYED;
 
-/// Places that no script may change, and what happens when a work directory contains one.
+/// Paths that no script may change, and what happens if a work directory contains one.
 ///
-/// A work directory is never one of these places and never lies in one. If it contains one, there are two cases:
+/// A work directory is never one of these paths and never inside one. If it contains one, there are two cases:
 ///
 /// - It contains a home or a place of metier's own ([`home`](Self::home), [`own`](Self::own)): it is refused.
 /// - It contains something a project has, such as its settings or a skill root ([`kept`](Self::kept), [`name`](Self::name)):
 ///   that stays as it is. It is read-only inside, and a new one that a script makes is set aside afterwards.
 ///
-/// A link on the way to a place counts like the place: a script that replaces it would decide what is obeyed.
+/// A link on the way to such a path counts like the path: a script that replaces it would control what is loaded.
 ///
 /// ```
 /// use metier_sandbox::ReservedPaths;
@@ -48,7 +48,7 @@ struct Reservation {
     within: Within,
 }
 
-/// What happens when a work directory contains a place.
+/// What happens if a work directory contains a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Refused,
@@ -56,29 +56,29 @@ enum Within {
 }
 
 impl ReservedPaths {
-    /// A home directory. Neither it nor a directory that contains it is given to a script, nor anything in its
-    /// directories whose names begin with a dot. Excepted are git work trees below `.NAME/worktrees`, where agents make
-    /// them.
+    /// Adds a home directory. It cannot be a work directory, nor can a directory that contains it, nor anything in its
+    /// hidden directories, except git work trees below `.NAME/worktrees`, where agents create them.
     #[must_use]
     pub fn home(mut self, path: impl Into<PathBuf>) -> Self {
         self.homes.push(path.into());
         self
     }
 
-    /// A file or directory of metier's own, such as its state, journal, store, cache or settings. Need not exist yet.
+    /// Adds a file or directory of metier's own, for example its state, journal, store, cache or settings. It need not
+    /// exist yet.
     #[must_use]
     pub fn own(self, what: &'static str, path: impl Into<PathBuf>) -> Self {
         self.place(what, path.into(), Within::Refused)
     }
 
-    /// A file or directory that may lie in a work directory and stays as it is there, such as a skill root. Need not exist
-    /// yet.
+    /// Adds a file or directory that may be inside a work directory and is protected there, for example a skill root.
+    /// It need not exist yet.
     #[must_use]
     pub fn kept(self, what: &'static str, path: impl Into<PathBuf>) -> Self {
         self.place(what, path.into(), Within::Kept)
     }
 
-    /// The name of a file that is obeyed in whatever directory it lies, such as a project's settings. It stays as it is at
+    /// Adds the name of a file that is loaded in any directory, for example a project's settings. It is protected at
     /// the top of every work directory.
     #[must_use]
     pub fn name(mut self, name: impl Into<PathBuf>) -> Self {
@@ -86,15 +86,16 @@ impl ReservedPaths {
         self
     }
 
-    /// A file that git takes configuration from besides those in homes and `/etc/gitconfig`, as `GIT_CONFIG_GLOBAL` and
-    /// `XDG_CONFIG_HOME` say. Paths that it names in a work directory are protected there. Need not exist.
+    /// Adds a file from which git takes configuration, in addition to those in homes and `/etc/gitconfig`, as set by
+    /// `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME`. Paths that it names in a work directory are protected there. It need
+    /// not exist.
     #[must_use]
     pub fn git_config(mut self, path: impl Into<PathBuf>) -> Self {
         self.git_configs.push(path.into());
         self
     }
 
-    /// These and those of another.
+    /// Combines these paths with those of another.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.homes.extend_from_slice(&other.homes);
@@ -114,12 +115,12 @@ impl ReservedPaths {
         &self.homes
     }
 
-    /// Files that git takes configuration from.
+    /// The additional files from which git takes configuration.
     pub(crate) fn git_configs(&self) -> &[PathBuf] {
         &self.git_configs
     }
 
-    /// Whether a directory may be given, and if so which paths in it must stay as they are.
+    /// Whether a directory may be a work directory, and if so which paths in it are protected.
     pub(crate) fn judge(&self, work: &Path) -> Result<Vec<PathBuf>, SandboxError> {
         let here = Position::of(work);
         for home in &self.homes {
@@ -137,7 +138,7 @@ impl ReservedPaths {
         }
         if let Some(place) = obeyed_above(work) {
             let how = if place == work { "is" } else { "is in" };
-            return Err(here.refused(how, "a directory that other programs obey", place));
+            return Err(here.refused(how, "a directory with settings or hooks of other programs", place));
         }
         kept.sort();
         kept.dedup();
@@ -145,13 +146,13 @@ impl ReservedPaths {
     }
 }
 
-/// The directory at or above this one that programs obey, such as `.git` or `.claude` of a project. One that is a project of
-/// its own, such as a work tree that an agent made in there, is not.
+/// The directory at or above this one that programs load, for example `.git` or `.claude` of a project. A directory
+/// that is a project of its own, for example a work tree that an agent created in there, does not count.
 fn obeyed_above(work: &Path) -> Option<PathBuf> {
     let parts: Vec<&std::ffi::OsStr> = work.iter().collect();
     let is_obeyed = |at: usize| {
         let from: PathBuf = parts[at..].iter().collect();
-        // A directory with an everyday name, such as `mise`, can be anything.
+        // A directory with a common name, such as `mise`, can be anything.
         parts[at] == ".git"
             || OBEYED.iter().any(|row| row.path.starts_with('.') && from.starts_with(row.path))
     };
@@ -162,21 +163,21 @@ fn obeyed_above(work: &Path) -> Option<PathBuf> {
     (parts[first] == ".git" || !inside.into_iter().any(is_project)).then_some(place)
 }
 
-/// Whether a path in a work directory lies in a directory of the table, and is not that directory itself.
+/// Whether a path in a work directory is inside a directory of the table, and not that directory itself.
 fn is_in_obeyed(inside: &Path) -> bool {
     OBEYED.iter().any(|row| inside.starts_with(row.path) && inside != Path::new(row.path))
 }
 
-/// Where a reserved path leads, also one that does not exist yet.
+/// The target of a reserved path, even if it does not exist yet.
 fn real(path: &Path) -> Result<Resolved, SandboxError> {
     let unclear = |source| SandboxError::Path { path: path.to_owned(), source };
     let absolute = std::path::absolute(path).map_err(unclear)?;
-    // One place that cannot be reached must not keep scripts from all directories.
+    // One unreachable path must not make all directories unusable.
     resolve_links(&absolute, Unreachable::Kept).map_err(unclear)
 }
 
-/// Whether a directory of a home is a git work tree below `.NAME/worktrees`, or in one: agents make them there, such as
-/// `.cursor/worktrees/app/x1`.
+/// Whether a directory of a home is a git work tree below `.NAME/worktrees`, or in one: agents create them there, for
+/// example `.cursor/worktrees/app/x1`.
 fn is_in_worktree(home: &Path, below: &Path) -> bool {
     let is_repository = |tree: &Path| {
         fs::symlink_metadata(home.join(tree).join(".git")).is_ok_and(|meta| meta.is_file() || meta.is_dir())
@@ -185,8 +186,8 @@ fn is_in_worktree(home: &Path, below: &Path) -> bool {
         && below.ancestors().take_while(|tree| tree.components().count() > 2).any(is_repository)
 }
 
-/// A directory, the directories above it, and which ones these are: a directory that is mounted at a second path is the
-/// same there.
+/// A directory and its parents, with their identities: a directory that is mounted at a second path is recognised
+/// there.
 struct Position<'a> {
     path: &'a Path,
     above: Vec<(&'a Path, Option<(u64, u64)>)>,
@@ -203,7 +204,7 @@ impl<'a> Position<'a> {
         SandboxError::Reserved { path: self.path.to_owned(), how, what, place }
     }
 
-    /// Fails if this is a home, contains one or a link to one, or lies in a hidden directory of one.
+    /// Fails if this is a home, contains one or a link to one, or is in a hidden directory of one.
     fn outside_home(&self, home: &Path) -> Result<(), SandboxError> {
         let Resolved { path: home, links } = real(home)?;
         if links.iter().any(|link| self.is_or_contains(link)) {
@@ -221,22 +222,22 @@ impl<'a> Position<'a> {
         }
         let place = home.join(first);
         let how = if place == self.path { "is" } else { "is in" };
-        let what = "a hidden directory of a home, where programs keep settings and secrets";
+        let what = "a hidden directory of a home, where programs store settings and secrets";
         Err(self.refused(how, what, place))
     }
 
-    /// Fails if this is a place, lies in it, or contains it or a link to it where that is refused. What of this directory must
-    /// stay as it is because of the place.
+    /// Fails if this is a reserved path, is inside it, or contains it or a link to it where that is refused. Returns
+    /// the paths of this directory that must be protected.
     fn outside_place(&self, reservation: &Reservation) -> Result<Vec<PathBuf>, SandboxError> {
         let Reservation { what, path, within } = reservation;
         let Resolved { path: place, links } = real(path)?;
         let mut kept = Vec::new();
         for link in links.iter().filter(|link| self.is_or_contains(link)) {
             match link.strip_prefix(self.path) {
-                // In a directory that is read-only as a whole, such as `.claude`, it cannot be replaced.
+                // In a directory that is entirely read-only, such as `.claude`, it cannot be replaced.
                 Ok(inside) if *within == Within::Kept && is_in_obeyed(inside) => {}
                 Ok(inside) if *within == Within::Kept => kept.push(inside.to_owned()),
-                // Also one that is inside by another path: there it could not be kept as it is.
+                // Also one that is inside through another path: there it could not be protected.
                 _ => return Err(self.refused("contains a link to", what, place)),
             }
         }
@@ -255,7 +256,7 @@ impl<'a> Position<'a> {
         Err(self.refused(how, what, place))
     }
 
-    /// The way from another directory down to this one, if this is that one or lies in it.
+    /// The path from another directory down to this one, if this is the same or inside it.
     fn below(&self, other: &Path) -> Option<PathBuf> {
         if let Ok(below) = self.path.strip_prefix(other) {
             return Some(below.to_owned());
@@ -276,7 +277,7 @@ impl<'a> Position<'a> {
     }
 }
 
-/// What is mounted where. A part of a file system that is mounted at a second path is known by that.
+/// The mount table, to recognise parts of a file system that are mounted at a second path.
 struct Devices {
     #[cfg(target_os = "linux")]
     mounts: Vec<Mount>,
@@ -285,11 +286,11 @@ struct Devices {
 #[cfg(target_os = "linux")]
 impl Devices {
     fn read() -> Self {
-        // Without it, directories are still told by their paths and identities.
+        // Without it, directories are still recognised by their paths and identities.
         Self { mounts: mounts::all().unwrap_or_default() }
     }
 
-    /// The way from one path down to another, on their file system.
+    /// The path from one location down to another, on their file system.
     fn below(&self, path: &Path, above: &Path) -> Option<PathBuf> {
         let (path, above) = (OnDevice::of(path, &self.mounts)?, OnDevice::of(above, &self.mounts)?);
         path.below(&above).map(Path::to_owned)
@@ -309,7 +310,7 @@ impl Devices {
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
-    // The root of all is above everything, and says nothing.
+    // The root directory is above everything, so it is ignored.
     if path.components().all(|part| part == Component::RootDir) {
         return None;
     }
@@ -484,7 +485,10 @@ mod tests {
         for path in
             ["app/.git", "app/.git/hooks", "app/.claude", "app/.claude/hooks", "app/.claude/worktrees"]
         {
-            assert!(judge(path).unwrap_err().contains("a directory that other programs obey"), "{path}");
+            assert!(
+                judge(path).unwrap_err().contains("a directory with settings or hooks of other programs"),
+                "{path}"
+            );
         }
         for path in ["app", "app/.claude/worktrees/one/src", ".github", "mise/app"] {
             assert_eq!(judge(path), Ok(Vec::new()), "{path}");

@@ -1,8 +1,8 @@
-//! The system call filters: data, and how it becomes programs for the kernel.
+//! The system call filters: their data, and how it becomes programs for the kernel.
 //!
-//! Filters in a row. One lets through the calls in [`ALLOWED`] and answers all others as a kernel would
-//! that does not have them, so that programs fall back to older ones (`clone3`, `openat2`, `io_uring_setup`). Another
-//! refuses some of those calls by their arguments ([`refused`]). A call in another word size ends the program.
+//! Several filters are applied. One allows the calls in [`ALLOWED`] and answers all others like a kernel that does not
+//! have them, so that programs fall back to older ones (`clone3`, `openat2`, `io_uring_setup`). Another refuses some of
+//! those calls by their arguments ([`refused`]). A call with another word size kills the program.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// What the filters depend on.
+/// The inputs of the filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// Whether there may be sockets for a network.
+    /// Whether network sockets are allowed.
     pub(crate) network: bool,
-    /// Whether namespaces keep processes apart from those of others.
+    /// Whether namespaces isolate its processes from others.
     pub(crate) namespaces: bool,
-    /// Whether memory that no process has mapped is counted, by a cgroup.
+    /// Whether a cgroup counts memory that no process has mapped.
     pub(crate) counted_memory: bool,
 }
 
-/// Why a filter could not be made: a defect, or a processor that we have no table for.
+/// Why a filter could not be created: a bug, or an unsupported processor.
 pub(crate) type FilterError = seccompiler::BackendError;
 
 /// The programs for the kernel, in the order in which to apply them.
@@ -36,14 +36,14 @@ pub(crate) fn filters(needs: Needs) -> Result<Vec<BpfProgram>, FilterError> {
     let allowed = allowed.map(|call| (*call, Vec::new())).collect();
     let by_number = SeccompFilter::new(allowed, errno(libc::ENOSYS), SeccompAction::Allow, arch)?;
     let by_argument = SeccompFilter::new(refused(needs)?, SeccompAction::Allow, errno(libc::EPERM), arch)?;
-    // What is reserved is not counted as written; programs that cannot reserve write.
+    // Reserved space does not count as written; programs that cannot reserve write instead.
     let reserving = BTreeMap::from([(libc::SYS_fallocate, Vec::new())]);
     let reserving = SeccompFilter::new(reserving, SeccompAction::Allow, errno(libc::EOPNOTSUPP), arch)?;
     Ok(vec![reserving.try_into()?, by_argument.try_into()?, by_number.try_into()?])
 }
 
-/// A condition on the argument at `index`. Only 32 bits of it, as the kernel takes all of these, so that bits above
-/// change nothing.
+/// A condition on the argument at `index`. Only its lower 32 bits count, as in the kernel, so that higher bits change
+/// nothing.
 fn is(index: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, FilterError> {
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)
 }
@@ -67,24 +67,24 @@ fn unsigned(value: i32) -> u64 {
     value.cast_unsigned().into()
 }
 
-/// What a call does with a path that it is given.
+/// What a call does with its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// It may write to what is there, or make a file.
+    /// It may write to the file, or create it.
     Changed,
-    /// It makes something that is not there.
+    /// It creates something.
     Made,
-    /// It removes what is there.
+    /// It removes the file.
     Removed,
-    /// It puts something in its place.
+    /// It replaces the file.
     Replaced,
 }
 
-/// A call that can write to the file tree, and which of its arguments say where.
+/// A call that can write to the file tree, with its path arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Write {
     pub(crate) call: c_long,
-    /// The argument with the directory that a relative path begins at.
+    /// The argument with the directory that a relative path is relative to.
     pub(crate) directory: Option<usize>,
     pub(crate) path: usize,
     /// The argument with the flags of `open`.
@@ -96,7 +96,7 @@ const fn write(call: c_long, directory: Option<usize>, path: usize, what: Writte
     Write { call, directory, path, flags: None, what }
 }
 
-/// Calls whose attempts to write are observed. Some have two paths.
+/// Calls whose write attempts are observed. Some have two paths.
 pub(crate) const WRITES: &[Write] = &[
     Write { flags: Some(2), ..write(libc::SYS_openat, Some(0), 1, Written::Changed) },
     write(libc::SYS_mkdirat, Some(0), 1, Written::Made),
@@ -129,13 +129,13 @@ pub(crate) const WRITES: &[Write] = &[
     write(libc::SYS_rename, None, 1, Written::Replaced),
 ];
 
-/// What the crate that makes filters can say, in the place of what it cannot: to tell and wait.
+/// A placeholder action, because the filter crate has none for user notifications.
 const STAND_IN: u32 = 0xbeef;
 /// `SECCOMP_RET_TRACE` and `SECCOMP_RET_USER_NOTIF`.
 const TRACE: u32 = 0x7ff0_0000;
 const TELL: u32 = 0x7fc0_0000;
 
-/// The program that has the kernel tell of each of [`WRITES`], and of `open` only where it is for writing.
+/// The program that makes the kernel report each of [`WRITES`], and `open` only for writing.
 pub(crate) fn observer() -> Result<BpfProgram, FilterError> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
     for write in WRITES {
@@ -156,9 +156,9 @@ pub(crate) fn observer() -> Result<BpfProgram, FilterError> {
 
 /// Set-user-id and set-group-id.
 const SET_ID: u64 = 0o6000;
-/// What libc calls deprecated is still there.
+/// Deprecated in libc, but still supported.
 const SOCK_PACKET: i32 = 10;
-/// Ways of `fcntl` to be told what others do with a file or a directory. The tables of libc lack the last.
+/// Commands of `fcntl` that report what others do with a file or a directory. The tables of libc lack the last.
 const F_NOTIFY: i32 = libc::F_NOTIFY;
 const F_SETLEASE: i32 = libc::F_SETLEASE;
 const F_SETDELEG: i32 = 1040;
@@ -178,10 +178,10 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
 
     rules.insert(libc::SYS_clone, any_bit(0, unsigned(NAMESPACES))?);
 
-    // Files that run as their owner, who may be root outside. The mode counts only where a file is created.
+    // Files that run as their owner, who may be root outside. The mode matters only if a file is created.
     let created = |flags: u8, mode: u8| -> Result<Vec<SeccompRule>, FilterError> {
         let mut rules = Vec::new();
-        // `O_TMPFILE` contains `O_DIRECTORY`; its own bit is enough to tell.
+        // `O_TMPFILE` contains `O_DIRECTORY`; its own bit is sufficient.
         for creates in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
             for bit in bits(SET_ID) {
                 let creates = unsigned(creates);
@@ -205,7 +205,7 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
         rules.insert(libc::SYS_mknod, [any_bit(1, SET_ID)?, device(1)?].concat());
     }
 
-    // Typing into a terminal, and what else could be done to one. Linux tells `TIOCSTI` by 32 bits.
+    // Typing into a terminal, and other operations on one. Linux identifies `TIOCSTI` by 32 bits.
     let terminal = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, libc::TIOCCONS, libc::TIOCSCTTY];
     let terminal = terminal.iter().map(|call| SeccompRule::new(vec![is(1, Eq, *call & 0xffff_ffff)?]));
     rules.insert(libc::SYS_ioctl, terminal.collect::<Result<_, FilterError>>()?);
@@ -214,10 +214,10 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
     let tricks = tricks.iter().map(|option| SeccompRule::new(vec![is(0, Eq, unsigned(*option))?]));
     rules.insert(libc::SYS_prctl, tricks.collect::<Result<_, FilterError>>()?);
 
-    // Asking what it is, and being an ordinary program.
+    // Querying it, and being an ordinary program.
     rules.insert(libc::SYS_personality, vec![none_of(0, &[-1, 0])?]);
 
-    // That a file is changed is to be watched; that it is read would tell which programs others start.
+    // Watching for changes of a file is allowed; watching for reads would reveal which programs others start.
     let reading = libc::IN_ACCESS | libc::IN_OPEN | libc::IN_CLOSE_NOWRITE;
     rules.insert(libc::SYS_inotify_add_watch, any_bit(2, reading.into())?);
 
@@ -226,7 +226,7 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
 
     let mut commands = vec![F_NOTIFY, F_SETLEASE, F_SETDELEG];
     if !needs.counted_memory {
-        // Memory that lies in large pipes and sockets is nobody's.
+        // Memory in large pipes and sockets is not counted for any process.
         commands.push(libc::F_SETPIPE_SZ);
         let larger = [libc::SO_SNDBUF, libc::SO_RCVBUF].map(|option| {
             SeccompRule::new(vec![is(1, Eq, unsigned(libc::SOL_SOCKET))?, is(2, Eq, unsigned(option))?])
@@ -242,9 +242,9 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
     let netlink = |operator, value: i32| -> Result<SeccompRule, FilterError> {
         SeccompRule::new(vec![is(0, Eq, unsigned(libc::AF_NETLINK))?, is(2, operator, unsigned(value))?])
     };
-    // Only streams and datagrams of these; what is raw, ordered in other ways or a packet is not.
+    // Only streams and datagrams of these families; no raw, sequenced or packet sockets.
     let kind = |kind: i32| -> Result<SeccompRule, FilterError> {
-        // The kind is in the low bits; flags are above. Netlink sockets are always raw.
+        // The type is in the low bits; flags are above. Netlink sockets are always raw.
         SeccompRule::new(vec![is(0, Ne, unsigned(libc::AF_NETLINK))?, is(1, MaskedEq(0xf), unsigned(kind))?])
     };
     let kinds = [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP, SOCK_PACKET];
@@ -254,8 +254,8 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
         sockets.push(kind(one)?);
     }
     rules.insert(libc::SYS_socket, sockets);
-    // A pair is connected to itself alone, as long as it is a stream or ordered packets. A datagram socket can send to
-    // any other by its path, and descriptors along with it, connected or not; the raw kind is one to the kernel.
+    // A pair is only connected to itself, if it is a stream or sequenced packets. A datagram socket can send to any
+    // other by its path, including descriptors, connected or not; the raw type counts as one in the kernel.
     let mut pairs = vec![none_of(0, &[libc::AF_UNIX])?];
     let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(unsigned);
     for kind in (0..=0xf).filter(|kind| !connected.contains(kind)) {
@@ -264,7 +264,7 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
     rules.insert(libc::SYS_socketpair, pairs);
 
     if !needs.namespaces {
-        // Without processes of its own, only itself: others of the same user could be slowed or starved.
+        // Without a process namespace, only itself: other processes of the same user could be slowed down.
         for call in [
             libc::SYS_prlimit64,
             libc::SYS_sched_setaffinity,
@@ -274,11 +274,11 @@ fn refused(needs: Needs) -> Result<BTreeMap<c_long, Vec<SeccompRule>>, FilterErr
         ] {
             rules.insert(call, vec![SeccompRule::new(vec![is(0, Ne, 0)?])?]);
         }
-        // Landlock does not check these, and every file of the user can be named. What is open was checked.
+        // Landlock does not check these calls, and every file of the user can be named. Open files were checked.
         for call in OF_ANY_FILE.iter().chain(OF_ANY_FILE_HERE) {
             rules.insert(*call, Vec::new());
         }
-        // Without a path it is about what is open.
+        // Without a path it applies to an open file.
         let named = SeccompCondition::new(1, SeccompCmpArgLen::Qword, Ne, 0)?;
         rules.insert(libc::SYS_utimensat, vec![SeccompRule::new(vec![named])?]);
         for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
@@ -318,7 +318,7 @@ fn device(index: u8) -> Result<Vec<SeccompRule>, FilterError> {
     kinds.into_iter().collect()
 }
 
-/// What scripts and the programs they run need, on every processor.
+/// The calls that scripts and their programs need, on every processor.
 #[rustfmt::skip]
 const ALLOWED: &[c_long] = &[
     // Files
@@ -354,7 +354,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn, libc::SYS_rt_sigpending, libc::SYS_rt_sigtimedwait,
     libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo, libc::SYS_rt_sigsuspend, libc::SYS_sigaltstack,
     libc::SYS_signalfd4,
-    // Users and limits: with no powers to begin with, these change nothing that matters
+    // Users and limits: without capabilities, these change nothing relevant
     libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid, libc::SYS_getresuid,
     libc::SYS_getresgid, libc::SYS_getgroups, libc::SYS_setuid, libc::SYS_setgid, libc::SYS_setreuid,
     libc::SYS_setregid, libc::SYS_setresuid, libc::SYS_setresgid, libc::SYS_setfsuid, libc::SYS_setfsgid,
@@ -367,12 +367,12 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_timer_create, libc::SYS_timer_settime, libc::SYS_timer_gettime, libc::SYS_timer_getoverrun,
     libc::SYS_timer_delete, libc::SYS_nanosleep, libc::SYS_clock_nanosleep, libc::SYS_clock_gettime,
     libc::SYS_clock_getres, libc::SYS_gettimeofday, libc::SYS_getitimer, libc::SYS_setitimer, libc::SYS_getrandom,
-    // Sockets, of the families that `refused` leaves
+    // Sockets, of the families that `refused` allows
     libc::SYS_socket, libc::SYS_socketpair, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_accept,
     libc::SYS_accept4, libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_getsockopt, libc::SYS_setsockopt,
     libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg, libc::SYS_recvfrom, libc::SYS_recvmsg,
     libc::SYS_recvmmsg, libc::SYS_shutdown,
-    // Programs that contain others in their turn
+    // Programs that sandbox others themselves
     libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule, libc::SYS_landlock_restrict_self,
 ];
 

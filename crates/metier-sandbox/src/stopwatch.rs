@@ -1,10 +1,10 @@
-//! How long something takes, in time that only goes forward.
+//! Measures elapsed time with a monotonic clock.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Runs from when it was started.
+/// A stopwatch that runs from its creation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch(Duration);
 

@@ -1,7 +1,8 @@
-//! A program that runs as its user, outside of the sandbox, together with everything it starts. When it ends, what it left running is
-//! ended too. Files that it must not see can be covered by empty ones.
+//! A program that runs as its user, outside of the sandbox, together with everything it starts. When it ends, its
+//! remaining processes are stopped too. Files that it must not see can be covered by empty ones.
 //!
-//! This is for programs that a person trusts, such as agents. Covering prevents accidental pickup; it is not a security boundary.
+//! This is for programs that the user trusts, for example agents. Covering prevents accidental pickup; it is not a
+//! security boundary.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,11 +15,12 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Every variable it gets.
+    /// All its environment variables.
     pub environment: Vec<(OsString, OsString)>,
-    /// The directory it works in.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// The files it does not see. With `Some`, even an empty list, the program also gets no capabilities and can gain none.
+    /// The files it does not see. With `Some`, even with an empty list, the program also gets no capabilities and can
+    /// gain none.
     pub covered: Option<Vec<CoveredPath>>,
 }
 
@@ -35,13 +37,13 @@ impl Program {
     }
 }
 
-/// A path that is covered: a directory looks empty, a link leads nowhere, anything else is a file with this text. All are read-only. A
-/// path that does not exist is skipped.
+/// A path that is covered: a directory appears empty, a link is broken, anything else is a file with this text. All are
+/// read-only. A path that does not exist is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoveredPath {
-    /// The path. A link is covered itself, not what it leads to.
+    /// The path. A link is covered itself, not its target.
     pub path: PathBuf,
-    /// The text of a file, such as `{}` for JSON.
+    /// The text of a file, for example `{}` for JSON.
     pub text: &'static str,
 }
 
@@ -49,11 +51,11 @@ pub struct CoveredPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramEnd {
-    /// Its exit code, unless a signal ended it.
+    /// Its exit code, unless a signal killed it.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that killed it.
     pub signal: Option<i32>,
-    /// How many processes that it started could not be ended.
+    /// How many processes that it started could not be stopped.
     pub left: usize,
 }
 

@@ -1,8 +1,7 @@
-//! System calls that no crate we use wraps: the only unsafe code of metier.
+//! System calls without a wrapper in the crates that we use: the only unsafe code of metier.
 //!
-//! Each function does one thing, takes and returns owned or borrowed types, and turns failure into an
-//! [`io::Error`]. What forks, unshares, closes and places descriptors is called only in
-//! the launcher, which has one thread.
+//! Each function does one thing, takes and returns owned or borrowed types, and turns failure into an [`io::Error`].
+//! Functions that fork, unshare, close or place descriptors are called only in the launcher, which has one thread.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
@@ -20,7 +19,7 @@ pub(crate) enum Fork {
     Parent(Pid),
 }
 
-/// Makes a second process that goes on from here.
+/// Creates a second process that continues from here.
 pub(crate) fn fork() -> io::Result<Fork> {
     // SAFETY: the launcher has one thread, so no lock can be held by another that the child would wait for.
     let pid = unsafe { libc::fork() };
@@ -30,11 +29,11 @@ pub(crate) fn fork() -> io::Result<Fork> {
     Ok(Pid::from_raw(pid).map_or(Fork::Child, Fork::Parent))
 }
 
-/// Has the allocator give large blocks back to the system as soon as they are freed.
+/// Makes the allocator return large blocks to the system as soon as they are freed.
 ///
-/// glibc raises its threshold for that with each large block that is freed, and from then on keeps them, once per thread: a
-/// server whose scripts print megabytes would hold on to hundreds of them. For a program that runs many scripts, at its start;
-/// it is here because this is the one module that may call what only C has.
+/// glibc raises its threshold for that with each freed large block, and then keeps them, once per thread: a server
+/// whose scripts print megabytes would keep hundreds of them. Call it at the start of a program that runs many scripts.
+/// It is here because only this module may call C functions.
 pub fn return_freed_memory() {
     #[cfg(target_env = "gnu")]
     {
@@ -45,7 +44,7 @@ pub fn return_freed_memory() {
     }
 }
 
-/// Ends this process at once, without what else would run at the end.
+/// Exits this process immediately, without cleanup.
 pub(crate) fn leave(code: c_int) -> ! {
     // SAFETY: takes no pointers and does not return.
     unsafe { libc::_exit(code) }
@@ -57,7 +56,7 @@ pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
 }
 
-/// What to change about a mount. The layout is the kernel's `struct mount_attr`.
+/// Changes to a mount. The layout is the kernel's `struct mount_attr`.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct MountAttr {
@@ -67,7 +66,7 @@ pub(crate) struct MountAttr {
     pub(crate) user_namespace: u64,
 }
 
-/// `mount_setattr` on the mount that `fd` is, and on all below it if `recursive`.
+/// `mount_setattr` on the mount of `fd`, and on all mounts below it if `recursive`.
 pub(crate) fn mount_setattr(fd: BorrowedFd<'_>, recursive: bool, attr: &MountAttr) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is a string that ends in NUL, the attribute is borrowed for the call and its size is given.
@@ -90,9 +89,9 @@ pub(crate) fn close_from(first: RawFd) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_close_range, first, c_int::MAX, 0) })
 }
 
-/// Puts `fd` where `number` is, without close-on-exec.
+/// Duplicates `fd` to `number`, without close-on-exec.
 pub(crate) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
-    // SAFETY: both are plain numbers; whoever calls owns `number`.
+    // SAFETY: both are plain numbers; the caller owns `number`.
     check(unsafe { libc::dup2(fd.as_fd().as_raw_fd(), number) }.into())
 }
 
@@ -102,7 +101,7 @@ pub(crate) fn own(number: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
-/// Removes every capability from the set that programs could still gain.
+/// Removes every capability from the bounding set.
 pub(crate) fn drop_bounding_set() -> io::Result<()> {
     for capability in 0..64 {
         // SAFETY: takes numbers only.
@@ -116,7 +115,7 @@ pub(crate) fn drop_bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes user and group the only ones of this process, in that order of harm: groups, group, user.
+/// Sets the only user and group of this process, in a safe order: groups, group, user.
 pub(crate) fn become_user(user: u32, group: u32, drop_groups: bool) -> io::Result<()> {
     if drop_groups {
         // SAFETY: an empty list needs no pointer.
@@ -128,7 +127,7 @@ pub(crate) fn become_user(user: u32, group: u32, drop_groups: bool) -> io::Resul
     check(unsafe { libc::setresuid(user, user, user) }.into())
 }
 
-/// Brings the loopback interface of this network namespace up.
+/// Starts the loopback interface of this network namespace.
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: all zeros is a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -140,7 +139,7 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw mut request) }.into())
 }
 
-/// Lets every signal do what it does by default, whatever this process was started with.
+/// Resets every signal to its default action, whatever this process inherited.
 pub(crate) fn reset_signals() {
     // SAFETY: takes numbers only; the set is initialised before it is used. Signals that cannot be changed say so.
     unsafe {
@@ -161,7 +160,7 @@ pub(crate) fn ignore_signals(signals: &[c_int]) {
     }
 }
 
-/// A descriptor that can be read when a child has ended; the signal itself is held back from now on.
+/// A descriptor that becomes readable when a child has ended; the signal itself is blocked from now on.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by `sigemptyset` before it is used, and outlives the calls.
     let fd = unsafe {
@@ -175,10 +174,10 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     Ok(own(fd))
 }
 
-/// Installs a filter that tells of calls; whoever holds the descriptor is told, and the call waits for their answer.
+/// Installs a filter that reports calls to the holder of the descriptor; each call waits for the answer.
 pub(crate) fn listen(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
     const SET_MODE_FILTER: c_int = 1;
-    // A new listener; who was told of a call is not disturbed by signals before the answer, unless it is killed.
+    // A new listener; a reported call is not interrupted by signals before the answer, unless it is killed.
     const FLAGS: c_long = 1 << 3 | 1 << 5;
     let length = u16::try_from(filter.len()).map_err(io::Error::other)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut().cast() };
@@ -193,7 +192,7 @@ pub(crate) fn listen(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd>
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Notified {
     id: u64,
-    /// The process, as this one sees it.
+    /// The process id, as seen from this process.
     pub(crate) process: u32,
     flags: u32,
     pub(crate) number: i32,
@@ -212,7 +211,7 @@ struct Answer {
     flags: u32,
 }
 
-/// The next call that waits. Whoever is killed before it is taken is an error.
+/// The next waiting call. It is an error if the caller was killed before.
 pub(crate) fn next_call(listener: &OwnedFd) -> io::Result<Notified> {
     const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
     let mut call = Notified::default();
@@ -221,23 +220,23 @@ pub(crate) fn next_call(listener: &OwnedFd) -> io::Result<Notified> {
     Ok(call)
 }
 
-/// Whether a call still waits, so that what was read of its process was its own.
+/// Whether a call still waits, so that data read from its process was its own.
 pub(crate) fn is_waiting(listener: &OwnedFd, call: &Notified) -> bool {
     const IS_VALID: libc::Ioctl = 0x4008_2102;
     // SAFETY: the kernel reads one number.
     unsafe { libc::ioctl(listener.as_raw_fd(), IS_VALID, &raw const call.id) == 0 }
 }
 
-/// Lets a call go on as if nobody had been told.
+/// Lets a call continue normally.
 pub(crate) fn go_on(listener: &OwnedFd, call: &Notified) {
     const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
     const CONTINUE: u32 = 1;
     let mut answer = Answer { id: call.id, flags: CONTINUE, ..Answer::default() };
-    // SAFETY: the kernel reads one such structure. That nobody waits any more is no matter.
+    // SAFETY: the kernel reads one such structure. It does not matter if no process waits any more.
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw mut answer) };
 }
 
-/// Has who waits and who answers woken in turn on one processor, which is faster; older kernels do without.
+/// Wakes the caller and the observer in turn on one processor, which is faster; older kernels ignore it.
 pub(crate) fn wake_together(listener: &OwnedFd) {
     const SET_FLAGS: libc::Ioctl = 0x4008_2104;
     const SYNC_WAKE_UP: u64 = 1;
@@ -245,7 +244,7 @@ pub(crate) fn wake_together(listener: &OwnedFd) {
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
 }
 
-/// The newest Landlock version that this kernel speaks, if any.
+/// The newest Landlock version of this kernel, if any.
 pub(crate) fn landlock_abi() -> Option<i32> {
     const VERSION: c_int = 1;
     // SAFETY: asks for the version; no attribute is given.
@@ -254,7 +253,7 @@ pub(crate) fn landlock_abi() -> Option<i32> {
     i32::try_from(abi).ok().filter(|abi| *abi > 0)
 }
 
-/// Whether this kernel takes system call filters.
+/// Whether this kernel supports system call filters.
 pub(crate) fn has_seccomp_filters() -> bool {
     const GET_ACTION_AVAIL: c_int = 2;
     let action: u32 = libc::SECCOMP_RET_ERRNO;
@@ -262,14 +261,14 @@ pub(crate) fn has_seccomp_filters() -> bool {
     unsafe { libc::syscall(libc::SYS_seccomp, GET_ACTION_AVAIL, 0, &raw const action) == 0 }
 }
 
-/// Calls a system call by number without arguments and returns its error, to see whether a filter is in force.
+/// Makes a system call by number without arguments and returns its error, to check whether a filter is active.
 pub(crate) fn errno_of(number: c_long) -> Option<i32> {
     // SAFETY: used only with numbers whose call does nothing when every argument is zero.
     let result = unsafe { libc::syscall(number, 0, 0, 0, 0, 0, 0) };
     (result < 0).then(|| io::Error::last_os_error().raw_os_error()).flatten()
 }
 
-/// Opens a path for reading only to see whether that is refused.
+/// Opens a path for reading, to check whether that is refused.
 pub(crate) fn is_refused(path: &CStr) -> bool {
     // SAFETY: the path ends in NUL; the descriptor, should there be one, is closed again.
     unsafe {

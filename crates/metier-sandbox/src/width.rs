@@ -1,4 +1,4 @@
-//! What is too wide to be given to a script, or to be covered by what it is given.
+//! Checks for directories that are too broad for a script, or that would cover others.
 
 use std::io;
 use std::path::{Component, Path};
@@ -7,13 +7,13 @@ use crate::SandboxError;
 use crate::profile::{PinnedPath, SandboxProfile};
 use crate::work::WorkDirectory;
 
-/// Directories that are everybody's: to give one to a script is to give it the machine.
+/// Directories that are shared by the system: access to one is access to the machine.
 const SHARED: &[&str] = &[
     "/bin", "/boot", "/dev", "/dev/shm", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt",
     "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp",
 ];
 
-/// Below these nothing is ever a place to work.
+/// Directories below which nothing can be a work directory.
 const SYSTEM: &[&str] = &[
     "/bin",
     "/boot",
@@ -32,7 +32,7 @@ const SYSTEM: &[&str] = &[
     "/usr",
 ];
 
-/// Whether a profile gives no more than a script may be given.
+/// Whether a profile gives no more access than allowed.
 #[cfg(target_os = "linux")]
 pub(crate) fn check(profile: &SandboxProfile) -> Result<(), SandboxError> {
     for place in &profile.readable {
@@ -43,22 +43,22 @@ pub(crate) fn check(profile: &SandboxProfile) -> Result<(), SandboxError> {
             || path.starts_with("/dev")
             || path.starts_with("/sys")
         {
-            return Err(wide("it is more than files"));
+            return Err(wide("it is not only files"));
         }
         if profile.writable.iter().any(|other| other.path() == path) {
-            return Err(wide("it is to be kept as it is and to be written to"));
+            return Err(wide("it cannot be both protected and writable"));
         }
     }
     check_aliases(profile)?;
     profile.writable.iter().try_for_each(|work| check_writable(work.place()))
 }
 
-/// Whether a script may be given a directory to change.
+/// Whether a directory may be a work directory.
 pub(crate) fn check_writable(place: &PinnedPath) -> Result<(), SandboxError> {
     let path = place.path();
     let wide = |reason| SandboxError::TooWide { path: path.to_owned(), reason };
     if path == Path::new("/") {
-        return Err(wide("it is the whole machine"));
+        return Err(wide("it is the root directory"));
     }
     if SHARED.iter().any(|shared| path == Path::new(shared)) {
         return Err(wide("it is shared by all programs"));
@@ -75,10 +75,10 @@ pub(crate) fn check_writable(place: &PinnedPath) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// The one place below these where something may be shown: an organisation's skills lie there.
+/// The only path below these at which something may be mounted: an organisation's skills are there.
 const ORGANISATION: &str = "/etc/metier";
 
-/// Whether what is shown elsewhere covers nothing that others need.
+/// Whether an alias path covers nothing that is needed.
 pub(crate) fn check_aliases(profile: &SandboxProfile) -> Result<(), SandboxError> {
     let shown =
         profile.readable.iter().flat_map(|place| place.aliases().iter().map(move |path| (place, path)));
@@ -113,10 +113,10 @@ fn check_alias<'a>(
         return wide("it would cover part of the system");
     }
     if path.starts_with(itself) {
-        return wide("it lies in what would be shown there");
+        return wide("it is inside the directory that would be mounted there");
     }
     if others.any(|other| other.starts_with(path)) {
-        return wide("it would cover what else the script is given");
+        return wide("it would cover other paths of the script");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The directory that a script may change: opened once, checked once, held to the end of the run.
+//! The work directory of a script: opened once, checked once, and held until the run ends.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::{SandboxError, width};
 
 /// A directory that a script may change.
 ///
-/// A path can mean another directory a moment later, so callers hand in this type instead of a path. It was opened without
-/// following links, all rules were checked ([`ReservedPaths`] and the directories that every program shares), and its handle is
-/// kept: what the sandbox mounts is compared with it.
+/// A path can name another directory a moment later, so callers pass this type instead of a path. It was opened without
+/// following links, all rules were checked ([`ReservedPaths`] and the directories that all programs share), and its
+/// handle is kept: the directory that the sandbox mounts is compared with it.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,15 +38,15 @@ pub struct WorkDirectory(Arc<Opened>);
 #[derive(Debug, Clone)]
 struct Opened {
     place: PinnedPath,
-    /// Paths in it that stay as they are.
+    /// Protected paths in it.
     kept: Vec<PathBuf>,
-    /// Homes of the person, whose configuration other programs obey there.
+    /// Home directories of the user, whose configuration other programs load there.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
     homes: Vec<PathBuf>,
-    /// Files that git takes configuration from besides those in homes.
+    /// Files from which git takes configuration, in addition to those in homes.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
     git_configs: Vec<PathBuf>,
-    /// If it was made for one run: removed with the last that holds it.
+    /// If it was created for one run: removed with the last value that holds it.
     temporary: Option<Arc<PrivateDirectory>>,
 }
 
@@ -57,17 +57,17 @@ impl Opened {
 }
 
 impl WorkDirectory {
-    /// Opens a directory and checks that a script may be given it.
+    /// Opens a directory and checks that it may be a work directory.
     ///
-    /// A link in the path is an error ([`SandboxError::Link`]), which says where it leads: a host that has asked the person
-    /// opens that path instead. Links directly in `/`, such as `/tmp` on macOS, are the system's and are followed. A relative
-    /// path begins in the current directory of the process, however that was reached.
+    /// A link in the path is an error ([`SandboxError::Link`]), which names its target: a host that has asked the user
+    /// opens that path instead. Links directly in `/`, such as `/tmp` on macOS, belong to the system and are followed.
+    /// A relative path starts in the current directory of the process, however that was reached.
     pub fn open(path: impl AsRef<Path>, reserved: &ReservedPaths) -> Result<Self, SandboxError> {
         let place = pin(path.as_ref())?;
         Self(Arc::new(Opened::new(place, None))).checked(reserved)
     }
 
-    /// An empty directory that is removed when the last clone of this goes.
+    /// An empty directory that is removed when the last clone of this value is dropped.
     pub fn temporary() -> Result<Self, SandboxError> {
         let made = PrivateDirectory::make(Purpose::Work)?;
         let place = pin(made.path())?;
@@ -75,11 +75,11 @@ impl WorkDirectory {
         Ok(Self(Arc::new(Opened::new(place, temporary))))
     }
 
-    /// The same directory, checked against more rules as well. A host that passes on a directory which another opened calls
-    /// this, so that nothing depends on who opened it.
+    /// The same directory, checked against additional rules. A host that passes on a directory that another component
+    /// opened calls this, so that the result does not depend on who opened it.
     pub fn checked(self, reserved: &ReservedPaths) -> Result<Self, SandboxError> {
         width::check_writable(self.place())?;
-        // Nothing of anybody's is in one that was just made, wherever that was.
+        // A directory that was just created contains nothing of the user's, wherever it is.
         if self.is_temporary() {
             return Ok(self);
         }
@@ -92,12 +92,12 @@ impl WorkDirectory {
         Ok(Self(Arc::new(opened)))
     }
 
-    /// Where it is, with every link resolved, inside the sandbox as outside.
+    /// Its path, with every link resolved, the same inside and outside of the sandbox.
     pub fn path(&self) -> &Path {
         self.0.place.path()
     }
 
-    /// What is mounted.
+    /// The pinned directory that is mounted.
     pub fn place(&self) -> &PinnedPath {
         &self.0.place
     }
@@ -107,25 +107,25 @@ impl WorkDirectory {
         &self.0.kept
     }
 
-    /// Homes of the person, as the host has named them.
+    /// Home directories of the user, as the host has named them.
     #[cfg(target_os = "linux")]
     pub(crate) fn homes(&self) -> &[PathBuf] {
         &self.0.homes
     }
 
-    /// Files that git takes configuration from, as the host has named them.
+    /// Files from which git takes configuration, as the host has named them.
     #[cfg(target_os = "linux")]
     pub(crate) fn git_configs(&self) -> &[PathBuf] {
         &self.0.git_configs
     }
 
-    /// Whether it was made for one run and is removed afterwards.
+    /// Whether it was created for one run and is removed afterwards.
     pub fn is_temporary(&self) -> bool {
         self.0.temporary.is_some()
     }
 }
 
-/// Opens a directory without following links, and finds out where it is.
+/// Opens a directory without following links, and determines its path.
 fn pin(said: &Path) -> Result<PinnedPath, SandboxError> {
     let at = |source: io::Error| SandboxError::Path { path: said.to_owned(), source };
     let path = past_the_top(said);
@@ -141,7 +141,7 @@ fn pin(said: &Path) -> Result<PinnedPath, SandboxError> {
     Ok(place)
 }
 
-/// The path with a link directly in `/` replaced by where it leads. No script can make one there.
+/// The path with a link directly in `/` replaced by its target. Scripts cannot create links there.
 fn past_the_top(path: &Path) -> PathBuf {
     let mut parts = path.components();
     let (Some(Component::RootDir), Some(Component::Normal(first))) = (parts.next(), parts.next()) else {

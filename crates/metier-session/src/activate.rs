@@ -1,4 +1,4 @@
-//! Handing out a skill's instructions.
+//! Activates skills: returns a skill's instructions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::SessionError;
 use crate::session::{Session, recorded_rule, shortened};
 use crate::source::{KeepError, Source};
 
-/// A skill that was activated.
+/// An activated skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Activation {
@@ -24,23 +24,23 @@ pub struct Activation {
     pub skill_id: String,
     /// Its name.
     pub name: String,
-    /// How far it is trusted.
+    /// Its tier.
     pub tier: Tier,
-    /// Of the bytes of `SKILL.md` that the body is from.
+    /// The digest of the `SKILL.md` that the body is from.
     pub skill_md_digest: Digest,
-    /// Of the whole skill.
+    /// The digest of the whole skill.
     pub tree_digest: Digest,
-    /// Whether it was active already, as the very same bytes.
+    /// Whether it was already active with exactly the same content.
     pub already_active: bool,
-    /// Whether `SKILL.md` is another than when the catalog was made.
+    /// Whether `SKILL.md` has changed since the catalog was built.
     pub changed_since_scan: bool,
     /// Other skills that it needs.
     pub needs: Vec<String>,
-    /// What a person should know: what the machine lacks, rules that never match.
+    /// Warnings: missing requirements of this machine, rules that never match.
     pub notes: Vec<String>,
-    /// What the content costs.
+    /// The size of the content, in tokens.
     pub tokens: u64,
-    /// What a model is given: the body in `<skill_content>`, or a short note where it has it already.
+    /// The text for the model: the body in `<skill_content>`, or a short note if the model already has it.
     pub content: String,
 }
 
@@ -68,10 +68,10 @@ impl Session {
         self.activate_or_say_why_not(name, trigger, true)
     }
 
-    /// Checks that a skill may be given to an agent as files, such as a copy in its home: its content is what was installed, and
-    /// policy and answers allow that it is loaded. The digest of what was checked.
+    /// Checks that a skill may be given to an agent as files, for example as a copy in its home: its content is what
+    /// was installed, and the policy and stored answers allow loading it. Returns the digest of the checked content.
     ///
-    /// Use it before mounting: what an agent reads by itself does not pass through [`Session::activate`].
+    /// Call it before mounting: files that an agent reads by itself do not pass through [`Session::activate`].
     pub fn check_mount(&mut self, name: &str) -> Result<Digest, SessionError> {
         let checked = self.try_check_mount(name);
         self.note_failed_check(name, checked)
@@ -84,7 +84,7 @@ impl Session {
         Ok(held.tree_digest)
     }
 
-    /// A skill's rules no longer apply, and its content need not survive.
+    /// Deactivates a skill: its rules no longer apply, and its content may be dropped from the context.
     pub fn deactivate(&mut self, name: &str) -> Result<(), SessionError> {
         let is_meant = |held: &&ActiveSkill| held.is_active && (held.name == name || held.id == name);
         let Some((id, name)) =
@@ -98,7 +98,7 @@ impl Session {
         Ok(())
     }
 
-    /// What every active skill handed out, to be given again to a model that has lost it.
+    /// The content of every active skill, to be given again to a model that has lost it.
     pub fn contents(&self) -> impl Iterator<Item = (&ActiveSkill, String)> {
         self.active().map(|held| (held, held.content(self.options.resources_listed)))
     }
@@ -116,7 +116,7 @@ impl Session {
         {
             let (name, code) = (shortened(name), error.code().to_owned());
             let rule = error.deciding_rule().map(recorded_rule);
-            // Where not even that can be recorded, what went wrong first is what there is to say.
+            // If the failure cannot be recorded either, the first error is reported.
             let _ = self.record(&Event::SkillActivationFailed { name, trigger, code, rule });
         }
         done
@@ -169,7 +169,7 @@ impl Session {
         Ok(Activation { already_active: false, ..activation })
     }
 
-    /// Reads the skill of an entry now, whole, and keeps it where that is wanted.
+    /// Reads the complete skill of an entry now, and stores it if the session has a store.
     pub(crate) fn read_skill(&self, entry: &Entry, trigger: Trigger) -> Result<Fresh, SessionError> {
         let limits = &self.options.rules.limits;
         let source = Source::open(&self.catalog, entry)?;
@@ -187,7 +187,7 @@ impl Session {
         ActiveSkill::of(entry, captured, &self.options.rules, trigger)
     }
 
-    /// The skill that a session uses under a name; read now where it is the first use.
+    /// The skill that the session uses under a name. On first use, it is read now.
     pub(crate) fn hold(&mut self, name: &str) -> Result<(Entry, ActiveSkill), SessionError> {
         let entry = self.find(name)?;
         if let Some(held) = self.held.get(&entry.id.to_string()) {
@@ -199,21 +199,21 @@ impl Session {
         Ok((entry, held))
     }
 
-    /// Decides, asks where that must be, and keeps and records what was answered. Only what is allowed comes back. An answer
-    /// that holds once is used up.
+    /// Decides about a request, asks for approval if needed, and stores and records the answers. Returns only if the
+    /// request is allowed. One-time answers are used up.
     pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Decision, SessionError> {
         let permission = self.permit(request)?;
         Ok(self.use_up(request, permission)?.decision)
     }
 
-    /// The same without using up anything: that is for [`Session::use_up`], when all else that can fail has not.
+    /// The same without using up answers: [`Session::use_up`] does that, after everything else that can fail.
     pub(crate) fn permit(&mut self, request: &Request<'_>) -> Result<Permission, SessionError> {
         let options = Arc::clone(&self.options);
         let mut request = *request;
         request.principal = options.principal.as_deref();
         let request = &request;
         let decided = options.policy.decide(request);
-        // A no that a person has given holds whatever the tier allows, so that answers are looked at in any case.
+        // A refusal applies even if the tier allows the request, so stored answers are always checked.
         let mut approvals = match &options.approvals {
             Some(store) => store.about(&request.digest)?,
             None => Approvals::default(),
@@ -250,14 +250,14 @@ impl Session {
         Ok(Permission { decision: settled.decision, once: settled.used, approved })
     }
 
-    /// Uses up the answers that held once; the permission that was used.
+    /// Uses up the one-time answers, and returns the permission that was used.
     pub(crate) fn use_up(
         &mut self,
         request: &Request<'_>,
         permission: Permission,
     ) -> Result<Permission, SessionError> {
         for (index, used) in permission.once.iter().enumerate() {
-            // Whoever takes it away has used it; of two who try, the other begins anew, without it.
+            // Removing the answer uses it. If two processes try, the other one starts again without it.
             let store = self.options.approvals.as_ref();
             if !store.map_or(Ok(true), |store| store.use_up(used))? {
                 self.give_back(&permission.once[..index])?;
@@ -268,13 +268,13 @@ impl Session {
         Ok(permission)
     }
 
-    /// Keeps answers again that were used up for something that did not begin.
+    /// Stores one-time answers again if the action did not start.
     pub(crate) fn give_back(&self, used: &[Approval]) -> Result<(), SessionError> {
         let Some(store) = &self.options.approvals else { return Ok(()) };
         used.iter().try_for_each(|approval| store.give_back(approval))
     }
 
-    /// What this machine lacks of what a skill says that it needs.
+    /// What a skill requires that this machine lacks.
     fn compatibility_notes(&self, entry: &Entry) -> Result<Vec<String>, SessionError> {
         let Some(machine) = &self.options.machine else { return Ok(Vec::new()) };
         let facts = &entry.facts;
@@ -292,7 +292,7 @@ impl Session {
     }
 }
 
-/// What may be done, and the answers that held once and that doing it uses up.
+/// A permission, with the one-time answers that it uses up.
 #[derive(Debug)]
 pub(crate) struct Permission {
     pub(crate) decision: Decision,
@@ -305,7 +305,7 @@ fn by_policy() -> RunApproval {
     RunApproval { how: "policy".to_owned(), id: None }
 }
 
-/// Who allowed what was allowed: somebody just now, an earlier answer, or the policy.
+/// Who allowed the request: an approval given just now, a stored answer, or the policy.
 fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known: &Approvals) -> RunApproval {
     if let Some(answer) = settled.answered.last() {
         let id = (answer.lifetime == Lifetime::Digest).then(|| answer.id());
@@ -322,10 +322,10 @@ fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known
     }
 }
 
-/// What there is to say of a skill that the model has.
+/// The activation of a skill that the model already has.
 fn already(held: &ActiveSkill, changed_since_scan: bool, notes: Vec<String>) -> Activation {
     let content = format!(
-        "The skill `{}` is active already, and has not changed. Go on with what you have.\n",
+        "The skill `{}` is already active. Its instructions are in your context; continue with them.\n",
         held.name
     );
     Activation {
@@ -343,7 +343,7 @@ fn already(held: &ActiveSkill, changed_since_scan: bool, notes: Vec<String>) -> 
     }
 }
 
-/// What is the matter with the skill's rules about tools.
+/// Problems of the skill's tool rules.
 fn rule_notes(held: &ActiveSkill, session: &Session) -> Vec<String> {
     let active = held.as_active(&session.options.places);
     let allowed = active.allowed.iter().flat_map(metier_policy::Allowlist::notes);
@@ -351,7 +351,7 @@ fn rule_notes(held: &ActiveSkill, session: &Session) -> Vec<String> {
     allowed.chain(denied).map(|note| format!("`{}`: {}", note.rule, note.message)).collect()
 }
 
-/// An answer as it is recorded.
+/// An answer in the form in which it is recorded.
 pub fn approval_event(approval: &Approval, answer: RecordedAnswer) -> Event {
     Event::SkillApproval {
         name: approval.skill.clone(),

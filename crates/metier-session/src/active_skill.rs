@@ -1,4 +1,4 @@
-//! A skill as a session knows it: the bytes that it was when the session first used it.
+//! A skill as a session knows it: with the content of its first use in the session.
 
 use std::borrow::Cow;
 use std::fs;
@@ -15,7 +15,7 @@ use metier_skill::{
 use crate::content::{self, Around};
 use crate::error::SessionError;
 
-/// A skill that a session uses, as it was when it first did.
+/// A skill that a session uses, with its content at first use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ActiveSkill {
@@ -23,35 +23,35 @@ pub struct ActiveSkill {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// How far it is trusted.
+    /// Its tier.
     pub tier: Tier,
-    /// Where it is.
+    /// Its directory.
     pub directory: PathBuf,
-    /// The bytes of its `SKILL.md`.
+    /// The content of its `SKILL.md`.
     pub skill_md: Arc<[u8]>,
-    /// Of the bytes of its `SKILL.md`.
+    /// The digest of its `SKILL.md`.
     pub skill_md_digest: Digest,
-    /// Of the whole skill.
+    /// The digest of the whole skill.
     pub tree_digest: Digest,
-    /// What it consists of.
+    /// Its files.
     pub manifest: Manifest,
-    /// Whether its body was handed out and its rules apply.
+    /// Whether its body was given to the model and its rules apply.
     pub is_active: bool,
     /// Other skills that it needs.
     pub needs: Vec<String>,
-    /// The rules of its `allowed-tools` and `disallowed-tools`, where it has such lists.
+    /// The rules of its `allowed-tools` and `disallowed-tools`, if it declares them.
     pub(crate) allowed: Option<ToolRules>,
     pub(crate) disallowed: Option<ToolRules>,
 }
 
-/// A skill that was read just now, and whether that is what the catalog has.
+/// A skill that was just read, and whether it matches the catalog.
 pub(crate) struct Fresh {
     pub(crate) held: ActiveSkill,
     pub(crate) is_changed: bool,
 }
 
 impl ActiveSkill {
-    /// The skill of an entry, from what was read of it.
+    /// Creates the skill of an entry from its files.
     pub(crate) fn of(
         entry: &Entry,
         captured: CapturedSkill,
@@ -62,7 +62,7 @@ impl ActiveSkill {
         let known = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)));
         let skill_md_digest = known.map_or_else(|| Digest::of(&skill_md), |file| file.digest);
         let is_changed = skill_md_digest != entry.facts.skill_md_digest;
-        // What the scan read need not be read again.
+        // Content that the scan read need not be parsed again.
         let (allowed, disallowed) = if is_changed {
             let skill = read_again(entry, &skill_md, rules)?;
             if trigger != Trigger::User && skill.is_hidden_from_models() {
@@ -90,14 +90,14 @@ impl ActiveSkill {
         Ok(Fresh { held, is_changed })
     }
 
-    /// The text of its `SKILL.md`; what is not UTF-8 is replaced.
+    /// The text of its `SKILL.md`; invalid UTF-8 is replaced.
     pub fn text(&self) -> Cow<'_, str> {
-        // Nearly all are, and that is told faster.
+        // Most files are valid UTF-8, and this check is faster.
         std::str::from_utf8(&self.skill_md)
             .map_or_else(|_| String::from_utf8_lossy(&self.skill_md), Cow::Borrowed)
     }
 
-    /// The body in its wrapper, as it was handed out.
+    /// The body in its wrapper, as it was given to the model.
     pub fn content(&self, most_listed: usize) -> String {
         let around = Around {
             name: &self.name,
@@ -110,7 +110,7 @@ impl ActiveSkill {
         content::render(body_of(&self.text()).trim_start_matches(['\n', '\r']), &around)
     }
 
-    /// The skill with what it says about tools.
+    /// The skill with its tool rules.
     pub(crate) fn as_active(&self, places: &Anchors) -> GuardedSkill {
         let places = places.clone().with_skill(&self.directory);
         let mut active = GuardedSkill::new(&self.name, self.tier);
@@ -119,13 +119,13 @@ impl ActiveSkill {
         active
     }
 
-    /// Whether it says anything about tools.
+    /// Whether it declares any tool rules.
     pub(crate) fn has_rules(&self) -> bool {
         self.allowed.is_some() || self.disallowed.is_some()
     }
 }
 
-/// A directory in the one way to write it, as an agent passes it on; links are left as they are.
+/// A directory as an absolute path without `.` and `..`; links are not resolved.
 fn plain(path: &Path) -> PathBuf {
     let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
     if path.is_absolute() && path.components().all(is_plain) {
@@ -134,18 +134,18 @@ fn plain(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What a `SKILL.md` says now. One that has changed must still be a skill, and the same.
+/// Parses a `SKILL.md` that has changed since the scan. It must still be valid and have the same name.
 fn read_again(entry: &Entry, bytes: &[u8], rules: &Rules) -> Result<Skill, SessionError> {
     let directory = entry.path().file_name().map(std::ffi::OsStr::to_string_lossy);
     let origin = Origin { file: "SKILL.md", directory: directory.as_deref() };
     let reading = read(bytes, origin, rules);
     let invalid = |reason: String| SessionError::Invalid { name: entry.name().to_owned(), reason };
     if let Some(error) = reading.diagnostics.iter().find(|found| found.is_error()) {
-        return Err(invalid(format!("it has changed since it was found, and now {}", error.message)));
+        return Err(invalid(format!("it has changed since the scan and is now invalid: {}", error.message)));
     }
-    let skill = reading.skill.ok_or_else(|| invalid("there is nothing to read".to_owned()))?;
+    let skill = reading.skill.ok_or_else(|| invalid("`SKILL.md` is empty".to_owned()))?;
     if skill.id.as_str() != entry.name() {
-        return Err(invalid(format!("it has changed since it was found, and is now called `{}`", skill.id)));
+        return Err(invalid(format!("it has changed since the scan and is now named `{}`", skill.id)));
     }
     Ok(skill)
 }

@@ -1,6 +1,6 @@
-//! Where a person's answers are kept: one small file each, so that two at once lose neither.
+//! Stores approval answers: one small file for each, so that concurrent answers do not overwrite each other.
 //!
-//! A file's name begins with the digest of the skill that it is about, so that a decision reads no others.
+//! A file's name starts with the digest of its skill, so that a decision reads only relevant files.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -12,29 +12,29 @@ use metier_skill::Digest;
 
 use crate::error::SessionError;
 
-/// More than any answer has.
+/// The maximum size of an answer.
 const MOST: u64 = 64 << 10;
 
-/// So many digits of a skill's digest are in a file's name.
+/// How many digits of a skill's digest are in a file's name.
 const DIGITS: usize = 16;
 
-/// The answers that are kept in a directory.
+/// The stored answers in a directory.
 #[derive(Debug, Clone)]
 pub struct ApprovalStore {
     directory: PathBuf,
 }
 
-/// An answer and the name that it is kept under.
+/// An answer with its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredApproval {
-    /// The name.
+    /// The id.
     pub id: String,
     /// The answer.
     pub approval: Approval,
 }
 
-/// A file among the answers that cannot be one of them.
+/// A file in the directory that is not a valid answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApprovalProblem {
@@ -45,44 +45,45 @@ pub struct ApprovalProblem {
 }
 
 impl ApprovalStore {
-    /// Those in a directory, which need not be there.
+    /// Opens the answers in a directory, which need not exist.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Where they are.
+    /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// All answers, in the order of skills, and the files that are none: damaged, of another name than their content says,
-    /// or of an owner or with permissions that let others write them.
+    /// All answers, sorted by skill, and the files that are not valid: damaged, with a name that does not match their
+    /// content, or with an owner or permissions that let others write them.
     pub fn list(&self) -> Result<(Vec<StoredApproval>, Vec<ApprovalProblem>), SessionError> {
         self.look(|_| true)
     }
 
-    /// The answers about one content of a skill, for deciding. One that cannot be read and could be about it might be a no,
-    /// so that is an error; files about other skills are not opened.
+    /// The answers for one content of a skill. A file that may be about it and cannot be read is an error, because it
+    /// might be a refusal. Files about other skills are not opened.
     pub fn about(&self, digest: &Digest) -> Result<Approvals, SessionError> {
         let prefix = &digest.hex()[..DIGITS];
-        // A file whose name has no digest could be about anything.
+        // A file without a digest in its name could be about any skill.
         let concerns = |name: &str| name.split_once('-').is_none_or(|(digest, _)| digest == prefix);
         let (kept, problems) = self.look(concerns)?;
         if let Some(ApprovalProblem { path, reason }) = problems.into_iter().next() {
-            let reason = format!("{reason}; look at it and remove it, `metier approvals` lists the rest");
+            let reason =
+                format!("{reason}; check it and remove it; `metier approvals` lists the other answers");
             return Err(SessionError::Approvals { path, reason });
         }
         Ok(Approvals::new(kept.into_iter().map(|kept| kept.approval).collect()))
     }
 
-    /// The refusals that are kept.
+    /// The stored refusals.
     pub fn refusals(&self) -> Result<Vec<StoredApproval>, SessionError> {
         let mut kept = self.list()?.0;
         kept.retain(|kept| !kept.approval.granted);
         Ok(kept)
     }
 
-    /// The answers in files whose names, without the ending, are wanted.
+    /// The answers in files whose names, without the extension, match.
     fn look(
         &self,
         is_wanted: impl Fn(&str) -> bool,
@@ -104,7 +105,7 @@ impl ApprovalStore {
             }
             match read(&path, &stem) {
                 Ok(approval) => kept.push(StoredApproval { id: approval.id(), approval }),
-                // Used up by another process just now.
+                // Another process has just used it.
                 Err(_) if fs::symlink_metadata(&path).is_err() => {}
                 Err(reason) => problems.push(ApprovalProblem { path, reason }),
             }
@@ -114,11 +115,11 @@ impl ApprovalStore {
         Ok((kept, problems))
     }
 
-    /// Keeps an answer, whole or not at all, in the place of an earlier one to the same question; the name that it is kept under.
+    /// Stores an answer atomically, in place of an earlier answer to the same question; returns its id.
     pub fn keep(&self, approval: &Approval) -> Result<String, SessionError> {
         let _held = self.hold()?;
         self.write(approval)?;
-        // Only then: a process that is killed in between leaves both, and of a yes and a no the no counts.
+        // The old answer is removed last: a process that is killed in between leaves both, and a refusal then wins.
         for other in self.same_question(approval)? {
             if other.id() != approval.id() {
                 self.use_up(&other)?;
@@ -127,13 +128,14 @@ impl ApprovalStore {
         Ok(approval.id())
     }
 
-    /// Keeps an answer again that was used up for nothing, unless the same question was answered since then.
+    /// Stores a one-time answer again that was used up without effect, unless the same question was answered since
+    /// then.
     pub(crate) fn give_back(&self, approval: &Approval) -> Result<(), SessionError> {
         let _held = self.hold()?;
         if self.same_question(approval)?.is_empty() { self.write(approval) } else { Ok(()) }
     }
 
-    /// Makes the directory if need be, and keeps others from adding answers while the file is held.
+    /// Creates the directory if needed, and locks it against other writers while the file is held.
     fn hold(&self) -> Result<File, SessionError> {
         let hold = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
@@ -156,7 +158,7 @@ impl ApprovalStore {
         write().map_err(|error: io::Error| self.error("cannot write to", &error))
     }
 
-    /// The answers to the same question for the same time.
+    /// The answers to the same question with the same lifetime.
     fn same_question(&self, approval: &Approval) -> Result<Vec<Approval>, SessionError> {
         let prefix = format!("{}-", &approval.digest.hex()[..DIGITS]);
         let (kept, _) = self.look(|name| name.starts_with(&prefix))?;
@@ -164,16 +166,16 @@ impl ApprovalStore {
         Ok(all.filter(|other| other.is_same_question(approval)).collect())
     }
 
-    /// Forgets an answer. Of several who do, one succeeds.
+    /// Removes an answer. If several processes try, one succeeds.
     pub fn forget(&self, approval: &Approval) -> Result<(), SessionError> {
         if self.use_up(approval)? {
             return Ok(());
         }
         let path = self.directory.join(file_name(approval));
-        Err(SessionError::Approvals { path, reason: "it does not exist any more".to_owned() })
+        Err(SessionError::Approvals { path, reason: "it no longer exists".to_owned() })
     }
 
-    /// Uses up an answer that held once; whether nobody else was faster. After a power loss it is still used up.
+    /// Uses up a one-time answer; returns whether no other process was faster. The removal survives a power loss.
     pub(crate) fn use_up(&self, approval: &Approval) -> Result<bool, SessionError> {
         match fs::remove_file(self.directory.join(file_name(approval))) {
             Ok(()) => {}
@@ -184,7 +186,7 @@ impl ApprovalStore {
         Ok(true)
     }
 
-    /// What was renamed or removed is so on the disk.
+    /// Syncs a rename or removal to the disk.
     fn sync(&self) -> io::Result<()> {
         File::open(&self.directory)?.sync_all()
     }
@@ -199,7 +201,7 @@ fn file_name(approval: &Approval) -> String {
     format!("{}-{}.json", &approval.digest.hex()[..DIGITS], approval.id())
 }
 
-/// The answer in a file; else why it is none.
+/// Reads the answer in a file, or returns why it is invalid.
 fn read(path: &Path, stem: &str) -> Result<Approval, String> {
     let said = |error: io::Error| format!("it cannot be read ({error})");
     let file = File::options().read(true).custom_flags(NO_LINKS).open(path).map_err(said)?;
@@ -218,10 +220,10 @@ fn read(path: &Path, stem: &str) -> Result<Approval, String> {
     file.take(MOST).read_to_string(&mut text).map_err(said)?;
     let approval: Approval =
         serde_json::from_str(&text).map_err(|error| format!("it is not an approval ({error})"))?;
-    // What is not under its own name was changed, was put there by another program, or is of another version of metier.
+    // A file with another name was edited, was written by another program, or is from another version of metier.
     let is_named = file_name(&approval).strip_suffix(".json") == Some(stem);
-    if is_named { Ok(approval) } else { Err("its name is not the one of its content".to_owned()) }
+    if is_named { Ok(approval) } else { Err("its name does not match its content".to_owned()) }
 }
 
-/// Neither follows a link nor waits for a pipe.
+/// Opens a file without following links and without blocking on a pipe.
 const NO_LINKS: i32 = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits().cast_signed();

@@ -1,4 +1,4 @@
-//! What a session may spend: time and tokens.
+//! The budget of a session: time and tokens.
 
 use std::collections::BTreeMap;
 
@@ -9,70 +9,70 @@ use metier_prompt::Allowance;
 use metier_skill::Coded;
 use serde::{Deserialize, Serialize};
 
-/// The most that a session may use. What is not set has no limit; using exactly the limit is no breach.
+/// The limits of a session. An unset value means no limit; reaching a limit exactly does not exceed it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
-    /// Until when.
+    /// The deadline.
     pub deadline: Option<Time>,
-    /// Tokens that a model is given.
+    /// Maximum input tokens.
     pub input: Option<u64>,
-    /// Tokens that it produces.
+    /// Maximum output tokens.
     pub output: Option<u64>,
-    /// Both together.
+    /// Maximum total tokens.
     pub total: Option<u64>,
 }
 
-/// Tokens that were used.
+/// Used tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUsage {
-    /// Given to a model.
+    /// Input tokens.
     pub input: u64,
-    /// Produced by it.
+    /// Output tokens.
     pub output: u64,
 }
 
 impl ModelUsage {
-    /// Both together.
+    /// Input and output tokens together.
     pub const fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-/// A limit that was passed.
+/// A limit that was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetBreach {
-    /// Time.
-    #[error("the deadline was {deadline}, and it is {now}")]
+    /// The deadline has passed.
+    #[error("the deadline {deadline} has passed; it is now {now}")]
     Deadline {
-        /// Until when.
+        /// The deadline.
         deadline: Time,
-        /// What time it is.
+        /// The current time.
         now: Time,
     },
-    /// Input tokens.
-    #[error("{used} input tokens were used, of {limit}")]
+    /// Too many input tokens.
+    #[error("used {used} input tokens; the limit is {limit}")]
     Input {
-        /// At most.
+        /// The limit.
         limit: u64,
-        /// So far.
+        /// The tokens used.
         used: u64,
     },
-    /// Output tokens.
-    #[error("{used} output tokens were used, of {limit}")]
+    /// Too many output tokens.
+    #[error("used {used} output tokens; the limit is {limit}")]
     Output {
-        /// At most.
+        /// The limit.
         limit: u64,
-        /// So far.
+        /// The tokens used.
         used: u64,
     },
-    /// All tokens.
-    #[error("{used} tokens were used, of {limit}")]
+    /// Too many tokens in total.
+    #[error("used {used} tokens; the limit is {limit}")]
     Total {
-        /// At most.
+        /// The limit.
         limit: u64,
-        /// So far.
+        /// The tokens used.
         used: u64,
     },
 }
@@ -88,22 +88,22 @@ impl Coded for BudgetBreach {
     }
 }
 
-/// What is wrong with a budget.
+/// Why a budget is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetError {
-    /// It limits nothing.
-    #[error("a budget needs at least one limit; leave it out for none")]
+    /// It has no limits.
+    #[error("a budget needs at least one limit; for no limits, omit the budget")]
     NoLimit,
-    /// Nothing could be done within it.
-    #[error("the limit of {0} tokens must be above 0")]
+    /// A limit is 0.
+    #[error("the limit of {0} tokens must be greater than 0")]
     NoTokens(&'static str),
-    /// It would be over before anything is done.
-    #[error("the deadline {deadline} must be at least a second ahead of {now}")]
+    /// The deadline is too close or past.
+    #[error("the deadline {deadline} must be at least one second after now ({now})")]
     DeadlineTooNear {
-        /// Until when.
+        /// The deadline.
         deadline: Time,
-        /// What time it is.
+        /// The current time.
         now: Time,
     },
 }
@@ -118,11 +118,11 @@ impl Coded for BudgetError {
     }
 }
 
-/// How far ahead a deadline has to be, in microseconds.
+/// The minimum time until a deadline, in microseconds.
 const SECOND: i64 = 1_000_000;
 
 impl Budget {
-    /// Whether a session can begin with it.
+    /// Whether a session can start with it.
     pub fn check_limits(&self, now: Time) -> Result<(), BudgetError> {
         let tokens = [("input", self.input), ("output", self.output), ("all", self.total)];
         if self.deadline.is_none() && tokens.iter().all(|(_, limit)| limit.is_none()) {
@@ -139,12 +139,12 @@ impl Budget {
         }
     }
 
-    /// Microseconds until the deadline; below zero once it is past.
+    /// Microseconds until the deadline; negative once it has passed.
     pub fn remaining(&self, now: Time) -> Option<i64> {
         self.deadline.map(|deadline| deadline.as_micros().saturating_sub(now.as_micros()))
     }
 
-    /// What is left of it.
+    /// The remaining budget.
     pub(crate) fn allowance(&self, used: ModelUsage, now: Time) -> Allowance {
         let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
         let mut allowance = Allowance::default();
@@ -156,7 +156,7 @@ impl Budget {
         allowance
     }
 
-    /// The first limit that was passed: time, input, output, total.
+    /// The first exceeded limit: time, input, output, total.
     pub fn check(&self, used: ModelUsage, now: Time) -> Result<(), BudgetBreach> {
         if let Some(deadline) = self.deadline.filter(|deadline| now > *deadline) {
             return Err(BudgetBreach::Deadline { deadline, now });
@@ -176,13 +176,13 @@ impl Budget {
     }
 }
 
-/// What was used, by evaluation: each says again and again how much it has used so far.
+/// Used tokens by evaluation: each evaluation repeatedly reports its total so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Spent(BTreeMap<String, ModelUsage>);
 
 impl Spent {
-    /// What an evaluation has used so far. Reports that come late do not take anything back.
+    /// Sets what an evaluation has used so far. Late reports with smaller numbers are ignored.
     pub(crate) fn record(&mut self, evaluation: &str, so_far: ModelUsage) {
         let known = self.0.entry(evaluation.to_owned()).or_default();
         known.input = known.input.max(so_far.input);

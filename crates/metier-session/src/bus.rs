@@ -1,4 +1,4 @@
-//! Who wants to know what happens in a session, and is told.
+//! The event handlers of a session.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,41 +6,41 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use metier_journal::{Event, RecordContext, Time};
 use uuid::Uuid;
 
-/// Something that happened, with who and when. It is in the journal by now, if there is one.
+/// An event, with its time and context. If there is a journal, it has already been recorded.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct EmittedEvent<'a> {
     /// Its id, the same as in the journal.
     pub id: Uuid,
-    /// When.
+    /// Its time.
     pub time: Time,
-    /// The session, the task and who.
+    /// The session, the task and the actor.
     pub context: &'a RecordContext,
-    /// What.
+    /// The event itself.
     pub event: &'a Event,
 }
 
-/// A handler that did not do its work.
+/// A handler that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandlerFailure {
-    /// The handler, as it was subscribed.
+    /// The name of the handler.
     pub handler: String,
-    /// The event that it failed at.
+    /// The event that it failed on.
     pub event: Uuid,
-    /// What it said.
+    /// Its error message.
     pub reason: String,
 }
 
-/// What a handler may end with.
+/// The error type of handlers.
 pub type HandlerResult = Result<(), Box<dyn Error + Send + Sync>>;
 
 type Handler = Box<dyn FnMut(&EmittedEvent<'_>) -> HandlerResult + Send>;
 
-/// The most failures that are remembered: a handler that always fails must not fill the memory.
+/// The maximum number of failures that are remembered, so that a failing handler cannot fill the memory.
 const MOST_FAILURES: usize = 1_000;
 
-/// Handlers in the order in which they subscribed.
+/// Handlers in the order of their subscription.
 #[derive(Default)]
 pub(crate) struct Bus {
     handlers: Vec<(String, Handler)>,
@@ -52,7 +52,7 @@ impl Bus {
         self.handlers.push((name.to_owned(), handler));
     }
 
-    /// Tells every handler. One that fails or panics changes nothing for the others, nor for what is being done.
+    /// Calls every handler. If one fails or panics, the others are still called, and the operation continues.
     pub(crate) fn emit(&mut self, emitted: &EmittedEvent<'_>) {
         for (name, handler) in &mut self.handlers {
             let reason = match catch_unwind(AssertUnwindSafe(|| handler(emitted))) {
@@ -67,8 +67,8 @@ impl Bus {
     }
 }
 
-/// What a panic said, where it said something.
+/// The message of a panic, if it has one.
 fn said(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing was said")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

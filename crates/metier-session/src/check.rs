@@ -1,4 +1,4 @@
-//! Checks that failed, as they are recorded: a skill that is not what it was, or needs what is not there.
+//! Records failed checks: a skill that has changed, or whose requirements are missing.
 
 use metier_journal::{CheckReport, Event, ScriptExecuted};
 use metier_sandbox::SandboxError;
@@ -7,11 +7,11 @@ use metier_skill::Coded as _;
 use crate::error::SessionError;
 use crate::session::{Session, shortened};
 
-/// The longest text of what a check found.
+/// The maximum length of a recorded text.
 const LONGEST: usize = 1000;
 
 impl Session {
-    /// Hands a result on. Where it failed because something is not what it should be, that is recorded first.
+    /// Returns a result unchanged. If a check failed, that is recorded first.
     pub(crate) fn note_failed_check<T>(
         &mut self,
         asked: &str,
@@ -27,14 +27,14 @@ impl Session {
             let tree_digest = self.held.values().find(|held| held.name == name).map(|held| held.tree_digest);
             let (code, detail) = (Some(error.code().to_owned()), Some(cut(&error.to_string())));
             let checked = CheckReport { name, check: check.to_owned(), tree_digest, code, detail };
-            // What went wrong first is what there is to say, also where that cannot be recorded.
+            // The first error is reported, even if it cannot be recorded.
             let _ = self.record(&Event::CheckFailed(Box::new(checked)));
         }
         result
     }
 }
 
-/// What became of the check of a script's dependencies.
+/// The result of checking a script's dependencies.
 pub(crate) fn of_dependencies(run: &ScriptExecuted, error: Option<&SandboxError>) -> Event {
     let checked = Box::new(CheckReport {
         name: run.name.clone(),

@@ -1,4 +1,4 @@
-//! What a model is given when a skill is activated.
+//! Builds the text that a model gets when a skill is activated.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use metier_skill::{Manifest, SKILL_FILES, Tier, escape_xml};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The letters of the words that only the text around a body may use as tags.
+/// The letters of the tag names that are reserved for the wrapper.
 const WRAPPERS: [&str; 2] = ["skillcontent", "skillresources"];
 
-/// So many letters of other scripts in such a word may pass for its own.
+/// How many look-alike letters of other scripts such a word may contain.
 const MOST_ALIKE: usize = 6;
 
-/// What stands around a body.
+/// The wrapper around a body.
 pub(crate) struct Around<'a> {
     pub(crate) name: &'a str,
     pub(crate) directory: &'a Path,
@@ -20,7 +20,7 @@ pub(crate) struct Around<'a> {
     pub(crate) manifest: &'a Manifest,
     /// Other skills that it needs.
     pub(crate) needs: &'a [String],
-    /// The most files that are listed.
+    /// The maximum number of listed files.
     pub(crate) most_listed: usize,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn render(body: &str, around: &Around<'_>) -> String {
     let mut text = String::with_capacity(body.len() + 512);
     let directory = around.directory.to_string_lossy();
     let (name, directory) = (escape_xml(around.name), escape_xml(&directory));
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = writeln!(
         text,
         "<skill_content name=\"{name}\" directory=\"{directory}\" origin=\"{}\">",
@@ -42,7 +42,7 @@ pub(crate) fn render(body: &str, around: &Around<'_>) -> String {
     if !around.needs.is_empty() {
         let _ = writeln!(
             text,
-            "\nThis skill needs others, which are to be activated as well: {}.",
+            "\nThis skill needs other skills; load them as well: {}.",
             around.needs.join(", ")
         );
     }
@@ -68,10 +68,10 @@ fn list_resources(around: &Around<'_>, text: &mut String) {
     text.push_str("</skill_resources>\n");
 }
 
-/// Adds a body in which nothing passes for the wrapper: the `<` of such a tag is written `&lt;`.
+/// Adds a body, with the `<` of each tag that looks like the wrapper's escaped as `&lt;`.
 fn neutralise(body: &str, text: &mut String) {
     let mut rest = body;
-    // Bodies are long, and most have few of them; the wide brackets begin with the second of these bytes.
+    // Bodies are long, and most have few such characters; the wide brackets start with the second of these bytes.
     while let Some(at) = memchr::memchr2(b'<', 0xef, rest.as_bytes()) {
         let (before, from) = rest.split_at(at);
         let (first, after) = from.split_at(from.chars().next().map_or(1, char::len_utf8));
@@ -83,8 +83,8 @@ fn neutralise(body: &str, text: &mut String) {
     text.push_str(rest);
 }
 
-/// Whether what follows a `<` is one of the wrapper's tags, as a model may read it, and not only a parser: however it is spaced,
-/// escaped or joined, in whatever case, with letters that look alike, and with what nobody sees in it.
+/// Whether the text after a `<` is one of the wrapper's tags as a model may read it: in any case, with any spacing or
+/// escapes, with look-alike letters or invisible characters.
 fn is_wrapper(rest: &str) -> bool {
     let tag = rest.chars().take_while(|c| !matches!(c, '<' | '>')).filter(|c| !is_blank_letter(*c));
     let letters = tag.nfkc().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
@@ -101,7 +101,7 @@ fn is_wrapper(rest: &str) -> bool {
     })
 }
 
-/// Letters that a reader does not see.
+/// Invisible characters.
 const fn is_blank_letter(c: char) -> bool {
     matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }

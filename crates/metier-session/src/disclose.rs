@@ -1,4 +1,4 @@
-//! Prompts in a session: rendered for what it is now, their tools called, their sections opened.
+//! Prompts in a session: rendered for its current state, with their tools and sections.
 
 mod calls;
 mod on_disk;
@@ -16,14 +16,14 @@ pub use turn::{ToolReply, Turn};
 use crate::error::SessionError;
 use crate::session::{Session, shortened};
 
-/// The most warnings that a session records.
+/// The maximum number of warnings that a session records.
 const MOST_WARNINGS: usize = 1_000;
 
-/// How often in a row a model may open sections.
+/// How often in a row a model may expand sections.
 const MOST_EXPANSIONS: usize = 10;
 
 impl Session {
-    /// What prompts and tools see of it.
+    /// The session as prompts and tools see it.
     pub fn view(&self) -> SessionView {
         SessionView {
             id: self.id().to_owned(),
@@ -33,22 +33,22 @@ impl Session {
         }
     }
 
-    /// What prompts depend on, and tools may change: how much of sections is shown, and what is remembered.
+    /// The state that prompts depend on and tools may change: the visibility of sections, and stored values.
     pub const fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// The same, to be changed by the host.
+    /// The same state, for the host to change.
     pub const fn state_mut(&mut self) -> &mut SessionState {
         &mut self.state
     }
 
-    /// Renders a prompt for what the session is now. What a person should know is recorded, once a process.
+    /// Renders a prompt for the current state of the session. Warnings are recorded once per process.
     pub fn render(&mut self, rendering: &Rendering) -> Result<RenderedPrompt, SessionError> {
         let rendered = rendering.render(&self.view())?;
         let prompt = name_of(rendering.prompt());
         for warning in &rendered.warnings {
-            // Names come from a file that anybody may have written.
+            // Names come from a file of unknown origin.
             let target = shortened(&warning.target);
             if self.warned.len() >= MOST_WARNINGS {
                 break;
@@ -64,8 +64,8 @@ impl Session {
         Ok(rendered)
     }
 
-    /// Has somebody run a model on a prompt, within the budget. Whenever the model has opened sections, it is run again from the
-    /// start, on the prompt as it is then; the last answer is the one that counts.
+    /// Runs a model on a prompt, within the budget. Whenever the model has expanded sections, it runs again from the
+    /// start on the new prompt; the last answer counts.
     pub fn evaluate<T, E: From<SessionError>>(
         &mut self,
         rendering: &Rendering,
@@ -84,7 +84,7 @@ impl Session {
         Err(SessionError::Expansions { most: MOST_EXPANSIONS }.into())
     }
 
-    /// From now on these sections are open.
+    /// Expands these sections from now on.
     pub fn expand(&mut self, prompt: &Prompt, expansion: &ExpansionRequired) -> Result<(), SessionError> {
         for skill in &expansion.skills {
             self.record(&Event::SkillExpanded {

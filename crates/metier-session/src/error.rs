@@ -1,4 +1,4 @@
-//! What keeps a session from doing what it was asked.
+//! Errors of a session.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use metier_store::StoreError;
 
 use crate::budget::{BudgetBreach, BudgetError};
 
-/// Why something was not done. Nothing was handed out or run.
+/// Why an operation was not performed. Nothing was handed out or run, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// There is no such skill.
-    #[error("there is no skill `{name}`{}", did_you_mean(nearest, ""))]
+    /// The skill does not exist.
+    #[error("unknown skill `{name}`{}", did_you_mean(nearest, ""))]
     NotFound {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Names that are like it.
+        /// Similar names.
         nearest: Vec<String>,
     },
-    /// It is there and cannot be used.
+    /// The skill exists but cannot be used.
     #[error("`{name}` cannot be used: {reason}")]
     Invalid {
         /// The skill.
@@ -32,96 +32,96 @@ pub enum SessionError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Somebody switched it off.
-    #[error("`{name}` is switched off here")]
+    /// The skill is disabled.
+    #[error("`{name}` is disabled")]
     Disabled {
         /// The skill.
         name: String,
     },
-    /// It is among what was installed, and is something else.
+    /// An installed skill was modified.
     #[error(
-        "`{name}` is not what was installed: somebody changed it since; `metier verify` says what, and `metier update {name}` puts it right"
+        "`{name}` differs from what was installed; `metier verify` shows the changes, and `metier update {name}` restores it"
     )]
     NotAsInstalled {
         /// The skill.
         name: String,
     },
-    /// It is for people to start.
-    #[error("`{name}` is not for models: a person must activate it")]
+    /// Only users may activate the skill.
+    #[error("`{name}` cannot be activated by models, only by a user")]
     NotForModels {
         /// The skill.
         name: String,
     },
-    /// The machine lacks what the skill needs, and the host insists on it.
-    #[error("`{name}` needs what is not here: {reason}")]
+    /// This machine lacks something that the skill requires, and the host enforces requirements.
+    #[error("missing requirements of `{name}`: {reason}")]
     Incompatible {
         /// The skill.
         name: String,
         /// What is missing.
         reason: String,
     },
-    /// It is not active.
+    /// The skill is not active.
     #[error("`{name}` is not active")]
     NotActive {
         /// The skill.
         name: String,
     },
-    /// It is not what it was when this session first used it.
+    /// The skill has changed since its first use in this session.
     #[error(
-        "`{name}` has changed since this session first used it ({what}); activate it again to go on with what it is now"
+        "`{name}` has changed since this session first used it ({what}); activate it again to use the new content"
     )]
     Changed {
         /// The skill.
         name: String,
-        /// What is different.
+        /// What has changed.
         what: String,
     },
-    /// The policy, or a person, said no.
+    /// The policy or a user denied it.
     #[error("{}", decision.reason)]
     Denied {
-        /// What was decided, and why.
+        /// The decision, and its reason.
         decision: Box<Decision>,
     },
-    /// A person is being asked. Nothing was done or recorded; the same can be tried again with the answer.
-    #[error("{}; the answer is awaited", decision.reason)]
+    /// Approval was requested. Nothing was done or recorded; repeat the operation when the answer is available.
+    #[error("{}; waiting for the answer", decision.reason)]
     Asked {
-        /// What needs an answer, and why.
+        /// What needs approval, and why.
         decision: Box<Decision>,
     },
-    /// A path that is none of a file of the skill.
+    /// The path does not name a readable file of the skill.
     #[error("`{}` of `{skill}` cannot be read: {}", shown(path), problem.reason())]
     Path {
         /// The skill.
         skill: String,
-        /// What was asked for.
+        /// The requested path.
         path: String,
         /// What is wrong with it.
         problem: PathProblem,
     },
-    /// A part of a file that it does not have.
+    /// The requested part of a file does not exist.
     #[error("{reason}")]
     Range {
         /// Why.
         reason: String,
     },
-    /// The budget is used up.
+    /// The budget is exhausted.
     #[error("{0}")]
     Budget(#[from] BudgetBreach),
-    /// The budget is none.
+    /// The budget is invalid.
     #[error("{0}")]
     NoBudget(#[from] BudgetError),
     /// The prompt cannot be rendered.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// A model opens sections, and never does anything else.
+    /// A model keeps expanding sections and does nothing else.
     #[error(
-        "the model opened sections {most} times in a row and would go on; is there something that it does not find?"
+        "the model expanded sections {most} times in a row without an answer; check whether the prompt lacks something it needs"
     )]
     Expansions {
-        /// As often as it may.
+        /// The maximum.
         most: usize,
     },
-    /// Stored changes to a prompt cannot be read or kept.
+    /// Stored prompt overrides cannot be read or written.
     #[error("{reason}: {}", path.display())]
     Overrides {
         /// The file.
@@ -132,25 +132,25 @@ pub enum SessionError {
     /// The skill's files cannot be read.
     #[error(transparent)]
     Skill(#[from] SkillError),
-    /// What is to be decided about cannot be put as a question.
+    /// The request cannot be expressed as an approval question.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The script was not started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// It cannot be recorded, and so was not done.
-    #[error("it cannot be recorded, and so was not done")]
+    /// The operation cannot be recorded, so it was not performed.
+    #[error("cannot write to the journal, so the operation was not performed")]
     Journal(#[from] JournalError),
-    /// It was done, and what became of it could not be recorded.
-    #[error("it was done, but what became of it could not be recorded")]
+    /// The operation was performed, but its result could not be recorded.
+    #[error("the operation was performed, but its result could not be written to the journal")]
     Unrecorded {
-        /// Why.
+        /// The cause.
         source: JournalError,
     },
-    /// The skill cannot be kept for later proof, and so was not used.
-    #[error("the skill cannot be kept, and so was not used")]
+    /// The skill cannot be stored for later proof, so it was not used.
+    #[error("cannot store the skill, so it was not used")]
     Store(#[from] StoreError),
-    /// What people answered cannot be read or kept.
+    /// Stored approvals cannot be read or written.
     #[error("{reason}: {}", path.display())]
     Approvals {
         /// The file or directory.
@@ -158,18 +158,18 @@ pub enum SessionError {
         /// What is wrong.
         reason: String,
     },
-    /// A saved session that cannot be continued.
-    #[error("this is no saved session that can be continued: {reason}")]
+    /// A saved session cannot be restored.
+    #[error("cannot restore the session: {reason}")]
     State {
         /// Why.
         reason: String,
     },
     /// A private copy of the skill could not be made.
-    #[error("no private copy of the skill could be made in {}", path.display())]
+    #[error("cannot make a private copy of the skill in {}", path.display())]
     Copy {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -178,26 +178,26 @@ pub enum SessionError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathProblem {
-    /// It begins at the root.
+    /// It is absolute.
     Absolute,
-    /// It leads up.
+    /// It contains `..`.
     LeadsUp,
-    /// It has characters that no path of a skill needs.
+    /// It has invalid characters.
     Odd,
-    /// It is longer than any path.
+    /// It is too long.
     TooLong,
-    /// It names a link, or goes through one.
+    /// It is or contains a link.
     Link,
-    /// It names something that is no file.
+    /// It is not a regular file.
     NotAFile,
-    /// It is in a directory, and only files beside `SKILL.md` are handed out here.
+    /// It is in a directory, and only files beside `SKILL.md` are available here.
     Nested,
-    /// There is no such file; with the nearest that there is.
+    /// The file does not exist; with the closest match.
     NotFound(Option<String>),
 }
 
 impl SessionError {
-    /// The rule of the policy that denied it, if it was one.
+    /// The policy rule that denied it, if any.
     pub(crate) fn deciding_rule(&self) -> Option<&str> {
         match self {
             Self::Denied { decision } => decision.deciding_rule(),
@@ -207,18 +207,18 @@ impl SessionError {
 }
 
 impl PathProblem {
-    /// As part of a sentence.
+    /// The problem as part of a sentence.
     pub fn reason(&self) -> String {
         match self {
             Self::Absolute => "it must be relative to the skill's directory".to_owned(),
-            Self::LeadsUp => "it must not lead out of the skill with `..`".to_owned(),
-            Self::Odd => "it has characters that no path here has".to_owned(),
-            Self::TooLong => "it is longer than any path here".to_owned(),
-            Self::Link => "it is a link, and links are never followed".to_owned(),
-            Self::NotAFile => "it is no regular file".to_owned(),
-            Self::Nested => "only files beside `SKILL.md` are handed out here".to_owned(),
+            Self::LeadsUp => "it must not leave the skill's directory with `..`".to_owned(),
+            Self::Odd => "it contains invalid characters".to_owned(),
+            Self::TooLong => "it is too long".to_owned(),
+            Self::Link => "it is a link; links are not followed".to_owned(),
+            Self::NotAFile => "it is not a regular file".to_owned(),
+            Self::Nested => "only files beside `SKILL.md` are available here".to_owned(),
             Self::NotFound(None) => "the skill has no such file".to_owned(),
-            Self::NotFound(Some(nearest)) => format!("the skill has no such file; it has `{nearest}`"),
+            Self::NotFound(Some(nearest)) => format!("the skill has no such file; did you mean `{nearest}`?"),
         }
     }
 }
@@ -258,32 +258,32 @@ impl Coded for SessionError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NotFound { .. } => "`metier list` shows the skills that there are".to_owned(),
-            Self::Invalid { name, .. } => format!("`metier validate {name}` says what is wrong"),
+            Self::NotFound { .. } => "`metier list` shows the available skills".to_owned(),
+            Self::Invalid { name, .. } => format!("`metier validate {name}` shows what is wrong"),
             Self::Disabled { .. } => {
-                "switch it on in the settings; `metier config` shows where they are".to_owned()
+                "enable it in the settings; `metier config` shows where they are".to_owned()
             }
             Self::NotActive { .. } => "activate it first".to_owned(),
             Self::Denied { decision } if decision.code == DecisionCode::NobodyToAsk => {
-                "`metier approve` records a person's answer beforehand".to_owned()
+                "`metier approve` approves it in advance".to_owned()
             }
             Self::Path { problem: PathProblem::NotFound(_), .. } => {
                 "use a path that the activated skill lists".to_owned()
             }
             Self::Approvals { .. } => {
-                "repair the file, or remove it: what it allowed is asked again".to_owned()
+                "fix the file, or remove it; you will be asked again for what it allowed".to_owned()
             }
             Self::State { .. } => "start a new session".to_owned(),
             Self::Skill(error) => return error.hint(),
             Self::Sandbox(error) => return error.hint(),
-            // Their messages say it, or there is nothing to do.
+            // Their messages already contain the fix, or there is none.
             _ => return None,
         };
         Some(hint)
     }
 }
 
-/// A path that somebody made up, short and on one line.
+/// A path of unknown origin, shortened and on one line.
 fn shown(path: &str) -> String {
     let clean = path.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
     let mut text: String = clean.clone().take(120).collect();

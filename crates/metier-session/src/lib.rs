@@ -1,13 +1,13 @@
-//! One agent conversation, where catalog, policy, sandbox, journal and store meet.
+//! One agent conversation: connects catalog, policy, sandbox, journal and store.
 //!
-//! A [`Session`] activates skills, hands out their files, runs their scripts and decides about calls to tools. What it hands
-//! out or runs are the very bytes whose digest it records: a skill is known by the digest of its whole content from its first
-//! use on, and what has changed since is an error that says so. What cannot be recorded is not done.
+//! A [`Session`] activates skills, returns their files, runs their scripts and decides about tool calls. Everything it
+//! returns or runs matches the digest that it records: a skill is identified by the digest of its content at first use,
+//! and later changes are an error. An operation that cannot be recorded is not performed.
 //!
-//! [`replay`] proves later that what was recorded could have happened.
+//! [`replay`] checks later that the recorded operations match the stored skills.
 //!
-//! *Architecture invariant:* no rule about what may be done lives here; the policy has them all. The clock, ids, directories
-//! and who is asked come from outside.
+//! *Architecture invariant:* this crate has no rules about what is allowed; they are all in the policy. The clock, ids,
+//! directories and the approver are passed in.
 
 mod activate;
 mod active_skill;

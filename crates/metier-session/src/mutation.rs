@@ -1,5 +1,5 @@
-//! Changes to protected documents: what is asked for, who decides, what the answer is. Who keeps the documents is a [`MutationGateway`]; there is no
-//! other way to change one.
+//! Changes to protected documents: the request, the decision and the answer. A [`MutationGateway`] holds the documents;
+//! there is no other way to change one.
 
 mod beneath;
 mod envelope;
@@ -20,14 +20,15 @@ pub use file::FileGateway;
 
 /// Decides about changes, and makes them.
 ///
-/// Who implements it keeps these promises: nothing is changed unless every base version and precondition holds; all changes of an envelope are made or
-/// none; a request id is applied once, and asked again gives the same answer; and what cannot be decided is [`MutationOutcome::Unavailable`].
+/// An implementation guarantees: nothing is changed unless every base version and precondition holds; all changes of an
+/// envelope are made or none; a request id is applied once, and repeating it gives the same answer; and if no decision
+/// is possible, the answer is [`MutationOutcome::Unavailable`].
 pub trait MutationGateway: Send + Sync {
-    /// Applies an envelope, or says why not.
+    /// Applies an envelope, or returns why not.
     fn submit(&self, envelope: &MutationEnvelope) -> MutationOutcome;
 }
 
-/// The gateway of a host that has none: nothing is ever changed.
+/// A gateway that never changes anything, for hosts without one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoGateway;
 
@@ -37,17 +38,17 @@ impl MutationGateway for NoGateway {
     }
 }
 
-/// What a document is at some point: not there, or content with a digest. As text, `absent` or `sha256:…`.
+/// The version of a document: absent, or the digest of its content. As text, `absent` or `sha256:…`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DocumentVersion {
-    /// There is no such document.
+    /// The document does not exist.
     Absent,
     /// Its content has this digest.
     Digest(Digest),
 }
 
 impl DocumentVersion {
-    /// That of a document with this content, or of none.
+    /// The version of a document with this content, or of an absent one.
     pub fn of(content: Option<&[u8]>) -> Self {
         content.map_or(Self::Absent, |content| Self::Digest(Digest::of(content)))
     }
@@ -82,42 +83,42 @@ impl<'de> Deserialize<'de> for DocumentVersion {
     }
 }
 
-/// What became of an envelope.
+/// The result of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum MutationOutcome {
-    /// Every change is made, or would be.
+    /// Every change is made, or would be made.
     Applied {
-        /// What each document is now.
+        /// The version of each document now.
         versions: BTreeMap<String, DocumentVersion>,
-        /// It was only asked whether it would be: nothing is changed.
+        /// It was a dry run: nothing is changed.
         dry_run: bool,
-        /// It had been applied before, and was not again.
+        /// It had already been applied, and was not applied again.
         repeated: bool,
     },
-    /// Documents are not what the envelope takes them for; nothing is changed.
+    /// Documents differ from the envelope's base versions or preconditions; nothing is changed.
     Conflict {
-        /// All of them.
+        /// All conflicts.
         failures: Vec<DocumentFailure>,
     },
-    /// The envelope is wrong in itself; nothing is changed.
+    /// The envelope is invalid; nothing is changed.
     Rejected {
-        /// In what way.
+        /// The reason as a code.
         code: RejectCode,
-        /// In words.
+        /// The reason as text.
         reason: String,
     },
-    /// Nobody could decide, or do it. As a rule nothing is changed; if a disk fails in the middle, that is settled by the next request. The same
-    /// envelope sent again is applied once in either case.
+    /// The change could not be decided or made. Usually nothing is changed; if a disk fails in the middle, the next
+    /// request resolves it. In either case, sending the same envelope again applies it once.
     Unavailable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl MutationOutcome {
-    /// One word.
+    /// The name of the outcome.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Applied { .. } => "applied",
@@ -127,7 +128,7 @@ impl MutationOutcome {
         }
     }
 
-    /// A code that stays the same.
+    /// A stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Applied { .. } => "mutation-applied",
@@ -137,7 +138,7 @@ impl MutationOutcome {
         }
     }
 
-    /// The HTTP status that says the same: 200, 409, 400 or 422, 503.
+    /// The matching HTTP status: 200, 409, 400 or 422, 503.
     pub const fn status(&self) -> u16 {
         match self {
             Self::Applied { .. } => 200,
@@ -153,32 +154,32 @@ impl MutationOutcome {
     }
 }
 
-/// A document that is not what it should be.
+/// A document in conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentFailure {
-    /// Which.
+    /// The document.
     pub target: String,
     /// What is wrong.
     pub reason: FailureReason,
-    /// What it is; nothing, if it became something that has no version, such as a link.
+    /// Its current version; `None` if it has no version, for example a link.
     pub current: Option<DocumentVersion>,
 }
 
-/// In what way a document is not what it should be.
+/// The kinds of conflicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FailureReason {
-    /// It has other content.
+    /// It has different content.
     DigestMismatch,
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It is there, and should not be.
+    /// It exists, but should not.
     Exists,
 }
 
 impl FailureReason {
-    /// As it is written.
+    /// The name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::DigestMismatch => "digest-mismatch",
@@ -188,28 +189,28 @@ impl FailureReason {
     }
 }
 
-/// In what way an envelope is wrong in itself. All but [`Unprocessable`](Self::Unprocessable) are bad requests.
+/// Why an envelope is invalid. All but [`Unprocessable`](Self::Unprocessable) are bad requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RejectCode {
-    /// The request id, the actor or the intent is empty or no plain text, or there is no change.
+    /// The request id, the actor or the intent is empty or not plain text, or there is no change.
     Incomplete,
-    /// A change does not say what it is based on.
+    /// A change has no base version.
     NoBaseVersion,
-    /// A document is changed twice, or would have to be a directory for another.
+    /// A document is changed twice, or is also a directory of another.
     DuplicateTarget,
-    /// More changes, preconditions or bytes than are taken.
+    /// Too many changes, preconditions or bytes.
     TooLarge,
-    /// No document can have this name, or none that is kept here.
+    /// The name is invalid, or names no document of this gateway.
     BadTarget,
-    /// There is a link on the way.
+    /// The path contains a link.
     Link,
-    /// It is a directory, a pipe, a device; or something on the way is no directory.
+    /// It is a directory, a pipe or a device; or a part of its path is not a directory.
     NotAFile,
-    /// The request id was used for something else.
+    /// The request id was used for another envelope.
     RequestIdReused,
-    /// The host's own check says no.
+    /// The host's own check rejects it.
     Unprocessable,
 }
 

@@ -1,4 +1,4 @@
-//! Proposing a change to a protected document: the only way to make one.
+//! Proposes changes to protected documents. This is the only way to change them.
 
 use metier_journal::Event;
 
@@ -8,24 +8,24 @@ use crate::mutation::{
 };
 use crate::session::{Session, shortened};
 
-/// A change that somebody proposes.
+/// A proposed change.
 #[derive(Debug, Clone, Default)]
 pub struct Proposal {
-    /// The same id is applied once, however often it is proposed.
+    /// The request id. A request is applied once, however often it is proposed.
     pub request_id: String,
-    /// What for.
+    /// The purpose of the change.
     pub intent: String,
-    /// What is to change; all of it, or nothing.
+    /// The changes: all are made, or none.
     pub changes: Vec<DocumentChange>,
-    /// What must be as it was.
+    /// Required versions of documents.
     pub preconditions: Vec<Precondition>,
-    /// Whether it is only to be said what would happen.
+    /// Whether this is a dry run, which only returns the result.
     pub dry_run: bool,
 }
 
 impl Session {
-    /// Proposes a change to protected documents. Without a gateway nobody changes them. That it was proposed is recorded before,
-    /// and what became of it after.
+    /// Proposes a change to protected documents. Without a gateway, they cannot be changed. The proposal is recorded
+    /// before, and its result after.
     pub fn propose(&mut self, proposal: Proposal) -> Result<MutationOutcome, SessionError> {
         let Proposal { request_id, intent, changes, preconditions, dry_run } = proposal;
         let actor = self.options.actor.clone().or_else(|| self.options.agent.clone()).unwrap_or_default();
@@ -34,7 +34,7 @@ impl Session {
             MutationEnvelope { request_id, actor, intent, skills, changes, preconditions, dry_run };
         let request_id = shortened(&envelope.request_id);
         let targets: Vec<&str> = envelope.changes.iter().map(|change| change.target.as_str()).collect();
-        // Plain data is always JSON.
+        // Plain data always serialises to JSON.
         let payload = serde_json::to_vec(&envelope.changes).unwrap_or_default();
         self.record(&Event::MutationProposed {
             request_id: request_id.clone(),

@@ -1,4 +1,4 @@
-//! Whether what a journal says could have happened: every skill that it names is still known, to the byte.
+//! Checks a journal against the stored skills: everything that was recorded must match their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -12,29 +12,29 @@ use metier_skill::{Digest, Manifest, SKILL_FILES};
 use metier_store::{Store, StoreError};
 use serde::Serialize;
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// Records that were looked at.
+    /// The number of checked records.
     pub records: u64,
-    /// Activations that could have happened as recorded.
+    /// Activations that match.
     pub activations: u64,
-    /// Reads of resources.
+    /// Resource reads that match.
     pub reads: u64,
-    /// Runs of scripts.
+    /// Script runs that match.
     pub scripts: u64,
-    /// Scripts that were asked for and never started.
+    /// Scripts that were prepared and never started.
     pub refused: u64,
-    /// Skills that these were of.
+    /// The number of skills involved.
     pub skills: u64,
-    /// The same by their whole content.
+    /// The number of distinct skill contents.
     pub versions: u64,
-    /// The first record that could not.
+    /// The first record that does not match.
     pub divergence: Option<Divergence>,
 }
 
-/// A record that cannot be true, or cannot be proven any more.
+/// A record that does not match, or can no longer be proven.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Divergence {
@@ -50,17 +50,17 @@ pub struct Divergence {
     pub kind: String,
     /// The skill.
     pub skill: String,
-    /// Why, as a stable code.
+    /// The reason as a stable code.
     pub code: &'static str,
-    /// Why, for a person.
+    /// The reason as text.
     pub reason: String,
 }
 
-/// The kinds of records that can be proven.
+/// The kinds of records that are checked.
 const PROVEN: [&str; 3] = ["skill.activated", "skill.resource_read", "skill.script_executed"];
 
-/// Walks a journal, and proves of each activation, read and script that it could have happened as recorded: the skill of that
-/// digest is in the store, and its bytes are those that were handed out or run. Stops at the first that could not.
+/// Checks each activation, read and script run in a journal: the skill with the recorded digest is in the store, and
+/// its bytes are those that were handed out or run. Stops at the first mismatch.
 pub fn replay(
     journal: &mut JournalReader,
     store: &Store,
@@ -79,7 +79,7 @@ pub fn replay(
         let checked = match &event {
             Some(event) => replay.check(event),
             None if PROVEN.contains(&row.kind().as_str()) => {
-                Err(Wrong::new("replay-record", "the record does not say what one of its kind says"))
+                Err(Wrong::new("replay-record", "the record lacks fields of its kind"))
             }
             None => Ok(()),
         };
@@ -101,7 +101,7 @@ struct Replay<'a> {
     store: &'a Store,
     trees: BTreeMap<Digest, Manifest>,
     names: BTreeSet<String>,
-    /// Files that were looked at already.
+    /// Files that were already checked.
     proven: BTreeSet<Digest>,
     found: ReplayReport,
 }
@@ -172,7 +172,7 @@ impl Replay<'_> {
             Some(file) if file.digest == *skill_md => Ok(()),
             _ => Err(Wrong::new(
                 "replay-skill-md",
-                format!("the skill {tree} has no `SKILL.md` with {skill_md}"),
+                format!("skill {tree} has no `SKILL.md` with digest {skill_md}"),
             )),
         }
     }
@@ -200,7 +200,7 @@ impl Replay<'_> {
         }
         Err(Wrong::new(
             "replay-content",
-            format!("what was handed out is not that part of `{path}` of {tree}"),
+            format!("the recorded content does not match this part of `{path}` in {tree}"),
         ))
     }
 
@@ -210,20 +210,21 @@ impl Replay<'_> {
             return Ok(());
         }
         let reason =
-            format!("`{}` of {} is {digest}, and not {}", run.script, run.tree_digest, run.script_digest);
+            format!("`{}` in {} has digest {digest}, not {}", run.script, run.tree_digest, run.script_digest);
         Err(Wrong::new("replay-script", reason))
     }
 
     /// The digest of a file of a skill.
     fn file(&mut self, tree: &Digest, path: &str) -> Result<Digest, Wrong> {
         let manifest = self.tree(tree)?;
-        // Only what is UTF-8 can be asked for; another name that reads the same with its bytes replaced is another file.
+        // Only UTF-8 names can be requested; a name that is equal only after replacing invalid bytes is a different
+        // file.
         let file = manifest.get(Path::new(path));
-        let missing = || Wrong::new("replay-file", format!("the skill {tree} has no file `{path}`"));
+        let missing = || Wrong::new("replay-file", format!("skill {tree} has no file `{path}`"));
         file.map(|file| file.digest).ok_or_else(missing)
     }
 
-    /// A skill, of which every byte was looked at once.
+    /// A skill whose bytes have all been checked once.
     fn tree(&mut self, digest: &Digest) -> Result<&Manifest, Wrong> {
         if !self.trees.contains_key(digest) {
             let manifest = self.store.manifest(digest)?;
@@ -235,6 +236,6 @@ impl Replay<'_> {
             }
             self.trees.insert(*digest, manifest);
         }
-        self.trees.get(digest).ok_or_else(|| Wrong::new("replay-skill", "it is not there"))
+        self.trees.get(digest).ok_or_else(|| Wrong::new("replay-skill", "it is missing"))
     }
 }

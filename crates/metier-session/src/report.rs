@@ -1,4 +1,5 @@
-//! What became of a run: one type, made here from the sandbox's [`RunOutcome`], for the command line, MCP and the journal.
+//! The report of a run: one type, built here from the sandbox's [`RunOutcome`], for the command line, MCP and the
+//! journal.
 
 mod bounded;
 
@@ -18,7 +19,7 @@ use serde::{Serialize, Serializer};
 
 use self::bounded::bounded;
 
-/// What became of a script of a skill. As JSON, the members of [`RunReport`] stand beside the others.
+/// The report of a skill's script. In JSON, the members of [`RunReport`] are beside the others.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ScriptReport {
@@ -26,28 +27,28 @@ pub struct ScriptReport {
     pub skill_id: String,
     /// The script's path in the skill.
     pub script: String,
-    /// Of the bytes that ran.
+    /// The digest of the script that ran.
     pub script_digest: Digest,
-    /// Of the whole skill.
+    /// The digest of the whole skill.
     pub tree_digest: Digest,
     /// How it ended, what it printed, what it did.
     #[serde(flatten)]
     pub run: RunReport,
 }
 
-/// What became of any run in the sandbox.
+/// The report of any run in the sandbox.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct RunReport {
     /// How it ended.
     pub ending: Ending,
-    /// Its exit code, where it exited.
+    /// Its exit code, if it exited.
     pub exit_code: Option<i32>,
-    /// The limit that ended it, if one did.
+    /// The limit that stopped it, if any.
     pub limit: Option<Limit>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: ScriptOutput,
-    /// Its messages.
+    /// Its standard error.
     pub stderr: ScriptOutput,
     /// Every protection, and whether it was active.
     pub protections: Protections,
@@ -56,11 +57,11 @@ pub struct RunReport {
     pub facts: RunFacts,
 }
 
-/// What came out of a stream. As JSON: `text` (UTF-8, other bytes replaced) and `truncated`.
+/// The output of a stream. In JSON: `text` (UTF-8, other bytes replaced) and `truncated`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptOutput {
-    /// The bytes, as many as the limit allows.
+    /// The bytes, up to the limit.
     pub bytes: Vec<u8>,
     /// Whether there was more.
     pub truncated: bool,
@@ -83,7 +84,7 @@ impl Serialize for ScriptOutput {
 }
 
 impl RunReport {
-    /// What is reported of a job that ran with a profile.
+    /// The report of a job that ran with a profile.
     pub fn new(profile: &SandboxProfile, outcome: RunOutcome) -> Self {
         let facts = RunFacts::of(profile, &outcome);
         let RunOutcome { ending, output, errors, protections, .. } = outcome;
@@ -108,7 +109,7 @@ impl RunReport {
         Duration::from_millis(self.facts.usage.map_or(0, |usage| usage.wall_ms))
     }
 
-    /// Adds what became of it to the record of a script that was to run.
+    /// Adds the result to the record of a script that was to run.
     pub(crate) fn describe(&self, privacy: &Privacy, record: &mut ScriptExecuted) {
         (record.outcome, record.exit, record.code) = match self.ending {
             Ending::Exited(code) => (ScriptOutcome::Exited, Some(i64::from(code)), None),
@@ -126,7 +127,7 @@ impl RunReport {
     }
 }
 
-/// What is known of a run: of its surroundings before it starts, of the rest once it has ended.
+/// What is known of a run: its surroundings before it starts, the rest once it has ended.
 pub(crate) trait OfRun {
     /// What is known before it starts.
     fn before(work: Option<&Path>, allowed: &Network) -> Self;
@@ -172,7 +173,7 @@ impl OfRun for RunFacts {
     }
 }
 
-/// The largest number that a record can have.
+/// The largest number that a record can hold.
 const LARGEST: u64 = (1 << 53) - 1;
 
 fn milliseconds(time: Duration) -> u64 {
@@ -199,7 +200,7 @@ fn list(paths: &PathSample) -> PathList {
     PathList { count: paths.count, first: bounded(&first) }
 }
 
-/// Where it connected to comes first, so that names which are refused cannot push that out of the list.
+/// Successful connections come first, so that refused names cannot push them out of the list.
 fn connections(mut all: Vec<ConnectionRecord>) -> (Vec<ConnectionRecord>, u64) {
     all.sort_by_key(|one| one.refused.is_some());
     let kept = bounded(&all);
@@ -207,7 +208,7 @@ fn connections(mut all: Vec<ConnectionRecord>) -> (Vec<ConnectionRecord>, u64) {
     (kept, left_out)
 }
 
-/// What a person should look at first comes first, so that a script cannot push it out of the list.
+/// The most important entries come first, so that a script cannot push them out of the list.
 fn planted(found: &[metier_sandbox::PlantedItem]) -> (Vec<PlantedFile>, u64) {
     let mut sorted: Vec<&metier_sandbox::PlantedItem> = found.iter().collect();
     sorted.sort_by(|one, other| one.by_urgency(other));

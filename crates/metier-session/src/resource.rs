@@ -1,4 +1,4 @@
-//! Handing out a skill's other files.
+//! Reads a skill's other files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,33 +18,33 @@ use crate::error::{PathProblem, SessionError};
 use crate::session::Session;
 use crate::source::Source;
 
-/// The tool that a file is read by, as a no to it is recorded.
+/// The tool name under which refused reads are recorded.
 const TOOL: &str = "read_skill_resource";
 
-/// No system opens a longer path.
+/// No system accepts a longer path.
 const LONGEST_PATH: usize = 4_096;
 
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourcePart {
-    /// Lines, counted from 1, the last one included.
+    /// Lines, counted from 1, including the last one.
     Lines {
         /// The first.
         first: u64,
-        /// The last; without it, all that follow.
+        /// The last; `None` for all remaining lines.
         last: Option<u64>,
     },
     /// Bytes.
     Bytes {
-        /// Where they begin.
+        /// The first byte.
         offset: u64,
-        /// At most so many; without it, all that follow.
+        /// The maximum number of bytes; `None` for all remaining bytes.
         length: Option<u64>,
     },
 }
 
-/// A file of a skill, or a part of it. As JSON, `content` is the text or the bytes in base64, as `encoding` says.
+/// A file of a skill, or a part of it. In JSON, `content` is the text or the bytes in base64, according to `encoding`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resource {
@@ -52,21 +52,21 @@ pub struct Resource {
     pub skill_id: String,
     /// Its path in the skill.
     pub path: String,
-    /// What kind of file it is, by its name.
+    /// Its media type, by its name.
     pub mime_type: &'static str,
-    /// What was read.
+    /// The bytes that were read.
     pub bytes: Vec<u8>,
-    /// Whether that is text.
+    /// Whether they are text.
     pub is_text: bool,
-    /// Of these bytes.
+    /// The digest of these bytes.
     pub digest: Digest,
-    /// Of the whole skill.
+    /// The digest of the whole skill.
     pub tree_digest: Digest,
-    /// Which bytes of the file they are.
+    /// Their position in the file.
     pub range: ByteRange,
-    /// How many the file has.
+    /// The size of the file in bytes.
     pub total_bytes: u64,
-    /// What it costs.
+    /// The size of the content, in tokens.
     pub tokens: u64,
 }
 
@@ -79,7 +79,7 @@ impl Resource {
         }
     }
 
-    /// Where to go on, where not everything was handed out.
+    /// The offset at which to continue, if not everything was returned.
     pub fn next_offset(&self) -> Option<u64> {
         let end = self.range.offset + self.range.length;
         (end < self.total_bytes).then_some(end)
@@ -112,7 +112,7 @@ impl Session {
         self.read_part(name, path, None)
     }
 
-    /// Reads a part of a file: lines or bytes. `None` is the whole file, as in [`Session::read`].
+    /// Reads a part of a file: lines or bytes. `None` reads the complete file, as [`Session::read`] does.
     pub fn read_part(
         &mut self,
         name: &str,
@@ -151,10 +151,10 @@ impl Session {
         Ok(resource)
     }
 
-    /// Whether a file may be handed out. A no is recorded.
+    /// Whether a file may be read. A refusal is recorded.
     fn may_read(&mut self, held: &ActiveSkill, path: &str) -> Result<(), SessionError> {
         let request = |action| Request::new(held.tier, &held.name, held.tree_digest, action);
-        // Its instructions are what activating it would hand out, and are asked for like that.
+        // `SKILL.md` contains the instructions, so reading it needs the same permission as activating the skill.
         let is_activation = !held.is_active && SKILL_FILES.contains(&path);
         let settled = is_activation.then(|| self.settle(&request(Action::Activate))).transpose();
         let settled = settled.and_then(|_| self.settle(&request(Action::Read { path })));
@@ -165,7 +165,7 @@ impl Session {
         settled.map(drop)
     }
 
-    /// The file of a skill that a path means, or why it means none.
+    /// The file of a skill that a path names, or why it names none.
     pub(crate) fn file_of(
         &self,
         held: &ActiveSkill,
@@ -182,7 +182,7 @@ impl Session {
             return Ok(file.clone());
         }
         let missing = || problem(PathProblem::NotFound(nearest(held, &plain)));
-        // It may well be there, but is no part of the skill, and will not be when that is activated again.
+        // The file may exist, but it is not part of the skill, and will not be after reactivation either.
         if is_in_version_control(&plain) {
             return Err(missing());
         }
@@ -199,7 +199,7 @@ impl Session {
     }
 }
 
-/// A path that can only mean a file of the skill, without parts that mean nothing.
+/// A path that unambiguously names a file of the skill, without empty parts and `.`.
 fn plain_path(path: &str) -> Result<PathBuf, PathProblem> {
     if path.len() > LONGEST_PATH {
         return Err(PathProblem::TooLong);
@@ -226,14 +226,14 @@ fn is(error: &io::Error, number: Errno) -> bool {
     error.raw_os_error() == Some(number.raw_os_error())
 }
 
-/// Whether opening failed because of what is there: a directory or a pipe, or a socket or a device without a driver.
+/// Whether opening failed because of the file's type: a directory or a pipe, or a socket or a device without a driver.
 fn is_special(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory)
         || is(error, Errno::NXIO)
         || is(error, Errno::NODEV)
 }
 
-/// Whether opening failed because of a link; one that is asked to be a directory is said to be none.
+/// Whether opening failed because of a link. A link in the place of a directory is reported as not a directory.
 fn is_link(error: &io::Error, source: &Source, path: &Path) -> bool {
     if is(error, Errno::LOOP) {
         return true;
@@ -243,7 +243,7 @@ fn is_link(error: &io::Error, source: &Source, path: &Path) -> bool {
     error.kind() == io::ErrorKind::NotADirectory && above.into_iter().any(|above| above.is_symlink())
 }
 
-/// The bytes of a file, if they are those that the session knows the skill by.
+/// The bytes of a file, if they match the digest that the session knows.
 pub(crate) fn read_as_held(
     held: &ActiveSkill,
     source: &Source,
@@ -255,16 +255,16 @@ pub(crate) fn read_as_held(
         SessionError::Changed { name: held.name.clone(), what }
     };
     let bytes = source.read(&file.path, most).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => changed("is gone"),
+        io::ErrorKind::NotFound => changed("was removed"),
         io::ErrorKind::PermissionDenied => {
             SessionError::Skill(SkillError::Io { path: held.directory.join(&file.path), source: error })
         }
-        _ => changed("is something else"),
+        _ => changed("is no longer a regular file"),
     })?;
-    if Digest::of(&bytes) == file.digest { Ok(bytes) } else { Err(changed("is another")) }
+    if Digest::of(&bytes) == file.digest { Ok(bytes) } else { Err(changed("has changed")) }
 }
 
-/// The part of a file that was asked for, as much of it as may be handed out.
+/// The requested part of a file, up to the maximum.
 fn cut(
     held: &ActiveSkill,
     path: String,
@@ -282,7 +282,7 @@ fn cut(
         Some(ResourcePart::Lines { first, last }) => lines(&bytes, first, last)?,
     };
     if start > total {
-        let reason = format!("`{path}` has {total} bytes, and none from {start} on");
+        let reason = format!("`{path}` has {total} bytes; offset {start} is past the end");
         return Err(SessionError::Range { reason });
     }
     end = end.min(start.saturating_add(most));
@@ -307,10 +307,10 @@ fn cut(
     })
 }
 
-/// Where lines begin and end.
+/// The start and end of lines in bytes.
 fn lines(bytes: &[u8], first: u64, last: Option<u64>) -> Result<(u64, u64), SessionError> {
     if first == 0 || last.is_some_and(|last| last < first) {
-        let reason = "lines are counted from 1, and the last one is not before the first".to_owned();
+        let reason = "lines start at 1, and the last line must not be before the first".to_owned();
         return Err(SessionError::Range { reason });
     }
     let mut ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
@@ -320,7 +320,7 @@ fn lines(bytes: &[u8], first: u64, last: Option<u64>) -> Result<(u64, u64), Sess
     let Some(start) = start.filter(|start| *start < total || *start == 0) else {
         let count = bytes.split_inclusive(|byte| *byte == b'\n').count();
         return Err(SessionError::Range {
-            reason: format!("there are {count} lines, and none from {first} on"),
+            reason: format!("the file has {count} lines; line {first} is past the end"),
         });
     };
     let more = last.map(|last| usize::try_from(last - first).unwrap_or(usize::MAX));
@@ -328,8 +328,8 @@ fn lines(bytes: &[u8], first: u64, last: Option<u64>) -> Result<(u64, u64), Sess
     Ok((start, end))
 }
 
-/// The same without characters that are cut in two; at least one of them where there is one, so that whoever goes on from the end
-/// gets on.
+/// The same without characters that are cut in two; at least one character, so that a reader that continues at the end
+/// makes progress.
 fn between_characters(bytes: &[u8], start: u64, end: u64) -> (u64, u64) {
     let is_inside = |at: u64| {
         let byte = usize::try_from(at).ok().and_then(|at| bytes.get(at));
@@ -341,7 +341,7 @@ fn between_characters(bytes: &[u8], start: u64, end: u64) -> (u64, u64) {
     (first, if is_empty { next(first + 1) } else { last.max(first) })
 }
 
-/// The path of the skill that somebody probably meant.
+/// The path of the skill that was probably meant.
 fn nearest(held: &ActiveSkill, path: &Path) -> Option<String> {
     let wanted = path.to_string_lossy().to_lowercase();
     let last = path.file_name()?.to_string_lossy().to_lowercase();
@@ -352,13 +352,13 @@ fn nearest(held: &ActiveSkill, path: &Path) -> Option<String> {
         let distance = strsim::levenshtein(&wanted, &other);
         if has_name { distance.min(1) } else { distance }
     };
-    // Long ones are nobody's slips.
+    // Long paths are not typing errors.
     let files = held.manifest.files().iter().filter(|_| wanted.len() <= 200);
     let found = files.min_by_key(distance).filter(|file| distance(file) <= 3);
     found.map(|file| file.path.to_string_lossy().into_owned())
 }
 
-/// What files with these endings are.
+/// Media types by file extension.
 const MIME_TYPES: &[(&str, &str)] = &[
     ("bash", "application/x-sh"),
     ("bmp", "image/bmp"),
@@ -398,7 +398,7 @@ const MIME_TYPES: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
-/// What kind of file it is, by its name, or by whether it is text.
+/// The media type of a file, by its name, or by whether it is text.
 pub fn mime_type(path: &str, is_text: bool) -> &'static str {
     let ending = Path::new(path).extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let known = MIME_TYPES.iter().find(|(known, _)| ending.as_deref() == Some(known));

@@ -1,4 +1,4 @@
-//! Running a skill's scripts: decided, recorded, from a private copy of the very bytes that were approved.
+//! Runs a skill's scripts: decided, recorded, and from a private copy of exactly the approved content.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,10 +29,10 @@ use crate::session::{Recording, Session, recorded_rule};
 use crate::skill_script::SkillScript;
 use crate::source::Source;
 
-/// The tool that a script is run by, as decisions about it are recorded.
+/// The tool name under which decisions about scripts are recorded.
 const TOOL: &str = "run_skill_script";
 
-/// A script to run, and what it is to have.
+/// A script to run, with its inputs and limits.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ScriptCall {
@@ -42,31 +42,31 @@ pub struct ScriptCall {
     pub script: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// What it reads.
+    /// Its standard input.
     pub input: Vec<u8>,
     /// The directory that it may change; without one, it gets an empty one that is removed afterwards.
     pub work: Option<WorkDirectory>,
-    /// Whether it starts in the skill's directory rather than in the work directory.
+    /// Whether it starts in the skill's directory instead of the work directory.
     pub starts_in_skill: bool,
-    /// How long it may take, if that is less than the limits say.
+    /// How long it may take, if shorter than the limits.
     pub timeout: Option<Duration>,
-    /// Its bounds.
+    /// Its limits.
     pub limits: RunLimits,
-    /// What of the network it reaches.
+    /// Its network access.
     pub network: Network,
-    /// Whether it is said to do what cannot be undone.
+    /// Whether it is marked as destructive.
     pub is_destructive: bool,
-    /// Variables that it gets.
+    /// Its environment variables.
     pub variables: BTreeMap<String, String>,
-    /// Whether a person does with Landlock and the system call filter where there are no namespaces.
+    /// Whether the user accepts Landlock and the system call filter alone if namespaces are not available.
     pub allows_weaker: bool,
-    /// What ends it early.
+    /// Stops it early.
     pub cancel: Cancel,
 }
 
 impl ScriptCall {
-    /// A script without arguments, with the usual bounds, and with no network. [`Session::work_directory`] opens the
-    /// directory it may change; with `None`, it gets an empty one that is removed afterwards.
+    /// A script without arguments, with default limits, and without network access. [`Session::work_directory`] opens
+    /// the directory it may change; with `None`, it gets an empty one that is removed afterwards.
     pub fn new(
         skill: impl Into<String>,
         script: impl Into<String>,
@@ -90,7 +90,7 @@ impl ScriptCall {
     }
 }
 
-/// A script that may run now. A host that has others waiting for the session runs it without the session.
+/// A script that may run now. A host with other work for the session can run it without the session.
 pub struct PreparedScript {
     job: Box<Job>,
     script: SkillScript,
@@ -98,9 +98,9 @@ pub struct PreparedScript {
     record: Box<ScriptExecuted>,
     skill_id: String,
     start: Time,
-    /// The answers that held once and are used up by this.
+    /// The one-time answers that this run uses up.
     used: Vec<Approval>,
-    /// What runs.
+    /// The job to run.
     copy: PrivateDirectory,
 }
 
@@ -108,7 +108,7 @@ pub struct PreparedScript {
 #[derive(Debug)]
 pub struct FinishedScript {
     outcome: Result<Box<RunReport>, SandboxError>,
-    /// What became of the check of its dependencies, if it names any.
+    /// The result of checking its dependencies, if it declares any.
     check: Option<Event>,
     record: Box<ScriptExecuted>,
     skill_id: String,
@@ -118,7 +118,8 @@ pub struct FinishedScript {
     made: Made,
 }
 
-/// Directories that were made for a run. They are removed with this, after the run was recorded: that can take long, or fail.
+/// Directories that were created for a run. They are removed with this value, after the run was recorded, because
+/// removal can take long or fail.
 #[derive(Debug)]
 struct Made {
     _copy: PrivateDirectory,
@@ -132,12 +133,12 @@ impl fmt::Debug for PreparedScript {
 }
 
 impl PreparedScript {
-    /// What is about to run.
+    /// The job that is about to run.
     pub const fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Does not run it, since the host cannot.
+    /// Does not run the script, because the host cannot.
     pub fn give_up(self, source: io::Error) -> FinishedScript {
         let Self { job, record, skill_id, start, used: unused, copy, .. } = self;
         let error = SandboxError::Launch { step: "preparing to be ended".to_owned(), source };
@@ -145,7 +146,7 @@ impl PreparedScript {
         FinishedScript { outcome: Err(error), check: None, record, skill_id, start, unused, made }
     }
 
-    /// Runs it to its end, if what it says that it needs is there.
+    /// Runs the script to its end, if its dependencies are installed.
     pub fn run(self, sink: &mut dyn Sink) -> FinishedScript {
         let Self { job, script, executor, record, skill_id, start, used, copy } = self;
         let checked = script.check_dependencies(&*executor, &job.profile, &job.cancel);
@@ -163,7 +164,7 @@ impl PreparedScript {
 }
 
 impl Session {
-    /// Runs a script of a skill: asked of the policy, contained, recorded.
+    /// Runs a script of a skill: checked against the policy, sandboxed and recorded.
     pub fn run_script(
         &mut self,
         call: ScriptCall,
@@ -173,7 +174,7 @@ impl Session {
         self.finish_script(finished)
     }
 
-    /// Everything that comes before a script runs. A refusal is recorded.
+    /// Does everything that comes before a script runs. A refusal is recorded.
     pub fn prepare_script(&mut self, call: ScriptCall) -> Result<PreparedScript, SessionError> {
         let name = call.skill.clone();
         let prepared = self.prepare_or_say_why_not(call);
@@ -211,7 +212,7 @@ impl Session {
         Ok(PreparedScript { job, script, executor, record, skill_id: held.id, start, used, copy })
     }
 
-    /// Records what became of a script.
+    /// Records the result of a script.
     pub fn finish_script(&mut self, finished: FinishedScript) -> Result<ScriptReport, SessionError> {
         let FinishedScript { outcome, check, record, skill_id, start, unused, made } = finished;
         let mut record = ScriptExecuted { duration_us: self.since(start), ..*record };
@@ -226,7 +227,7 @@ impl Session {
         let checked = check.map_or(Ok(()), |check| self.record(&check));
         let recorded = self.record_end(record).and(checked);
         drop(made);
-        // Why it did not start is what matters. An answer that cannot be given back stays used up.
+        // The reason why it did not start is what matters. An answer that cannot be stored again stays used up.
         let _ = self.give_back(&unused);
         let run = *outcome?;
         recorded.map_err(|error| match error {
@@ -265,7 +266,8 @@ impl Session {
         let found = SkillScript::find(&place, &file.path)?;
         let arguments = call.arguments.iter().map(OsString::from).collect();
         let mut job = found.job(profile, arguments);
-        // Last of all, and before the script starts: if metier is killed in between, it is used up; of two processes one gets it.
+        // The last step before the script starts: if metier is killed in between, the answer is used up; of two
+        // processes, only one gets it.
         let permission = self.use_up(&request, permission)?;
         if let Err(error) = self.announce(&call, held, &script, &permission.decision) {
             let _ = self.give_back(&permission.once);
@@ -275,7 +277,7 @@ impl Session {
         Ok((job, found, copy, permission.once))
     }
 
-    /// Records that a script is about to run, so that one whose end nobody sees is in the journal too.
+    /// Records that a script is about to run, so that the journal also has scripts whose end was not seen.
     fn announce(
         &mut self,
         call: &ScriptCall,
@@ -291,7 +293,7 @@ impl Session {
         }
     }
 
-    /// A private copy of the skill, the very bytes that were approved: what runs cannot be changed after it was looked at.
+    /// A private copy of exactly the approved content of the skill: it cannot be changed after it was checked.
     fn copy_of(&self, held: &ActiveSkill, source: &Source) -> Result<PrivateDirectory, SessionError> {
         let limits = &self.options.rules.limits;
         let copy = PrivateDirectory::make(Purpose::Skill)?;
@@ -307,7 +309,7 @@ impl Session {
         Err(SessionError::Changed { name: held.name.clone(), what })
     }
 
-    /// Which protections the script does not start without.
+    /// The protections that the script requires.
     fn strictness(&mut self, call: &ScriptCall, held: &ActiveSkill) -> Result<Strictness, SessionError> {
         let usual = Strictness::of_tier(held.tier);
         if !call.allows_weaker || usual == Strictness::Core {
@@ -315,7 +317,7 @@ impl Session {
         }
         let floor = Strictness::floor_of_tier(held.tier);
         if floor < usual {
-            // What a person gave up is in the journal like any other answer.
+            // Accepted risks are recorded like any other answer.
             self.record(&Event::SkillApproval {
                 name: held.name.clone(),
                 tree_digest: held.tree_digest,
@@ -354,7 +356,7 @@ impl Session {
         Ok(profile)
     }
 
-    /// How long a script may take: what its limits and its caller say, and what is left of the session.
+    /// How long a script may take: its limits, the caller's timeout, and the remaining budget of the session.
     fn time_left(&self, call: &ScriptCall) -> Duration {
         let wall = call.timeout.map_or(call.limits.wall, |timeout| timeout.min(call.limits.wall));
         let Some(deadline) = self.options.budget.and_then(|budget| budget.deadline) else { return wall };
@@ -362,7 +364,7 @@ impl Session {
         wall.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)).max(Duration::from_millis(1)))
     }
 
-    /// What is recorded of a run, as far as that is known before.
+    /// The record of a run, as far as it is known before.
     fn record_of(&self, held: &ActiveSkill, file: &ManifestFile, call: &ScriptCall) -> ScriptExecuted {
         let privacy = &self.options.privacy;
         let variables = call.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -386,7 +388,7 @@ impl Session {
         }
     }
 
-    /// Whether what will be recorded of a run has room in a record, whatever becomes of it: after it ran is too late.
+    /// Whether the record of a run fits, whatever the result: after the run it is too late.
     fn check_record(&self, record: &ScriptExecuted) -> Result<(), SessionError> {
         let Recording::Journal(_) = &self.options.recording else { return Ok(()) };
         let nothing = Privacy::default().content(b"");
@@ -405,7 +407,7 @@ impl Session {
         Ok(())
     }
 
-    /// Records how a script ended: without what it printed and without lists, where they have no room.
+    /// Records how a script ended; without its output and lists, if they do not fit.
     fn record_end(&mut self, mut record: ScriptExecuted) -> Result<(), SessionError> {
         let done = self.record(&Event::SkillScriptExecuted(Box::new(record.clone())));
         let Err(SessionError::Journal(JournalError::Event { .. })) = done else { return done };
@@ -417,15 +419,15 @@ impl Session {
     }
 }
 
-/// The text of a script, for a person who is asked about it; nothing where it is too long or not what was digested.
+/// The text of a script, for an approval question; `None` if it is too long or does not match its digest.
 fn shown(source: &Source, file: &ManifestFile) -> Option<String> {
     const MOST: u64 = 256 << 10;
     let bytes = source.read(&file.path, MOST).ok()?;
     (metier_skill::Digest::of(&bytes) == file.digest).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether an executor's error says for certain that the script has not started. [`SandboxError::Launch`] does not: the launcher can be lost
-/// afterwards as well.
+/// Whether an executor's error means that the script has certainly not started. [`SandboxError::Launch`] does not,
+/// because the launcher can also be lost afterwards.
 const fn never_started(error: &SandboxError) -> bool {
     matches!(
         error,
@@ -446,7 +448,7 @@ const fn never_started(error: &SandboxError) -> bool {
     )
 }
 
-/// What of the network is reached, where that is more than a script's own loopback.
+/// The network access of a call, if it is more than the script's own loopback.
 fn reach(network: &Network) -> Result<Option<Reach>, SessionError> {
     Ok(match network {
         Network::None | Network::Loopback => None,
@@ -455,14 +457,14 @@ fn reach(network: &Network) -> Result<Option<Reach>, SessionError> {
     })
 }
 
-/// The first file that is different.
+/// The first file that differs.
 fn difference(old: &metier_skill::Manifest, new: &metier_skill::Manifest) -> String {
     let shown = |path: &Path| format!("`{}`", path.display());
     let changed = old.files().iter().find(|file| new.get(&file.path) != Some(*file));
     match changed.or_else(|| new.files().iter().find(|file| old.get(&file.path).is_none())) {
         Some(file) if old.get(&file.path).is_none() => format!("{} is new", shown(&file.path)),
-        Some(file) if new.get(&file.path).is_none() => format!("{} is gone", shown(&file.path)),
-        Some(file) => format!("{} is another", shown(&file.path)),
+        Some(file) if new.get(&file.path).is_none() => format!("{} was removed", shown(&file.path)),
+        Some(file) => format!("{} has changed", shown(&file.path)),
         None => "its files".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The short way to run a script: a builder that borrows the session until the script has ended.
+//! A builder that runs a script and borrows the session until the script has ended.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::report::ScriptReport;
 use crate::script::ScriptCall;
 use crate::session::Session;
 
-/// A script to run, made by [`Session::script`]. Nothing happens before [`ScriptRun::run`].
+/// A script to run, created by [`Session::script`]. Nothing happens before [`ScriptRun::run`].
 ///
 /// A host that needs the session while the script runs uses [`ScriptCall`] with [`Session::prepare_script`] and
 /// [`Session::finish_script`] instead.
@@ -23,7 +23,8 @@ pub struct ScriptRun<'a> {
 }
 
 impl Session {
-    /// A script of a skill, by its path in the skill: without arguments, input or network, in an empty work directory.
+    /// A script of a skill, by its path in the skill: without arguments, input or network access, in an empty work
+    /// directory.
     ///
     /// ```no_run
     /// # fn run(session: &mut metier_session::Session) -> Result<(), metier_session::SessionError> {
@@ -50,7 +51,7 @@ impl ScriptRun<'_> {
         self
     }
 
-    /// What the script reads from its standard input.
+    /// Sets the script's standard input.
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.call.input = input.into();
         self
@@ -62,49 +63,49 @@ impl ScriptRun<'_> {
         self
     }
 
-    /// What of the network the script may reach. More than its own loopback is asked of the policy.
+    /// Sets the script's network access. More than its own loopback is checked against the policy.
     pub fn network(mut self, network: Network) -> Self {
         self.call.network = network;
         self
     }
 
-    /// The directory that the script starts in and may change. Without it, the script gets an empty one that is removed
-    /// afterwards.
+    /// Sets the directory that the script starts in and may change. Without it, the script gets an empty one that is
+    /// removed afterwards.
     pub fn work_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.work = Some(path.into());
         self
     }
 
-    /// Bounds on time, memory, processes and output.
+    /// Sets the limits on time, memory, processes and output.
     pub fn limits(mut self, limits: RunLimits) -> Self {
         self.call.limits = limits;
         self
     }
 
-    /// How long the script may take, if that is less than the limits allow.
+    /// Sets how long the script may take, if shorter than the limits.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.call.timeout = Some(timeout);
         self
     }
 
-    /// Says that the script does what cannot be undone, so that the policy can ask about that.
+    /// Marks the script as destructive, so that the policy can require approval.
     pub const fn destructive(mut self) -> Self {
         self.call.is_destructive = true;
         self
     }
 
-    /// Ends the script early when it is cancelled.
+    /// Stops the script early when it is cancelled.
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.call.cancel = cancel;
         self
     }
 
-    /// Runs the script to its end: asked of the policy, contained, recorded.
+    /// Runs the script to its end: checked against the policy, sandboxed and recorded.
     pub fn run(self) -> Result<ScriptReport, SessionError> {
         self.run_with(&mut ())
     }
 
-    /// [`ScriptRun::run`], and hands on what the script prints while it runs.
+    /// [`ScriptRun::run`] with a callback for output while the script runs.
     pub fn run_with(self, sink: &mut dyn Sink) -> Result<ScriptReport, SessionError> {
         let Self { session, mut call, work } = self;
         call.work = work.map(|path| session.work_directory(path)).transpose()?;

@@ -1,4 +1,4 @@
-//! One agent conversation: what it was given, what it has used, and how what happens is told.
+//! One agent conversation: its inputs, the skills it uses, and its events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,77 +22,78 @@ use crate::error::SessionError;
 use crate::mutation::MutationGateway;
 use crate::tools::SkillToolOptions;
 
-/// Where what happens is recorded.
+/// Where events are recorded.
 #[derive(Debug, Clone)]
 pub enum Recording {
-    /// In a journal. What cannot be recorded is not done.
+    /// In a journal. An operation that cannot be recorded is not performed.
     Journal(Arc<Journal>),
-    /// Nowhere, and so nothing can be proven later.
+    /// Nowhere, so nothing can be proven later.
     Nowhere,
 }
 
-/// What a session works with.
+/// The parts and options of a session.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// The skills that there are.
+    /// The available skills.
     pub catalog: Catalog,
-    /// What skills are held to that have changed since they were scanned.
+    /// The rules for skills that have changed since the scan.
     pub rules: Rules,
-    /// Who may do what.
+    /// The policy.
     pub policy: Policy,
-    /// What rules about tools are relative to.
+    /// The directories that tool rules are relative to.
     pub places: Anchors,
-    /// Where what happens is recorded.
+    /// Where events are recorded.
     pub recording: Recording,
-    /// What of other people's data is recorded.
+    /// How much personal data is recorded.
     pub privacy: Privacy,
-    /// Where times and ids come from.
+    /// The source of times and ids.
     pub clock: Arc<dyn Clock>,
-    /// Where every skill that is used is kept, so that what happened can be replayed.
+    /// The store for every skill that is used, so that the session can be replayed.
     pub store: Option<Store>,
-    /// Where skills are installed: what is used from there must be what was installed.
+    /// The installed skills: a skill that is used from there must be unchanged.
     pub installed: Option<Store>,
-    /// Where people's answers are kept beyond the session.
+    /// Where approval answers are stored beyond the session.
     pub approvals: Option<ApprovalStore>,
-    /// What runs scripts.
+    /// Runs scripts.
     pub executor: Arc<dyn Executor + Send + Sync>,
-    /// What changes protected documents; without it nobody does.
+    /// Changes protected documents; without it they cannot be changed.
     pub gateway: Option<Arc<dyn MutationGateway>>,
-    /// What scripts are never given to change: the person's home and metier's own places, as the host's settings have
-    /// them. The home in `places`, skill roots, stores, approvals and a journal in a file are added by the session.
+    /// Directories that scripts may never change: the user's home and metier's own directories, according to the host's
+    /// settings. The session adds the home in `places`, skill roots, stores, approvals and a journal file.
     pub reserved: ReservedPaths,
-    /// Documents that scripts cannot change, wherever they may write.
+    /// Documents that scripts cannot change, even inside their work directory.
     pub protected: Vec<PathBuf>,
-    /// What this machine has, to tell whether it is enough for a skill.
+    /// What this machine provides, to check the requirements of a skill.
     pub machine: Option<Arc<dyn Machine + Send + Sync>>,
-    /// Whether a skill that needs what this machine lacks is refused.
+    /// Whether a skill with missing requirements is refused.
     pub require_compatible: bool,
-    /// What may be spent; without it, anything.
+    /// The budget; `None` for no limits.
     pub budget: Option<Budget>,
-    /// What runs the session, as `claude-code`.
+    /// The program that runs the session, for example `claude-code`.
     pub agent: Option<String>,
-    /// Who acts: a person, an agent, a program.
+    /// Who acts: a user, an agent, a program.
     pub actor: Option<String>,
-    /// Whose session it is, where that is not the person whose machine this is: the holder of a token. Answers that they
-    /// give count for nobody else; those of the person count for them as well.
+    /// The owner of the session, if not the owner of this machine: the holder of a token. Their answers apply only to
+    /// themselves; answers of the machine's owner apply to them as well.
     pub principal: Option<String>,
-    /// The account and the machine that everything is done with.
+    /// The account and the machine that the session runs on.
     pub identity: Option<Identity>,
-    /// Who reads and runs: the model, unless a person does.
+    /// Who reads and runs: the model, unless a user does.
     pub trigger: Trigger,
-    /// The most bytes of a resource that are handed out at once.
+    /// The maximum number of bytes of a resource in one answer.
     pub resource_bytes: u64,
-    /// The most resources that an activation lists.
+    /// The maximum number of resources that an activation lists.
     pub resources_listed: usize,
-    /// Whether resources in directories of the skill are handed out.
+    /// Whether resources in directories of the skill are available.
     pub nested_resources: bool,
     /// How the tools of [`Session::tools`] are offered.
     pub tools: SkillToolOptions,
 }
 
 impl SessionOptions {
-    /// The usual: tiers decide, nobody is asked, scripts run in the local sandbox, nothing is kept but records.
+    /// The defaults: tiers decide, approvals are refused, scripts run in the local sandbox, and nothing is stored
+    /// except records.
     pub fn new(catalog: Catalog, places: Anchors, recording: Recording, clock: Arc<dyn Clock>) -> Self {
         Self {
             catalog,
@@ -127,28 +128,28 @@ impl SessionOptions {
 
 /// One agent conversation.
 ///
-/// What is done through it is allowed by the policy, recorded before it is answered, and told to every handler.
+/// Each operation is checked against the policy, recorded before it is answered, and passed to every handler.
 pub struct Session {
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) catalog: Catalog,
     pub(crate) context: RecordContext,
-    /// Who reads and runs now: what the options say, except during a call of a model.
+    /// Who reads and runs now: according to the options, except during a call of a model.
     pub(crate) trigger: Trigger,
-    /// What was used so far, by id.
+    /// The skills used so far, by id.
     pub(crate) held: BTreeMap<String, ActiveSkill>,
     pub(crate) stats: BTreeMap<String, SkillStats>,
     pub(crate) spent: Spent,
-    /// What prompts depend on, and tools may change.
+    /// The state that prompts depend on and tools may change.
     pub(crate) state: SessionState,
-    /// Calls that the agent has spoken of.
+    /// Calls that the agent has announced.
     pub(crate) calls: Calls,
-    /// What was warned of already.
+    /// Warnings that were already reported.
     pub(crate) warned: BTreeSet<(String, String, &'static str)>,
-    /// Answers that hold as long as the session.
+    /// Answers that are valid until the session ends.
     pub(crate) answers: Approvals,
     pub(crate) approver: Box<dyn Approver + Send>,
     pub(crate) bus: Bus,
-    /// Made when it is needed, for the skills that are active.
+    /// Created on demand, for the active skills.
     pub(crate) guard: Option<Guard>,
 }
 
@@ -191,7 +192,7 @@ impl Session {
         }
     }
 
-    /// Ends it, and waits until everything is recorded.
+    /// Ends the session, and waits until everything is recorded.
     pub fn end(mut self) -> Result<(), SessionError> {
         self.record(&Event::SessionEnded {})?;
         match &self.options.recording {
@@ -205,17 +206,17 @@ impl Session {
         self.context.session.as_deref().unwrap_or_default()
     }
 
-    /// The task that is worked on from now on.
+    /// Sets the current task.
     pub fn set_task(&mut self, task: Option<String>) {
         self.context.task = task;
     }
 
-    /// Who is asked where the policy wants a person to decide; nobody by default.
+    /// Sets the approver; by default, nobody can be asked.
     pub fn set_approver(&mut self, approver: Box<dyn Approver + Send>) {
         self.approver = approver;
     }
 
-    /// Tells a handler of everything that happens from now on, after those that came before it.
+    /// Subscribes a handler to all events from now on, after earlier handlers.
     pub fn subscribe(
         &mut self,
         name: &str,
@@ -224,17 +225,17 @@ impl Session {
         self.bus.subscribe(name, Box::new(handler));
     }
 
-    /// Handlers that failed, and at what.
+    /// Handlers that failed, with the event.
     pub fn handler_failures(&self) -> &[HandlerFailure] {
         &self.bus.failures
     }
 
-    /// The skills that there are.
+    /// The available skills.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Goes on with a newer catalog. What was used so far stays what it was.
+    /// Replaces the catalog. Skills that are already in use stay as they are.
     pub fn set_catalog(&mut self, catalog: Catalog) -> Result<(), SessionError> {
         let changes = catalog.changes_since(&self.catalog);
         let names =
@@ -254,7 +255,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says that a model was shown skills by name and description, each with what that cost in tokens.
+    /// Records that a model was shown skills by name and description, each with its size in tokens.
     pub fn disclosed<'a>(
         &mut self,
         shown: impl IntoIterator<Item = (&'a Entry, u64)>,
@@ -266,19 +267,19 @@ impl Session {
         Ok(())
     }
 
-    /// What an evaluation of a model has used so far. An error says that the session is over its budget.
+    /// Reports what an evaluation of a model has used so far. An error means that the session is over its budget.
     pub fn record_usage(&mut self, evaluation: &str, so_far: ModelUsage) -> Result<(), BudgetBreach> {
         self.spent.record(evaluation, so_far);
         self.check_budget()
     }
 
-    /// Whether the session is within its budget.
+    /// Checks that the session is within its budget.
     pub fn check_budget(&self) -> Result<(), BudgetBreach> {
         let Some(budget) = &self.options.budget else { return Ok(()) };
         budget.check(self.spent.total(), self.options.clock.now())
     }
 
-    /// What was used so far, of all evaluations together.
+    /// What all evaluations together have used so far.
     pub fn usage(&self) -> ModelUsage {
         self.spent.total()
     }
@@ -288,14 +289,14 @@ impl Session {
         &self.stats
     }
 
-    /// The skills that are active, in the order of their ids.
+    /// The active skills, sorted by id.
     pub fn active(&self) -> impl Iterator<Item = &ActiveSkill> {
         self.held.values().filter(|held| held.is_active)
     }
 
-    /// The skill that somebody means: one that this session uses, else that of the catalog.
+    /// The skill that a name or id means: one that this session uses, else one of the catalog.
     pub(crate) fn find(&self, name: &str) -> Result<Entry, SessionError> {
-        // A name means the active skill of that name, whichever tier wins by now.
+        // A name means the active skill of that name, even if another tier wins by now.
         let held = self.active().filter(|held| held.name == name).min_by_key(|held| (held.tier, &held.id));
         let held = held.and_then(|held| self.catalog.by_id(&held.id));
         let found = held.or_else(|| self.catalog.by_name(name)).or_else(|| self.catalog.by_id(name));
@@ -317,7 +318,7 @@ impl Session {
         SessionError::NotFound { name: shortened(name), nearest }
     }
 
-    /// Records something, counts it, and tells the handlers. An error means that it must not be done.
+    /// Records an event, counts it, and calls the handlers. On an error, the operation must not be performed.
     pub(crate) fn record(&mut self, event: &Event) -> Result<(), SessionError> {
         let clock = &*self.options.clock;
         let (id, time) = match &self.options.recording {
@@ -340,13 +341,13 @@ impl Session {
         Ok(())
     }
 
-    /// Microseconds since a moment of this session.
+    /// Microseconds since a point in time of this session.
     pub(crate) fn since(&self, start: metier_journal::Time) -> u64 {
         let now = self.options.clock.now().as_micros();
         u64::try_from(now.saturating_sub(start.as_micros())).unwrap_or(0)
     }
 
-    /// Whether somebody of this trigger may activate a skill in this state.
+    /// Whether this trigger may activate a skill in this state.
     pub(crate) fn check_state(entry: &Entry, trigger: Trigger) -> Result<(), SessionError> {
         if trigger == Trigger::User || entry.state.is_for_models() {
             return Ok(());
@@ -355,15 +356,15 @@ impl Session {
     }
 }
 
-/// One record has room for some thousand names.
+/// One record has space for some thousand names.
 const MOST_NAMES: usize = 1_000;
 
-/// A name that somebody made up, no longer than names are.
+/// A name of unknown origin, shortened to the maximum length of names.
 pub(crate) fn shortened(name: &str) -> String {
     name.chars().take(100).collect()
 }
 
-/// The rule that decided, as it is recorded: where it stands and what it is called.
+/// The rule that decided, as it is recorded: its location and its name.
 pub(crate) fn recorded_rule(rule: &str) -> String {
     rule.chars().take(300).collect()
 }

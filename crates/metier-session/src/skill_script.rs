@@ -1,4 +1,4 @@
-//! A script of a skill: which program runs it, and whether what it says it needs is there.
+//! A skill's script: which program runs it, and whether its dependencies are installed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,10 +14,10 @@ use metier_sandbox::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// The most of a script that is looked at, to find out what runs it.
+/// The maximum number of bytes that are read to find the interpreter.
 const HEAD: u64 = 64 << 10;
 
-/// What runs a file whose name ends like this.
+/// The interpreters by file extension.
 const BY_EXTENSION: &[(&str, &[&str])] = &[
     ("sh", &["sh"]),
     ("bash", &["bash"]),
@@ -43,32 +43,34 @@ const BY_EXTENSION: &[(&str, &[&str])] = &[
 /// A file of a skill that can be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SkillScript {
-    /// Where it is, inside as outside.
+    /// Its path, the same inside and outside of the sandbox.
     pub(crate) path: PathBuf,
-    /// What runs it, with that program's own arguments; empty where it is a program itself.
+    /// The interpreter, with its own arguments; empty if the file is a program itself.
     pub(crate) interpreter: Vec<OsString>,
-    /// What it says that it needs (`dependencies` in a PEP 723 header).
+    /// Its declared dependencies (`dependencies` in a PEP 723 header).
     pub(crate) dependencies: Vec<String>,
-    /// The Python that it says it needs (`requires-python` there).
+    /// Its declared Python version (`requires-python` there).
     pub(crate) requires_python: Option<String>,
 }
 
 impl SkillScript {
-    /// Looks at a file of a skill: its first line, then its name's ending, then whether it may be run.
+    /// Examines a file of a skill: its first line, then its extension, then its execute permission.
     pub(crate) fn find(skill: &PinnedPath, path: impl AsRef<Path>) -> Result<Self, SandboxError> {
         let path = path.as_ref();
         let not =
             |reason: &str| SandboxError::NotAScript { path: path.to_owned(), reason: reason.to_owned() };
         if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
-            return Err(not("only files of the skill can be run, by their path in it"));
+            return Err(not("only files of the skill can be run, by their path in the skill"));
         }
         let mut file = open_beneath(skill, path).map_err(|error| match error.raw_os_error() {
-            Some(number) if number == Errno::LOOP.raw_os_error() => not("it is a link, or behind one"),
+            Some(number) if number == Errno::LOOP.raw_os_error() => {
+                not("it is a link, or its path contains one")
+            }
             _ => not(&error.to_string()),
         })?;
         let metadata = file.metadata().map_err(|error| not(&error.to_string()))?;
         if !metadata.is_file() {
-            return Err(not("it is no file"));
+            return Err(not("it is not a file"));
         }
         let mut head = Vec::new();
         file.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| not(&error.to_string()))?;
@@ -77,9 +79,7 @@ impl SkillScript {
             Some(interpreter) => interpreter,
             None if can_run => Vec::new(),
             None => {
-                return Err(not(
-                    "it has no `#!` line, its name ends in nothing known, and it has no permission to be run",
-                ));
+                return Err(not("it has no `#!` line, no known file extension and no execute permission"));
             }
         };
         let (dependencies, requires_python) = header(&head).map_err(|reason| not(&reason))?;
@@ -93,15 +93,15 @@ impl SkillScript {
         Job::new(profile, program, words.chain(arguments).collect())
     }
 
-    /// Whether it says what it needs, so that this is to be checked.
+    /// Whether it declares dependencies, which are then checked.
     pub(crate) fn has_dependencies(&self) -> bool {
         !self.dependencies.is_empty() || self.requires_python.is_some()
     }
 
-    /// Checks in the sandbox that everything the script says it needs is installed.
+    /// Checks in the sandbox that all declared dependencies of the script are installed.
     ///
-    /// The program is always the system's `python3`, isolated (`-I`): nothing of the skill or of the work directory runs, and neither is
-    /// there to be written to. It has no network and ten seconds.
+    /// The program is always the system's `python3`, isolated (`-I`): nothing from the skill or the work directory is
+    /// run or writable. It has no network access and ten seconds.
     pub(crate) fn check_dependencies(
         &self,
         executor: &dyn Executor,
@@ -114,7 +114,7 @@ impl SkillScript {
         let failed = |reason: String| SandboxError::DependencyCheck { path: self.path.clone(), reason };
         let outcome = match executor.run(&self.dependency_job(profile, cancel), &mut ()) {
             Err(SandboxError::Program { source, .. }) => {
-                return Err(failed(format!("`python3` cannot be run: {source}")));
+                return Err(failed(format!("cannot run `python3`: {source}")));
             }
             other => other?,
         };
@@ -123,8 +123,8 @@ impl SkillScript {
         match outcome.ending {
             Ending::Exited(0) if missing.is_empty() => Ok(()),
             Ending::Exited(0) => Err(SandboxError::Dependencies { path: self.path.clone(), missing }),
-            Ending::Exited(code) => Err(failed(format!("`python3` ended with exit code {code}"))),
-            Ending::Killed(signal) => Err(failed(format!("`python3` was ended by signal {signal}"))),
+            Ending::Exited(code) => Err(failed(format!("`python3` exited with code {code}"))),
+            Ending::Killed(signal) => Err(failed(format!("`python3` was killed by signal {signal}"))),
             Ending::Limit(Limit::Wall) => Err(failed("`python3` took too long".to_owned())),
             Ending::Limit(limit) => Err(failed(format!("`python3` reached a limit: {}", limit.as_str()))),
             _ => Err(failed("interrupted".to_owned())),
@@ -146,10 +146,10 @@ impl SkillScript {
     }
 }
 
-/// How long the check of dependencies may take.
+/// The time limit for checking dependencies.
 const CHECK_TIME: Duration = Duration::from_secs(10);
 
-/// Prints each requirement that is not met. Versions are compared where Python has something to compare them with.
+/// Prints each unmet requirement. Versions are compared if a library for that is installed.
 const CHECK: &str = r#"
 import re, sys
 from importlib import metadata
@@ -185,7 +185,7 @@ for text in needed:
         print(text)
 "#;
 
-/// Opens a file of a skill, each part of its path by itself and none of them a link.
+/// Opens a file of a skill, each part of its path separately and never through a link.
 fn open_beneath(skill: &PinnedPath, path: &Path) -> io::Result<File> {
     let plain = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut directory: File =
@@ -198,11 +198,11 @@ fn open_beneath(skill: &PinnedPath, path: &Path) -> io::Result<File> {
         if parts.peek().is_some() {
             let next =
                 rustix::fs::openat(&directory, part.as_os_str(), plain | OFlags::DIRECTORY, Mode::empty());
-            // A link that is asked to be a directory is said to be none.
+            // A link in the place of a directory is reported as not a directory.
             let tell = |error| if error == Errno::NOTDIR { Errno::LOOP } else { error };
             directory = next.map_err(tell)?.into();
         } else {
-            // Without waiting: it could be a pipe.
+            // Without blocking: it could be a pipe.
             let flags = plain | OFlags::NONBLOCK | OFlags::NOCTTY;
             return Ok(rustix::fs::openat(&directory, part.as_os_str(), flags, Mode::empty())?.into());
         }
@@ -210,7 +210,7 @@ fn open_beneath(skill: &PinnedPath, path: &Path) -> io::Result<File> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// The program that the first line names, looked for by name inside: paths differ from machine to machine.
+/// The program in the first line, found by name in the sandbox, because paths differ between machines.
 fn shebang(head: &[u8]) -> Option<Vec<OsString>> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
@@ -231,12 +231,12 @@ fn shebang(head: &[u8]) -> Option<Vec<OsString>> {
     if rest.first().is_some_and(|word| word == "-S") {
         rest.remove(0);
     }
-    // `#!/usr/bin/env NAME=value program` and options of env are env's business.
+    // `#!/usr/bin/env NAME=value program` and options of env are left to env.
     let is_plain = rest
         .first()
         .is_some_and(|word| !word.as_bytes().contains(&b'=') && !word.as_bytes().starts_with(b"-"));
     let first = rest.first()?.to_string_lossy().into_owned();
-    // These would fetch what a script needs, which there is no network for.
+    // These would download dependencies, but there is no network access.
     if matches!(first.as_str(), "uv" | "pipx") && rest.iter().any(|word| word == "run") {
         return Some(vec!["python3".into()]);
     }
@@ -249,7 +249,7 @@ fn by_extension(path: &Path) -> Option<Vec<OsString>> {
     Some(words.iter().map(OsString::from).collect())
 }
 
-/// The dependencies and the Python of a PEP 723 header, if there is one.
+/// The dependencies and the Python version of a PEP 723 header, if there is one.
 fn header(head: &[u8]) -> Result<(Vec<String>, Option<String>), String> {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.lines().map(str::trim_end);

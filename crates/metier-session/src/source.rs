@@ -1,4 +1,4 @@
-//! Where a skill's files are, and the one way to read them: beneath a handle, or from inside the binary.
+//! The location of a skill's files, and the only way to read them: beneath a handle, or from inside the binary.
 
 use std::io;
 use std::path::Path;
@@ -10,19 +10,19 @@ use metier_store::{Store, StoreError};
 /// How often a skill that changes while it is read is read again.
 const TRIES: usize = 3;
 
-/// A skill as it is now: what it consists of.
+/// The current content of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkillFiles {
     /// Its files, with their digests.
     pub manifest: Manifest,
-    /// How many bytes each has, in the order of the manifest.
+    /// The size of each file in bytes, in the order of the manifest.
     pub sizes: Vec<u64>,
-    /// The bytes of its `SKILL.md`.
+    /// The content of its `SKILL.md`.
     pub skill_md: Vec<u8>,
 }
 
-/// Looks at a skill without using it: nothing is handed out to a model, and nothing is recorded.
+/// Reads a skill without using it: nothing is given to a model, and nothing is recorded.
 pub fn skill_files(catalog: &Catalog, entry: &Entry, limits: &Limits) -> Result<SkillFiles, SkillError> {
     let mut sizes = Vec::new();
     let captured = Source::open(catalog, entry)?.capture(limits, |file, bytes| {
@@ -34,15 +34,15 @@ pub fn skill_files(catalog: &Catalog, entry: &Entry, limits: &Limits) -> Result<
     Ok(SkillFiles { manifest: captured.manifest, sizes, skill_md: captured.skill_md })
 }
 
-/// Where a skill's files are.
+/// The location of a skill's files.
 pub(crate) enum Source {
     Folder(Folder),
     Builtin(&'static Builtin),
 }
 
 impl Source {
-    /// Opens the skill of an entry: below its root no part of the way is a link, but for one in the root itself that was
-    /// followed when it was scanned.
+    /// Opens the skill of an entry. Below its root, no part of the path may be a link, except one in the root itself
+    /// that the scan followed.
     pub(crate) fn open(catalog: &Catalog, entry: &Entry) -> Result<Self, SkillError> {
         if let Some(builtin) = entry.builtin() {
             return Ok(Self::Builtin(builtin));
@@ -63,7 +63,7 @@ impl Source {
         Ok(Self::Folder(folder))
     }
 
-    /// The whole skill as it is now, read once.
+    /// The complete current skill, read once.
     pub(crate) fn capture(
         &self,
         limits: &Limits,
@@ -83,7 +83,7 @@ impl Source {
         }
     }
 
-    /// The same, again and again where somebody changes it meanwhile, but not for ever.
+    /// The same, repeated a few times if the skill changes meanwhile.
     pub(crate) fn capture_settled(&self, limits: &Limits) -> Result<CapturedSkill, SkillError> {
         let mut result = self.capture(limits, |_, _| Ok(()));
         for _ in 1..TRIES {
@@ -108,7 +108,7 @@ impl Source {
         }
     }
 
-    /// Keeps every file of a skill that was captured, and then what they make up: what is there is there whole.
+    /// Stores every file of a captured skill, and then its manifest, so that a stored skill is always complete.
     pub(crate) fn keep(
         &self,
         captured: &CapturedSkill,
@@ -121,7 +121,7 @@ impl Source {
             return Ok(());
         }
         for file in captured.manifest.files() {
-            // After a power failure it can be there with other bytes, which nothing could be proven with.
+            // After a power loss, the file can exist with other content, which would prove nothing.
             if store.read(&file.digest).is_ok() {
                 continue;
             }
@@ -137,9 +137,9 @@ impl Source {
         Ok(())
     }
 
-    /// Writes a copy of the skill below a directory, which the copy is then the content of, and says what it consists of.
+    /// Writes a copy of the skill into a directory, and returns its manifest.
     pub(crate) fn copy_to(&self, directory: &Path, limits: &Limits) -> Result<Manifest, SkillError> {
-        // Whatever the umask says: the script's user is another one where root starts it.
+        // Independent of the umask, because the script runs as another user if root starts it.
         let writer = TreeWriter::open(directory).map(TreeWriter::ignoring_umask);
         let mut writer = writer.map_err(|source| SkillError::Io { path: directory.to_owned(), source })?;
         let write = |file: &ManifestFile, bytes: &[u8]| {
@@ -152,7 +152,7 @@ impl Source {
     }
 }
 
-/// Why a skill could not be kept.
+/// Why a skill could not be stored.
 pub(crate) enum KeepError {
     Skill(SkillError),
     Store(StoreError),

@@ -1,4 +1,4 @@
-//! A session that is put aside and taken up again, or goes on twice.
+//! Saving, restoring and forking a session.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use crate::disclose::Calls;
 use crate::error::SessionError;
 use crate::session::{Session, SessionOptions};
 
-/// The format of what is saved.
+/// The format version of saved sessions.
 const FORMAT: u64 = 1;
 
-/// A session as it is saved.
+/// A saved session.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct State {
@@ -33,7 +33,7 @@ struct State {
     stats: BTreeMap<String, SkillStats>,
     spent: Spent,
     answers: Vec<Approval>,
-    /// What prompts depend on; sessions that were saved before there were any have none.
+    /// The state of prompts; missing in sessions that were saved by older versions.
     #[serde(default)]
     prompts: SessionState,
 }
@@ -45,7 +45,7 @@ struct SavedSkill {
     name: String,
     tier: Tier,
     directory: String,
-    /// In base64, as is the manifest: neither need be text.
+    /// In base64, like the manifest: neither has to be text.
     skill_md: String,
     skill_md_digest: Digest,
     manifest: String,
@@ -55,8 +55,8 @@ struct SavedSkill {
 }
 
 impl Session {
-    /// The session as text, to be taken up again by [`Session::restore`]. What was handed out is in it, so that it survives
-    /// whatever becomes of the skills.
+    /// The session as text, for [`Session::restore`]. It contains the content that was handed out, so it does not
+    /// depend on the skills' files.
     pub fn save(&self) -> String {
         let state = State {
             format: FORMAT,
@@ -68,17 +68,20 @@ impl Session {
             answers: self.answers.list().to_vec(),
             prompts: self.state.clone(),
         };
-        // Plain data with text for keys is always JSON.
+        // Plain data with text keys always serialises to JSON.
         serde_json::to_string(&state).unwrap_or_default()
     }
 
-    /// Takes up a session that was saved. What it says of skills is believed only where digests agree; their rules about tools
-    /// are read again from their bytes.
+    /// Restores a saved session. Its skills are accepted only if their digests match; their tool rules are parsed
+    /// again.
     pub fn restore(options: SessionOptions, saved: &str) -> Result<Self, SessionError> {
         let wrong = |reason: String| SessionError::State { reason };
         let state: State = serde_json::from_str(saved).map_err(|error| wrong(error.to_string()))?;
         if state.format != FORMAT {
-            return Err(wrong(format!("it has format {}, and this metier knows {FORMAT}", state.format)));
+            return Err(wrong(format!(
+                "it has format {}, but this version of metier supports format {FORMAT}",
+                state.format
+            )));
         }
         let rules = options.rules.clone();
         let mut session = Self::new(options, state.id);
@@ -87,7 +90,7 @@ impl Session {
             let name = skill.name.clone();
             let held = skill
                 .into_held(&rules)
-                .ok_or_else(|| wrong(format!("what it says of `{name}` was changed")))?;
+                .ok_or_else(|| wrong(format!("the saved data of `{name}` was modified")))?;
             session.held.insert(held.id.clone(), held);
         }
         (session.stats, session.spent) = (state.stats, state.spent);
@@ -96,8 +99,8 @@ impl Session {
         Ok(session)
     }
 
-    /// A second session that begins where this one is, and goes its own way: what happens in one is not in the other. It has
-    /// nobody to ask and no handlers of its own yet.
+    /// A second session that starts from the current state of this one and is independent of it. It has no approver and
+    /// no handlers yet.
     pub fn fork(&self) -> Result<Self, SessionError> {
         self.fork_with_id(self.options.clock.id().to_string())
     }
@@ -142,7 +145,7 @@ impl SavedSkill {
         }
     }
 
-    /// The skill, if its bytes have the digests that it is known by, and its id says what it is.
+    /// The skill, if its bytes match its digests, and its id matches its content.
     fn into_held(self, rules: &Rules) -> Option<ActiveSkill> {
         let (skill_md, manifest) =
             (STANDARD.decode(&self.skill_md).ok()?, STANDARD.decode(&self.manifest).ok()?);
@@ -151,7 +154,7 @@ impl SavedSkill {
         let file = SKILL_FILES.iter().find_map(|name| manifest.get(Path::new(name)))?;
         let is_file = Digest::of(&skill_md) == self.skill_md_digest && file.digest == self.skill_md_digest;
         let id = format!("{}/{}", self.tier, self.name);
-        // A second skill of that tier and name has a number behind it.
+        // A second skill of the same tier and name has a number after its id.
         let is_id = self.id.strip_prefix(&id).is_some_and(|rest| rest.is_empty() || rest.starts_with('~'));
         if !is_file || !is_id {
             return None;

@@ -1,4 +1,4 @@
-//! Whether a tool may be called while skills are active.
+//! Decides whether a tool may be called while skills are active.
 
 use std::path::{Component, Path};
 use std::{fs, io};
@@ -12,8 +12,8 @@ use crate::error::SessionError;
 use crate::session::{Session, recorded_rule, shortened};
 
 impl Session {
-    /// Decides about a call to a tool, by the rules of the skills that are active and by the policy. Links in its paths are
-    /// followed on this machine. The decision is recorded.
+    /// Decides about a tool call, by the rules of the active skills and the policy. Links in its paths are resolved on
+    /// this machine. The decision is recorded.
     pub fn check_tool_call(
         &mut self,
         tool: &str,
@@ -31,8 +31,8 @@ impl Session {
         Ok(decision)
     }
 
-    /// Calls a tool, if that is allowed: what is denied never reaches it. What a person would have to be asked about is for the
-    /// host to ask; here it is denied.
+    /// Calls a tool if that is allowed; a denied call never reaches it. A call that needs approval is denied here;
+    /// asking is up to the host.
     pub fn call_tool<T>(
         &mut self,
         tool: &str,
@@ -46,7 +46,7 @@ impl Session {
         Err(SessionError::Denied { decision: Box::new(decision) })
     }
 
-    /// Records a decision about a call, with the skills that it was about.
+    /// Records a decision about a call, with the skills involved.
     pub(crate) fn record_decision(
         &mut self,
         tool: &str,
@@ -65,7 +65,7 @@ impl Session {
     }
 }
 
-/// The call with the paths that links on this machine lead to.
+/// The call with the link targets on this machine.
 pub fn follow_links(call: ToolCall, places: &Anchors) -> ToolCall {
     let texts: Vec<String> = call.paths().iter().map(|path| (*path).to_owned()).collect();
     let call = texts.iter().fold(call, |call, text| {
@@ -79,7 +79,7 @@ pub fn follow_links(call: ToolCall, places: &Anchors) -> ToolCall {
             None => call.leading_anywhere(),
         }
     });
-    // A redirection opens a file just as an editor does, and a directory can be a link too.
+    // A redirection opens a file like an editor does, and a directory can be a link too.
     call.shell_paths(places).into_iter().fold(call, |call, path| match leads_to(&path) {
         Some(real) if real == path => call,
         None if is_out_of_reach(&path) => call,
@@ -87,8 +87,8 @@ pub fn follow_links(call: ToolCall, places: &Anchors) -> ToolCall {
     })
 }
 
-/// Whether a path lies, by its name and not by a link, in a directory that this user may not enter. Commands of the same
-/// user cannot open anything there, and much that looks like such a path is none: `host:/srv/x`.
+/// Whether a path is, by its name and not through a link, in a directory that this user may not enter. Commands of the
+/// same user cannot open anything there, and many such texts are not paths: `host:/srv/x`.
 fn is_out_of_reach(path: &Path) -> bool {
     let is_denied = |path: &Path| {
         fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)

@@ -1,7 +1,8 @@
-//! The four tools that give a model its skills: what they are called, what they take and what they answer.
+//! The four tools that give a model its skills: names, parameters and answers.
 //!
-//! A host with a model API of its own passes [`Session::tools`] to the model and each call to [`Session::dispatch`]. A host that
-//! serves the tools otherwise, such as over MCP, uses the functions here: every text that a model reads is written in one place.
+//! A host with its own model API passes [`Session::tools`] to the model and each call to [`Session::dispatch`]. A host
+//! that serves the tools in another way, for example over MCP, uses the functions here, so that every text for models
+//! is written in one place.
 
 mod error;
 mod excerpt;
@@ -32,7 +33,7 @@ pub use run::script_call;
 
 use crate::session::Session;
 
-/// Up to so many skills are named in the tools' schemas, so that a model cannot name another.
+/// Up to this number of skills, the tools' schemas list their names, so that a model cannot use another.
 pub const NAMED_SKILLS: usize = 50;
 
 /// One of the four tools.
@@ -52,7 +53,7 @@ impl SkillToolKind {
     /// All of them, in the order in which models see them.
     pub const ALL: [Self; 4] = [Self::List, Self::Load, Self::Read, Self::Run];
 
-    /// What it is called.
+    /// Its default name.
     pub const fn name(self, names: ToolNames) -> &'static str {
         match self {
             Self::List => names.list(),
@@ -62,39 +63,39 @@ impl SkillToolKind {
         }
     }
 
-    /// The tool of a name.
+    /// The tool with this name.
     pub fn find(name: &str, names: ToolNames) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name(names) == name)
     }
 }
 
-/// A tool as a model API takes it: a name, a description and a JSON schema.
+/// A tool for a model API: a name, a description and a JSON schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SkillTool {
-    /// What the model calls it.
+    /// The name that the model uses.
     pub name: String,
-    /// What people call it.
+    /// The title for users.
     pub title: String,
     /// What it does and when to use it, for the model.
     pub description: String,
     /// The JSON schema of its arguments.
     pub input_schema: Map<String, Value>,
-    /// Whether it changes nothing: true for all but the one that runs scripts.
+    /// Whether it changes nothing: true for all except the one that runs scripts.
     pub read_only: bool,
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SkillToolAnswer {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// What programs may want to know beside it: ids, digests, how a script ended. It does not repeat the text.
+    /// Additional data for programs: ids, digests, how a script ended. It does not repeat the text.
     pub facts: Value,
 }
 
-/// Finds the skills that fit a query, the best first: of this catalog, for this query, at most so many.
+/// Finds the skills that match a query, the best first: takes the catalog, the query and the maximum number.
 pub type RankSkills =
     Arc<dyn Fn(&Catalog, &str, usize) -> Result<Vec<Entry>, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
@@ -102,20 +103,21 @@ pub type RankSkills =
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SkillToolOptions {
-    /// What they are called.
+    /// Their names.
     pub names: ToolNames,
-    /// The directory that scripts start in and may change; without it, each gets an empty one that is removed afterwards.
+    /// The directory that scripts start in and may change; without it, each gets an empty one that is removed
+    /// afterwards.
     pub work: Option<WorkDirectory>,
-    /// Where scripts work, in words that follow "in"; without it, what `work` says.
+    /// Where scripts work, in words that follow "in"; without it, derived from `work`.
     pub place: Option<String>,
-    /// The command by which a person allows something, before the name of a skill.
+    /// The command that approves something; the name of a skill follows it.
     pub approve: String,
-    /// What ranks skills for a query; without it, words are looked for in names and descriptions.
+    /// Ranks skills for a query; without it, words are matched in names and descriptions.
     pub rank: Option<RankSkills>,
 }
 
 impl Default for SkillToolOptions {
-    /// Plain names, and an empty directory for each script.
+    /// Default names, and an empty directory for each script.
     fn default() -> Self {
         Self {
             names: ToolNames::Plain,
@@ -139,7 +141,7 @@ impl fmt::Debug for SkillToolOptions {
     }
 }
 
-/// Where scripts work that are given this directory, or an empty one, in words that follow "in".
+/// Where scripts with this directory, or an empty one, work, in words that follow "in".
 pub fn place(work: Option<&WorkDirectory>) -> String {
     work.map_or_else(
         || "an empty temporary directory, which is removed afterwards".to_owned(),
@@ -148,17 +150,17 @@ pub fn place(work: Option<&WorkDirectory>) -> String {
 }
 
 impl Session {
-    /// The four tools that give a model its skills, for any model API; none where there are no skills.
+    /// The four tools that give a model its skills, for any model API; empty if there are no skills.
     ///
-    /// They change with the catalog: ask again after [`Session::set_catalog`].
+    /// They change with the catalog: call this again after [`Session::set_catalog`].
     pub fn tools(&self) -> Vec<SkillTool> {
         definitions(&self.catalog, &self.options.tools)
     }
 
-    /// Does what a model called one of [`Session::tools`] for, with the arguments as the model gave them.
+    /// Runs a call of one of [`Session::tools`], with the arguments from the model.
     ///
-    /// A script runs to its end before this returns. Give the model [`SkillToolError::text`] where it is an error: it says what
-    /// to do next.
+    /// A script runs to its end before this returns. On an error, give the model [`SkillToolError::text`], which says
+    /// what to do next.
     ///
     /// ```no_run
     /// # fn run(session: &mut metier_session::Session) {
@@ -169,7 +171,7 @@ impl Session {
     pub fn dispatch(&mut self, tool: &str, arguments: Value) -> Result<SkillToolAnswer, SkillToolError> {
         let options = Arc::clone(&self.options);
         let subject = ToolSubject::of(&arguments);
-        // Whoever else works in the session, a model called this.
+        // Whoever else uses the session, this call comes from a model.
         let own = std::mem::replace(&mut self.trigger, Trigger::Model);
         let done = self.try_dispatch(tool, arguments, &options.tools);
         self.trigger = own;
@@ -193,7 +195,7 @@ impl Session {
     }
 }
 
-/// The tools as models see them, in an order that does not change; none where there are no skills.
+/// The tools as models see them, in a fixed order; empty if there are no skills.
 pub fn definitions(catalog: &Catalog, options: &SkillToolOptions) -> Vec<SkillTool> {
     let names: Vec<&str> = catalog.for_models().map(|skill| skill.entry.name()).collect();
     if names.is_empty() {
@@ -217,7 +219,7 @@ pub fn definitions(catalog: &Catalog, options: &SkillToolOptions) -> Vec<SkillTo
     SkillToolKind::ALL.into_iter().map(tool).collect()
 }
 
-/// What a tool is shown as.
+/// How a tool is presented.
 struct Schema {
     title: &'static str,
     description: String,
@@ -232,15 +234,15 @@ fn skill_schema(names: &[&str]) -> Value {
     json!({ "type": "string", "description": "Name of the skill", "enum": names })
 }
 
-/// What a tool was called with, as its type.
+/// Parses the arguments of a tool into its type.
 fn arguments<T: DeserializeOwned>(tool: &'static str, given: Value) -> Result<T, SkillToolError> {
     let given = if given.is_null() { Value::Object(Map::new()) } else { given };
     T::deserialize(given).map_err(|error| SkillToolError::Arguments { tool, reason: error.to_string() })
 }
 
-/// What programs are told of something, without the members that only repeat the text.
+/// Data for programs, without the members that only repeat the text.
 fn facts(of: &impl Serialize, repeated: &[&str]) -> Value {
-    // Plain data with text for keys is always JSON.
+    // Plain data with text keys always serialises to JSON.
     let mut facts = serde_json::to_value(of).unwrap_or_default();
     if let Some(members) = facts.as_object_mut() {
         members.retain(|name, _| !repeated.contains(&name.as_str()));

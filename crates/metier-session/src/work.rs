@@ -1,5 +1,5 @@
-//! The directory that a script may change, and what of the person's and of metier's it never is: the rules that a session
-//! knows of by itself, added to those of its host.
+//! The work directory of a script, and the directories that it must never be: the session's own rules, in addition to
+//! those of its host.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use crate::script::ScriptCall;
 use crate::session::{Recording, Session};
 
 impl Session {
-    /// Opens a directory for a script to work in, if scripts of this session may be given it.
+    /// Opens a work directory for scripts, if this session allows it.
     pub fn work_directory(&self, path: impl AsRef<Path>) -> Result<WorkDirectory, SessionError> {
         Ok(WorkDirectory::open(path, &self.reserved())?)
     }
 
-    /// What scripts of this session never change: what the host says, and what the session itself works with.
+    /// The directories that scripts of this session may never change: the host's, and those of the session itself.
     fn reserved(&self) -> ReservedPaths {
         let options = &self.options;
         let mut all = options.reserved.clone().home(&options.places.home);
@@ -27,7 +27,7 @@ impl Session {
             all = all.own("the store", store.root());
         }
         if let Some(approvals) = &options.approvals {
-            all = all.own("kept approvals", approvals.directory());
+            all = all.own("stored approvals", approvals.directory());
         }
         if let Recording::Journal(journal) = &options.recording
             && let Some(file) = journal.file()
@@ -37,8 +37,8 @@ impl Session {
         all
     }
 
-    /// The directory that a script works in: the one of the call, or an empty one. Whoever opened it, it is checked
-    /// against every rule of this session.
+    /// The work directory of a script: the one of the call, or an empty one. It is checked against every rule of this
+    /// session, whoever opened it.
     pub(crate) fn work_of(
         &self,
         call: &ScriptCall,
@@ -46,14 +46,14 @@ impl Session {
     ) -> Result<WorkDirectory, SessionError> {
         let Some(work) = &call.work else { return Ok(WorkDirectory::temporary()?) };
         let mut reserved = self.reserved();
-        // Skills inside the binary have no directory.
+        // Built-in skills have no directory.
         if let Ok(original) = held.directory.canonicalize() {
-            reserved = reserved.kept("the skill itself, which its scripts do not change", original);
+            reserved = reserved.kept("the skill itself, which its scripts may not change", original);
         }
         Ok(work.clone().checked(&reserved)?)
     }
 
-    /// Keeps documents that change only through the gateway as they are, wherever the script may write.
+    /// Protects documents that change only through the gateway, even inside the script's work directory.
     pub(crate) fn protect(&self, profile: &mut SandboxProfile) -> Result<(), SessionError> {
         for document in &self.options.protected {
             let unclear = |source| SandboxError::Path { path: document.clone(), source };
@@ -63,12 +63,12 @@ impl Session {
                 leads_to(&absolute).ok_or_else(|| unclear(std::io::ErrorKind::InvalidFilename.into()))?;
             for work in &profile.writable {
                 if work.path().starts_with(&real) {
-                    let reason = "it is protected, and changes only through the gateway";
+                    let reason = "it is protected and changes only through the gateway";
                     return Err(SandboxError::TooWide { path: work.path().to_owned(), reason }.into());
                 }
                 if let Ok(below) = real.strip_prefix(work.path()) {
                     profile.protected.push(below.to_owned());
-                    // Only with namespaces can it be kept as it is.
+                    // Only namespaces can protect it.
                     profile.strictness = Strictness::Every;
                 }
             }

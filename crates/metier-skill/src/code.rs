@@ -135,7 +135,8 @@ codes! {
     // Advice
     BodyEmpty            "body-empty"             [W W W] "there are no instructions after the frontmatter";
     BodyLong             "body-long"              [W W W] "the body is longer than 500 lines or about 5,000 tokens";
-    DescriptionPlaceholder "description-placeholder" [W W W] "`description` is still the text of a template, which begins with `TODO`";
+    BodyPlaceholder      "body-placeholder"       [W W W] "the body has a line of a template, which begins with `TODO:`";
+    DescriptionPlaceholder "description-placeholder" [W W W] "`description` is still the text of a template, which begins with `TODO:`";
     DescriptionNoTrigger "description-no-trigger" [W W W] "`description` does not say when to use the skill";
     ReferenceMissing     "reference-missing"      [W W W] "the body names a file that is not there";
     ResourceUnnamed      "resource-unnamed"       [W W W] "nothing in `SKILL.md` leads to this file";

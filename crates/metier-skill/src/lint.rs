@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use memchr::memmem;
+
 use crate::diagnostic::Findings;
 use crate::tree::{ExceededLimit, SkipReason, Tree};
 use crate::{Code, Reading, Skill, Span};
@@ -16,6 +18,9 @@ const BODY_LINES: usize = 500;
 /// The same in tokens.
 const BODY_TOKENS: usize = 5_000;
 
+/// What begins a text that a template leaves to the author.
+const TODO: &str = "TODO:";
+
 /// Advice on the text of `SKILL.md`.
 pub(crate) fn text(reading: &Reading, findings: &mut Findings<'_>) {
     if let Some(skill) = &reading.skill {
@@ -27,7 +32,8 @@ pub(crate) fn text(reading: &Reading, findings: &mut Findings<'_>) {
 fn description(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
     let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get("description"));
     let span = value.map_or(Span::default(), |value| value.span);
-    if skill.description.trim_start().starts_with("TODO") {
+    let written = skill.description.trim();
+    if written == "TODO" || written.starts_with(TODO) {
         let message =
             "`description` is still the text of a template, and agents choose by it; say what the skill does";
         findings.report(Code::DescriptionPlaceholder, span, message);
@@ -59,6 +65,16 @@ fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
         findings.report(Code::BodyEmpty, Span::at(start), message);
         return;
     }
+    let mut todos = placeholders(&skill.body);
+    if let Some(first) = todos.next() {
+        let more = match todos.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let message = format!("a `{TODO}` of a template is left{more}; write what the agent should do");
+        let span = Span::new(start + first, start + first + TODO.len());
+        findings.report(Code::BodyPlaceholder, span, message);
+    }
     let tokens = crate::tokens(skill.body.len());
     let lines = crate::line_and_column(&skill.body, skill.body.len()).0 - 1;
     if lines > BODY_LINES || tokens > BODY_TOKENS {
@@ -68,6 +84,16 @@ fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
         );
         findings.report(Code::BodyLong, Span::default(), message);
     }
+}
+
+/// Where lines of a template are: those that begin with `TODO:`, perhaps as the item of a list, outside code blocks.
+fn placeholders(body: &str) -> impl Iterator<Item = usize> {
+    let mut code = references::CodeBlocks::new(body);
+    let begins_line = |at: &usize| {
+        let line = body[..*at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
+        body[line..*at].chars().all(|c| c.is_ascii_digit() || " \t-*+.)".contains(c))
+    };
+    memmem::find_iter(body.as_bytes(), TODO).filter(begins_line).filter(move |at| !code.contains(*at))
 }
 
 /// Advice on the files of a directory, and the limits they must keep.
@@ -169,6 +195,14 @@ mod tests {
         assert!(says_when("コードをレビューする"));
         assert!(!says_when("Reviews code thoroughly."));
         assert!(!says_when("A fused, userland toolkit"));
+    }
+
+    #[test]
+    fn placeholders_begin_a_line_outside_code() {
+        let found = |body: &str| placeholders(body).collect::<Vec<_>>();
+        assert_eq!(found("TODO: a\n\n2. TODO: b\n- [ ] x\n  - TODO: c\n"), [0, 12, 32]);
+        assert!(found("Find every TODO: in code. `TODO: x`\n").is_empty());
+        assert!(found("```\nTODO: x\n```\n// TODO: y\n").is_empty());
     }
 
     #[test]

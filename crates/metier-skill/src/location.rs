@@ -46,9 +46,12 @@ impl Location {
     /// The skill at a path: a directory, its `SKILL.md`, or another markdown file.
     pub fn find(path: &Path) -> Result<Self, SkillError> {
         let meta = fs::metadata(path).map_err(SkillError::io(path))?;
-        if meta.is_dir() {
-            return Self::directory(path);
-        }
+        if meta.is_dir() { Self::directory(path) } else { Self::of_file(path) }
+    }
+
+    /// The skill that a file at this path belongs to or stands for, whether or not there is one. Use it with
+    /// [`Location::load_text`] for text that is not on disk.
+    pub fn of_file(path: &Path) -> Result<Self, SkillError> {
         let is_skill_md = path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
         match path.parent() {
             Some(parent) if is_skill_md && parent == Path::new("") => Self::directory(Path::new(".")),
@@ -112,6 +115,37 @@ impl Location {
         let Loaded { reading, mut findings, .. } = self.load_from(None, rules)?;
         lint(&reading, &mut findings);
         Ok(reading.with(findings))
+    }
+
+    /// Checks a text as if it were the skill's file: the buffer of an editor, or standard input. Reads nothing from the disk.
+    /// Rules of another crate report to the same list, as in [`Location::validate_with`].
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use metier_skill::{Location, Rules};
+    ///
+    /// let location = Location::of_file(Path::new("skills/pdf/SKILL.md"))?;
+    /// let text = "---\nname: PDF\ndescription: Use when a form is to be filled in.\n---\nFill it in.\n";
+    /// let reading = location.load_text(text, &Rules::standard(), |_, _| {});
+    /// assert_eq!(reading.diagnostics[0].message, "the name `PDF` must be lower case");
+    /// # Ok::<(), metier_skill::SkillError>(())
+    /// ```
+    pub fn load_text(
+        &self,
+        text: impl Into<Vec<u8>>,
+        rules: &Rules,
+        lint: impl FnOnce(&Reading, &mut Findings<'_>),
+    ) -> Reading {
+        let file = match &self.form {
+            Form::Directory { .. } => SKILL_FILES[0].into(),
+            Form::File => self.path.file_name().unwrap_or_default().to_string_lossy(),
+        };
+        let mut findings = Findings::new(rules, &file);
+        let origin = Origin { file: &file, directory: self.name() };
+        let reading = read::parse(text.into(), origin, &mut findings);
+        lint::text(&reading, &mut findings);
+        lint(&reading, &mut findings);
+        reading.with(findings)
     }
 
     /// [`Location::load`], and a look at the files around `SKILL.md`: limits, and advice.

@@ -23,10 +23,11 @@ impl Code {
             Self::NameMissing | Self::NameEmpty => &["Gemini CLI", "Goose", "OpenCode", "Zed"],
             Self::NameNotString | Self::DescriptionNotString => &["Codex", "Goose", "OpenCode", "Zed"],
             Self::YamlUnquotedColon => &["Goose", "Zed"],
-            Self::YamlSyntax | Self::ControlCharacter => &["Codex", "Goose", "Zed"],
-            Self::DescriptionMissing | Self::DescriptionEmpty => &["Codex", "Goose", "Zed"],
-            Self::DescriptionNotText => &["Codex", "Gemini CLI", "Goose", "OpenCode", "Zed"],
-            Self::FrontmatterMissing
+            Self::YamlSyntax | Self::ControlCharacter | Self::DescriptionMissing | Self::DescriptionEmpty => {
+                &["Codex", "Goose", "Zed"]
+            }
+            Self::DescriptionNotText
+            | Self::FrontmatterMissing
             | Self::FrontmatterUnclosed
             | Self::FrontmatterEmpty
             | Self::FrontmatterNotMapping => &["Codex", "Gemini CLI", "Goose", "OpenCode", "Zed"],

@@ -35,6 +35,25 @@ fn the_repair_of_colons_leaves_other_scalars_alone() {
 }
 
 #[test]
+fn a_colon_in_a_value_of_several_lines_hides_no_other_finding() {
+    let fields = "name: S\ndescription: Fills in forms\n  of all kinds.\n  Use when: there is one\nmetadata:\n  v: 1\n";
+    let reading = frontmatter(fields);
+    let codes: Vec<Code> = reading.diagnostics.iter().map(|found| found.code).collect();
+    let wanted = [Code::NameNotLowercase, Code::NameMismatch, Code::YamlUnquotedColon, Code::MetadataShape];
+    assert_eq!(codes, wanted);
+    assert_eq!((reading.diagnostics[2].line, reading.diagnostics[2].column), (3, 14));
+    assert_eq!((reading.diagnostics[3].line, reading.diagnostics[3].column), (7, 6));
+    let fixed = mended(fields);
+    let value = "\"Fills in forms\n  of all kinds.\n  Use when: there is one\"";
+    assert_eq!(fixed, format!("name: s\ndescription: {value}\nmetadata:\n  v: \"1\"\n"));
+    let skill = frontmatter(&fixed).into_valid().unwrap();
+    assert_eq!(skill.description, "Fills in forms of all kinds. Use when: there is one");
+    // A field whose indentation is wrong is not taken into the value before it.
+    let reading = frontmatter("name: s\n  description: Use when x\n");
+    assert_eq!(reading.diagnostics[0].code, Code::YamlSyntax);
+}
+
+#[test]
 fn null_is_not_made_a_text() {
     let fields = "name: s\ndescription: Use when x\nmetadata:\n  a: null\n  b: ~\n";
     assert_eq!(mended(fields), fields);

@@ -19,8 +19,12 @@ use serde_json::json;
 
 fn locked_skill() -> impl Strategy<Value = LockedSkill> {
     let tier = prop::sample::select(vec![Tier::Org, Tier::User, Tier::ThirdParty]);
-    let file =
-        ("[a-zé][a-z0-9 '=\\[\\]#]{0,8}[a-z](/[A-Z][a-z.-]{0,6}z){0,3}", any::<bool>(), any::<[u8; 4]>());
+    // No part begins like `con`, `prn` and the other names that no skill's file can have.
+    let file = (
+        "[d-kq-zé][a-z0-9 '=\\[\\]#]{0,8}[a-z](/[D-KQ-Z][a-z.-]{0,6}z){0,3}",
+        any::<bool>(),
+        any::<[u8; 4]>(),
+    );
     let text = || prop::option::of(any::<String>());
     let source = prop_oneof![
         (any::<String>(), Just(None)),

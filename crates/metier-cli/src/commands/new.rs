@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use metier_host::{ask_line, is_terminal_attached};
 use metier_skill::{Skill, SkillName};
 
 use crate::exit::{Exit, UsageError};
@@ -14,13 +15,17 @@ use crate::output::Output;
 /// Start a new skill
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+On a terminal, asks for what is not given: the name, what the skill does and when to use
+it. What is left for you to write is marked with TODO, and `metier validate` reports it.
+
 Examples:
+  metier new
   metier new code-review
   metier new code-review --in ~/.claude/skills --description \"Reviews code. Use when …\"
   metier new release-notes --script collect.sh")]
 pub(crate) struct Args {
     /// The skill's name: lower-case letters, digits and single hyphens
-    name: String,
+    name: Option<String>,
 
     /// The directory to make it in
     #[arg(long = "in", value_name = "DIR", default_value = ".")]
@@ -36,12 +41,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let name = SkillName::new(&args.name).map_err(|error| {
-        let hint = SkillName::slug(&args.name).map(|slug| format!("; try `{slug}`")).unwrap_or_default();
-        UsageError(format!("{error}{hint}"))
-    })?;
+    let name = args.name.as_deref().map_or_else(|| ask_name(output), checked_name)?;
     let script = args.script.as_deref().map(checked_script).transpose()?;
-    let skill = template(&name, args.description.as_deref(), script)?;
     let here = args.directory == Path::new(".");
     let target = if here { PathBuf::from(name.as_str()) } else { args.directory.join(name.as_str()) };
     if target.symlink_metadata().is_ok() {
@@ -51,6 +52,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         ))
         .into());
     }
+    let description = args.description.clone().map_or_else(ask_description, |given| Ok(Some(given)))?;
+    let skill = template(&name, description.as_deref(), script)?;
     // Made beside its place and moved there whole, so that a failure leaves nothing behind.
     fs::create_dir_all(&args.directory)
         .with_context(|| format!("cannot make {}", args.directory.display()))?;
@@ -61,10 +64,57 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     fs::rename(&made, &target).with_context(|| format!("cannot make {}", target.display()))?;
     output.line(target.join("SKILL.md").display())?;
     output.note(format_args!(
-        "Write the instructions there, then run `metier validate {}`.",
+        "Replace each `TODO:` there; `metier validate {}` reports those that are left.",
         target.display()
     ))?;
     Ok(Exit::Done)
+}
+
+/// How often a name is asked for.
+const TRIES: usize = 3;
+
+fn checked_name(name: &str) -> Result<SkillName, UsageError> {
+    SkillName::new(name).map_err(|error| {
+        let hint = SkillName::slug(name).map(|slug| format!("; try `{slug}`")).unwrap_or_default();
+        UsageError(format!("{error}{hint}"))
+    })
+}
+
+/// Asks the person at the terminal for a name, again where it is not one.
+fn ask_name(output: &mut Output) -> Result<SkillName, UsageError> {
+    if !is_terminal_attached() {
+        return Err(UsageError("a skill needs a name: `metier new code-review`".to_owned()));
+    }
+    for _ in 0..TRIES {
+        let typed = ask_line("Name (lower-case letters, digits and hyphens): ").ok_or_else(cancelled)?;
+        match checked_name(&typed) {
+            Ok(name) => return Ok(name),
+            Err(error) => output.error(&error.0),
+        }
+    }
+    Err(cancelled())
+}
+
+/// Asks the person at the terminal what the skill does and when to use it; `None` where that is left for later, or nobody
+/// can be asked.
+fn ask_description() -> Result<Option<String>, UsageError> {
+    if !is_terminal_attached() {
+        return Ok(None);
+    }
+    let what = ask_line("What does the skill do? (Enter to write it later) ").ok_or_else(cancelled)?;
+    let what = what.trim_end_matches(['.', ' ']);
+    if what.is_empty() {
+        return Ok(None);
+    }
+    let when = ask_line("When should an agent use it? Use when ").ok_or_else(cancelled)?;
+    let is_repeated = when.get(..9).is_some_and(|begin| begin.eq_ignore_ascii_case("use when "));
+    let when = if is_repeated { &when[9..] } else { &when };
+    let when = when.trim_end_matches(['.', ' ']);
+    Ok(Some(if when.is_empty() { format!("{what}.") } else { format!("{what}. Use when {when}.") }))
+}
+
+fn cancelled() -> UsageError {
+    UsageError("cancelled; nothing was made".to_owned())
 }
 
 /// Writes the skill's files into a directory.
@@ -76,7 +126,8 @@ fn write(directory: &Path, skill: &Skill, script: Option<&str>) -> io::Result<()
     let path = directory.join("scripts").join(script);
     fs::write(
         &path,
-        "#!/usr/bin/env bash\nset -euo pipefail\n\necho \"TODO: print what the agent needs.\"\n",
+        "#!/usr/bin/env bash\nset -euo pipefail\n\n# TODO: print what the agent needs.\n\
+         echo \"this script is not written yet\" >&2\nexit 1\n",
     )?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
 }
@@ -106,7 +157,9 @@ fn template(name: &SkillName, description: Option<&str>, script: Option<&str>) -
         return Err(UsageError(format!("a description has 1 to {most} characters, and this one {length}")));
     }
     let mut skill = Skill::new(name.clone(), description);
-    let run = script.map(|script| format!("Run `scripts/{script}` and read what it prints."));
+    let run = script.map(|script| {
+        format!("TODO: write `scripts/{script}`; then this step is: run it and read what it prints.")
+    });
     let steps = run.into_iter().chain(STEPS.map(str::to_owned));
     let steps: Vec<String> = (1..).zip(steps).map(|(number, step)| format!("{number}. {step}\n")).collect();
     let heading: String =

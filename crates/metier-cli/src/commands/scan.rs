@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Scanned, Shape};
+use crate::render::{Scanned, Shape, from_here};
 
 /// Look for what attackers put into skills
 #[derive(Debug, clap::Args)]
@@ -51,8 +51,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(path) = args.paths.iter().find(|path| path.symlink_metadata().is_err()) {
         return Err(SkillError::NotFound { path: path.clone() }.into());
     }
-    let all: Vec<Scanned> = args.paths.iter().flat_map(|path| below(path)).collect();
-    Scanned::print(&all, if args.json { Shape::Json } else { args.format }, output)?;
+    let shape = if args.json { Shape::Json } else { args.format };
+    let given = |path: &PathBuf| if shape == Shape::Json { path.clone() } else { from_here(path) };
+    let all: Vec<Scanned> = args.paths.iter().flat_map(|path| below(&given(path))).collect();
+    Scanned::print(&all, shape, output)?;
     let worst = if args.deny_warnings { ScanVerdict::Look } else { ScanVerdict::Block };
     let is_bad = all.iter().any(|skill| skill.verdict() >= worst);
     Ok(if is_bad { Exit::Findings } else { Exit::Done })

@@ -1,32 +1,37 @@
 //! `metier validate`: every finding about every skill below some paths.
 
-use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::{MetadataExt as _, fchown};
+mod fixing;
+
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
 use metier_catalog::{WalkItem, walk_skills};
-use metier_skill::{Location, Rules, SkillError, apply_fixes};
+use metier_skill::{Location, Rules, SkillError};
 
-use crate::exit::Exit;
+use self::fixing::{Fixed, Mode};
+use crate::exit::{Exit, UsageError};
 use crate::output::Output;
-use crate::render::{self, Checked};
+use crate::render::{self, Checked, from_here};
 
 /// Check skills against the format's rules
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
-A PATH is a skill's directory, its SKILL.md, a single markdown file, or a directory
-that is searched for skills. Exits with 0 if all skills are valid, with 1 if one is not,
-with 4 if there is nothing at a PATH.
+A PATH is a skill's directory, its SKILL.md, a single markdown file, a directory that is
+searched for skills, or `-` for a SKILL.md on standard input. Exits with 0 if all skills
+are valid or there are none below the current directory, with 1 if one is not valid, with
+4 if there is nothing at a PATH.
 
 Examples:
   metier validate skills/
   metier validate --strict my-skill     before publishing, after a plain validate
-  metier validate --fix skills/         mend what has one obvious fix
+  metier validate --fix --diff skills/  what --fix would change
+  metier validate --fix skills/         fix what has one obvious fix
+  metier validate --format concise      one line per finding
   metier validate --format github       annotations on a pull request
+  metier validate - --stdin-filename skills/pdf/SKILL.md < buffer     from an editor
   metier validate --json | jq '.skills[] | select(.valid | not) | .path'")]
 pub(crate) struct Args {
     /// Where to look
@@ -45,6 +50,10 @@ pub(crate) struct Args {
     #[arg(long)]
     fix: bool,
 
+    /// Show what `--fix` would change as a diff, and change nothing
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    diff: bool,
+
     /// Exit with 1 for warnings too
     #[arg(long)]
     deny_warnings: bool,
@@ -52,6 +61,10 @@ pub(crate) struct Args {
     /// Look at SKILL.md alone, not at the files around it
     #[arg(long)]
     skill_md_only: bool,
+
+    /// The path that standard input stands for; its directory's name must be the skill's
+    #[arg(long, value_name = "FILE")]
+    stdin_filename: Option<PathBuf>,
 
     /// How to print findings
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -66,6 +79,8 @@ pub(crate) struct Args {
 enum Format {
     /// For people, with the source underlined
     Text,
+    /// One line per finding: `path:line:column: code: message`
+    Concise,
     /// For programs
     Json,
     /// For code-scanning tools
@@ -74,8 +89,8 @@ enum Format {
     Github,
 }
 
-/// How often fixes are applied to one file: mending one finding can show another.
-const ROUNDS: usize = 10;
+/// The path that means standard input.
+const STDIN: &str = "-";
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let rules = match args {
@@ -83,26 +98,31 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Args { lenient: true, .. } => Rules::lenient(),
         _ => Rules::standard(),
     };
-    let mut checked = Vec::new();
-    let mut fixed = 0;
-    let mut failures = Vec::new();
+    check_usage(args)?;
+    let format = if args.json { Format::Json } else { args.format };
+    let (mut checked, mut fixed, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.paths {
-        for (skill, mended) in check_all(path, &rules, args) {
-            checked.push(skill);
-            match mended {
-                Ok(count) => fixed += count,
+        let path = if format == Format::Json { path.clone() } else { from_here(path) };
+        for outcome in check_all(&path, &rules, args)? {
+            checked.push(outcome.skill);
+            match outcome.fixed {
+                Ok(done) => fixed.extend(done),
                 Err(error) => failures.push(error),
             }
         }
     }
-    match if args.json { Format::Json } else { args.format } {
+    match format {
+        _ if args.diff => {}
         Format::Text => render::text(&checked, output)?,
+        Format::Concise => render::concise(&checked, output)?,
         Format::Json => render::json(&checked, output)?,
         Format::Sarif => render::sarif(&checked, output)?,
         Format::Github => render::github(&checked, output)?,
     }
-    if args.fix {
-        output.note(format_args!("made {fixed} {}", if fixed == 1 { "fix" } else { "fixes" }))?;
+    if checked.is_empty() {
+        output.note("no skills found in this directory; `metier new` starts one")?;
+    } else if args.fix || args.diff {
+        report_fixes(&fixed, args, output)?;
     }
     if !failures.is_empty() {
         for error in &failures {
@@ -110,7 +130,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Environment);
     }
-    if args.paths.iter().any(|path| path.symlink_metadata().is_err()) {
+    let is_missing = |path: &PathBuf| !is_stdin(path) && path.symlink_metadata().is_err();
+    if args.paths.iter().any(is_missing) {
         return Ok(Exit::NotFound);
     }
     let is_fine = |skill: &Checked| skill.is_valid && !(args.deny_warnings && skill.has_findings());
@@ -118,86 +139,101 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(if all_valid { Exit::Done } else { Exit::Findings })
 }
 
-/// A skill as it is after mending, and how many findings were fixed or why they could not be.
-type Outcome = (Checked, anyhow::Result<usize>);
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new(STDIN)
+}
+
+/// What goes with standard input, and what does not.
+fn check_usage(args: &Args) -> Result<(), UsageError> {
+    let message = match args.paths.iter().filter(|path| is_stdin(path)).count() {
+        0 if args.stdin_filename.is_some() => {
+            "`--stdin-filename` needs the path `-`, which is standard input"
+        }
+        1 if args.fix && !args.diff => {
+            "standard input cannot be fixed in place; `--fix --diff` shows the changes"
+        }
+        0 | 1 => return Ok(()),
+        _ => "standard input can be checked only once; give `-` once",
+    };
+    Err(UsageError(message.to_owned()))
+}
+
+/// Says what `--fix` changed, or shows what it would.
+fn report_fixes(fixed: &[Fixed], args: &Args, output: &mut Output) -> io::Result<()> {
+    let fixes = |count: usize| format!("{count} {}", if count == 1 { "fix" } else { "fixes" });
+    for Fixed { diff, .. } in fixed {
+        output.text(diff)?;
+    }
+    if fixed.is_empty() {
+        return output.note("no finding can be fixed automatically");
+    }
+    for Fixed { path, count, .. } in fixed {
+        let done = if args.diff { "would make" } else { "made" };
+        output.note(format_args!("{done} {} in {}", fixes(*count), path.display()))?;
+    }
+    Ok(())
+}
+
+/// A skill as it is after fixing, with what was fixed or why it could not be.
+struct Outcome {
+    skill: Checked,
+    fixed: anyhow::Result<Option<Fixed>>,
+}
+
+impl Outcome {
+    fn failed(path: &Path, error: SkillError) -> Self {
+        Self { skill: Checked::new(path, path, Err(error)), fixed: Ok(None) }
+    }
+}
 
 /// The skill at a path, or those below it. A directory without any is checked as if it were one, which says
-/// what is missing.
-fn check_all(path: &Path, rules: &Rules, args: &Args) -> Vec<Outcome> {
+/// what is missing; but in the current directory nobody said that there is one.
+fn check_all(path: &Path, rules: &Rules, args: &Args) -> anyhow::Result<Vec<Outcome>> {
+    if is_stdin(path) {
+        return Ok(vec![check_stdin(rules, args)?]);
+    }
     if !path.is_dir() {
-        return vec![check(path, Location::find(path), rules, args)];
+        return Ok(vec![check(path, Location::find(path), rules, args)]);
     }
     let probe = |path: &Path| {
         let outcome = check(path, Location::directory(path), rules, args);
-        (!outcome.0.lacks_file()).then_some(outcome)
+        (!outcome.skill.lacks_file()).then_some(outcome)
     };
     let found = walk_skills(path, &probe);
-    if found.is_empty() {
-        return vec![check(path, Location::directory(path), rules, args)];
+    if found.is_empty() && path != Path::new(".") {
+        return Ok(vec![check(path, Location::directory(path), rules, args)]);
     }
     let outcome = |found| match found {
         WalkItem::Skill(outcome) => outcome,
-        WalkItem::NotSearched(path, error) => (Checked::new(&path, &path, Err(error)), Ok(0)),
+        WalkItem::NotSearched(path, error) => Outcome::failed(&path, error),
     };
-    found.into_iter().map(outcome).collect()
+    Ok(found.into_iter().map(outcome).collect())
 }
 
 fn check(path: &Path, location: Result<Location, SkillError>, rules: &Rules, args: &Args) -> Outcome {
     let location = match location {
         Ok(location) => location,
-        Err(error) => return (Checked::new(path, path, Err(error)), Ok(0)),
+        Err(error) => return Outcome::failed(path, error),
     };
-    let fixed = if args.fix { mend(&location, rules) } else { Ok(0) };
+    let mode = if args.diff { Mode::Diff } else { Mode::Write };
+    let fixed = if args.fix || args.diff { fixing::fix(&location, rules, mode) } else { Ok(None) };
     let reading = if args.skill_md_only {
         location.load_with(rules, metier_policy::lint)
     } else {
         location.validate_with(rules, metier_policy::lint)
     };
-    (Checked::new(path, location.root(), reading), fixed)
+    Outcome { skill: Checked::new(path, location.root(), reading), fixed }
 }
 
-/// Applies the fixes to a skill's file until none is left, and says how many there were.
-fn mend(location: &Location, rules: &Rules) -> anyhow::Result<usize> {
-    let mut fixed = 0;
-    for _ in 0..ROUNDS {
-        let Ok(reading) = location.load(rules) else { break };
-        let Some(first) = reading.diagnostics.iter().find(|found| found.fix.is_some()) else { break };
-        // A single file's name need not be text.
-        let path = if location.is_single_file() {
-            location.path().to_owned()
-        } else {
-            location.path().join(&first.file)
-        };
-        let (text, count) = apply_fixes(&reading.text, &reading.diagnostics);
-        if count == 0 {
-            break;
-        }
-        replace(&path, &reading.text, &text).with_context(|| format!("cannot mend {}", path.display()))?;
-        fixed += count;
-    }
-    Ok(fixed)
-}
-
-/// Puts a new text in the place of the old one, whole or not at all, with its owner and permissions.
-fn replace(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
-    let meta = fs::symlink_metadata(path)?;
-    anyhow::ensure!(!meta.is_symlink(), "it is a symbolic link; mend the file that it leads to");
-    anyhow::ensure!(
-        meta.nlink() == 1,
-        "it has other names (hard links) that would keep the old text; mend it by hand"
-    );
-    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    // The name of a temporary file is nothing to bother anybody with.
-    let mut file =
-        tempfile::NamedTempFile::new_in(directory).map_err(|error| std::io::Error::from(error.kind()))?;
-    file.write_all(new.as_bytes())?;
-    let made = file.as_file().metadata()?;
-    if (made.uid(), made.gid()) != (meta.uid(), meta.gid()) {
-        fchown(file.as_file(), Some(meta.uid()), Some(meta.gid())).context("its owner cannot be kept")?;
-    }
-    file.as_file().set_permissions(meta.permissions())?;
-    file.as_file().sync_all()?;
-    anyhow::ensure!(fs::read(path)? == old.as_bytes(), "it has changed meanwhile; run the command again");
-    file.persist(path).map_err(|error| std::io::Error::from(error.error.kind()))?;
-    Ok(())
+/// One `SKILL.md` on standard input.
+fn check_stdin(rules: &Rules, args: &Args) -> anyhow::Result<Outcome> {
+    let path = args.stdin_filename.as_deref().map_or_else(|| PathBuf::from(STDIN), from_here);
+    let location = Location::of_file(&path)?;
+    let mut text = Vec::new();
+    // One byte more than is allowed shows that there are too many.
+    let most = rules.limits.skill_md_bytes.saturating_add(1);
+    io::stdin().lock().take(most).read_to_end(&mut text).context("cannot read standard input")?;
+    let reading = location.load_text(text, rules, metier_policy::lint);
+    let fixed = if args.diff { fixing::fix_text(&location, rules, reading.clone()) } else { None };
+    Ok(Outcome { skill: Checked::new(&path, location.root(), Ok(reading)), fixed: Ok(fixed) })
 }

@@ -21,11 +21,13 @@ const FAILURES: [(&str, &str); 3] = [
 
 pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     let rules = Code::ALL.iter().map(|code| rule(*code)).collect();
-    log(rules, checked.iter().flat_map(Checked::findings), output)
+    log("validate", rules, checked.iter().flat_map(Checked::findings), output)
 }
 
-/// A whole log: what rules there are, and what they found.
+/// A whole log: what rules there are, and what they found. Code scanning keeps the results of each command apart, since their
+/// `automationDetails` differ; without it, the findings of one would close those of the other.
 pub(super) fn log<'a>(
+    command: &str,
     mut rules: Vec<Value>,
     findings: impl Iterator<Item = FindingView<'a>>,
     output: &mut Output,
@@ -37,6 +39,7 @@ pub(super) fn log<'a>(
         "version": "2.1.0",
         "runs": [{
             "tool": { "driver": { "name": "metier", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "automationDetails": { "id": format!("metier/{command}/") },
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],

@@ -9,7 +9,7 @@ use metier_skill::{Severity, Span};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Failure, FindingView, SourceLine, github, sarif, shown, text};
+use super::{Failure, FindingView, SourceLine, concise, github, sarif, shown, text};
 use crate::output::Output;
 
 /// A skill that was looked at, and what there is to print of it.
@@ -30,6 +30,8 @@ pub(crate) struct Scanned {
 pub(crate) enum Shape {
     /// For people, with the source underlined
     Text,
+    /// One line per finding: `path:line:column: rule: message`
+    Concise,
     /// For programs
     Json,
     /// For code-scanning tools
@@ -97,11 +99,15 @@ impl Scanned {
         let findings = || all.iter().flat_map(Self::findings);
         match shape {
             Shape::Text => people(all, output),
+            Shape::Concise => {
+                concise::lines(findings(), output)?;
+                output.note(sum(all))
+            }
             Shape::Json => {
                 let skills: Vec<Row<'_>> = all.iter().map(Self::row).collect();
                 output.json(&json!({ "skills": skills }))
             }
-            Shape::Sarif => sarif::log(metier_scan::rules().map(rule).collect(), findings(), output),
+            Shape::Sarif => sarif::log("scan", metier_scan::rules().map(rule).collect(), findings(), output),
             Shape::Github => github::commands(findings(), output),
         }
     }
@@ -163,14 +169,18 @@ fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
             ))?;
         }
     }
+    output.summary(sum(all))
+}
+
+fn sum(all: &[Scanned]) -> String {
     let with = |verdict: ScanVerdict| all.iter().filter(|skill| skill.verdict() == verdict).count();
-    output.summary(format_args!(
+    format!(
         "{}: {} clean, {} to look at, {} blocked",
         text::count(all.len(), "skill"),
         with(ScanVerdict::Clean),
         with(ScanVerdict::Look),
         with(ScanVerdict::Block),
-    ))
+    )
 }
 
 /// Only where bytes and text are the same does a place in one mean the same in the other.

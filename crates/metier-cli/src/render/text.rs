@@ -1,5 +1,7 @@
 //! Findings for people: the source underlined, what to do, and a sum.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
@@ -17,16 +19,43 @@ const WIDTH: usize = 100;
 pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     let findings: Vec<_> = checked.iter().flat_map(Checked::findings).collect();
     underlined(&findings, output)?;
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let warnings = findings.len() - errors;
+    per_rule(&findings, output)?;
+    if checked.is_empty() { Ok(()) } else { output.summary(sum(checked)) }
+}
+
+/// What it all comes to, on one line.
+pub(super) fn sum(checked: &[Checked]) -> String {
+    let (mut errors, mut all) = (0, 0);
+    for finding in checked.iter().flat_map(Checked::findings) {
+        errors += usize::from(finding.severity == Severity::Error);
+        all += 1;
+    }
     let valid = checked.iter().filter(|skill| skill.is_valid).count();
-    output.summary(format_args!(
+    format!(
         "{}: {valid} valid, {} not; {}, {}",
         count(checked.len(), "skill"),
         checked.len() - valid,
         count(errors, "error"),
-        count(warnings, "warning"),
-    ))
+        count(all - errors, "warning"),
+    )
+}
+
+/// How often each rule was broken, the most frequent first; nothing where none was broken twice.
+fn per_rule(findings: &[FindingView<'_>], output: &mut Output) -> io::Result<()> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in findings {
+        *counts.entry(finding.code).or_default() += 1;
+    }
+    if counts.values().all(|count| *count < 2) {
+        return Ok(());
+    }
+    let mut rows: Vec<_> = counts.into_iter().collect();
+    rows.sort_by_key(|(_, count)| Reverse(*count));
+    output.summary("Findings per rule")?;
+    for (code, count) in rows {
+        output.summary(format_args!("{count:>6}  {code}"))?;
+    }
+    output.summary("")
 }
 
 /// Each finding with the line that it is about.

@@ -123,3 +123,19 @@ fn a_usage_error_repeats_nothing_that_a_terminal_obeys() {
         assert!(said.contains('\u{fffd}') && said.contains("error"), "{args:?}: {said}");
     }
 }
+
+#[test]
+fn a_path_that_does_not_exist_has_one_exit_code_everywhere() {
+    let place = Place::new();
+    for args in [
+        &["validate", "nosuch"][..],
+        &["validate", "--format", "concise", "nosuch"],
+        &["validate", "--fix", "--diff", "nosuch"],
+        &["scan", "nosuch"],
+        &["list", "--root", "nosuch"],
+        &["show", "./nosuch"],
+        &["digest", "nosuch"],
+    ] {
+        assert_eq!(place.at_home(args).output().unwrap().status.code(), Some(4), "{args:?}");
+    }
+}

@@ -132,7 +132,9 @@ fn a_file_that_cannot_be_mended_does_not_hide_the_others() {
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(out.contains("3 skills: 2 valid, 1 not"), "{out}");
     assert!(
-        err.contains("made 2 fixes") && err.contains("cannot mend s/b/SKILL.md: it has other names"),
+        err.contains("made 1 fix in s/a/SKILL.md")
+            && err.contains("made 1 fix in s/c/SKILL.md")
+            && err.contains("cannot fix s/b/SKILL.md: it has other names"),
         "{err}"
     );
     assert_eq!(fs::metadata(&linked).unwrap().nlink(), 2);

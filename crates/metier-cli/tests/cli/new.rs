@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::policy::at_terminal;
 use crate::support::Place;
 
 #[test]
@@ -16,13 +17,54 @@ fn a_new_skill_passes_strict_and_its_placeholder_is_found() {
             .success()
     );
     for (path, warnings) in
-        [("code-review", "1 warning"), ("a/b/release-notes", "1 warning"), ("yes", "0 warnings")]
+        [("code-review", "2 warnings"), ("a/b/release-notes", "2 warnings"), ("yes", "1 warning")]
     {
         let transcript = place.transcript(&["validate", "--strict", path]);
         assert!(transcript.contains(&format!("1 valid, 0 not; 0 errors, {warnings}")), "{transcript}");
-        assert_eq!(transcript.contains("description-placeholder"), warnings == "1 warning", "{transcript}");
+        assert_eq!(transcript.contains("description-placeholder"), path != "yes", "{transcript}");
+        assert!(transcript.contains("body-placeholder"), "{transcript}");
     }
     insta::assert_snapshot!("new SKILL.md", place.read("a/b/release-notes/SKILL.md"));
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_for_name_and_description() {
+    let place = Place::new();
+    let typed = "Fill PDFs\nfill-pdfs\nFills in PDF forms.\nuse when the user has a form.\n";
+    let (seen, output) = at_terminal(&place, &["new"], typed);
+    assert_eq!(output.status.code(), Some(0), "{seen}");
+    assert!(seen.contains("error: ") && seen.contains("; try `fill-pdfs`"), "{seen}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "fill-pdfs/SKILL.md\n");
+    let text = place.read("fill-pdfs/SKILL.md");
+    assert!(text.contains("\ndescription: Fills in PDF forms. Use when the user has a form.\n"), "{text}");
+    // What is given is not asked for; Enter leaves a placeholder, which validate reports.
+    let (seen, _) = at_terminal(&place, &["new", "later"], "\n");
+    assert!(!seen.contains("Name") && seen.contains("What does the skill do?"), "{seen}");
+    assert!(place.transcript(&["validate", "later"]).contains("description-placeholder"));
+    let (seen, output) = at_terminal(&place, &["new", "given", "--description", "Use when x."], "");
+    assert!(output.status.success() && !seen.contains('?'), "{seen}");
+    // An end of the input, and a name that is never right, make nothing.
+    for typed in ["\u{4}", "A\nB\nC\n", "gone\n\u{4}", "gone\nDoes it\n\u{4}"] {
+        let (seen, output) = at_terminal(&place, &["new"], typed);
+        assert_eq!(output.status.code(), Some(2), "{seen}");
+        assert!(seen.contains("cancelled; nothing was made"), "{seen}");
+    }
+    assert_eq!(
+        fs::read_dir(place.path()).unwrap().filter(|e| e.as_ref().unwrap().file_name() != "me").count(),
+        3
+    );
+    // Without a terminal nothing is asked.
+    assert!(
+        place.transcript(&["new"]).ends_with("a skill needs a name: `metier new code-review`\nexit: 2\n")
+    );
+}
+
+#[test]
+fn a_new_script_fails_until_it_is_written() {
+    let place = Place::new();
+    place.run(&["new", "notes", "--script", "collect.sh"]);
+    let ran = std::process::Command::new(place.path().join("notes/scripts/collect.sh")).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
 }
 
 #[test]

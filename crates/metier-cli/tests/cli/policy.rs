@@ -234,7 +234,7 @@ fn an_approval_under_an_old_name_does_not_count() {
         let check = ["policy", "check", "--skill", "pdf", "--script", "scripts/fill.sh"];
         let output = place.at_home(&check).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("its name is not the one of its content"), "{said}");
+        assert!(said.contains("its name does not match its content"), "{said}");
         assert_eq!(output.status.code(), Some(5));
         fs::rename(&old, &file).unwrap();
     }
@@ -499,7 +499,7 @@ fn an_approval_that_cannot_be_read_stops_decisions() {
         .unwrap();
     assert_eq!(output.status.code(), Some(5));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("its name is not the one of its content"), "{said}");
+    assert!(said.contains("its name does not match its content"), "{said}");
     assert!(said.contains(file.to_str().unwrap()), "{said}");
     fs::write(&file, "{").unwrap();
     let listed = place.at_home(&["approvals"]).output().unwrap();

@@ -489,9 +489,9 @@ fn output_is_capped_and_the_rest_can_be_read() {
     assert!(shown.len() < 34 << 10 && shown.starts_with("FIRST\n"), "{}", shown.len());
     let end = "LAST\n[stderr]\noops\n[exit code 3]\n[ran in an empty temporary directory";
     assert!(shown.contains(end), "{}", &shown[shown.len() - 400..]);
-    assert!(shown.contains(
-        "[167243 of 200011 bytes of stdout left out here; read the rest with `read_skill_resource`"
-    ));
+    assert!(
+        shown.contains("[167243 of 200011 bytes of stdout omitted; read the rest with `read_skill_resource`")
+    );
     let uri = facts(&result)["stdout_uri"].clone();
     let read = client.ask("resources/read", json!({ "uri": uri }));
     let whole = read["contents"][0]["text"].as_str().unwrap();

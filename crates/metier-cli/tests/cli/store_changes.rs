@@ -306,7 +306,7 @@ fn what_was_changed_in_place_is_not_used() {
     ] {
         let told = place.ends(3, args);
         assert!(
-            told.contains("`pdf` is not what was installed") && told.contains("`metier update pdf`"),
+            told.contains("`pdf` differs from what was installed") && told.contains("`metier update pdf`"),
             "{told}"
         );
     }
@@ -325,7 +325,7 @@ fn what_was_changed_in_place_is_not_used() {
     fs::create_dir(above.join("evil")).unwrap();
     fs::write(above.join("evil/SKILL.md"), "---\nname: evil\ndescription: Evil.\n---\n").unwrap();
     let told = place.ends(3, &["activate", "evil"]);
-    assert!(told.contains("`evil` is not what was installed"), "{told}");
+    assert!(told.contains("`evil` differs from what was installed"), "{told}");
 }
 
 /// A skill that is gone where it came from is named, and what else there is.

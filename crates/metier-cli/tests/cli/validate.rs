@@ -1,6 +1,8 @@
 //! `metier validate`.
 
 use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -90,7 +92,7 @@ fn untrusted_text_cannot_start_a_github_command_or_reach_the_terminal() {
         "x/SKILL.md",
         "---\nname: \"x\\n::error::gotcha \\e[31mred\"\ndescription: Use when x.\n---\nX\n",
     );
-    for format in ["text", "github", "json", "sarif"] {
+    for format in ["text", "concise", "github", "json", "sarif"] {
         let output = String::from_utf8(place.run(&["validate", "--format", format, "x"]).stdout).unwrap();
         assert!(!output.lines().any(|line| line.starts_with("::error::")), "{format}: {output}");
         assert!(!output.contains('\x1b'), "{format}: {output}");
@@ -253,4 +255,140 @@ fn a_directory_that_cannot_be_listed_is_reported() {
     crate::store_support::set_mode(&closed, 0o755);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("skills/closed"), "{output:?}");
+}
+
+/// What `metier validate` says about a text on standard input.
+fn validate_text(place: &Place, args: &[&str], text: &str) -> String {
+    let args = [&["validate"], args].concat();
+    let mut command = place.at_home(&args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Where the arguments are wrong, nothing is read.
+    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+    place.transcript_of(&args, &child.wait_with_output().unwrap())
+}
+
+#[test]
+fn concise_has_one_line_per_finding() {
+    let place = mixed();
+    let report = place.json(&["validate", "--json", "skills"]);
+    let findings = report["skills"].as_array().unwrap().iter().flat_map(|skill| {
+        skill["diagnostics"].as_array().unwrap().iter().map(|found| {
+            let text = |key: &str| found[key].as_str().unwrap().to_owned();
+            let (line, column) = (&found["line"], &found["column"]);
+            format!("{}:{line}:{column}: {}: {}", text("file"), text("code"), text("message"))
+        })
+    });
+    let output = place.run(&["validate", "--format", "concise", "skills"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(printed.lines().collect::<Vec<_>>(), findings.collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(
+        "validate concise",
+        place.transcript(&["validate", "--format", "concise", "skills/slips", "skills/good"])
+    );
+}
+
+#[test]
+fn a_path_cannot_start_a_github_command_in_concise_lines() {
+    let place = Place::new();
+    place.write("::error title=forged::x/SKILL.md", "---\nname: x\n---\n");
+    for command in ["validate", "scan"] {
+        let output = place.run(&[command, "--format", "concise"]);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(!printed.lines().any(|line| line.starts_with("::")), "{printed}");
+    }
+    let printed = place.transcript(&["validate", "--format", "concise"]);
+    assert!(printed.contains("\n./::error title=forged::x/SKILL.md:2:1: description-missing: "), "{printed}");
+}
+
+#[test]
+fn findings_are_counted_per_rule_where_one_repeats() {
+    let place = Place::new();
+    for name in ["a", "b", "c"] {
+        let text = format!("---\nname: {name}\ndescription: Use when x\ntags: [a]\nlevel: 1\n---\nX\n");
+        place.write(&format!("skills/{name}/SKILL.md"), text);
+    }
+    place.write("skills/d/SKILL.md", "---\nname: D\ndescription: Use when x\n---\nX\n");
+    let printed = place.transcript(&["validate", "skills"]);
+    let counts = "\nFindings per rule\n     6  field-unknown\n     1  name-mismatch\n     1  name-not-lowercase\n\n4 skills: ";
+    assert!(printed.contains(counts), "{printed}");
+    assert!(!place.transcript(&["validate", "skills/d"]).contains("per rule"));
+    assert!(!place.transcript(&["validate", "--quiet", "skills"]).contains("per rule"));
+}
+
+#[test]
+fn a_directory_without_skills_is_no_error_where_none_was_named() {
+    let place = Place::new();
+    place.write("README.md", "# Nothing here\n");
+    insta::assert_snapshot!("validate no skills", place.transcript(&["validate"]));
+    assert_eq!(place.json(&["validate", "--json"]), json!({"skills": []}));
+    fs::create_dir(place.path().join("empty")).unwrap();
+    assert_eq!(place.run(&["validate", "empty"]).status.code(), Some(1), "this one was named");
+}
+
+#[test]
+fn standard_input_is_checked_as_the_file_that_it_stands_for() {
+    let place = Place::new();
+    let text = "---\nname: Slips\ndescription: Use when: it slips\n---\nDo it.\n";
+    insta::assert_snapshot!("validate stdin", validate_text(&place, &["--format", "concise", "-"], text));
+    let named = ["--format", "concise", "-", "--stdin-filename", "skills/slips/SKILL.md"];
+    insta::assert_snapshot!("validate stdin named", validate_text(&place, &named, text));
+    let advice = validate_text(&place, &["-"], "---\nname: x\ndescription: Does it.\n---\n");
+    assert!(advice.contains("description-no-trigger") && advice.contains("body-empty"), "{advice}");
+    assert!(advice.ends_with("\nexit: 0\n"), "{advice}");
+    let large = validate_text(&place, &["-"], &"x".repeat((1 << 20) + 10));
+    assert!(large.contains("skill-md-too-large"), "{large}");
+    insta::assert_snapshot!("validate stdin diff", validate_text(&place, &["--fix", "--diff", "-"], text));
+    for wrong in [&["--fix", "-"][..], &["-", "-"], &["--stdin-filename", "x.md"]] {
+        let refused = validate_text(&place, wrong, text);
+        assert!(refused.ends_with("\nexit: 2\n"), "{refused}");
+    }
+}
+
+#[test]
+fn a_diff_shows_what_fix_would_change_and_changes_nothing() {
+    let place = mixed();
+    place.write("skills/good/SKILL.md", GOOD);
+    let before = place.read("skills/slips/SKILL.md");
+    insta::assert_snapshot!("validate diff", place.transcript(&["validate", "--fix", "--diff", "skills"]));
+    assert_eq!(place.read("skills/slips/SKILL.md"), before);
+    // The diff is what `--fix` does.
+    let diff = place.run(&["validate", "--diff", "--quiet", "skills"]).stdout;
+    place.write("fixes.diff", diff);
+    fs::create_dir(place.path().join("copy")).unwrap();
+    place.write("copy/skills/slips/SKILL.md", &before);
+    let mut patch = Command::new("git");
+    patch.args(["apply", "-p0", "../fixes.diff"]).current_dir(place.path().join("copy"));
+    let patched = patch.env("GIT_CEILING_DIRECTORIES", place.path()).output().unwrap();
+    assert!(patched.status.success(), "{patched:?}");
+    place.run(&["validate", "--fix", "skills"]);
+    assert_ne!(place.read("skills/slips/SKILL.md"), before);
+    assert_eq!(place.read("copy/skills/slips/SKILL.md"), place.read("skills/slips/SKILL.md"));
+    let none = place.transcript(&["validate", "--fix", "--diff", "skills/good"]);
+    assert!(none.contains("stderr: no finding can be fixed automatically\nexit: 0"), "{none}");
+}
+
+#[test]
+fn absolute_paths_below_the_working_directory_are_shown_relative() {
+    let place = mixed();
+    let skill = fs::canonicalize(place.path()).unwrap().join("skills/slips");
+    let skill = skill.to_str().unwrap();
+    for format in ["text", "concise", "github", "sarif"] {
+        let output = place.run(&["validate", "--format", format, skill]);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains("skills/slips/SKILL.md") && !printed.contains(skill), "{printed}");
+    }
+    assert_eq!(place.json(&["validate", "--json", skill])["skills"][0]["path"], skill);
+    let scanned = String::from_utf8(place.run(&["scan", "--format", "concise", skill]).stdout).unwrap();
+    assert!(!scanned.contains(skill), "{scanned}");
+}
+
+#[test]
+fn code_scanning_keeps_validate_and_scan_apart() {
+    let place = mixed();
+    for command in ["validate", "scan"] {
+        let sarif = place.json(&[command, "--format", "sarif", "skills/good"]);
+        assert_eq!(sarif["runs"][0]["automationDetails"]["id"], format!("metier/{command}/"));
+    }
 }

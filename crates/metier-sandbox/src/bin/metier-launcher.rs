@@ -1,4 +1,4 @@
-//! The launcher alone, for programs that cannot start themselves again, and for the tests of this crate.
+//! The launcher as a separate program, for hosts that cannot start themselves again, and for the tests of this crate.
 
 fn main() -> std::process::ExitCode {
     metier_sandbox::launch_if_asked();

@@ -1,4 +1,4 @@
-//! The last steps before a script starts: limits, no powers, Landlock, the filters. From here on nothing can be undone.
+//! The last steps before a script starts: limits, capabilities, Landlock, filters. They cannot be undone.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,10 +18,10 @@ use super::{During, Failure, ROOM};
 use crate::plan::{Kind, Mode, Net, Plan, Step};
 use crate::sys;
 
-/// Bounds each process by what the kernel offers.
+/// Sets the kernel's limits for each process.
 pub(super) fn limit(plan: &Plan) -> io::Result<()> {
     let bounds = &plan.bounds;
-    // Whole seconds are all the kernel counts; the watch is finer, and this is behind it.
+    // The kernel counts whole seconds; init's own check is finer, and this is the fallback.
     let cpu = bounds.cpu_ms.div_ceil(1000) + 1;
     let mut limits = vec![
         (Resource::Cpu, cpu),
@@ -34,40 +34,40 @@ pub(super) fn limit(plan: &Plan) -> io::Result<()> {
         (Resource::Nice, 0),
         (Resource::Sigpending, 1024),
     ];
-    // Counted per user namespace; elsewhere together with what else this user runs.
+    // Counted per user namespace; without one, together with the user's other processes.
     let others =
         if plan.mode == Mode::Full { 0 } else { ROOM + tasks_of(rustix::process::getuid().as_raw()) };
     if plan.mode != Mode::Unprotected {
         limits.push((Resource::Nproc, bounds.processes_of_user + others));
     }
     for (resource, most) in limits {
-        // What is already lower stays: it cannot be raised, and need not be.
+        // A limit that is already lower stays: it cannot be raised.
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |now| now.min(most));
         rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
     Ok(())
 }
 
-/// Gives up every power, and the means to get one.
+/// Drops every capability, and the means to get one.
 pub(super) fn drop_powers() -> Result<(), Failure> {
     sys::drop_bounding_set().or_else(without_the_right_to).during(Step::Other, "dropping capabilities")?;
     keep_only(CapabilitySet::empty()).during(Step::Other, "dropping capabilities")?;
     rustix::thread::set_no_new_privs(true).during(Step::Other, "giving up new privileges")
 }
 
-/// An ordinary user without namespaces has no powers that could be dropped, and may not.
+/// Without namespaces, an ordinary user has no capabilities to drop, and may not drop any.
 fn without_the_right_to(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) }
 }
 
-/// Has these capabilities and no others.
+/// Keeps exactly these capabilities.
 pub(super) fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     rustix::thread::clear_ambient_capability_set()?;
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Lets the kernel check every file against what the plan allows.
+/// Makes the kernel check every file access against the plan.
 pub(super) fn landlock(plan: &Plan) -> Result<(), Failure> {
     let allowed = allowed(plan)?;
     let enforced = restrict(plan, allowed)
@@ -76,10 +76,10 @@ pub(super) fn landlock(plan: &Plan) -> Result<(), Failure> {
     if enforced {
         return Ok(());
     }
-    Err(Failure::new(Step::Landlock, "Landlock rules are enforced only in part", io::ErrorKind::Unsupported))
+    Err(Failure::new(Step::Landlock, "Landlock rules are only partly enforced", io::ErrorKind::Unsupported))
 }
 
-/// What may be reached, open, and how.
+/// The paths that may be accessed, opened, with the kind of access.
 fn allowed(plan: &Plan) -> Result<Vec<(OwnedFd, BitFlags<AccessFs>)>, Failure> {
     let all = AccessFs::from_all(ABI::from(plan.landlock_abi));
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -91,7 +91,7 @@ fn allowed(plan: &Plan) -> Result<Vec<(OwnedFd, BitFlags<AccessFs>)>, Failure> {
             Kind::Write => write,
             Kind::Device => (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate) & all,
         };
-        // Without a tree of its own this is where it shows that something was swapped.
+        // Without a separate file tree, this is where a swapped path is noticed.
         allowed.extend(find(bind)?.map(|place| (place, access)));
     }
     let mut own: Vec<(&str, BitFlags<AccessFs>)> = vec![("/proc", read)];
@@ -131,7 +131,7 @@ fn restrict(
     Ok(rules.restrict_self()?.ruleset == RulesetStatus::FullyEnforced)
 }
 
-/// Lets the kernel check every system call.
+/// Makes the kernel check every system call.
 pub(super) fn seccomp(plan: &Plan) -> Result<(), Failure> {
     for filter in &plan.filters {
         let program: Vec<sock_filter> = filter.iter().map(|packed| unpack(*packed)).collect();
@@ -142,13 +142,14 @@ pub(super) fn seccomp(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has the kernel tell of calls that could write, to whoever gets the descriptor. Not every kernel can.
+/// Makes the kernel report calls that could write to the holder of the returned descriptor. Not every kernel supports
+/// it.
 pub(super) fn observe(plan: &Plan) -> Option<OwnedFd> {
     let program: Vec<sock_filter> = plan.observer.iter().map(|packed| unpack(*packed)).collect();
     if program.is_empty() { None } else { sys::listen(&program).ok() }
 }
 
-/// One instruction as one number, to send it.
+/// One instruction as one number, for sending.
 pub(crate) fn pack(instruction: &sock_filter) -> u64 {
     u64::from(instruction.code)
         | u64::from(instruction.jt) << 16
@@ -161,12 +162,12 @@ fn unpack(packed: u64) -> sock_filter {
     sock_filter { code: u16::from_le_bytes([low, high]), jt, jf, k: u32::from_le_bytes(k) }
 }
 
-/// Tries what must be refused now: by Landlock, and by the filter.
+/// Tries actions that Landlock and the filter must now refuse.
 pub(super) fn try_out(mode: Mode) -> (bool, bool) {
-    // A script has a root of its own, or must not list the one there is.
+    // A script has its own root, or must not list the real one.
     let path = if mode == Mode::Full { UNREADABLE } else { "/" };
     let landlock = std::ffi::CString::new(path).is_ok_and(|path| sys::is_refused(&path));
-    // With every argument zero it would be refused for another reason by the kernel itself.
+    // With all arguments zero, the kernel itself would refuse it for another reason.
     let seccomp = sys::errno_of(libc::SYS_bpf) == Some(libc::ENOSYS);
     (landlock, seccomp)
 }

@@ -1,4 +1,4 @@
-//! Covers files and directories by empty ones, in a file tree of this process alone.
+//! Hides files and directories behind empty ones, in the mount namespace of this process only.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -16,15 +16,15 @@ use crate::plan::{Identity, Raw, Step};
 use crate::sys::{self, MountAttr};
 
 const STEP: Step = Step::MountNamespace;
-/// What a directory is covered by, and what a link is: a link that leads nowhere, so that nothing seems to be there. A file in its place
-/// would stop programs that expect a directory.
+/// The covers for a directory and a link. A link is covered by a broken link, because a file in its place would stop
+/// programs that expect a directory.
 const EMPTY: &str = "empty";
 const LINK: &str = "link";
-/// Where nobody can make anything.
+/// A place where nothing can be created.
 const NOWHERE: &str = "/proc/covered";
 
-/// Covers each of these paths that exists: a directory by an empty one, a link by one that leads nowhere, anything else by a file with its text. Fails unless all of
-/// them are covered.
+/// Covers each of these paths that exists: a directory by an empty one, a link by a broken one, anything else by a file
+/// with its text. Fails unless all of them are covered.
 pub(super) fn cover(covered: &[(Raw, String)]) -> Result<(), Failure> {
     if covered.is_empty() {
         return Ok(());
@@ -33,7 +33,7 @@ pub(super) fn cover(covered: &[(Raw, String)]) -> Result<(), Failure> {
     let mut texts: Vec<&str> = covered.iter().map(|(_, text)| text.as_str()).collect();
     texts.sort_unstable();
     texts.dedup();
-    let covers = Covers::new(texts).during(STEP, "making what covers")?;
+    let covers = Covers::new(texts).during(STEP, "creating the covers")?;
     for (path, text) in covered {
         let path = path.path();
         let Some(place) = find(path)? else { continue };
@@ -42,19 +42,19 @@ pub(super) fn cover(covered: &[(Raw, String)]) -> Result<(), Failure> {
             .and_then(|tree| move_onto(&tree, &place))
             .map_err(|error| Failure::at(STEP, "covering", path, error))?;
     }
-    let device = covers.remove().during(STEP, "removing what covers")?;
+    let device = covers.remove().during(STEP, "removing the covers")?;
     for (path, _) in covered {
         check(path.path(), device)?;
     }
     Ok(())
 }
 
-/// Enters a mount namespace: as root, or in a user namespace in which this user is the same one.
+/// Enters a mount namespace: as root, or in a user namespace in which the user stays the same.
 fn enter() -> Result<(), Failure> {
     let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     if sys::unshare(UnshareFlags::NEWNS).is_err() {
         sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
-            .during(Step::UserNamespace, "making a user and a mount namespace")?;
+            .during(Step::UserNamespace, "creating a user and a mount namespace")?;
         map_own_ids(Identity { inner: own, outer: own, from_root: false })
             .during(Step::UserNamespace, "mapping user ids")?;
     }
@@ -64,7 +64,7 @@ fn enter() -> Result<(), Failure> {
     sys::mount_setattr(root.as_fd(), true, &private).during(STEP, "making mounts private")
 }
 
-/// What is at a path; a link itself. None where there is nothing, or nothing that this user could reach.
+/// The file at a path, without following a link. `None` if nothing is there that this user could reach.
 fn find(path: &Path) -> Result<Option<OwnedFd>, Failure> {
     use rustix::io::Errno;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -75,10 +75,11 @@ fn find(path: &Path) -> Result<Option<OwnedFd>, Failure> {
     }
 }
 
-/// A small file system with what covers. It is mounted where no path leads, as only what is mounted can be mounted again.
+/// A small file system with the covers. It is mounted at a path that nothing uses, because only mounted files can be
+/// mounted again.
 struct Covers<'a> {
     tree: OwnedFd,
-    /// The texts of files; each is called by its number.
+    /// The texts of files; each file is named by its number.
     texts: Vec<&'a str>,
 }
 
@@ -100,7 +101,7 @@ impl<'a> Covers<'a> {
         Ok(Self { tree, texts })
     }
 
-    /// What covers a place.
+    /// The cover for a path.
     fn get(&self, place: &OwnedFd, text: &str) -> io::Result<OwnedFd> {
         let number = self.texts.binary_search(&text).map_err(|_| io::ErrorKind::NotFound)?;
         let name = match FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode) {
@@ -114,7 +115,7 @@ impl<'a> Covers<'a> {
         Ok(rustix::mount::open_tree(&self.tree, name, flags)?)
     }
 
-    /// Takes it away; what was put elsewhere stays. Returns the number of the file system.
+    /// Unmounts it; mounts at other paths stay. Returns the number of the file system.
     fn remove(self) -> io::Result<u64> {
         let device = rustix::fs::fstat(&self.tree)?.st_dev;
         rustix::process::fchdir(&self.tree)?;
@@ -123,7 +124,7 @@ impl<'a> Covers<'a> {
     }
 }
 
-/// Looks whether a path now leads to a cover, or to nothing.
+/// Checks whether a path now leads to a cover, or to nothing.
 fn check(path: &Path, device: u64) -> Result<(), Failure> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.dev() != device => {

@@ -1,4 +1,4 @@
-//! Ending processes where no namespace ends them: those that are below this one, however they try to stay.
+//! Kills all processes below this one where no namespace does, even if they try to stay.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,15 +10,15 @@ use super::usage;
 use crate::plan::Identity;
 use crate::sys::{self, Fork};
 
-/// Rounds after which a process that is still there must be one that goes on in ever new ones.
+/// Rounds after which a remaining process must be one that keeps forking.
 const PATIENCE: u32 = 50;
-/// What the kernel needs to end one, about.
+/// About how long the kernel needs to end a process.
 const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000 };
 
-/// Ends every process below this one. `room` is how many more processes this user may have by the script's limit.
+/// Kills every process below this one. `room` is how many more processes this user may have by the script's limit.
 ///
-/// Orphans come to this process, which adopts them, so that each round reaches them. One that forks and ends at once can
-/// always be elsewhere when it is looked for; then the room for new processes is taken away, so that it cannot.
+/// Orphans are adopted by this process, so that each round reaches them. A process that forks and exits at once can
+/// always escape; then the remaining process limit is filled up, so that it cannot fork.
 pub(super) fn kill_descendants(room: u64, identity: Identity) {
     let mut fillers = Vec::new();
     for round in 0_u32.. {
@@ -41,8 +41,8 @@ pub(super) fn kill_descendants(room: u64, identity: Identity) {
     }
 }
 
-/// The children of this process, to which what they leave behind will come; or, where the kernel does not list them, all
-/// that is below.
+/// The children of this process, which will also get their orphans; or all descendants, if the kernel does not list
+/// children.
 pub(super) fn below() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let numbers: Vec<i32> = match fs::read_to_string("/proc/thread-self/children") {
@@ -52,19 +52,19 @@ pub(super) fn below() -> Vec<Pid> {
     numbers.into_iter().filter_map(Pid::from_raw).collect()
 }
 
-/// Reaps whatever has ended; whether there are other children yet.
+/// Reaps ended processes; returns whether other children remain.
 fn reap(fillers: &[Pid]) -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            // There are children, and none has ended: perhaps they are only those that fill.
+            // There are children, and none has ended: perhaps only the fillers.
             Ok(None) => return fillers.is_empty(),
             Err(_) => return false,
         }
     }
 }
 
-/// Processes of the script's user that do nothing but count.
+/// Processes of the script's user that only fill the limit.
 fn fill(room: u64, identity: Identity) -> Vec<Pid> {
     let own = rustix::process::getpid();
     let mut fillers = Vec::new();
@@ -76,7 +76,7 @@ fn fill(room: u64, identity: Identity) -> Vec<Pid> {
                     let _ = sys::become_user(identity.outer.0, identity.outer.1, true);
                 }
                 let tied = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-                // Whoever it counts for may be gone already.
+                // The process that it counts for may already be gone.
                 if tied.is_ok() && rustix::process::getppid() == Some(own) {
                     rustix::event::pause();
                 }

@@ -1,7 +1,8 @@
-//! How much a directory has grown, without looking into it before there is a reason to.
+//! Measures how much a directory has grown, and lists it only if needed.
 //!
-//! That its file system has less room may be anybody's doing. When a quarter of what is allowed is gone, the directory is
-//! measured; when all of it is gone, again: what was added in between tells whose doing it is.
+//! Less free space on its file system can have other causes. When a quarter of the allowed amount is used, the
+//! directory is measured; when all of it is used, it is measured again: the difference shows whether the script is the
+//! cause.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,17 +12,17 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
 use crate::executor::Limit;
 
-/// How deep a directory is looked into.
+/// The maximum depth that is examined.
 const DEPTH: usize = 200;
 
-/// A directory that may be written to.
+/// A writable directory.
 pub(super) struct Growth {
     directory: OwnedFd,
     before: Size,
-    /// What was in it when a quarter of the bytes, or of the files, was gone.
+    /// Its content when a quarter of the bytes, or of the files, was used.
     bytes: Option<u64>,
     files: Option<u64>,
-    /// What it was at the last look, so that the next is not at once.
+    /// Its size at the last measurement, so that the next one is not too early.
     looked: Size,
 }
 
@@ -40,14 +41,14 @@ impl Growth {
         Some(Self { directory, before, bytes: None, files: None, looked: Size::default() })
     }
 
-    /// The limit that was reached, if one was.
+    /// The limit that was reached, if any.
     pub(super) fn check(&mut self, bytes: u64, files: u64) -> Option<Limit> {
         let now = room(&self.directory)?;
         let gone = Size {
             bytes: self.before.bytes.saturating_sub(now.bytes),
             files: self.before.files.saturating_sub(now.files),
         };
-        // A look can be dear; another one only when there is something new to see.
+        // Measuring can be slow, so it is repeated only if something has changed.
         let is_news = gone.bytes > self.looked.bytes.saturating_add(bytes / 8)
             || gone.files > self.looked.files.saturating_add(files / 8);
         if !is_news || (gone.bytes <= bytes / 4 && gone.files <= files / 4) {
@@ -57,7 +58,7 @@ impl Growth {
         let size = measure(&self.directory);
         let (first_bytes, first_files) =
             (*self.bytes.get_or_insert(size.bytes), *self.files.get_or_insert(size.files));
-        // Of what was there at the first look, a quarter may have been the script's already.
+        // A quarter of the content at the first measurement may already be from the script.
         if gone.bytes > bytes && size.bytes.saturating_sub(first_bytes) > bytes / 2 {
             return Some(Limit::Disk);
         }
@@ -65,13 +66,13 @@ impl Growth {
     }
 }
 
-/// The room that there is.
+/// The free space.
 fn room(directory: &OwnedFd) -> Option<Size> {
     let stat = rustix::fs::fstatvfs(directory).ok()?;
     Some(Size { bytes: stat.f_bfree.saturating_mul(stat.f_frsize), files: stat.f_ffree })
 }
 
-/// What is in a directory, on its own file system, each file once.
+/// The content of a directory, on its own file system, each file once.
 fn measure(directory: &OwnedFd) -> Size {
     let mut size = Size::default();
     if let Ok(top) = rustix::fs::fstat(directory) {
@@ -80,7 +81,7 @@ fn measure(directory: &OwnedFd) -> Size {
     size
 }
 
-/// Adds what is below a directory, so many levels deep. What cannot be looked at is passed over.
+/// Adds everything below a directory, up to a depth. Unreadable entries are skipped.
 fn add(directory: &OwnedFd, device: u64, depth: usize, size: &mut Size, seen: &mut BTreeSet<u64>) {
     let Ok(entries) = Dir::read_from(directory) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,4 @@
-//! The first process inside: it builds the tree, starts the script, reaps what is orphaned, and watches the limits.
+//! The first process inside: it builds the file tree, starts the script, reaps orphans, and watches the limits.
 
 use std::fs::File;
 use std::io;
@@ -21,18 +21,18 @@ use crate::executor::Limit;
 use crate::plan::{END, GO, Kind, Mode, Net, Plan, Reply, Step};
 use crate::sys::{self, Fork};
 
-/// How often the limits are looked at.
+/// How often the limits are checked.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// How long the script may need to take a word that is for it.
+/// How long the script's process may take to read a message.
 const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 
-/// Where programs look for a proxy.
+/// The variables in which programs look for a proxy.
 const PROXY: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
-/// Everything that init does; returns the code to leave with.
+/// Runs init; returns its exit code.
 pub(super) fn run(plan: &Plan, control: BorrowedFd<'_>, launcher: Pid, owners: Owners) -> i32 {
-    // Later it could not be opened any more: nobody may look into this process, itself included.
+    // It could not be opened later: no process may inspect this one, not even itself.
     let written = File::open("/proc/self/io").ok();
     match prepare(plan, control, launcher, owners, written) {
         Ok(Some((script, written))) => {
@@ -40,7 +40,7 @@ pub(super) fn run(plan: &Plan, control: BorrowedFd<'_>, launcher: Pid, owners: O
             control::reply(control, &reply, &[]);
             0
         }
-        // The script's own process, which could not become the script.
+        // The script's own process, which could not start the program.
         Ok(None) => 1,
         Err(failure) => {
             tell(control, &failure);
@@ -59,7 +59,7 @@ fn prepare(
     let mut proxy = None;
     let tie = || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-            .during(Step::Other, "tying to the launcher")
+            .during(Step::Other, "tying init to the launcher")
     };
     if plan.mode == Mode::Full {
         tie()?;
@@ -77,7 +77,7 @@ fn prepare(
             let (user, group) = plan.identity.inner;
             sys::become_user(user, group, true)
                 .during(Step::UnprivilegedUser, "becoming an ordinary user")?;
-            // Changing users forgets whom to die with.
+            // Changing users clears the parent-death signal.
             tie()?;
         }
     } else {
@@ -93,12 +93,12 @@ fn prepare(
             for bind in plan.binds.iter().filter(|bind| bind.kind == Kind::Write) {
                 let path = bind.path.path();
                 rustix::fs::access(path, Access::WRITE_OK).map_err(|error| {
-                    Failure::at(Step::Owner, "looking whether it can be written to", path, error)
+                    Failure::at(Step::Owner, "checking whether it is writable", path, error)
                 })?;
             }
         }
     }
-    // Metier waits for this very process, whatever becomes of the launcher.
+    // Metier waits for this process, whatever happens to the launcher.
     control::reply(control, &Reply::Init, &[]);
     let script = match sys::fork().during(Step::Other, "starting the script's process")? {
         Fork::Child => {
@@ -109,21 +109,21 @@ fn prepare(
         }
         Fork::Parent(script) => script,
     };
-    // Nobody inside may look into this process, and the script's streams are the script's.
+    // No process inside may inspect this one, and the script's streams are not needed here.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .during(Step::Other, "hiding init")?;
     for number in 0..3 {
         drop(sys::own(number));
     }
     if plan.mode == Mode::Full {
-        // To see how much is used by processes that hide from others, and in directories that are closed.
+        // To measure processes that hide from others, and directories that are closed.
         let kept = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
         confine::keep_only(kept).during(Step::Other, "dropping capabilities")?;
     }
     Ok(Some((script, written)))
 }
 
-/// The network of the inside: none, its own loopback, or that with a listener for the proxy.
+/// The network inside: none, its own loopback, or loopback with a listener for the proxy.
 fn network(plan: &Plan, control: BorrowedFd<'_>) -> Result<Option<u16>, Failure> {
     let step = Step::NetworkNamespace;
     if matches!(plan.network, Net::None | Net::Host) {
@@ -132,7 +132,7 @@ fn network(plan: &Plan, control: BorrowedFd<'_>) -> Result<Option<u16>, Failure>
     let stream =
         || rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     let socket = stream().during(step, "opening a socket")?;
-    sys::loopback_up(socket.as_fd()).during(step, "bringing the loopback up")?;
+    sys::loopback_up(socket.as_fd()).during(step, "starting the loopback interface")?;
     if plan.network == Net::Proxy {
         rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
             .during(step, "binding the proxy")?;
@@ -145,7 +145,7 @@ fn network(plan: &Plan, control: BorrowedFd<'_>) -> Result<Option<u16>, Failure>
     Ok(None)
 }
 
-/// Contains this process and becomes the script.
+/// Applies the restrictions to this process and becomes the script.
 fn become_script(
     plan: &Plan,
     control: BorrowedFd<'_>,
@@ -154,7 +154,7 @@ fn become_script(
     drop(sys::own(HELD));
     rustix::process::setsid().during(Step::Other, "starting a session")?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .during(Step::Other, "tying to init")?;
+        .during(Step::Other, "tying the script to init")?;
     let mut active = (false, false);
     let mut command = Command::new(plan.program.text());
     command.args(plan.arguments.iter().map(crate::plan::Raw::text)).env_clear();
@@ -170,13 +170,13 @@ fn become_script(
         confine::drop_powers()?;
         confine::landlock(plan)?;
     }
-    // Only now: what is allowed had to be opened.
+    // Only now: the allowed paths had to be opened before.
     confine::limit(plan).during(Step::Other, "setting resource limits")?;
     if is_protected {
-        // Whoever started metier looks at this process while it waits.
+        // Metier examines this process while it waits.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
-            .during(Step::Other, "being looked at")?;
-        // The first of the filters: the others would not let it be made.
+            .during(Step::Other, "waiting to be examined")?;
+        // The first of the filters: the others would not allow installing it.
         if let Some(observer) = confine::observe(plan) {
             control::reply(control, &Reply::Observer, &[observer.as_fd()]);
         }
@@ -188,7 +188,7 @@ fn become_script(
     Err(Failure::new(Step::Program, "running the program", command.exec()))
 }
 
-/// Goes to where the script starts: the very directory that was chosen, if it was.
+/// Enters the script's starting directory: exactly the chosen one, if it was pinned.
 fn enter(plan: &Plan) -> Result<(), Failure> {
     let path = plan.directory.path();
     let at = |error| Failure::at(Step::Path, "entering", path, error);
@@ -198,7 +198,7 @@ fn enter(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// Reaps and watches until the script has ended or reached a limit; then nothing is left of it.
+/// Reaps and watches until the script has ended or reached a limit; then kills everything left of it.
 fn watch(plan: &Plan, control: BorrowedFd<'_>, script: Pid, written: Option<File>) -> Reply {
     let signals = sys::child_signals();
     let mut watch = Watch::new(plan, written);
@@ -227,19 +227,19 @@ fn watch(plan: &Plan, control: BorrowedFd<'_>, script: Pid, written: Option<File
     Reply::Ended { code, signal, hit, cpu_ms: usage.cpu_ms, memory: usage.memory, written: usage.written }
 }
 
-/// Waits until a child has ended, or it is time to look again; whether metier says to end.
+/// Waits until a child has ended or it is time for the next check; returns whether metier wants to stop.
 fn wait(signals: Option<&OwnedFd>, control: BorrowedFd<'_>) -> bool {
     let mut open = vec![PollFd::from_borrowed_fd(control, PollFlags::IN)];
     open.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
     let _ = poll(&mut open, Some(&TICK));
     if let Some(signals) = signals {
-        // What is in it does not matter, only that it is there again for the next child.
+        // Its content does not matter; it only has to be reset for the next child.
         let _ = rustix::io::read(signals, &mut [0_u8; 512]);
     }
     if open[0].revents().is_empty() {
         return false;
     }
-    // Only looked at: the word to go on is the script's, which shares the socket until it starts.
+    // Only peeked: the message to continue is for the script's process, which shares the socket until it starts.
     let mut word = [0];
     match rustix::net::recv(control, &mut word, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
         Ok((length, _)) if length > 0 && word == [GO] => {
@@ -251,11 +251,11 @@ fn wait(signals: Option<&OwnedFd>, control: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// A limit that the kernel itself enforced, as the script's end or as a shell reports it of its child.
+/// A limit that the kernel itself enforced, seen from the script's exit or from a shell's report about its child.
 fn by_signal(code: Option<i32>, signal: Option<i32>) -> Option<Limit> {
     match signal.or_else(|| code.filter(|code| *code > 128).map(|code| code - 128)) {
         Some(libc::SIGXFSZ) => Some(Limit::File),
-        // Of CPU time the watch knows itself, unless it was the kernel's limit, which is a second behind.
+        // CPU time is measured here, unless the kernel's limit was reached, which is one second later.
         Some(libc::SIGXCPU) if signal.is_some() => Some(Limit::Cpu),
         _ => None,
     }
@@ -264,11 +264,11 @@ fn by_signal(code: Option<i32>, signal: Option<i32>) -> Option<Limit> {
 enum Reaped {
     Script(WaitStatus),
     Others,
-    /// There is nothing to wait for.
+    /// There is no child to wait for.
     Nothing,
 }
 
-/// Reaps whatever has ended.
+/// Reaps ended processes.
 fn reap(script: Pid) -> Reaped {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -280,10 +280,10 @@ fn reap(script: Pid) -> Reaped {
     }
 }
 
-/// Ends every process that the script has left.
+/// Kills every process that the script has left.
 fn end_all(plan: &Plan) {
     if plan.mode == Mode::Full {
-        // To PID 1 this means every process of its namespace but itself.
+        // For PID 1 this means every process of its namespace except itself.
         let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
         while matches!(rustix::process::wait(WaitOptions::empty()), Ok(_) | Err(rustix::io::Errno::INTR)) {}
     } else {

@@ -1,16 +1,16 @@
-//! Memory that `/proc/PID/stat` does not show as it is: shared between processes, or nobody's.
+//! Memory that `/proc/PID/stat` does not show correctly: shared between processes, or owned by none.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What a pipe and what one end of a socket can hold, unless somebody has made it larger.
+/// The capacity of a pipe and of one end of a socket, unless it was enlarged.
 const PIPE: u64 = 64 << 10;
 const SOCKET: u64 = 208 << 10;
 
-/// A process's share of what no file backs, with its page tables; none if it cannot be looked into.
+/// A process's share of memory without a file, with its page tables; `None` if the process cannot be inspected.
 pub(super) fn share(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    // What is shared without a file is counted by itself, below.
+    // Shared memory without a file is counted separately below.
     let anonymous = kilobytes(&text, "Pss_Anon:");
     let tables =
         fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|text| kilobytes(&text, "VmPTE:"));
@@ -22,14 +22,14 @@ pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// The most that can lie in what processes have open, if there are unusually many of it.
+/// The maximum that open pipes and sockets can contain, if there are unusually many.
 pub(super) fn may_hide<'a>(processes: impl Iterator<Item = &'a i32>) -> u64 {
     const USUAL: u64 = 256;
     let open = processes.filter_map(|pid| fs::metadata(format!("/proc/{pid}/fd")).ok());
     open.map(|directory| directory.len()).sum::<u64>().saturating_sub(USUAL) * SOCKET
 }
 
-/// What lies in pipes, sockets and shared mappings, each of them once whoever has it.
+/// The memory in pipes, sockets and shared mappings, each counted once.
 #[derive(Debug, Default)]
 pub(super) struct Nobodys {
     found: BTreeMap<String, u64>,
@@ -37,7 +37,7 @@ pub(super) struct Nobodys {
 }
 
 impl Nobodys {
-    /// Adds those that a process has.
+    /// Adds those of a process.
     pub(super) fn collect(&mut self, pid: i32) {
         for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
             let Ok(target) = fs::read_link(entry.path()) else { continue };
@@ -62,7 +62,7 @@ impl Nobodys {
     }
 }
 
-/// A mapping of memory that is shared and has no file: what it is, and how large.
+/// A shared mapping without a file: its identity and size.
 fn shared_mapping(line: &str) -> Option<(String, u64)> {
     let mut fields = line.split_ascii_whitespace();
     let (range, mode) = (fields.next()?, fields.next()?);

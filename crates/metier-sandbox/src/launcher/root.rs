@@ -1,4 +1,4 @@
-//! The file tree of the inside: an empty one, into which what is allowed is put by descriptor.
+//! The file tree inside: empty at first, then the allowed paths are mounted by descriptor.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
@@ -23,13 +23,13 @@ pub(super) const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
 const IDMAP: u64 = 0x0010_0000;
 pub(super) const PRIVATE: u64 = 1 << 18;
 
-/// A file that nothing inside may read, to see that Landlock is in force.
+/// A file that nothing inside may read, to check that Landlock is active.
 pub(super) const UNREADABLE: &str = "/.unreadable";
-/// Shown where a directory is not to be seen.
+/// Covers a directory that must not be visible.
 const EMPTY: &str = ".empty";
 
-/// What /proc tells anybody about the machine rather than about the processes inside. Directories, then files. What it tells
-/// root alone it does not tell here.
+/// Entries of /proc about the machine instead of the processes inside: directories, then files. Entries that only root
+/// may read are not readable here anyway.
 const MASKED_DIRECTORIES: &[&str] = &[
     "sys",
     "acpi",
@@ -72,10 +72,10 @@ const MASKED_FILES: &[&str] = &[
     "zoneinfo",
 ];
 
-/// For each owner outside whose files are shown as the script's own, a user namespace that says so.
+/// For each outer owner whose files appear as the script's own, a user namespace with that mapping.
 ///
-/// Started by root, the script runs as a user that owns nothing. The work directory and the skill are shown to it as
-/// its own, and what it writes is the outer owner's, by mounts that translate ids.
+/// If root starts the script, it runs as a user that owns nothing. The work directory and the skill appear as its own,
+/// and files that it writes belong to the outer owner, through id-mapped mounts.
 #[derive(Debug, Default)]
 pub(super) struct Owners(Vec<((u32, u32), OwnedFd)>);
 
@@ -97,10 +97,11 @@ impl Owners {
     }
 }
 
-/// A user namespace in which `owner` stands for the script's user. It needs a process to be made, and none to stay.
+/// A user namespace in which `owner` stands for the script's user. A process is needed to create it, but not to keep
+/// it.
 fn owner_namespace(owner: (u32, u32), identity: Identity) -> io::Result<OwnedFd> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // A signal at the parent's death could be asked for too late; the end of a pipe is not missed.
+    // A parent-death signal could be requested too late; the end of a pipe is never missed.
     let (held, holder) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     match sys::fork()? {
         Fork::Child => {
@@ -128,15 +129,15 @@ fn owner_namespace(owner: (u32, u32), identity: Identity) -> io::Result<OwnedFd>
     }
 }
 
-/// Makes the tree and makes it the root.
+/// Builds the tree and makes it the root.
 pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
     let step = Step::MountNamespace;
     let everything = open_directory(Path::new("/")).during(step, "opening the root")?;
-    // So that nothing that is mounted here shows outside.
+    // So that mounts made here are not visible outside.
     let private = MountAttr { propagation: PRIVATE, ..MountAttr::default() };
     sys::mount_setattr(everything.as_fd(), true, &private).during(step, "making mounts private")?;
 
-    // All of it is taken before anything is put anywhere, since the new root may hide it.
+    // All sources are opened before anything is mounted, because the new root may hide them.
     let mut trees = Vec::new();
     for bind in &plan.binds {
         if let Some(tree) = take(bind, owners)? {
@@ -155,7 +156,7 @@ pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
         let target = relative(bind.path.path());
         let at = |error| Failure::at(step, "mounting", bind.path.path(), error);
         move_onto(tree, &make_target(&target, tree).map_err(at)?).map_err(at)?;
-        // What a plan has there itself is put on top of it.
+        // A plan's own mounts there are put on top of it.
         if bind.kind == Kind::Write {
             hide_mounts_on(&target).map_err(at)?;
         }
@@ -171,7 +172,7 @@ pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
     for alias in aliases {
         hold(Path::new("/tmp"), alias)?;
     }
-    // Nothing writes there any more: what is mounted in it is not concerned.
+    // Nothing writes there any more; mounts inside it are not affected.
     let attr = MountAttr { set: RDONLY, ..MountAttr::default() };
     let here = open_directory(Path::new(".")).during(step, "opening the new root")?;
     sys::mount_setattr(here.as_fd(), false, &attr).during(step, "making the new root read-only")?;
@@ -181,7 +182,7 @@ pub(super) fn enter(plan: &Plan, owners: &Owners) -> Result<(), Failure> {
     rustix::mount::unmount(".", UnmountFlags::DETACH).during(step, "leaving the old root")
 }
 
-/// Where a path of the inside is while the new root is the current directory.
+/// The path of an inner path while the new root is the current directory.
 fn relative(path: &Path) -> PathBuf {
     Path::new(".").join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -190,7 +191,7 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, FileMode::empty())?)
 }
 
-/// Opens a path of which no part may be a link.
+/// Opens a path that must not contain links.
 fn without_links(path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty(), resolve)?)
@@ -202,12 +203,12 @@ fn beneath(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, FileMode::empty(), resolve)?)
 }
 
-/// What a path of the plan leads to, if that is what was chosen; none where the system has no such path.
+/// The file at a path of the plan, if it is the chosen one; `None` if the system has no such path.
 pub(super) fn find(bind: &Bind) -> Result<Option<OwnedFd>, Failure> {
     let path = bind.path.path();
     let found = match without_links(path) {
         Ok(found) => found,
-        // What the system has is looked for when the plan is made, and can be gone now.
+        // System paths were looked up when the plan was made, and may be gone now.
         Err(error)
             if bind.identity.is_none()
                 && matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENOTDIR)) =>
@@ -220,8 +221,8 @@ pub(super) fn find(bind: &Bind) -> Result<Option<OwnedFd>, Failure> {
         Err(error) => return Err(Failure::at(Step::Path, "opening", path, error)),
     };
     if let Some(identity) = bind.identity {
-        let stat =
-            rustix::fs::fstat(&found).map_err(|error| Failure::at(Step::Path, "looking at", path, error))?;
+        let stat = rustix::fs::fstat(&found)
+            .map_err(|error| Failure::at(Step::Path, "checking the file", path, error))?;
         if (stat.st_dev, stat.st_ino) != identity {
             return Err(Failure::at(Step::Swapped, "comparing", path, io::ErrorKind::NotFound));
         }
@@ -229,7 +230,7 @@ pub(super) fn find(bind: &Bind) -> Result<Option<OwnedFd>, Failure> {
     Ok(Some(found))
 }
 
-/// A copy of what is mounted at a path, not yet put anywhere.
+/// A detached copy of the mount at a path.
 fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
     let path = bind.path.path();
     let Some(found) = find(bind)? else { return Ok(None) };
@@ -252,7 +253,7 @@ fn take(bind: &Bind, owners: &Owners) -> Result<Option<OwnedFd>, Failure> {
         if let Err(error) = sys::mount_setattr(tree.as_fd(), false, &attr)
             && bind.kind == Kind::Write
         {
-            return Err(Failure::at(Step::Owner, "showing files as the script's own", path, error));
+            return Err(Failure::at(Step::Owner, "mapping the owner of files", path, error));
         }
     }
     Ok(Some(tree))
@@ -277,7 +278,7 @@ fn attach(tree: &OwnedFd, directory: impl AsFd, path: &str) -> io::Result<()> {
     Ok(rustix::mount::move_mount(tree, "", directory, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
-/// Puts a tree onto a file or directory that is already open, whatever its path means by now.
+/// Mounts a tree onto a file or directory that is already open, whatever its path means by now.
 pub(super) fn move_onto(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(tree, "", place, "", flags)?)
@@ -305,11 +306,11 @@ fn file(path: &Path, contents: &[u8]) -> io::Result<()> {
     if contents.is_empty() { Ok(()) } else { opened.write_all(contents) }
 }
 
-/// What is in the new root itself.
+/// The entries of the new root itself.
 fn fill(plan: &Plan) -> Result<(), Failure> {
     let step = Step::MountNamespace;
     for path in ["proc", "tmp", "dev", "dev/shm", "etc", EMPTY] {
-        directory(Path::new(path)).during(step, "making directories")?;
+        directory(Path::new(path)).during(step, "creating directories")?;
     }
     for (path, contents) in &plan.files {
         file(&relative(path.path()), contents).during(step, "writing files")?;
@@ -319,18 +320,18 @@ fn fill(plan: &Plan) -> Result<(), Failure> {
         let link = relative(link.path());
         let made = match rustix::fs::symlink(target.path(), &link) {
             Err(rustix::io::Errno::NOENT) => {
-                directory(link.parent().unwrap_or(Path::new("."))).during(step, "making directories")?;
+                directory(link.parent().unwrap_or(Path::new("."))).during(step, "creating directories")?;
                 rustix::fs::symlink(target.path(), &link)
             }
             other => other,
         };
-        made.during(step, "making links")?;
+        made.during(step, "creating links")?;
     }
     Ok(())
 }
 
-/// Something to mount onto: a directory or an empty file, as the tree is. Where the outside's has been put already,
-/// it is there, and nothing is created in it.
+/// Creates a mount point: a directory or an empty file, like the tree. If an outer directory is already mounted there,
+/// the mount point must exist, and nothing is created in it.
 fn make_target(path: &Path, tree: &OwnedFd) -> io::Result<OwnedFd> {
     match beneath(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -344,16 +345,16 @@ fn make_target(path: &Path, tree: &OwnedFd) -> io::Result<OwnedFd> {
     beneath(path)
 }
 
-/// Shows what is mounted already at other paths as well; returns those that there are.
+/// Mounts already mounted trees at other paths as well; returns the paths that exist.
 fn show_elsewhere<'a>(plan: &'a Plan, trees: &[(&'a Bind, OwnedFd)]) -> Result<Vec<&'a Path>, Failure> {
     let all =
         trees.iter().flat_map(|(bind, tree)| bind.aliases.iter().map(move |alias| (alias.path(), tree)));
     let mut shown = Vec::new();
     for (path, tree) in all {
-        let at = |error| Failure::at(Step::MountNamespace, "showing elsewhere", path, error);
+        let at = |error| Failure::at(Step::MountNamespace, "mounting at a second path", path, error);
         let is_outsides = plan.binds.iter().any(|bind| path.starts_with(bind.path.path()));
         let target = match beneath(&relative(path)) {
-            // What would be made there would be made outside.
+            // Anything created there would be created outside.
             Err(error) if is_outsides && error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) if is_outsides => {
                 let is_other = matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR));
@@ -366,16 +367,17 @@ fn show_elsewhere<'a>(plan: &'a Plan, trees: &[(&'a Bind, OwnedFd)]) -> Result<V
         if is_directory(&target) != is_directory(tree) {
             return Err(Failure::at(Step::Swapped, "comparing", path, io::ErrorKind::NotADirectory));
         }
-        // Read-only all the way down, also what may be written to where it is: protected paths are protected there only.
+        // Read-only including everything below, even if writable at its own path: protected paths are only protected
+        // there.
         put_copy(tree, &target, true).map_err(at)?;
         shown.push(path);
     }
     Ok(shown)
 }
 
-/// Shows the protected paths of a writable directory read-only, those that there are.
+/// Makes the protected paths of a writable directory read-only, if they exist.
 ///
-/// Each directory on the way becomes a mount of its own, so that it cannot be moved away with what is in it.
+/// Each directory on the way becomes a mount of its own, so that it cannot be moved away with its content.
 fn protect(writable: &Path, plan: &Plan) -> Result<(), Failure> {
     for protected in &plan.protected {
         let mut path = relative(writable);
@@ -389,7 +391,7 @@ fn protect(writable: &Path, plan: &Plan) -> Result<(), Failure> {
                 Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
                     return Err(Failure::at(Step::ProtectedLink, "opening", &shown(), error));
                 }
-                // A file where a directory would be: `.git` in a work tree. It is protected itself.
+                // A file in the place of a directory: `.git` in a work tree. It is protected itself.
                 Err(error) if error.raw_os_error() == Some(libc::ENOTDIR) => break,
                 Err(error) => return Err(Failure::at(Step::Path, "opening", &shown(), error)),
             };
@@ -403,8 +405,7 @@ fn protect(writable: &Path, plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes each directory between a writable one and something in it that is to be kept a mount, so that it cannot be moved
-/// away with it.
+/// Makes each directory between a writable one and a protected path in it a mount, so that it cannot be moved away.
 fn hold(writable: &Path, kept: &Path) -> Result<(), Failure> {
     let Ok(rest) = kept.strip_prefix(writable) else { return Ok(()) };
     let mut path = relative(writable);
@@ -419,7 +420,7 @@ fn hold(writable: &Path, kept: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Covers what else is mounted below a directory: it is something else than the directory that was chosen and checked.
+/// Covers other mounts below a directory: they are not the directory that was chosen and checked.
 fn hide_mounts_on(directory: &Path) -> io::Result<()> {
     let missing = || io::Error::from(io::ErrorKind::NotFound);
     let all = crate::mounts::all()?;
@@ -428,7 +429,7 @@ fn hide_mounts_on(directory: &Path) -> io::Result<()> {
     for mount in crate::mounts::on(mount_id(&beneath(directory)?).ok_or_else(missing)?, &all) {
         let path = Path::new(".").join(mount.point.strip_prefix(root).map_err(|_| missing())?);
         let place = match beneath(&path) {
-            // In one that is covered already.
+            // Inside one that is already covered.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
@@ -454,12 +455,12 @@ fn is_mount(place: &OwnedFd, path: &Path) -> bool {
     mount_id(place).is_some() && mount_id(place) != mount_id(&parent)
 }
 
-/// Mounts something over itself, read-only if asked.
+/// Bind-mounts a path onto itself, optionally read-only.
 fn cover(place: &OwnedFd, read_only: bool) -> io::Result<()> {
     put_copy(place, place, read_only)
 }
 
-/// Mounts a copy of what is mounted here, with all below it, somewhere else.
+/// Mounts a recursive copy of a mount at another path.
 fn put_copy(here: &OwnedFd, there: &OwnedFd, read_only: bool) -> io::Result<()> {
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
@@ -469,7 +470,7 @@ fn put_copy(here: &OwnedFd, there: &OwnedFd, read_only: bool) -> io::Result<()> 
     move_onto(&tree, there)
 }
 
-/// The inside's own /tmp and /dev/shm. What is bound below them is put there afterwards.
+/// The private /tmp and /dev/shm. Binds below them are mounted afterwards.
 fn mount_temporary(plan: &Plan) -> io::Result<()> {
     let owner = if plan.identity.from_root { plan.identity.outer } else { (0, 0) };
     let inodes = 65_536.min(plan.bounds.tmp / 1024).max(64);
@@ -479,7 +480,7 @@ fn mount_temporary(plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// The inside's own /proc, without what it tells about the machine.
+/// The private /proc, without information about the machine.
 fn mount_processes() -> io::Result<()> {
     let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_create(&context)?;
@@ -493,7 +494,7 @@ fn mount_processes() -> io::Result<()> {
     mask("dev/null", MASKED_FILES)
 }
 
-/// Puts `source` over each of `names` in /proc, where there is such a thing.
+/// Mounts `source` over each of `names` in /proc that exists.
 fn mask(source: &str, names: &[&str]) -> io::Result<()> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     for name in names {

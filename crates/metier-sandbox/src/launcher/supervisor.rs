@@ -1,6 +1,8 @@
-//! The process above a supervised program: it adopts what the program leaves behind, and ends it when the program has ended.
+//! The parent of a supervised program: it adopts the processes that the program leaves behind, and kills them when the
+//! program has ended.
 //!
-//! It stays in the session and process group of metier, so that the program can use the terminal and hears what is typed there.
+//! It stays in the session and process group of metier, so that the program can use the terminal and receives its
+//! signals.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -19,12 +21,12 @@ use crate::plan::{Raw, Step};
 use crate::supervised::wire::{END, Order, SIGNAL, Said};
 use crate::sys::{self, Fork};
 
-/// How often what is left is looked at, how often before it is killed, and how often at most.
+/// How often remaining processes are checked, how often before they are killed, and the maximum.
 const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 const GRACE: u32 = 200;
 const MOST: u32 = 2_000;
 
-/// Starts the program of an order, and stays until nothing of it is left.
+/// Starts the program of an order, and stays until no process of it is left.
 pub(super) fn run() -> io::Result<()> {
     let socket = sys::own(0);
     let message = control::receive(&socket)?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -46,9 +48,9 @@ pub(super) fn run() -> io::Result<()> {
         }
         Fork::Parent(program) => {
             drop((begins, order));
-            // What is typed at the terminal is for the program, and what tells metier to end comes over the socket.
+            // Terminal signals are for the program; metier's requests to stop come over the socket.
             sys::ignore_signals(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP]);
-            // The pipe closes when the program has taken over.
+            // The pipe closes when the program has started.
             if File::from(begun).read(&mut [0])? > 0 {
                 let _ = rustix::process::waitpid(Some(program), WaitOptions::empty());
                 return Ok(());
@@ -69,7 +71,7 @@ pub(super) fn run() -> io::Result<()> {
 
 fn say(control: BorrowedFd<'_>, said: &Said) {
     if let Ok(bytes) = postcard::to_stdvec(said) {
-        // A metier that was killed does not listen.
+        // A killed metier does not read it.
         let _ = control::send(control, &bytes, &[]);
     }
 }
@@ -83,7 +85,7 @@ fn failed(failure: &Failure) -> Said {
     }
 }
 
-/// Covers what is to be covered, and becomes the program.
+/// Covers paths, and becomes the program.
 fn become_program(order: &Order) -> Result<Infallible, Failure> {
     let mut command = Command::new(order.program.text());
     command.args(order.arguments.iter().map(Raw::text)).env_clear();
@@ -92,14 +94,14 @@ fn become_program(order: &Order) -> Result<Infallible, Failure> {
         cover::cover(covered)?;
         confine::drop_powers()?;
     }
-    // By its path, and only now: an open directory would still be one of the file tree without the covers.
+    // By its path, and only now: an open directory would still be in the file tree without the covers.
     let directory = order.directory.path();
     std::env::set_current_dir(directory)
         .map_err(|error| Failure::at(Step::Path, "entering the working directory", directory, error))?;
     Err(Failure::new(Step::Program, "running the program", command.exec()))
 }
 
-/// Waits until the program has ended; how it did.
+/// Waits until the program has ended; returns how.
 fn watch(program: Pid, control: BorrowedFd<'_>) -> Option<WaitStatus> {
     let ended = sys::child_signals().ok();
     let mut listens = true;
@@ -113,7 +115,7 @@ fn watch(program: Pid, control: BorrowedFd<'_>) -> Option<WaitStatus> {
         if listens {
             open.push(PollFd::from_borrowed_fd(control, PollFlags::IN));
         }
-        // Without a descriptor for children it is looked at every moment.
+        // Without a descriptor for children, it polls.
         let patience = ended.is_none().then_some(&MOMENT);
         let _ = poll(&mut open, patience);
         let is_told = listens && open.last().is_some_and(|socket| !socket.revents().is_empty());
@@ -126,7 +128,7 @@ fn watch(program: Pid, control: BorrowedFd<'_>) -> Option<WaitStatus> {
     }
 }
 
-/// Does what metier says; whether it can say more. A metier that was killed leaves the program running.
+/// Handles metier's messages; returns whether more can come. If metier was killed, the program continues.
 fn obey(program: Pid, control: BorrowedFd<'_>) -> bool {
     match control::receive(control) {
         Ok(Some(message)) => {
@@ -164,9 +166,10 @@ fn reap(program: Pid) -> Reaped {
     }
 }
 
-/// Ends everything that the program has left: asked first, then killed. How many processes are still there.
+/// Stops all processes that the program has left: first with a request, then by force. Returns how many remain.
 ///
-/// Processes whose parent ends come to this one, so that each round reaches more of them. A process of another user cannot be ended.
+/// Orphans are adopted by this process, so that each round reaches more of them. A process of another user cannot be
+/// killed.
 fn end_all() -> usize {
     let mut asked = Vec::new();
     for round in 0..MOST {
@@ -181,7 +184,7 @@ fn end_all() -> usize {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             } else if !asked.contains(&pid) {
                 let _ = rustix::process::kill_process(pid, Signal::TERM);
-                // One that is stopped does not hear it before it goes on.
+                // A stopped process receives the signal only after it continues.
                 let _ = rustix::process::kill_process(pid, Signal::CONT);
                 asked.push(pid);
             }
@@ -191,7 +194,7 @@ fn end_all() -> usize {
     endings::below().len()
 }
 
-/// Reaps what has ended; an error once there are no children.
+/// Reaps ended processes; an error once there are no children.
 fn reap_all() -> Result<(), rustix::io::Errno> {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {

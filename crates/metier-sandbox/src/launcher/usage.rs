@@ -1,4 +1,4 @@
-//! How much the processes of a script use, as /proc tells: what cgroups do not bound is watched.
+//! Measures the resources of a script's processes through /proc, and enforces the limits that cgroups do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::executor::Limit;
 use crate::plan::{Bounds, Kind, Mode, Plan};
 use crate::stopwatch::Stopwatch;
 
-/// The most that was seen in use.
+/// The highest use that was measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ResourceUsage {
     pub(super) cpu_ms: u64,
@@ -23,35 +23,35 @@ pub(super) struct ResourceUsage {
     pub(super) written: u64,
 }
 
-/// Compares what is in use with the bounds.
+/// Compares resource use with the limits.
 pub(super) struct Watch {
     bounds: Bounds,
     begun: Stopwatch,
-    /// What this process, and with it everything that it has reaped, has written.
+    /// What this process, including everything it has reaped, has written.
     written: Option<File>,
-    /// Whether all processes that can be seen are the script's.
+    /// Whether all visible processes belong to the script.
     owns_all: bool,
     /// The private file systems.
     temporary: Vec<OwnedFd>,
-    /// What may be written to outside of them.
+    /// Other writable directories.
     writable: Vec<Growth>,
-    /// Memory that the machine had free when the script began.
+    /// Free memory of the machine when the script started.
     available: u64,
     peak: ResourceUsage,
     pages: u64,
     ticks_per_second: u64,
 }
 
-/// One process, as `/proc/PID/stat` has it.
+/// One process, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     parent: i32,
-    /// Whether it has ended, and only waits to be reaped.
+    /// Whether it has ended and only waits to be reaped.
     ended: bool,
     pub(super) threads: u64,
     /// Its own CPU time, in ticks.
     ticks: u64,
-    /// That of its children that have ended.
+    /// That of its ended children.
     ticks_of_children: u64,
     resident_pages: u64,
 }
@@ -82,7 +82,7 @@ impl Watch {
         self.peak
     }
 
-    /// The limit that has been reached, if one has.
+    /// The limit that was reached, if any.
     pub(super) fn check(&mut self) -> Option<Limit> {
         // A little later than metier itself would.
         if self.begun.elapsed() > Duration::from_millis(self.bounds.wall_ms.saturating_add(500)) {
@@ -92,7 +92,7 @@ impl Watch {
         self.check_processes(&processes).or_else(|| self.check_files())
     }
 
-    /// The same once the script has ended, when what ended with it is already counted.
+    /// The same after the script has ended, when its processes are already counted.
     pub(super) fn last_check(&mut self) -> Option<Limit> {
         let processes = processes(self.owns_all);
         let hit = self.check_cpu(&processes).or_else(|| self.check_written(&processes));
@@ -101,7 +101,7 @@ impl Watch {
 
     fn check_processes(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Limit> {
         let count: u64 = processes.values().map(|one| one.threads).sum();
-        // Init itself is not the script's.
+        // Init does not count as the script's.
         let too_many = self.bounds.processes.is_some_and(|most| count.saturating_sub(1) > most);
         too_many
             .then_some(Limit::Processes)
@@ -112,7 +112,7 @@ impl Watch {
 
     fn check_cpu(&mut self, processes: &BTreeMap<i32, Process>) -> Option<Limit> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        // Watching is not the script's work.
+        // Time for watching is not the script's.
         let of =
             |(pid, one): (&i32, &Process)| if *pid == own { 0 } else { one.ticks } + one.ticks_of_children;
         let ticks: u64 = processes.iter().map(of).sum();
@@ -128,29 +128,29 @@ impl Watch {
             self.peak.memory = self.peak.memory.max(rough);
             return None;
         };
-        // Pages that processes share are counted for each of them here, and memory that none has mapped for none: a
-        // closer look when there is reason for one.
+        // This counts shared pages for each process, and ignores memory that no process has mapped; it is measured
+        // precisely only if needed.
         let taken = self.available.saturating_sub(available_memory().unwrap_or(self.available));
         let used = if rough > bound || taken > bound || memory::may_hide(processes.keys()) > bound {
-            // Processes are not all looked at in the same moment; what is too much twice is too much.
+            // Processes are not measured at the same moment, so a limit counts only if exceeded twice.
             let look = || self.closer(&self::processes(self.owns_all), bound);
             let first = look();
             if first > bound { first.min(look()) + temporary } else { first + temporary }
         } else {
             rough
         };
-        // What only may be in use counts, but is not told as used.
+        // Possible use counts for the limit, but is not reported as used.
         self.peak.memory = self.peak.memory.max(used.min(rough));
         (used > bound).then_some(Limit::Memory)
     }
 
-    /// Each process's share of its memory, and memory that is nobody's: in pipes, sockets, tables and shared mappings.
-    /// It stops where that is more than `enough`.
+    /// Each process's share of its memory, and memory that belongs to none: in pipes, sockets, tables and shared
+    /// mappings. Stops when it exceeds `enough`.
     fn closer(&self, processes: &BTreeMap<i32, Process>, enough: u64) -> u64 {
         let mut nobodys = memory::Nobodys::default();
         let mut used = 0;
         for pid in processes.iter().filter(|(_, process)| !process.ended).map(|(pid, _)| pid) {
-            // One that cannot be looked into may just be ending; if not, all of it counts.
+            // A process that cannot be inspected may just be ending; otherwise all of its memory counts.
             let all = || process(*pid).map_or(0, |now| now.resident_pages * self.pages);
             used += memory::share(*pid).unwrap_or_else(all);
             nobodys.collect(*pid);
@@ -198,7 +198,7 @@ fn available_memory() -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
-/// The bytes that a process, and the children it has waited for, sent to disks.
+/// The bytes that a process, and the children it has waited for, wrote to disks.
 fn written(pid: i32) -> Option<u64> {
     write_bytes(&fs::read_to_string(format!("/proc/{pid}/io")).ok()?)
 }
@@ -220,7 +220,7 @@ fn process(pid: i32) -> Option<Process> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `first` and everything that it started.
+/// `first` and all its descendants.
 fn descendants(all: &BTreeMap<i32, Process>, first: i32) -> BTreeMap<i32, Process> {
     let mut known = BTreeSet::from([first]);
     loop {
@@ -241,12 +241,12 @@ fn descendants(all: &BTreeMap<i32, Process>, first: i32) -> BTreeMap<i32, Proces
     }
 }
 
-/// Reads a line whose second field is a name of the process's own choice, which may contain anything.
+/// Parses a line whose second field is the name of the process, which may contain anything.
 fn parse_stat(stat: &[u8]) -> Option<Process> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // The manual counts from one and from the pid; the first here is its third.
+    // The manual counts fields from 1, starting with the pid; the first field here is its third.
     let field = |number: usize| fields.get(number - 3).copied();
     let number = |at: usize| field(at)?.parse::<u64>().ok();
     let sum = |fields: [usize; 2]| fields.into_iter().filter_map(number).sum();

@@ -1,8 +1,9 @@
-//! Repositories below the top of a work directory that a script tells what to run: which of their files are new, and which
-//! repositories a run has made.
+//! Repositories below the top of a work directory that a script configures to run commands: which of their files are
+//! new, and which repositories a run has created.
 //!
-//! A person's own repository is never taken apart: only files that were not there before are moved. A repository that a run
-//! made is remembered past the run, so that a later one cannot arm it; once a person has changed its settings, it is theirs.
+//! A user's own repository is never damaged: only new files are moved. A repository that a run created is remembered
+//! after the run, so that a later run cannot add commands to it; once a user has changed its settings, it counts as
+//! theirs.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -16,19 +17,19 @@ use super::survey::Seen;
 use super::{beneath, git};
 use crate::plan::Raw;
 
-/// A repository that a run made, and that was left in place since it only keeps versions.
+/// A repository that a run created, and that was left in place because it runs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Made {
     path: Raw,
-    /// Which directory it is; another one may take its place.
+    /// The identity of its directory; another one may take its place.
     inode: u64,
     born: Option<Moment>,
-    /// What its settings say, as a digest.
+    /// A digest of its settings.
     settings: String,
 }
 
 impl Made {
-    /// A repository as it is now; `None` if there is none.
+    /// The current state of a repository; `None` if it does not exist.
     pub(super) fn now(work: &OwnedFd, path: &Path) -> Option<Self> {
         let directory = beneath::open(work, path, OFlags::PATH | OFlags::DIRECTORY).ok()?;
         let wanted = StatxFlags::INO | StatxFlags::BTIME;
@@ -49,12 +50,12 @@ impl Made {
     }
 }
 
-/// Before the first of some runs: those of the repositories that are as the last run left them.
+/// Before the first run: the repositories that are unchanged since the last run.
 pub(super) fn unchanged(work: &OwnedFd, made: &mut Vec<Made>) {
     made.retain(|one| Made::now(work, one.path()).as_ref() == Some(one));
 }
 
-/// After a run: the repositories as they are now, without those that are gone.
+/// After a run: the current state of the existing repositories.
 pub(super) fn remember(work: &OwnedFd, made: &mut Vec<Made>, new: impl Iterator<Item = PathBuf>) {
     let before = std::mem::take(made);
     let still =
@@ -65,13 +66,13 @@ pub(super) fn remember(work: &OwnedFd, made: &mut Vec<Made>, new: impl Iterator<
     made.dedup_by(|one, other| one.path == other.path);
 }
 
-/// Whether a file that makes git run commands in a repository was not there before, so that nothing of anybody's is lost when it
-/// is moved. What the repository's settings name elsewhere is not: a script could name what is somebody's.
+/// Whether a file that makes git run commands in a repository is new, so that moving it loses nothing of the user's.
+/// Files elsewhere that the settings name do not count: a script could name a user's file.
 pub(super) fn is_new_file(work: &OwnedFd, repository: &Path, file: &Path, old: &Seen) -> bool {
     let Ok(inside) = file.strip_prefix(repository) else { return false };
     let (Some(name), Some(directory)) = (inside.file_name(), inside.parent()) else { return false };
     let said = git::files_of(old.marks.iter());
-    // What could not be read before may have been anything.
+    // A file that could not be read before may have been anything.
     if said.contains(file) || file.ancestors().skip(1).any(|above| said.contains(above)) {
         return false;
     }
@@ -80,7 +81,7 @@ pub(super) fn is_new_file(work: &OwnedFd, repository: &Path, file: &Path, old: &
     match name.to_str() {
         Some("config" | "config.worktree") if is_of_repository => !old.files.contains(&Raw::from(file)),
         Some("commondir") if is_of_repository => true,
-        // A directory may have been there; a link in its place was not.
+        // The directory may have existed; a link in its place did not.
         Some("hooks" | "remotes" | "branches") if is_of_repository => git::is_link(work, file),
         _ => ["hooks", "remotes", "branches"]
             .iter()

@@ -1,4 +1,4 @@
-//! Moving something of a work directory to a name that nothing obeys, also where a script has made that hard.
+//! Moves a file of a work directory to a name that no program loads, even if a script has made that difficult.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use super::beneath::{open, open_up};
 use super::survey::parent;
 
-/// The first part of the way to a path that is a link, if one is: what is behind it cannot be opened beneath the work directory.
-/// Directories on the way that a script has closed are opened.
+/// The first link in a path, if any: nothing behind it can be opened beneath the work directory. Directories that a
+/// script has closed are opened.
 pub(super) fn link_on_the_way(work: &OwnedFd, path: &Path) -> Option<PathBuf> {
     let mut above = open(work, Path::new(""), OFlags::PATH).ok()?;
     let mut way = PathBuf::new();
@@ -33,7 +33,7 @@ pub(super) fn link_on_the_way(work: &OwnedFd, path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The same as [`set_aside`] for a link. If something else has taken its place meanwhile, that is put back.
+/// Like [`set_aside`], for a link. If something else has taken its place meanwhile, that is put back.
 pub(super) fn set_link_aside(work: &OwnedFd, path: &Path) -> Option<PathBuf> {
     let moved = set_aside(work, path)?;
     let parent = parent(work, path).ok()?;
@@ -41,11 +41,11 @@ pub(super) fn set_link_aside(work: &OwnedFd, path: &Path) -> Option<PathBuf> {
     if rustix::fs::readlinkat(&parent, new, Vec::new()).is_ok() {
         return Some(moved);
     }
-    // If its name was taken in the meantime, it stays where it was moved, and that is reported.
+    // If its name was taken in the meantime, it stays at the new name, and that is reported.
     rename(&parent, new, old).is_err().then_some(moved)
 }
 
-/// Renames it to something that nothing obeys, and says to what.
+/// Renames it to a name that no program loads, and returns that name.
 pub(super) fn set_aside(work: &OwnedFd, path: &Path) -> Option<PathBuf> {
     let parent = parent(work, path).ok()?;
     let name = path.file_name()?;
@@ -66,10 +66,10 @@ pub(super) fn set_aside(work: &OwnedFd, path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Renames something in a directory, unless there is something with the new name.
+/// Renames an entry of a directory, unless the new name exists.
 fn rename(directory: &OwnedFd, old: &OsStr, new: &OsStr) -> Result<(), Errno> {
     match rustix::fs::renameat_with(directory, old, directory, new, RenameFlags::NOREPLACE) {
-        // Some file systems cannot promise that. Whoever takes the name in between loses what they put there.
+        // Some file systems cannot guarantee that. A file that is created under the name in between is overwritten.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             match rustix::fs::statat(directory, new, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => rustix::fs::renameat(directory, old, directory, new),

@@ -1,4 +1,4 @@
-//! Opening what lies beneath a work directory: never through links, and also where a script has closed it.
+//! Opens files beneath a work directory: never through links, and also if a script has removed permissions.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// A handle on what is at a path.
+/// A handle on the file at a path.
 pub(super) fn open(work: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(work, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// A directory whose names can be read, or nothing if there is none. Git finds a hook by its name where nobody can list them, so
-/// one that is closed is opened up for a moment; an error says that it could still not be looked at.
+/// A readable directory, or `None` if it does not exist. Git finds a hook by its name even in a directory that cannot
+/// be listed, so permissions are added for a moment; an error means that it still could not be read.
 pub(super) fn directory(work: &OwnedFd, path: &Path) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let opened = match open(work, path, flags) {
@@ -28,17 +28,17 @@ pub(super) fn directory(work: &OwnedFd, path: &Path) -> Result<Option<OwnedFd>, 
     }
 }
 
-/// Opens a directory that is closed to its owner, by opening it up for a moment.
+/// Opens a directory without owner permissions, by adding them for a moment.
 pub(super) fn opened_up(closed: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mode = mode_of(closed)?;
     set_mode(closed, mode | Mode::RWXU)?;
     let opened = rustix::fs::openat(closed, ".", flags | OFlags::CLOEXEC, Mode::empty());
-    // It may have been closed before, by whoever it belongs to.
+    // The owner may have removed the permissions before.
     set_mode(closed, mode)?;
     opened
 }
 
-/// Gives the owner of a directory the right to change it again.
+/// Gives the owner of a directory write permission again.
 pub(super) fn open_up(directory: &OwnedFd) -> Option<()> {
     set_mode(directory, mode_of(directory).ok()? | Mode::RWXU).ok()
 }
@@ -48,7 +48,7 @@ fn mode_of(directory: &OwnedFd) -> Result<Mode, Errno> {
     Ok(Mode::from_raw_mode(stat.st_mode & 0o7777))
 }
 
-/// By way of the handle: a directory that cannot be entered has no `.` either.
+/// Through the handle: a directory that cannot be entered has no `.` either.
 fn set_mode(directory: &OwnedFd, mode: Mode) -> Result<(), Errno> {
     let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
     match rustix::fs::chmodat(CWD, path, mode, AtFlags::empty()) {

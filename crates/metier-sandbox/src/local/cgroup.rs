@@ -1,4 +1,4 @@
-//! Control groups: bounds for all processes of a script together, where this user may set them. Both versions.
+//! Control groups: limits for all processes of a script together, if this user may set them. Both versions.
 
 use std::fs;
 use std::io;
@@ -21,14 +21,14 @@ pub(super) struct Group {
     processes: Option<PathBuf>,
 }
 
-/// Processes of ours in the group: the launcher and init.
+/// Our own processes in the group: the launcher and init.
 const OURS: u64 = 2;
 
-/// What every group of ours is called, before the number of the process that made it.
+/// The prefix of our groups' names, before the number of the process that created them.
 const PREFIX: &str = "metier-";
 
 impl Group {
-    /// A new group with these bounds, as far as that is possible here.
+    /// Creates a group with these limits, as far as possible.
     pub(super) fn create(limits: &RunLimits) -> Option<Self> {
         static CLEANED: Once = Once::new();
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -53,7 +53,7 @@ impl Group {
             directory.as_ref().is_some_and(|directory| set(directory, file, most).is_ok())
         };
         if bounded(&group.memory, "memory.limit_in_bytes", limits.memory) {
-            // Only where swap is counted at all.
+            // Only if swap is counted at all.
             bounded(&group.memory, "memory.memsw.limit_in_bytes", limits.memory);
         } else {
             remove(group.memory.take());
@@ -67,7 +67,7 @@ impl Group {
     fn in_version_2(parent: &Path, limits: &RunLimits) -> Option<Self> {
         let directory = make(parent)?;
         let group = Self { version: 2, memory: Some(directory.clone()), processes: Some(directory.clone()) };
-        // Dropping it removes the directory again.
+        // Dropping it removes the directory.
         set(&directory, "memory.max", limits.memory).ok()?;
         set(&directory, "pids.max", limits.processes.saturating_add(OURS)).ok()?;
         let _ = set(&directory, "memory.swap.max", 0);
@@ -83,9 +83,9 @@ impl Group {
         self.processes.is_some()
     }
 
-    /// What the launcher writes to, to put itself and everything that it starts into it.
+    /// The files that the launcher writes to, in order to join the group with everything that it starts.
     ///
-    /// It does that itself: the kernel lets a thread move itself without stopping all others of the machine first.
+    /// The launcher does that itself: a thread can move itself without the kernel stopping all others first.
     pub(super) fn doors(&self) -> io::Result<Vec<OwnedFd>> {
         let file = if self.version == 2 { "cgroup.procs" } else { "tasks" };
         let open = |directory: &PathBuf| {
@@ -95,7 +95,7 @@ impl Group {
         self.directories().map(open).collect()
     }
 
-    /// A bound that has been reached.
+    /// A limit that was reached.
     pub(super) fn hit(&self) -> Option<Limit> {
         let count = |directory: &Option<PathBuf>, file: &str, name: &str| -> u64 {
             let text = directory.as_ref().and_then(|directory| fs::read_to_string(directory.join(file)).ok());
@@ -108,20 +108,20 @@ impl Group {
         (count(&self.processes, "pids.events", "max") > 0).then_some(Limit::Processes)
     }
 
-    /// Lets nothing in it start another process.
+    /// Prevents new processes in the group.
     pub(super) fn stop_forking(&self) {
         if let Some(directory) = &self.processes {
             let _ = set(directory, "pids.max", 0);
         }
     }
 
-    /// The most memory that was in use at a time.
+    /// The highest memory use.
     pub(super) fn most_memory(&self) -> Option<u64> {
         let file = if self.version == 2 { "memory.peak" } else { "memory.max_usage_in_bytes" };
         fs::read_to_string(self.memory.as_ref()?.join(file)).ok()?.trim().parse().ok()
     }
 
-    /// Whether `process` is in it, with the bounds as they should be: how it is done.
+    /// Whether `process` is in the group with the expected limits; returns how it is done.
     pub(super) fn bounds(&self, process: Pid, limits: &RunLimits) -> (Option<String>, Option<String>) {
         let own =
             fs::read_to_string(format!("/proc/{}/cgroup", process.as_raw_nonzero())).unwrap_or_default();
@@ -149,7 +149,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // By now nothing is in them.
+        // By now the groups are empty.
         for directory in self.directories() {
             let _ = fs::remove_dir(directory);
         }
@@ -175,7 +175,7 @@ fn set(directory: &Path, file: &str, value: u64) -> io::Result<()> {
     fs::write(directory.join(file), value.to_string())
 }
 
-/// The groups of processes that were ended before they could clean up.
+/// The groups of processes that were killed before they could clean up.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -188,7 +188,7 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// This process's path in the hierarchy of a controller; the empty one is version 2.
+/// This process's path in the hierarchy of a controller; the empty name is version 2.
 fn own_path(text: &str, controller: &str) -> Option<PathBuf> {
     text.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
@@ -206,7 +206,7 @@ fn version_1(controller: &str, own: &Path) -> PathBuf {
     Path::new("/sys/fs/cgroup").join(controller).join(own)
 }
 
-/// Where a group of version 2 with both controllers can be made: below this process's, or beside it.
+/// Where a version 2 group with both controllers can be created: below this process's group, or beside it.
 fn version_2(own: &Path) -> Option<PathBuf> {
     let top = Path::new("/sys/fs/cgroup");
     let own = top.join(own);

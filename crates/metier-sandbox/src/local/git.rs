@@ -1,7 +1,7 @@
-//! Repositories of git as something that git obeys: which commands their configuration, hooks and todo lists would make it run.
+//! Git repositories: which commands their configuration, hooks and todo lists make git run.
 //!
-//! Nothing here runs git. Configuration is read as git reads it (`gitconfig.rs`), and what is not known to be harmless counts as
-//! a command: git has many settings that are one, and gets new ones.
+//! This module never runs git. Configuration is parsed as git does (`gitconfig.rs`), and every setting that is not
+//! known to be harmless counts as a command, because git has many settings that run commands, and gets new ones.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
@@ -19,18 +19,18 @@ use super::gitconfig::{self, Role, Setting, is_hooks_path, is_include, parse};
 use crate::links::{Unreachable, resolve};
 use crate::plan::Raw;
 
-/// The longest file that is read. Git's own are far shorter; a longer one counts as a command.
+/// The maximum length of a file that is read. Git's own files are far shorter; a longer one counts as a command.
 const LONGEST: u64 = 1 << 20;
-/// What is noted of what cannot be read. It counts as a command.
+/// The mark of a file that cannot be read. It counts as a command.
 const CLOSED: &[u8] = b"it cannot be read";
-/// How deep repositories of submodules are looked for: their names can have slashes.
+/// How deep repositories of submodules are searched: their names can have slashes.
 const DEPTH: usize = 4;
-/// A repository's files of settings.
+/// A repository's settings files.
 const SETTINGS: [&str; 2] = ["config", "config.worktree"];
-/// How many files are included by another.
+/// The maximum number of nested includes.
 pub(super) const INCLUDED: usize = 10;
 
-/// What lies in a repository and makes git run commands or look elsewhere, for the top of a work directory that is bare.
+/// Files of a repository that make git run commands or look elsewhere, for a work directory that is a bare repository.
 pub(super) const OF_BARE: &[&str] = &[
     "hooks",
     "config",
@@ -42,28 +42,28 @@ pub(super) const OF_BARE: &[&str] = &[
     "remotes",
     "branches",
 ];
-/// Directories of a repository with addresses of remotes, one a file. Git itself writes none any more.
+/// Directories of a repository with one remote address per file. Git no longer writes them.
 const ADDRESSES: [&str; 2] = ["remotes", "branches"];
-/// What marks of settings begin with: those that may run something, and those that are addresses.
+/// Prefixes of marks of settings: those that may run something, and those that are addresses.
 const SETTING: &str = "setting:";
 const ADDRESS: &str = "address:";
 const LOCAL: &str = "local:";
-/// Rights of which git wants one for a hook.
+/// Permissions of which git requires one for a hook.
 const EXECUTABLE: Mode = Mode::XUSR.union(Mode::XGRP).union(Mode::XOTH);
-/// Lists of what git is still to do, which can have commands in them.
+/// Todo lists of git, which can contain commands.
 pub(super) const TODOS: &[&str] = &["rebase-merge/git-rebase-todo", "sequencer/todo"];
 
-/// A work directory: a handle on it, and where it is.
+/// A work directory: a handle and its path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct At<'a> {
     pub(super) work: &'a OwnedFd,
     pub(super) base: &'a Path,
 }
 
-/// What git would do because of a repository, each as a mark. One that only keeps versions has no commands among them
-/// ([`is_command`]).
+/// What git would do because of a repository, as a set of marks. A repository that only stores versions has no commands
+/// among them ([`is_command`]).
 ///
-/// `path` is the repository's, beneath the work directory: a directory `.git`, or a bare one.
+/// `path` is the repository's path beneath the work directory: a directory `.git`, or a bare repository.
 pub(super) fn commands(at: At<'_>, path: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let files = SETTINGS.map(|name| settings_of(at, &path.join(name), &mut 0));
@@ -86,7 +86,7 @@ pub(super) fn commands(at: At<'_>, path: &Path) -> BTreeSet<String> {
     for name in ADDRESSES {
         found.extend(hooks(at, &path.join(name)));
     }
-    // It would have git read everything from elsewhere.
+    // It would make git read everything from elsewhere.
     let elsewhere = path.join("commondir");
     if exists(at.work, &elsewhere) {
         found.insert(mark(&elsewhere, format!("{:?}", read(at.work, &elsewhere)).as_bytes()));
@@ -95,17 +95,17 @@ pub(super) fn commands(at: At<'_>, path: &Path) -> BTreeSet<String> {
     found
 }
 
-/// Whether a mark is of something that may run a command, and not only of an address.
+/// Whether a mark stands for a possible command, and not only for an address.
 pub(super) fn is_command(mark: &str) -> bool {
     !mark.starts_with(ADDRESS) && !mark.starts_with(LOCAL)
 }
 
-/// Whether git may run a command because of what a mark is of, if it is new: also hooks of the repository at a local address.
+/// Whether a new mark may make git run a command: also hooks of the repository at a local address.
 pub(super) fn may_run(mark: &str) -> bool {
     !mark.starts_with(ADDRESS)
 }
 
-/// Whether a mark is of a setting. One that is gone can be a change as well: `core.hooksPath = /dev/null`.
+/// Whether a mark stands for a setting. Removing one can be a change as well: `core.hooksPath = /dev/null`.
 pub(super) fn is_setting(mark: &str) -> bool {
     [SETTING, ADDRESS, LOCAL].iter().any(|prefix| mark.starts_with(prefix))
 }
@@ -119,14 +119,14 @@ fn modules(at: At<'_>, path: &Path, depth: usize) -> BTreeSet<String> {
     below.into_iter().flat_map(of_module).collect()
 }
 
-/// The repositories of all submodules of a repository, which are looked at as parts of it.
+/// The repositories of all submodules, which are examined as parts of their repository.
 pub(super) fn modules_of(work: &OwnedFd, path: &Path) -> Vec<PathBuf> {
     let modules = modules_in(work, &path.join("modules"), DEPTH).unwrap_or_default();
     let read = modules.into_iter().filter(|(_, is_read)| *is_read);
     read.flat_map(|(path, _)| [modules_of(work, &path), vec![path]].concat()).collect()
 }
 
-/// Repositories of submodules, and directories there that cannot be read, which is told with each.
+/// Repositories of submodules, and directories there that cannot be read, each with a flag.
 fn modules_in(work: &OwnedFd, path: &Path, depth: usize) -> Result<Vec<(PathBuf, bool)>, Errno> {
     let mut found = Vec::new();
     for name in names(work, path)? {
@@ -140,14 +140,14 @@ fn modules_in(work: &OwnedFd, path: &Path, depth: usize) -> Result<Vec<(PathBuf,
     Ok(found)
 }
 
-/// The files of settings of a repository and of its submodules that there are, whether or not they run anything.
+/// The existing settings files of a repository and of its submodules, whether or not they run anything.
 pub(super) fn files(work: &OwnedFd, path: &Path) -> BTreeSet<Raw> {
     let repositories = [modules_of(work, path), vec![path.to_owned()]].concat();
     let files = repositories.iter().flat_map(|path| SETTINGS.map(|name| path.join(name)));
     files.filter(|path| exists(work, path)).map(Raw::from).collect()
 }
 
-/// The commands in a list of what git is to do.
+/// The commands in a todo list of git.
 pub(super) fn commands_to_do(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     if !exists(work, path) {
         return BTreeSet::new();
@@ -161,7 +161,7 @@ pub(super) fn commands_to_do(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     lines.filter(is_command).map(|line| mark(path, line)).collect()
 }
 
-/// A path without `.` and `..`, by its text alone.
+/// A path without `.` and `..`, by text alone.
 pub(super) fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -178,8 +178,8 @@ pub(super) fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// What a path in a setting means, as far as it is in the work directory: by its text, and where links lead. `top` is where a
-/// relative one begins. A home that contains it is above.
+/// What a path in a setting means, if it is in the work directory: by its text, and with links resolved. A relative
+/// path is relative to `top`. A home directory that contains it is above.
 fn inside(at: At<'_>, top: &Path, said: &str) -> BTreeSet<PathBuf> {
     let targets: Vec<PathBuf> = match said.strip_prefix('~') {
         Some(rest) => {
@@ -191,15 +191,15 @@ fn inside(at: At<'_>, top: &Path, said: &str) -> BTreeSet<PathBuf> {
     targets.iter().flat_map(|target| below(at.base, target)).collect()
 }
 
-/// `path` as it is below `base`: by its text, and where its links lead. A script can replace those on the way.
+/// `path` relative to `base`: by its text, and with links resolved. A script can replace links on the way.
 pub(super) fn below(base: &Path, path: &Path) -> BTreeSet<PathBuf> {
     let real = resolve(path, Unreachable::Kept).ok();
     let both = plain(path).into_iter().chain(real);
     both.filter_map(|path| path.strip_prefix(base).ok().map(Path::to_owned)).collect()
 }
 
-/// The settings of a file and of those that it includes, each with its file. What cannot be read as git reads it is an error
-/// each.
+/// The settings of a file and of its includes, each with its file. A file that cannot be parsed as git does is an error
+/// entry.
 fn settings_of(at: At<'_>, path: &Path, depth: &mut usize) -> Vec<(PathBuf, Result<Setting, String>)> {
     if !exists(at.work, path) {
         return Vec::new();
@@ -212,7 +212,7 @@ fn settings_of(at: At<'_>, path: &Path, depth: &mut usize) -> Vec<(PathBuf, Resu
         if is_include(&setting) && *depth < INCLUDED {
             *depth += 1;
             for target in inside(at, path.parent().unwrap_or(Path::new("")), &setting.value) {
-                // What leads there by a link is read where it is.
+                // A file that is reached through a link is read at its target.
                 if !is_link(at.work, &target) {
                     all.extend(settings_of(at, &target, depth));
                 }
@@ -223,7 +223,7 @@ fn settings_of(at: At<'_>, path: &Path, depth: &mut usize) -> Vec<(PathBuf, Resu
     all
 }
 
-/// The hooks in the directory that a setting names, if it does and that is in the work directory.
+/// The hooks in the directory that a setting names, if it is in the work directory.
 fn hooks_named_by(at: At<'_>, repository: &Path, setting: &Setting) -> BTreeSet<String> {
     if !is_hooks_path(setting) {
         return BTreeSet::new();
@@ -233,7 +233,7 @@ fn hooks_named_by(at: At<'_>, repository: &Path, setting: &Setting) -> BTreeSet<
     targets.iter().flat_map(|target| hooks(at, target)).collect()
 }
 
-/// Every hook in a directory; the samples that git puts there are none.
+/// Every hook in a directory, without git's samples.
 fn hooks(at: At<'_>, path: &Path) -> BTreeSet<String> {
     let is_hook = |name: &PathBuf| name.extension() != Some(OsStr::new("sample"));
     let Ok(names) = names(at.work, path) else { return BTreeSet::from([mark(path, CLOSED)]) };
@@ -242,13 +242,13 @@ fn hooks(at: At<'_>, path: &Path) -> BTreeSet<String> {
     if let Some(target) = link_at(at.work, path) {
         found.insert(mark(path, format!("elsewhere: {target:?}").as_bytes()));
         let real = below(at.base, &at.base.join(path));
-        // Where links lead is not a link itself.
+        // The target of a link is not a link itself.
         found.extend(real.iter().filter(|real| *real != path).flat_map(|real| hooks(at, real)));
     }
     found
 }
 
-/// A mark of a hook: what it says, whether git runs it, and where it leads.
+/// The mark of a hook: its content, whether git runs it, and its link target.
 fn hook(at: At<'_>, path: &Path) -> String {
     let link = link_at(at.work, path);
     let real = below(at.base, &at.base.join(path)).into_iter().find(|real| link.is_none() || real != path);
@@ -257,22 +257,22 @@ fn hook(at: At<'_>, path: &Path) -> String {
     mark(path, format!("{link:?} {says:?} {runs:?}").as_bytes())
 }
 
-/// A name for something in a file, by which it is known again.
+/// A key for an item in a file.
 pub(super) fn mark(path: &Path, bytes: &[u8]) -> String {
     format!("{} {}", &Digest::of(bytes).hex()[..32], escaped(path))
 }
 
-/// The files that marks are of.
+/// The files of marks.
 pub(super) fn files_of<'a>(marks: impl Iterator<Item = &'a String>) -> BTreeSet<PathBuf> {
     marks.filter_map(|mark| file_of(mark)).collect()
 }
 
-/// The file that a mark is of.
+/// The file of a mark.
 pub(super) fn file_of(mark: &str) -> Option<PathBuf> {
     mark.split_once(' ').map(|(_, path)| unescaped(path))
 }
 
-/// A path as text from which its bytes can be had again, since a script chooses them.
+/// A path as text from which its exact bytes can be restored, because a script chooses them.
 fn escaped(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
@@ -294,12 +294,12 @@ fn unescaped(text: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// Whether there is anything, a link included.
+/// Whether something exists at a path, including a link.
 fn exists(work: &OwnedFd, path: &Path) -> bool {
     !matches!(open(work, path, OFlags::PATH), Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR))
 }
 
-/// Where a link leads, if there is one.
+/// The target of a link, if it is one.
 fn link_at(work: &OwnedFd, path: &Path) -> Option<CString> {
     let parent = open(work, path.parent()?, OFlags::PATH).ok()?;
     rustix::fs::readlinkat(parent, path.file_name()?, Vec::new()).ok()
@@ -314,7 +314,7 @@ pub(super) fn is_link(work: &OwnedFd, path: &Path) -> bool {
     matches!(open(work, path, OFlags::PATH), Err(rustix::io::Errno::LOOP))
 }
 
-/// A file beneath the work directory, if it is an ordinary one of ordinary length.
+/// A file beneath the work directory, if it is a regular file of acceptable length.
 pub(super) fn read(work: &OwnedFd, path: &Path) -> Option<Vec<u8>> {
     contents(open(work, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).ok()?)
 }

@@ -1,8 +1,8 @@
-//! Configuration of git, read as git reads it, and which settings are known to be harmless.
+//! Parses git configuration as git does, and knows which settings are harmless.
 
 use std::collections::BTreeSet;
 
-/// A setting, as git reads it.
+/// A setting, as git parses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
     section: String,
@@ -22,11 +22,11 @@ pub(super) fn is_include(setting: &Setting) -> bool {
 /// What a setting makes git do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing that matters here.
+    /// Nothing relevant.
     Harmless,
-    /// It says where git fetches from and pushes to, by way of a network.
+    /// It sets a network address for fetching and pushing.
     Address,
-    /// The same for a place on this machine: hooks of a repository there are run.
+    /// It sets a local path for that: hooks of a repository there are run.
     Local,
     /// It may run something.
     Command,
@@ -37,7 +37,7 @@ pub(super) fn is_command(setting: &Setting) -> bool {
     !is_harmless(setting)
 }
 
-/// What a setting makes git do, where these remotes are known by name.
+/// What a setting makes git do, with these known remotes.
 pub(super) fn role(setting: &Setting, remotes: &BTreeSet<String>) -> Role {
     if !is_harmless(setting) {
         return Role::Command;
@@ -45,7 +45,7 @@ pub(super) fn role(setting: &Setting, remotes: &BTreeSet<String>) -> Role {
     let value = setting.value.as_str();
     let is_address = match (setting.section.as_str(), setting.subsection.is_some(), setting.name.as_str()) {
         ("remote", true, "url" | "pushurl") => true,
-        // What is not a remote's name is taken for an address.
+        // A value that is not a remote's name is read as an address.
         ("branch", true, "remote" | "pushremote") => value != "." && !remotes.contains(value),
         _ => false,
     };
@@ -56,20 +56,21 @@ pub(super) fn role(setting: &Setting, remotes: &BTreeSet<String>) -> Role {
     }
 }
 
-/// The remotes that settings give an address.
+/// The remotes that have an address in the settings.
 pub(super) fn remotes<'a>(settings: impl Iterator<Item = &'a Setting>) -> BTreeSet<String> {
     let of_remote =
         |one: &&Setting| one.section == "remote" && matches!(one.name.as_str(), "url" | "pushurl");
     settings.filter(of_remote).filter_map(|one| one.subsection.clone()).collect()
 }
 
-/// Whether git takes an address for a path. With a `:` before the first `/` it names another machine.
+/// Whether git reads an address as a path. With a `:` before the first `/`, it names another machine.
 fn is_local(address: &str) -> bool {
     let names_machine = || address.split('/').next().is_some_and(|first| first.contains(':'));
     address.starts_with("file://") || !names_machine()
 }
 
-/// Whether a setting is known to run nothing and to lead nowhere. What git itself writes is among these.
+/// Whether a setting is known to run nothing and to refer to nothing else. Settings that git itself writes are among
+/// these.
 fn is_harmless(setting: &Setting) -> bool {
     // `ext::command` and the like are addresses that run something; a `-` could be an option.
     let is_plain = || !setting.value.contains("::") && !setting.value.starts_with('-');
@@ -146,7 +147,7 @@ const REMOTE: &[&str] = &[
 ];
 const BRANCH: &[&str] = &["description", "merge", "pushremote", "rebase", "remote"];
 
-/// Reads settings; nothing at all where git would complain.
+/// Parses settings; `None` if git would reject the file.
 pub(super) fn parse(text: &[u8]) -> Option<Vec<Setting>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -181,12 +182,12 @@ pub(super) fn parse(text: &[u8]) -> Option<Vec<Setting>> {
     }
 }
 
-/// A section's name and subsection, and what comes after its `]`.
+/// A section's name and subsection, and the text after its `]`.
 fn header(text: &str) -> Option<((String, Option<String>), &str)> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '.'))?;
     let (name, rest) = (text[..end].to_ascii_lowercase(), text[end..].trim_start_matches([' ', '\t']));
     if let Some(rest) = rest.strip_prefix(']') {
-        // The old way to write a subsection.
+        // The old syntax of a subsection.
         let (section, subsection) = match name.split_once('.') {
             Some((section, subsection)) => (section.to_owned(), Some(subsection.to_owned())),
             None => (name, None),
@@ -208,7 +209,7 @@ fn header(text: &str) -> Option<((String, Option<String>), &str)> {
     }
 }
 
-/// A value with its quotes and escapes resolved, and what comes after its line.
+/// A value with its quotes and escapes resolved, and the text after its line.
 fn value(text: &str) -> Option<(String, &str)> {
     let (mut value, mut is_quoted) = (String::new(), false);
     let mut letters = text.char_indices();

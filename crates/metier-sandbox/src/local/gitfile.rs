@@ -1,4 +1,4 @@
-//! Files `.git`, which lead git to a repository elsewhere: those of linked work trees and of submodules.
+//! `.git` files, which point git to a repository elsewhere: those of linked work trees and of submodules.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{git, named, survey};
 
-/// What such a file says, as marks to compare. When it was changed does not count: `chmod` and `touch` change nothing for git.
+/// The content of such a file, as marks to compare. Its change time does not count: `chmod` and `touch` change nothing
+/// for git.
 pub(super) fn marks(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     let link = path.file_name().and_then(|name| {
         let parent = survey::parent(work, path).ok()?;
@@ -16,14 +17,14 @@ pub(super) fn marks(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     });
     let says = match link {
         Some(target) => format!("a link to {target:?}"),
-        // One that cannot be read, or is too long, git does not take either.
+        // Git does not accept one that cannot be read or is too long either.
         None => format!("{:?}", git::read(work, path)),
     };
     BTreeSet::from([git::mark(path, says.as_bytes())])
 }
 
-/// Whether such a file leads to one of these repositories, or to what one of them has for a work tree or submodule, and
-/// nothing there makes git run commands, also of those that the repository's settings name in its work tree.
+/// Whether such a file points to one of these repositories, or to a work tree or submodule of one, and nothing there
+/// makes git run commands, including commands that the repository's settings name in its work tree.
 pub(super) fn leads_to_one_of(
     work: &OwnedFd,
     base: &Path,
@@ -35,17 +36,17 @@ pub(super) fn leads_to_one_of(
     let top = base.join(path.parent().unwrap_or(Path::new("")));
     let Some(target) = resolve(&top, said) else { return false };
     if repositories.contains(&target) {
-        // Git makes none that lead there. In a work tree of its own, such paths mean files of a script.
+        // Git creates none that point there. In a separate work tree, such paths would be files of a script.
         return named::relative_to_tree(&target).is_empty();
     }
-    // The outermost that it lies in.
+    // The outermost repository that contains it.
     let Some(repository) = target.ancestors().filter_map(|above| repositories.get(above)).last() else {
         return false;
     };
     if named::relative_to_tree(repository).iter().any(|said| top.join(said).symlink_metadata().is_ok()) {
         return false;
     }
-    // Where no script can write, git itself has made it.
+    // Where no script can write, git itself created it.
     let Ok(inside) = target.strip_prefix(base) else { return true };
     let mut commands = git::commands(git::At { work, base }, inside);
     commands.retain(|mark| git::is_command(mark));
@@ -58,7 +59,8 @@ pub(super) fn leads_to_one_of(
         && git::files_of(commands.iter()).iter().all(|file| *file == commondir)
 }
 
-/// What a path means to git that begins in `top`. One that goes down and up again could go through a link; git writes none.
+/// What a path relative to `top` means to git. A path with `..` after other parts could go through a link; git writes
+/// none.
 fn resolve(top: &Path, said: &[u8]) -> Option<PathBuf> {
     let end = said.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))?;
     let said = Path::new(OsStr::from_bytes(&said[..=end]));

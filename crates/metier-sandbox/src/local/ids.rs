@@ -1,11 +1,11 @@
-//! Who a script is: a user that owns nothing, also when root starts it.
+//! The user ids of a script: a user that owns nothing, even if root starts it.
 
 use crate::plan::Identity;
 
-/// What a script sees as its own user and group.
+/// The user and group that a script sees as its own.
 const INNER: u32 = 1000;
 
-/// The id that scripts started by root have for the kernel: `meti` in ASCII, far from what systems give to users.
+/// The id of scripts that root starts, as the kernel sees it: `meti` in ASCII, far from the ids of real users.
 const UNUSED: u32 = 0x6d65_7469;
 
 /// The ids of a script that this process starts.
@@ -20,7 +20,7 @@ pub(super) fn identity() -> Identity {
     Identity { inner, outer: (user.as_raw(), group.as_raw()), from_root: false }
 }
 
-/// An id that can be taken here and is not root's, if there is one: in a container there may be few.
+/// An available id that is not root's, if there is one: a container may have few.
 fn unused(map: &str) -> Option<u32> {
     choose(&ranges(&std::fs::read_to_string(map).ok()?))
 }
@@ -32,7 +32,7 @@ pub(super) fn is_really_root(id: u32) -> bool {
     outside.is_none_or(|(first, outside, _)| outside + (id - first) == 0)
 }
 
-/// First id here, first id outside, how many.
+/// First id here, first id outside, count.
 fn ranges(text: &str) -> Vec<(u32, u32, u32)> {
     let line = |line: &str| {
         let mut numbers = line.split_ascii_whitespace().map(|number| number.parse().ok());

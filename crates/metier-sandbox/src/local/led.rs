@@ -1,5 +1,5 @@
-//! Where protected places lead: links in them, and programs that git's configuration names, can lead to files of the work
-//! directory that scripts could change. Those are protected as well.
+//! Targets of protected paths: links in them, and programs that git's configuration names, can lead to files of the
+//! work directory that scripts could change. These are protected as well.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -12,12 +12,12 @@ use super::beneath;
 use super::git::At;
 use crate::links::{Unreachable, resolve_telling};
 
-/// How many entries of protected directories are looked at, those near the top first.
+/// The maximum number of examined entries of protected directories, those near the top first.
 const ENTRIES: usize = 20_000;
-/// What git fills and no program obeys.
+/// Directories that git fills and no program loads.
 const FILLED: [&str; 4] = ["objects", "refs", "logs", "lfs"];
 
-/// What links in protected paths lead to in the work directory, and links on the way to it, each with the protected link.
+/// The targets in the work directory of links in protected paths, and links on the way, each with the protected link.
 pub(super) fn led(at: At<'_>, protected: &BTreeSet<PathBuf>) -> BTreeMap<PathBuf, PathBuf> {
     let mut found = BTreeMap::new();
     let mut looked = 0;
@@ -48,7 +48,7 @@ pub(super) fn led(at: At<'_>, protected: &BTreeSet<PathBuf>) -> BTreeMap<PathBuf
     found
 }
 
-/// Where a path in the work directory leads, and the links on the way, as far as they lie there.
+/// The target of a path in the work directory, and the links on the way, as far as they are inside it.
 pub(super) fn leads(base: &Path, path: &Path) -> BTreeSet<PathBuf> {
     let mut all = Vec::new();
     let real = resolve_telling(&base.join(path), Unreachable::Kept, |link| all.push(link));
@@ -56,7 +56,7 @@ pub(super) fn leads(base: &Path, path: &Path) -> BTreeSet<PathBuf> {
     all.iter().filter_map(|one| one.strip_prefix(base).ok().map(Path::to_owned)).collect()
 }
 
-/// Whether what a link leads to is something else than what is protected already, and not all that is worked in.
+/// Whether the target of a link is not already protected, and is not the work directory itself.
 fn is_apart(at: At<'_>, target: &Path, link: &Path, protected: &BTreeSet<PathBuf>) -> bool {
     let holds_repository = || beneath::open(at.work, &target.join(".git"), rustix::fs::OFlags::PATH).is_ok();
     !target.as_os_str().is_empty()

@@ -1,4 +1,4 @@
-//! Which protections are in force, looked at from outside while the script waits to be started.
+//! Measures from outside which protections are active, while the script waits to start.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::plan::{Mode, Net, Plan};
 use crate::profile::RunLimits;
 use crate::protection::{Protection, Protections};
 
-/// What the script's process says of itself, besides.
+/// What the script's process reports in addition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tried {
     pub(super) landlock: bool,
     pub(super) seccomp: bool,
 }
 
-/// Looks at the process that is to become the script.
+/// Examines the process that is to become the script.
 pub(super) fn measure(
     pid: Pid,
     plan: &Plan,
@@ -44,7 +44,7 @@ pub(super) fn measure(
         let detail = match (active, wanted) {
             (true, _) => "its own",
             (false, true) => "shared with this machine",
-            (false, false) => "shared, as the profile says",
+            (false, false) => "shared, as the profile requires",
         };
         found.record(protection, active || !wanted, detail);
     };
@@ -60,7 +60,7 @@ pub(super) fn measure(
     found.record(
         Protection::ProtectedPaths,
         apart,
-        if apart { "read-only mounts" } else { "needs a file tree of its own" },
+        if apart { "read-only mounts" } else { "needs its own file tree" },
     );
     let ids: Vec<u32> = field("Uid:").split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect();
     let is_plain = ids.len() == 4 && ids.iter().all(|id| !ids::is_really_root(*id));
@@ -72,7 +72,7 @@ pub(super) fn measure(
 
     let sets = ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"];
     let none = |name: &&str| u64::from_str_radix(field(name), 16) == Ok(0);
-    // What could be gained matters only together with set-user-id programs, which the next one rules out.
+    // The bounding set matters only together with set-user-id programs, which the next protection rules out.
     let bounding = !is_full || none(&"CapBnd:");
     let powerless = bounding && sets.iter().all(none);
     found.record(
@@ -104,7 +104,7 @@ pub(super) fn measure(
     let memory = memory.or_else(|| watched(plan.bounds.memory.is_some()));
     let processes = processes.or_else(|| watched(plan.bounds.processes.is_some()));
     for (protection, how) in [(Protection::MemoryLimit, memory), (Protection::ProcessLimit, processes)] {
-        found.record(protection, how.is_some(), how.unwrap_or_else(|| "not bounded".into()));
+        found.record(protection, how.is_some(), how.unwrap_or_else(|| "no limit".into()));
     }
 
     let stat = read("stat");
@@ -113,7 +113,7 @@ pub(super) fn measure(
     found.record(
         Protection::NoTerminal,
         session == Some(number.as_str()) && terminal == Some("0"),
-        "a session of its own",
+        "its own session",
     );
     let open = fs::read_dir(process.join("fd")).map(|entries| {
         let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -124,7 +124,7 @@ pub(super) fn measure(
     found.record(
         Protection::EndsTogether,
         own("pid"),
-        if own("pid") { "with the first process of its own" } else { "only as far as they can be found" },
+        if own("pid") { "with its own first process" } else { "only processes that can be found" },
     );
     found
 }

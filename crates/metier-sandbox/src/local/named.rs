@@ -1,5 +1,5 @@
-//! Paths in a work directory that git is told to take hooks or more configuration from, or to run: by the repository there, by
-//! one above, and by the configuration of the person and of the system.
+//! Paths in a work directory from which git takes hooks, configuration or programs: named by the repository there, by
+//! one above, and by the configuration of the user and the system.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,14 +11,14 @@ use super::gitconfig::{is_command, is_hooks_path, is_include, parse};
 use super::led::leads;
 use crate::obeyed::HOOKS;
 
-/// The configuration that holds for everybody.
+/// The system configuration.
 const SYSTEM: &str = "/etc/gitconfig";
-/// The person's, in their home.
+/// The user's configuration, in their home directory.
 const OF_PERSON: [&str; 2] = [".gitconfig", ".config/git/config"];
 
 /// Paths in a work directory, and paths in the work tree of every repository.
 ///
-/// Of the person, the homes are known, and what else git takes configuration from.
+/// The user's homes and other configuration files of git are known.
 pub(super) fn named(
     base: &Path,
     homes: &[PathBuf],
@@ -48,14 +48,14 @@ fn named_with(base: &Path, homes: &[PathBuf], configs: &[PathBuf]) -> (BTreeSet<
     (all.paths, all.of_each)
 }
 
-/// Repositories that directories above are work trees of, and with `own` the directory itself, where no script of it can write.
+/// Repositories of work trees in parent directories, and with `own` of the directory itself, where no script can write.
 pub(super) fn around(base: &Path, own: bool) -> BTreeSet<PathBuf> {
     let repositories = base.ancestors().skip(usize::from(!own)).filter_map(repository_at);
     let all = repositories.filter_map(|(_, common)| plain(&common));
     all.filter(|path| !path.starts_with(base)).collect()
 }
 
-/// Paths that a repository has git take hooks and programs from, relative to whichever work tree it is used with.
+/// Paths from which a repository makes git take hooks and programs, relative to any of its work trees.
 pub(super) fn relative_to_tree(repository: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut left: Vec<(PathBuf, usize)> =
@@ -78,7 +78,8 @@ pub(super) fn relative_to_tree(repository: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// The repository whose work tree begins at `top`, and where it has what all its work trees share, such as configuration.
+/// The repository whose work tree starts at `top`, and the directory that all its work trees share, for example for
+/// configuration.
 pub(super) fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
     let path = top.join(".git");
     let repository = if path.is_dir() {
@@ -96,7 +97,7 @@ pub(super) fn repository_at(top: &Path) -> Option<(PathBuf, PathBuf)> {
 /// Whose hooks a configuration names.
 #[derive(Debug, Clone, Copy)]
 enum Tree<'a> {
-    /// Those of the repository whose work tree this is.
+    /// Those of the repository with this work tree.
     One(&'a Path),
     /// Those of every repository, and of one in this directory.
     Each(&'a Path),
@@ -148,7 +149,7 @@ impl Named<'_> {
         }
     }
 
-    /// The program that a setting has git run, if it lies in the work directory.
+    /// The program that a setting makes git run, if it is in the work directory.
     fn add_program(&mut self, value: &str, top: &Path) {
         for word in programs(value) {
             for target in self.expanded(word) {
@@ -172,7 +173,7 @@ impl Named<'_> {
         }
     }
 
-    /// What a value means where `~` is a home: in each of them, if there are several.
+    /// A value with `~` replaced by each home directory.
     fn expanded(&self, value: &str) -> Vec<PathBuf> {
         match value.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
@@ -183,7 +184,7 @@ impl Named<'_> {
     }
 }
 
-/// Words of a command that name a program by its path: the first, or what an interpreter is told to run.
+/// Words of a command that name a program by its path: the first word, or the argument of an interpreter.
 fn programs(command: &str) -> impl Iterator<Item = &str> {
     const INTERPRETERS: [&str; 9] = ["sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "perl"];
     let words = command.trim_start_matches('!').split_whitespace();

@@ -1,10 +1,10 @@
-//! What is remembered of the runs in a work directory: what other programs obeyed there before the first of them, and which
-//! of them have not ended.
+//! Notes about the runs in a work directory: which files other programs loaded before the first of them, and which runs
+//! have not ended.
 //!
-//! With a directory for notes this holds across processes, and after one was killed: a note is a file there, with a file beside
-//! it that is locked while the note is looked at; a run is a file that stays locked for as long as metier or the launcher of
-//! the run is alive. A note is written beside its place and renamed, so that it is never half of one. Without a directory it
-//! holds for the runs of this process.
+//! With a directory for notes, this works across processes, and after one was killed. A note is a file there, with a
+//! lock file beside it; a run is a file that stays locked as long as metier or the launcher of the run is alive. A note
+//! is written to a temporary file and renamed, so it is never incomplete. Without a directory, the notes cover the runs
+//! of this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -27,25 +27,25 @@ use crate::executor::PlantedItem;
 use crate::plan::Raw;
 use crate::stopwatch::Stopwatch;
 
-/// How long another process may look at a note.
+/// How long another process may hold a note.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Before another try.
+/// The delay before another try.
 const PAUSE: Duration = Duration::from_millis(2);
-/// What files of notes begin with; another number for another form.
+/// The first line of note files, with the number of the format.
 const VERSION: u8 = 3;
-/// How files for runs are called.
+/// The prefix of files for runs.
 const RUN: &str = "run-";
-/// What is added to a note's name for the file that is locked, and for one that is being written.
+/// The suffixes of a note's lock file and of its temporary file.
 const LOCK: &str = ".lock";
 const NEW: &str = ".new";
 
-/// Why a note cannot be had.
+/// Why a note is not available.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoteError {
-    /// Its content is not a note.
+    /// Its content is invalid.
     #[error(transparent)]
     Unreadable(SandboxError),
-    /// The system does not allow it.
+    /// A system error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -59,21 +59,21 @@ impl From<NoteError> for io::Error {
     }
 }
 
-/// What came of looking at a note, and whether it could be written again.
+/// The result of examining a note, and whether it could be written again.
 #[derive(Debug)]
 pub(super) struct Looked<T> {
     pub(super) value: T,
     pub(super) written: io::Result<()>,
 }
 
-/// A directory as the kernel knows it: device and inode.
+/// A directory as the kernel identifies it: device and inode.
 pub(super) type Key = (u64, u64);
 
-/// A moment by the clock that file systems use: seconds and nanoseconds.
+/// A time by the clock of file systems: seconds and nanoseconds.
 pub(super) type Moment = (i64, i64);
 
-/// A directory as it is known again. The kernel gives device and inode to another one when it is gone, so when it was made
-/// counts as well; where the file system does not say that, its path.
+/// The identity of a directory. The kernel reuses device and inode numbers, so the creation time counts as well; if the
+/// file system does not record it, the path.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) key: Key,
@@ -89,46 +89,46 @@ impl Known {
         Self { key, born, path: path.to_owned() }
     }
 
-    /// Whether a note is about this very directory.
+    /// Whether a note is about exactly this directory.
     pub(super) fn is_of(&self, note: &Note) -> bool {
         let is_at = || note.work.as_ref().is_none_or(|work| work.path() == self.path);
         self.born == note.born && (self.born.is_some() || is_at())
     }
 }
 
-/// What is remembered of one work directory.
+/// What is noted about one work directory.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(super) struct Note {
-    /// Where the directory is.
+    /// The path of the directory.
     pub(super) work: Option<Raw>,
-    /// When the directory was made, where that is known.
+    /// When the directory was created, if known.
     born: Option<Moment>,
-    /// What was obeyed before the first of the runs.
+    /// The loaded files before the first of the runs.
     pub(super) before: Survey,
-    /// The paths of profiles that are looked at.
+    /// The paths of profiles that are examined.
     pub(super) listed: Vec<Raw>,
     /// The paths that repositories named before the first of the runs.
     pub(super) named: Vec<Raw>,
-    /// The paths that the person's configuration of git named for every repository.
+    /// The paths that the user's git configuration named for every repository.
     pub(super) of_each: Vec<Raw>,
-    /// The runs that have not said that they ended.
+    /// The runs that have not reported their end.
     pub(super) runs: BTreeSet<String>,
     /// Whether there was ever more than one at a time.
     pub(super) overlapped: bool,
-    /// What was found when nobody could be told.
+    /// Findings that could not be reported yet.
     pub(super) unreported: Vec<PlantedItem>,
-    /// Repositories that runs have made. This alone is remembered when all of them have ended.
+    /// Repositories that runs have created. Only this is kept when all runs have ended.
     pub(super) made: Vec<Made>,
 }
 
 impl Note {
-    /// The paths that are looked at.
+    /// The paths that are examined.
     pub(super) fn lists(&self) -> Lists {
         let paths = |all: &[Raw]| all.iter().map(|path| path.path().to_owned()).collect();
         Lists { listed: paths(&self.listed), named: paths(&self.named), of_each: paths(&self.of_each) }
     }
 
-    /// Forgets what matters only while something runs, and says whether anything is left to remember.
+    /// Removes what matters only during a run, and returns whether anything is left to keep.
     fn is_needed(&mut self) -> bool {
         if self.runs.is_empty() {
             self.before = Survey::default();
@@ -137,7 +137,7 @@ impl Note {
         !self.runs.is_empty() || !self.unreported.is_empty() || !self.made.is_empty()
     }
 
-    /// What a file says; `None` if it is not a note.
+    /// Parses a file; `None` if it is not a note.
     fn parse(bytes: &[u8]) -> Option<Self> {
         bytes.strip_prefix(&[VERSION]).and_then(|rest| postcard::from_bytes(rest).ok())
     }
@@ -149,7 +149,7 @@ impl Note {
     }
 }
 
-/// Where notes are kept.
+/// Where notes are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notes {
     /// In this process.
@@ -165,7 +165,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A run that has begun. It is over when this is dropped and the launcher has ended.
+/// A started run. It ends when this value is dropped and the launcher has exited.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) name: String,
@@ -174,19 +174,19 @@ pub(super) struct Running {
     path: Option<PathBuf>,
 }
 
-/// How often a run says that it goes on.
+/// How often a run updates its file.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
-/// How long after it last did so it may have gone on: until the next time, and until its processes have ended.
+/// How long after its last update a run may have continued: until the next update, and until its processes have ended.
 const AFTER_BEAT: i64 = 3;
 
-/// Says in the file of a run that it goes on. When it was killed, this is how that moment is known.
+/// Updates the file of a run. If the run is killed, this shows when.
 pub(super) fn beat(file: &File) {
-    // Without it, what the run leaves is reported and not moved.
+    // Without it, files that the run leaves are reported and not moved.
     let _ = file.write_at(b".", 0);
 }
 
 impl Running {
-    /// Leaves it to be found by others as a run that did not end as it should.
+    /// Leaves the run's file, so that others find it as a run that did not end properly.
     pub(super) fn abandon(mut self) {
         self.path = None;
     }
@@ -196,14 +196,14 @@ impl Drop for Running {
     fn drop(&mut self) {
         lock(&RUNS).remove(&self.name);
         if let Some(path) = &self.path {
-            // One that is left is removed by whoever finds that nobody has it locked.
+            // A remaining file is removed by the process that finds it unlocked.
             let _ = fs::remove_file(path);
         }
     }
 }
 
 impl Notes {
-    /// Begins a run.
+    /// Starts a run.
     pub(super) fn begin(&self) -> io::Result<Running> {
         let Self::Disk(directory) = self else {
             static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -218,20 +218,21 @@ impl Notes {
         let path = directory.join(&name);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        // For notes in this process, which the run may have as well.
+        // For notes in this process, which the run may use as well.
         lock(&RUNS).insert(name.clone());
         Ok(Running { name, file: Some(file), path: Some(path) })
     }
 
-    /// The notes for a directory that goes with the run or not. Nobody looks at one that goes: its inode is soon another's.
+    /// The notes for a directory, depending on whether it is temporary. Nothing is noted for a temporary one, because
+    /// its inode is soon reused.
     pub(super) fn for_one(&self, is_temporary: bool) -> Self {
         if is_temporary { Self::Process } else { self.clone() }
     }
 
-    /// The last moment at which a run may have gone on, if it has ended. What is left of it is removed.
+    /// The last time at which a run may have continued, if it has ended. Its file is removed.
     fn ended(&self, name: &str) -> Option<Moment> {
         let Self::Disk(directory) = self else {
-            // This process has not ended, so that nobody else had the time to do anything.
+            // This process has not ended, so no other process can have done anything.
             return (!lock(&RUNS).contains(name)).then_some((i64::MAX, 0));
         };
         let path = directory.join(name);
@@ -244,8 +245,8 @@ impl Notes {
         Some((last.0.saturating_add(AFTER_BEAT), last.1))
     }
 
-    /// Looks at the note of a directory and changes it, while nobody else does. The function is told until when those of the
-    /// note's runs went on that were killed; they are in the note no more. A note of a directory that is gone does not count.
+    /// Reads and changes the note of a directory under its lock. The function gets the time until which killed runs of
+    /// the note continued; they are removed from the note. A note of a deleted directory does not count.
     pub(super) fn with<T>(
         &self,
         known: &Known,
@@ -290,7 +291,7 @@ impl Notes {
         Ok(Looked { value, written })
     }
 
-    /// Takes the runs that were killed out of a note, and says until when the last of them went on.
+    /// Removes killed runs from a note, and returns until when the last of them continued.
     fn forget_ended(&self, note: &mut Note) -> Option<Moment> {
         let ended = note.runs.iter().filter_map(|run| Some((run.clone(), self.ended(run)?)));
         let ended: BTreeMap<String, Moment> = ended.collect();
@@ -298,21 +299,21 @@ impl Notes {
         ended.into_values().max()
     }
 
-    /// Whether the note of a directory can be read, if there is one.
+    /// Whether the note of a directory is readable, if there is one.
     pub(super) fn check(&self, key: Key) -> Result<(), NoteError> {
         let Self::Disk(directory) = self else { return Ok(()) };
-        // It is replaced in one step, so that nothing need be locked.
+        // It is replaced atomically, so no lock is needed.
         read(&path_of(directory, key)).map(drop)
     }
 
-    /// The directories that there are notes of.
+    /// The directories that have notes.
     pub(super) fn keys(directory: &Path) -> io::Result<Vec<Key>> {
         let entries = match fs::read_dir(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other?,
         };
         let key = |name: &str| {
-            // A lock without a note is left by one that was killed as it began.
+            // A lock without a note was left by a process that was killed at its start.
             let (device, inode) = name.strip_suffix(LOCK).unwrap_or(name).split_once('-')?;
             Some((u64::from_str_radix(device, 16).ok()?, u64::from_str_radix(inode, 16).ok()?))
         };
@@ -322,7 +323,7 @@ impl Notes {
     }
 }
 
-/// Where the note of a directory is.
+/// The path of the note of a directory.
 fn path_of(directory: &Path, key: Key) -> PathBuf {
     directory.join(format!("{:x}-{:x}", key.0, key.1))
 }
@@ -333,8 +334,8 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The note at a path, if there is one. What is not a note is an error: were it taken for none, what a killed run left would
-/// be taken for what was there before.
+/// The note at a path, if there is one. An invalid note is an error: if it were ignored, files that a killed run left
+/// would count as existing before.
 fn read(path: &Path) -> Result<Option<Note>, NoteError> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -344,8 +345,7 @@ fn read(path: &Path) -> Result<Option<Note>, NoteError> {
     Note::parse(&bytes).map(Some).ok_or_else(unreadable)
 }
 
-/// Writes a file beside its place and puts it there in one step. What a crash of the machine can still damage is found when it
-/// is read.
+/// Writes a temporary file and renames it. Damage by a crash of the machine is detected when it is read.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = beside(path, NEW);
     let mut options = OpenOptions::new();
@@ -354,7 +354,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// A note that nobody else looks at, for as long as this is there.
+/// A note that is locked as long as this value exists.
 struct Locked {
     /// Locked until it is closed.
     _file: File,
@@ -367,7 +367,7 @@ impl Locked {
         Ok(Self { _file: open_locked(&path)?, path })
     }
 
-    /// Removes the note and everything beside it.
+    /// Removes the note and its other files.
     fn remove_all(&self, note: &Path) -> io::Result<()> {
         for path in [note, &beside(note, NEW), &self.path] {
             match fs::remove_file(path) {
@@ -379,7 +379,7 @@ impl Locked {
     }
 }
 
-/// Opens a file that may be removed by whoever has it locked, and locks it.
+/// Opens and locks a file that the holder of the lock may remove.
 fn open_locked(path: &Path) -> io::Result<File> {
     let begun = Stopwatch::start();
     loop {
@@ -396,7 +396,7 @@ fn open_locked(path: &Path) -> io::Result<File> {
             Err(error) => return Err(error.into()),
         }
         if begun.elapsed() > PATIENCE {
-            let what = format!("another metier process has had `{}` locked for {PATIENCE:?}", path.display());
+            let what = format!("another metier process has locked `{}` for {PATIENCE:?}", path.display());
             return Err(io::Error::new(io::ErrorKind::TimedOut, what));
         }
     }

@@ -1,7 +1,8 @@
-//! Writes that a script tried and the sandbox refused.
+//! Observes writes that a script tried and the sandbox refused.
 //!
-//! The kernel tells of each call that could write (seccomp's user notification), waits, and is always told to go on: this only
-//! looks. A script can exchange a path in memory after it was looked at, and so hide an attempt; it gains nothing else by that.
+//! The kernel reports each call that could write (seccomp's user notification), waits, and is always told to continue:
+//! this only observes. A script can change a path in memory after it was read, and so hide an attempt; it gains nothing
+//! else.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -22,15 +23,15 @@ use crate::executor::PathSample;
 use crate::seccomp::{WRITES, Write, Written};
 use crate::sys::{self, Notified};
 
-/// The most paths that are told, and the kinds of them.
+/// The maximum number of reported paths, and their kinds.
 const MOST_TOLD: usize = 100;
 const KINDS: usize = 4;
-/// How often a path is looked up that the kernel could not follow for now.
+/// How often a path is looked up again after a temporary failure.
 const TRIES: usize = 100;
-/// The longest path that the kernel takes.
+/// The maximum length of a path in the kernel.
 const LONGEST: usize = 4096;
 
-/// Looks at every call that could write, until the job has ended.
+/// Examines every call that could write, until the job has ended.
 #[derive(Debug)]
 pub(super) struct Observer {
     stop: Option<PipeWriter>,
@@ -38,7 +39,7 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Takes what the kernel tells at `listener`. Paths below `work` are shown relative to it.
+    /// Reads the kernel's reports at `listener`. Paths below `work` are shown relative to it.
     pub(super) fn start(listener: OwnedFd, work: PathBuf) -> io::Result<Self> {
         let (stopped, stop) = io::pipe()?;
         sys::wake_together(&listener);
@@ -47,7 +48,7 @@ impl Observer {
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What was refused. Nobody may wait for an answer any more.
+    /// The refused writes. No process waits for an answer any more.
     pub(super) fn finish(mut self) -> Option<PathSample> {
         self.stop = None;
         self.thread.take()?.join().ok()
@@ -75,10 +76,10 @@ fn observe(listener: &OwnedFd, stopped: &PipeReader, work: &Path) -> PathSample 
             break;
         }
         if open[0].revents().contains(PollFlags::IN) {
-            // Whoever was killed meanwhile waits for nothing.
+            // A process that was killed meanwhile needs no answer.
             let Ok(call) = sys::next_call(listener) else { continue };
             let refused = refused(&call);
-            // It may be another process by now that was looked at.
+            // The process that was examined may be another one by now.
             let is_it = sys::is_waiting(listener, &call);
             sys::go_on(listener, &call);
             for (path, exists) in refused.into_iter().filter(|_| is_it) {
@@ -91,11 +92,11 @@ fn observe(listener: &OwnedFd, stopped: &PipeReader, work: &Path) -> PathSample 
     all.paths()
 }
 
-/// What was refused. A script can try any number of paths that nobody cares about, so each kind of path has a share of the list.
+/// The refused writes. A script can try any number of irrelevant paths, so each kind of path has a share of the list.
 #[derive(Debug, Default)]
 struct Refusals {
     count: u64,
-    /// In the work directory and then elsewhere, each with what exists before what does not.
+    /// In the work directory and then elsewhere, each with existing paths before others.
     kinds: [BTreeSet<PathBuf>; KINDS],
 }
 
@@ -103,7 +104,7 @@ impl Refusals {
     /// Adds an attempt. Paths below `work` are shown relative to it.
     fn add(&mut self, path: &Path, exists: bool, work: &Path) {
         self.count += 1;
-        // `sub/../../other` only begins like one of them.
+        // `sub/../../other` only starts like one of them.
         let below = path.strip_prefix(work).ok();
         let below = below.filter(|below| !below.components().any(|part| part == Component::ParentDir));
         let kind = match (below.is_some(), exists) {
@@ -130,7 +131,7 @@ impl Refusals {
     }
 }
 
-/// The paths of a call that cannot be written to, and whether something is there.
+/// The paths of a call that are not writable, and whether something exists there.
 fn refused(call: &Notified) -> Vec<(PathBuf, bool)> {
     let written = WRITES.iter().filter(|write| write.call == c_long::from(call.number));
     written.filter_map(|write| refused_path(call, write)).collect()
@@ -155,7 +156,7 @@ fn refused_path(call: &Notified, write: &Write) -> Option<(PathBuf, bool)> {
     };
     let is_refused = match (write.what, target) {
         (Written::Changed, Some(_)) if has(libc::O_CREAT) && has(libc::O_EXCL) => false,
-        // Devices and pipes can be written to wherever they are.
+        // Devices and pipes are writable wherever they are.
         (Written::Changed, Some(target)) => is_file(&target) && is_closed(&target),
         (Written::Changed, None) => has(libc::O_CREAT) && parent().is_some_and(|parent| is_closed(&parent)),
         (Written::Made, target) => target.is_none() && parent().is_some_and(|parent| is_closed(&parent)),
@@ -176,9 +177,9 @@ fn text(process: &Path, address: u64) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(text)))
 }
 
-/// What a relative path begins at: a directory that is open, or where the process is.
+/// The directory that a relative path is relative to: an open one, or the process's current directory.
 fn base(process: &Path, descriptor: Option<u64>) -> Option<PathBuf> {
-    // The kernel takes 32 bits of it.
+    // The kernel uses 32 bits of it.
     let number = descriptor.map(|number| u32::try_from(number & 0xffff_ffff).unwrap_or(0).cast_signed());
     match number {
         None | Some(libc::AT_FDCWD) => std::fs::read_link(process.join("cwd")).ok(),
@@ -186,7 +187,7 @@ fn base(process: &Path, descriptor: Option<u64>) -> Option<PathBuf> {
     }
 }
 
-/// What is at a path in the file tree of the script.
+/// The file at a path in the file tree of the script.
 fn at(root: &OwnedFd, path: &Path, is_link_itself: bool) -> Option<OwnedFd> {
     let path = path.strip_prefix("/").unwrap_or(path);
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -197,7 +198,7 @@ fn at(root: &OwnedFd, path: &Path, is_link_itself: bool) -> Option<OwnedFd> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..TRIES {
         match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
-            // Something was renamed on this machine while `..` was followed.
+            // A rename on this machine interfered with following `..`.
             Err(Errno::AGAIN) => {}
             found => return found.ok(),
         }
@@ -205,7 +206,7 @@ fn at(root: &OwnedFd, path: &Path, is_link_itself: bool) -> Option<OwnedFd> {
     None
 }
 
-/// Whether nothing can be written there: it is shown read-only, or is the kernel's.
+/// Whether nothing can be written there: it is mounted read-only, or belongs to the kernel.
 fn is_closed(place: &OwnedFd) -> bool {
     let read_only = rustix::fs::fstatvfs(place).is_ok_and(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
     read_only || rustix::fs::fstatfs(place).is_ok_and(|it| it.f_type == rustix::fs::PROC_SUPER_MAGIC)

@@ -1,8 +1,9 @@
-//! What scripts leave that other programs obey: found after each run, moved aside before anything obeys it, and reported.
-//! `settle.rs` compares and decides; this knows when, and for which runs.
+//! Files that scripts leave and other programs load: found after each run, moved away before a program loads them, and
+//! reported. `settle.rs` compares and decides; this module knows when, and for which runs.
 //!
-//! Present is what was there before the first of all runs that overlap, not before this one; [`Notes`] know. So it does not
-//! matter which of several runs made something, or whether metier lived to see it: the next one to look finds that it is new.
+//! The comparison is with the state before the first of all overlapping runs, not before this one; [`Notes`] store it.
+//! So it does not matter which of several runs created a file, or whether metier was killed: the next check finds that
+//! it is new.
 
 mod settle;
 
@@ -25,14 +26,14 @@ use crate::plan::{Mode, Raw};
 use crate::profile::{PinnedPath, SandboxProfile};
 use crate::{SandboxError, UnsettledRuns, WorkDirectory};
 
-/// The work directories of a run, from before it begins until what it left is dealt with.
+/// The work directories of a run, from before it starts until its files have been handled.
 #[derive(Debug)]
 pub(super) struct Watch {
     places: Vec<Watched>,
     running: Running,
-    /// Paths at the top of any of the directories that were there before. They are read-only inside, or refused.
+    /// Paths at the top of any of the directories that existed before. They are read-only inside, or refused.
     pub(super) present: Vec<PathBuf>,
-    /// What earlier runs left.
+    /// Files that earlier runs left.
     found: Vec<PlantedItem>,
 }
 
@@ -45,14 +46,14 @@ struct Watched {
 }
 
 impl Watch {
-    /// Looks at what there is, beneath a handle on each writable directory; deals with what killed runs left there.
+    /// Examines each writable directory beneath a handle, and handles files that killed runs left there.
     pub(super) fn begin(profile: &SandboxProfile, mode: Mode, notes: &Notes) -> Result<Self, SandboxError> {
         let is_temporary = profile.writable.iter().all(WorkDirectory::is_temporary);
         let running = notes.for_one(is_temporary).begin().map_err(|error| cannot_note(error.into()))?;
         let mut watch = Self { places: Vec::new(), running, present: Vec::new(), found: Vec::new() };
         for work in &profile.writable {
             if let Err(error) = watch.add(profile, work, mode, notes) {
-                // The run that was to report it does not begin.
+                // The run that should report it does not start.
                 keep_unreported(profile, notes, watch.found);
                 return Err(error);
             }
@@ -84,17 +85,17 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether something that an earlier run left was found, and may have been moved.
+    /// Whether files of an earlier run were found, and may have been moved.
     pub(super) const fn has_moved(&self) -> bool {
         !self.found.is_empty()
     }
 
-    /// What says to others that this run has not ended, for as long as it is open anywhere.
+    /// The descriptors that mark this run as active for as long as they are open.
     pub(super) const fn held(&self) -> Option<&File> {
         self.running.file.as_ref()
     }
 
-    /// Deals with what is new now that the script has ended, and says what it was.
+    /// Handles the new files after the script has ended, and reports them.
     pub(super) fn end(self) -> Vec<PlantedItem> {
         let Self { places, running, mut found, present: _ } = self;
         for one in &places {
@@ -104,15 +105,15 @@ impl Watch {
                 let by = if is_alone { PlantedBy::ThisRun } else { PlantedBy::OverlappingRun };
                 one.settle(note, by, None)
             });
-            // Where the note cannot be had or written, this run stays in it, and whoever looks next takes it for one that was
-            // killed. What was found was dealt with, and is reported in any case.
+            // If the note is not available or writable, this run stays in it, and the next check treats it as killed.
+            // The files that were found have been handled, and are reported in any case.
             found.extend(settled.map(|settled| settled.value).unwrap_or_default());
         }
         found.sort_by(PlantedItem::by_urgency);
         found
     }
 
-    /// Leaves it to the next run to look: something of this one may still be running.
+    /// Leaves the check to the next run, because processes of this one may still be running.
     pub(super) fn abandon(mut self) -> Vec<PlantedItem> {
         self.running.abandon();
         self.found.sort_by(PlantedItem::by_urgency);
@@ -131,7 +132,7 @@ impl Watched {
         At { work: &self.directory, base: &self.base }
     }
 
-    /// What is present, for a run that begins now; and what is still to be reported.
+    /// The state for a run that starts now; and findings that are still to be reported.
     fn begin(
         &self,
         note: &mut Note,
@@ -171,21 +172,21 @@ impl Watched {
     }
 }
 
-/// What was there before and still is.
+/// What existed before and still does.
 fn still_there(before: &BTreeMap<PathBuf, Seen>, now: &BTreeMap<PathBuf, Seen>) -> BTreeMap<PathBuf, Seen> {
     let both = before.iter().filter_map(|(path, old)| {
         let new = now.get(path).filter(|new| new.kind == old.kind)?;
-        // Where it is not read-only for this run, what it says has to be known.
+        // If it is not read-only for this run, its content must be known.
         let seen = if old.kept && !new.kept { new } else { old };
         Some((path.clone(), seen.clone()))
     });
     both.collect()
 }
 
-/// Deals with what killed runs left, wherever notes say that there were any, and reports what it was.
+/// Handles files that killed runs left, wherever notes show such runs, and reports them.
 ///
-/// `directory` is the one that [`Local::with_notes`](crate::Local::with_notes) was given. Directories in which something still
-/// runs are left alone. A note that cannot be read is an error that names it, before anything is moved.
+/// `directory` is the one passed to [`Local::with_notes`](crate::Local::with_notes). Directories with active runs are
+/// skipped. A note that cannot be read is an error that names it, before anything is moved.
 pub fn settle_notes(directory: &Path) -> io::Result<Vec<UnsettledRuns>> {
     let notes = Notes::Disk(directory.to_owned());
     let keys = Notes::keys(directory)?;
@@ -195,14 +196,14 @@ pub fn settle_notes(directory: &Path) -> io::Result<Vec<UnsettledRuns>> {
     let (mut all, mut failed) = (Vec::new(), None);
     for key in keys {
         match notes.with_any(key, |note, killed| settle_one(&notes, key, note, killed)) {
-            // One that could not be written again says the same the next time.
+            // A note that could not be written again leads to the same result next time.
             Ok(settled) => all.extend(settled.value.filter(|one| !one.planted.is_empty())),
             Err(error) => failed = Some(error),
         }
     }
     match failed {
         Some(error) if all.is_empty() => Err(error.into()),
-        // What was moved has to be reported; the error comes again.
+        // Files that were moved must be reported; the error will occur again.
         _ => Ok(all),
     }
 }
@@ -221,26 +222,28 @@ fn settle_one(notes: &Notes, key: Key, note: &mut Note, killed: Option<Moment>) 
     match (one.filter(|one| one.known.is_of(note)), killed) {
         (Some(one), Some(_)) => planted.extend(one.settle(note, PlantedBy::InterruptedRun, killed)),
         (Some(one), None) => armed::unchanged(&one.directory, &mut note.made),
-        // Somewhere else by now, or gone: then nothing can be done about it.
+        // It has moved or is gone, so nothing can be done about it.
         (None, _) => note.made.clear(),
     }
     planted.sort_by(PlantedItem::by_urgency);
     Some(UnsettledRuns { work, planted })
 }
 
-/// Why nothing runs where it cannot be noted.
+/// Why nothing runs if it cannot be noted.
 fn cannot_note(error: NoteError) -> SandboxError {
     match error {
         NoteError::Unreadable(error) => error,
-        NoteError::Io(error) => launch("noting what other programs obey in the work directory", error),
+        NoteError::Io(error) => {
+            launch("recording which files other programs load in the work directory", error)
+        }
     }
 }
 
-/// Keeps what was found for the next run to report, since this one has nobody to tell.
+/// Stores findings for the next run to report, because this one cannot.
 pub(super) fn keep_unreported(profile: &SandboxProfile, notes: &Notes, planted: Vec<PlantedItem>) {
     let lasts = |work: &&WorkDirectory| !work.is_temporary() && !planted.is_empty();
     let Some(work) = profile.writable.iter().find(lasts) else { return };
-    // It was dealt with; that nobody hears of it is all that is lost.
+    // The files were handled; only the report is lost.
     let Ok(one) = Watched::new(work.place(), notes.clone()) else { return };
     let _ = notes.with(&one.known, |note, _| {
         note.work.get_or_insert_with(|| one.base.as_path().into());
@@ -248,7 +251,7 @@ pub(super) fn keep_unreported(profile: &SandboxProfile, notes: &Notes, planted: 
     });
 }
 
-/// A handle on a directory, if it is still the one that was chosen.
+/// A handle on a directory, if it is still the chosen one.
 fn open_place(place: &PinnedPath) -> Result<OwnedFd, SandboxError> {
     let swapped = || SandboxError::Swapped { path: place.path().to_owned() };
     let at = |source: io::Error| SandboxError::Path { path: place.path().to_owned(), source };
@@ -262,7 +265,7 @@ fn open_place(place: &PinnedPath) -> Result<OwnedFd, SandboxError> {
     if !place.is(&directory.metadata().map_err(at)?) {
         return Err(swapped());
     }
-    // Whoever may not even enter it cannot say what is in it.
+    // A user who may not enter it cannot know its content.
     rustix::fs::accessat(&directory, ".", Access::EXEC_OK, AtFlags::empty())
         .map_err(|error| at(error.into()))?;
     Ok(directory.into())

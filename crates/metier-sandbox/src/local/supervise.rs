@@ -1,4 +1,4 @@
-//! One run: messages from the launcher, output, deadlines; ends only when nothing is left.
+//! One run: messages from the launcher, output, deadlines. It ends only when no process is left.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -32,20 +32,20 @@ use crate::protection::{Protection, Protections};
 use crate::proxy::Proxy;
 use crate::stopwatch::Stopwatch;
 
-/// How often cgroups are asked, and how long setting up may take.
+/// How often cgroups are checked, and the time limit for setting up.
 const TICK: Duration = Duration::from_millis(25);
 const SETUP: Duration = Duration::from_secs(30);
-/// How long a launcher may take to end by itself.
+/// How long a launcher may take to exit by itself.
 const GENTLE: Duration = Duration::from_secs(3);
-/// How long processes may take to end once they are killed.
+/// How long processes may take to end after they are killed.
 const STUCK: Duration = Duration::from_secs(10);
-/// How long to wait at a time; the kernel does not take every number.
+/// How long to wait at a time; the kernel does not accept every number.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// Why an attempt came to nothing.
+/// Why an attempt failed.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// Protections that cannot be had; perhaps it can do without.
+    /// Protections that are not available; the script may be able to run without them.
     Missing(Vec<MissingProtection>),
     /// Anything else.
     Error(SandboxError),
@@ -70,11 +70,11 @@ impl From<SandboxError> for Failed {
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) outcome: RunOutcome,
-    /// Whether nothing of it is left. Otherwise the kernel has not let go of it in time.
+    /// Whether no process of it is left. Otherwise the kernel has not ended all in time.
     pub(super) is_gone: bool,
 }
 
-/// A job that runs, or is about to.
+/// A job that runs, or is about to run.
 pub(super) struct Run<'a> {
     job: &'a Job,
     plan: Plan,
@@ -91,17 +91,17 @@ pub(super) struct Run<'a> {
     failed: Option<Failed>,
     ending: Option<Ending>,
     usage: ResourceUsage,
-    /// Whether init has said how it ended.
+    /// Whether init has reported how it ended.
     is_told: bool,
     started: Option<Stopwatch>,
     begun: Stopwatch,
-    /// What says to others that this run goes on, and since when it has not.
+    /// Marks this run as active, and the time of the last update.
     held: Option<&'a File>,
     beat: Stopwatch,
 }
 
 impl<'a> Run<'a> {
-    /// Hands the plan and the streams over. The launcher does nothing before it has them.
+    /// Sends the plan and the streams. The launcher does nothing before it has them.
     pub(super) fn start(
         job: &'a Job,
         plan: Plan,
@@ -135,12 +135,12 @@ impl<'a> Run<'a> {
         };
         if let Err(error) = run.hand_over() {
             run.stop();
-            return Err(launch("handing the plan over", error).into());
+            return Err(launch("sending the plan", error).into());
         }
         Ok(run)
     }
 
-    /// What is held stays open for as long as the launcher lives.
+    /// Held descriptors stay open as long as the launcher lives.
     fn hand_over(&mut self) -> io::Result<()> {
         let doors = self.group.as_ref().map_or_else(|| Ok(Vec::new()), Group::doors)?;
         let bytes = postcard::to_stdvec(&self.plan).map_err(io::Error::other)?;
@@ -178,15 +178,16 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Ends everything that is left of it, and waits until it has ended, but not for ever: what is stuck in the kernel cannot be
-    /// ended. Whether nothing is left.
+    /// Kills everything that is left of it, and waits until it has ended, up to a limit: a process that hangs in the
+    /// kernel cannot be killed. Returns whether nothing is left.
     fn stop(&mut self) -> bool {
         let _ = rustix::net::shutdown(&self.control, Shutdown::Both);
-        // Without namespaces it has to find everything that the script has started, and may take longer.
+        // Without namespaces, it has to find every process that the script has started, and may take longer.
         let patience = if self.plan.mode == Mode::Full { GENTLE } else { STUCK };
         let mut is_gone = end_in_time(&mut self.child, patience);
         if let Some(init) = self.init.take() {
-            // Nothing is left when init is gone, and the launcher waits for that; but it may itself have been killed.
+            // Nothing is left when init is gone, and the launcher waits for that; but the launcher may have been
+            // killed.
             let _ = rustix::process::pidfd_send_signal(&init, Signal::KILL);
             is_gone &= ends_in_time(&init, STUCK);
         }
@@ -196,10 +197,10 @@ impl<'a> Run<'a> {
     /// Runs it to its end.
     pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<Finished, Failed> {
         let talked = self.talk(sink);
-        // A bound of the group may have been reached so late that nobody has asked yet.
+        // A limit of the group may have been reached after the last check.
         let late = self.group.as_ref().and_then(Group::hit);
         if let Some(group) = self.group.as_ref().filter(|_| self.plan.mode != Mode::Full) {
-            // Where no namespace ends them all, none may get away into a new process.
+            // Without a namespace that kills all, no process may escape into a new one.
             group.stop_forking();
         }
         self.ask_what_was_used();
@@ -214,7 +215,7 @@ impl<'a> Run<'a> {
         if self.started.is_none() && self.ending.is_none() {
             let status = match self.child.try_wait() {
                 Ok(Some(status)) => status.to_string(),
-                Ok(None) => "it could not be ended".to_owned(),
+                Ok(None) => "it could not be stopped".to_owned(),
                 Err(error) => error.to_string(),
             };
             return Err(SandboxError::LauncherGone { status }.into());
@@ -230,7 +231,8 @@ impl<'a> Run<'a> {
         let (connections, connections_left_out) = self.proxy.take().map(Proxy::finish).unwrap_or_default();
         let mut protections = take(&mut self.protections);
         if !is_gone {
-            let detail = format!("processes of it were still there {} s after it was ended", STUCK.as_secs());
+            let detail =
+                format!("processes of it were still running {} s after it was killed", STUCK.as_secs());
             protections.replace(Protection::EndsTogether, false, detail);
         }
         let ending = self.ending.unwrap_or(Ending::Killed(libc::SIGKILL));
@@ -242,7 +244,7 @@ impl<'a> Run<'a> {
         Ok(Finished { outcome, is_gone })
     }
 
-    /// Has a script that is to be ended ended by init, which knows what it used; without waiting long for it.
+    /// Lets init stop the script, because init knows what it used; waits only briefly.
     fn ask_what_was_used(&mut self) {
         let ending = self.ending;
         if self.started.is_none()
@@ -263,11 +265,11 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        // Why it was ended is what counts, not how.
+        // The reason for stopping counts, not how it ended.
         self.ending = ending;
     }
 
-    /// Until it has ended, or has to be ended.
+    /// Runs until it has ended, or must be stopped.
     fn talk(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         loop {
             let ready = self.wait()?;
@@ -345,7 +347,7 @@ impl<'a> Run<'a> {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 return;
             }
-            // It does not want more.
+            // The script does not read more.
             Err(_) => *written = self.job.input.len(),
         }
         if *written == self.job.input.len() {
@@ -405,7 +407,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A handle on a child of the launcher's, if it is still there; its number may be another's by now.
+    /// A handle on a child of the launcher, if it still exists; its number may have been reused.
     fn child_of_launcher(&self, process: Pid) -> Option<OwnedFd> {
         let handle = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
         let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).ok()?;
@@ -414,7 +416,7 @@ impl<'a> Run<'a> {
         (parent == self.child.id()).then_some(handle)
     }
 
-    /// Gives a process that root has put into a user namespace the ids that it will have there.
+    /// Sets the ids of a process that root has put into a user namespace.
     fn map_ids(&self, process: Option<Pid>) -> io::Result<()> {
         let (inner, outer) = (self.plan.identity.inner, self.plan.identity.outer);
         let process = process.ok_or(io::ErrorKind::NotFound)?.as_raw_nonzero();
@@ -422,10 +424,10 @@ impl<'a> Run<'a> {
         std::fs::write(format!("/proc/{process}/gid_map"), format!("{} {} 1", inner.1, outer.1))
     }
 
-    /// Looks at what is in force; starts the script if that is enough.
+    /// Measures the active protections; starts the script if they are sufficient.
     fn check_and_go(&mut self, script: Pid, tried: Tried) -> io::Result<()> {
         let limits = &self.job.profile.limits;
-        // When memory runs out, the kernel is to choose the script and not who watches it.
+        // If memory runs out, the kernel should kill the script and not its supervisor.
         let _ = std::fs::write(format!("/proc/{}/oom_score_adj", script.as_raw_nonzero()), "1000");
         self.protections = measure(script, &self.plan, limits, self.group.as_ref(), tried);
         let strictness = self.job.profile.strictness;
@@ -483,18 +485,19 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Waits until a child has ended; kills one that does not, and gives up on one that cannot be killed. Whether it has ended.
+/// Waits until a child has ended; kills one that does not, and gives up on one that cannot be killed. Returns whether
+/// it has ended.
 fn end_in_time(child: &mut Child, patience: Duration) -> bool {
     let process = Pid::from_raw(child.id().cast_signed());
     let handle = process.and_then(|process| rustix::process::pidfd_open(process, PidfdFlags::empty()).ok());
-    // One that has been waited for has no handle any more; without handles there is no way but to wait.
+    // A child that has been waited for has no handle any more; without handles, waiting is the only way.
     let is_over = handle.is_none_or(|handle| {
         ends_in_time(&handle, patience) || (child.kill().is_ok() && ends_in_time(&handle, STUCK))
     });
     is_over && child.wait().is_ok()
 }
 
-/// Waits until a process has ended, if that does not take too long.
+/// Waits until a process has ended, up to a limit.
 fn ends_in_time(process: &OwnedFd, patience: Duration) -> bool {
     let begun = Stopwatch::start();
     loop {

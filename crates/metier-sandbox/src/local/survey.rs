@@ -1,8 +1,8 @@
-//! What there is in a work directory that other programs obey, at one moment.
+//! The files in a work directory that other programs load, at one moment.
 //!
-//! At the top every path of the profile is looked at. Below, every directory is walked by its names alone: for repositories of
-//! git, also in directories `.git`, for what is obeyed in any directory, and, where a repository is, for every row of the table.
-//! Links are never followed.
+//! At the top, every path of the profile is examined. Below, every directory is walked by names only: for git
+//! repositories, also in `.git` directories; for files that are loaded in any directory; and, where a repository is,
+//! for every row of the table. Links are never followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -20,51 +20,52 @@ use super::{beneath, gitfile, named};
 use crate::obeyed::OBEYED;
 use crate::plan::Raw;
 
-/// How many entries of an obeyed directory are looked at to see that it changed.
+/// The maximum number of entries of a loaded directory that are examined for changes.
 const ENTRIES: usize = 20_000;
-/// Packages of others, whose instructions for agents nobody reads; repositories there count.
+/// Third-party packages, whose instructions for agents are not read; repositories there count.
 const PACKAGES: &str = "node_modules";
 
-/// What is obeyed, and how it is dealt with.
+/// The kinds of loaded files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     /// A path of the profile.
     Listed,
-    /// A path that the repository's configuration names, or that a link in a protected place leads to.
+    /// A path that the repository's configuration names, or the target of a link in a protected path.
     Named,
     /// A part of a bare repository at the top.
     OfBare,
-    /// A link to another path of the profile, or on the way to a path that is named.
+    /// A link to another path of the profile, or on the way to a named path.
     Link,
-    /// Below the top: what is obeyed in any directory, or where a repository is.
+    /// Below the top: a file that is loaded in any directory, or where a repository is.
     Below,
-    /// A file `.git`, which leads git elsewhere.
+    /// A `.git` file, which points git elsewhere.
     GitFile,
-    /// A repository: a directory `.git`, or a bare one.
+    /// A repository: a `.git` directory, or a bare one.
     Repository,
-    /// A list of what git is still to do, with commands in it.
+    /// A todo list of git with commands.
     ToDo,
-    /// A directory that cannot be looked into, so that a repository could be there.
+    /// A directory that cannot be read, so that a repository could be there.
     Closed,
 }
 
-/// Something that is obeyed, as it was seen.
+/// A loaded file, as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) kind: Kind,
-    /// Whether scripts find it read-only. That ends when something else takes its place from outside: the mount goes with
-    /// what was there. So its marks say which file or directory it is, and not what is in it.
+    /// Whether it is read-only for scripts. That ends when something else takes its place from outside, because the
+    /// mount goes with the old file. So its marks identify the file or directory, not its content.
     pub(super) kept: bool,
-    /// Whether one of the runs has made it. It was reported and left.
+    /// Whether one of the runs has created it. It was reported and left.
     pub(super) is_new: bool,
-    /// What it says, as marks to compare. More of them later is a change.
+    /// Its content, as marks to compare. Additional marks later are a change.
     pub(super) marks: BTreeSet<String>,
-    /// Of a repository: its files of settings, also those that run nothing. One that is not among them later is new.
+    /// For a repository: its settings files, including those that run nothing. A file that is not among them later is
+    /// new.
     pub(super) files: BTreeSet<Raw>,
 }
 
 impl Seen {
-    /// Whether a repository makes git run commands. Otherwise it only keeps versions.
+    /// Whether a repository makes git run commands. Otherwise it only stores versions.
     pub(super) fn has_commands(&self) -> bool {
         self.marks.iter().any(|mark| git::is_command(mark))
     }
@@ -74,7 +75,7 @@ impl Seen {
     }
 }
 
-/// Everything that is obeyed, by its path in the work directory; the empty one is the directory itself.
+/// Every loaded file, by its path in the work directory; the empty path is the directory itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Survey(Vec<(Raw, Seen)>);
 
@@ -90,15 +91,15 @@ impl From<Survey> for BTreeMap<PathBuf, Seen> {
     }
 }
 
-/// The paths at the top that are looked at.
+/// The paths at the top that are examined.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lists {
     /// Those of the profile.
     pub(super) listed: BTreeSet<PathBuf>,
-    /// Those that repositories named before the first run, and what links in protected paths led to. What they name later may be
-    /// a script's doing.
+    /// Those that repositories named before the first run, and targets of links in protected paths. Paths that are
+    /// named later may come from a script.
     pub(super) named: BTreeSet<PathBuf>,
-    /// Those that the person's configuration of git names for every repository, relative to its work tree.
+    /// Those that the user's git configuration names for every repository, relative to its work tree.
     pub(super) of_each: BTreeSet<PathBuf>,
 }
 
@@ -109,29 +110,29 @@ impl Lists {
     }
 }
 
-/// Says of something at the top whether scripts find it read-only.
+/// Returns for a path at the top whether it is read-only for scripts.
 type IsKept<'a> = &'a dyn Fn(&Path, Kind) -> bool;
 
-/// Looks at a work directory. Of what scripts find read-only, only what it is need be known.
+/// Examines a work directory. For files that are read-only for scripts, only their identity is needed.
 pub(super) fn survey(at: At<'_>, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap<PathBuf, Seen> {
     let work = at.work;
     let mut found = BTreeMap::new();
     let Lists { listed, named, of_each } = lists;
-    // Looked at once: whoever exchanges things meanwhile must not have it taken for two of them.
+    // Read once, so that files that are exchanged meanwhile are not seen twice.
     let top = entries(work, Path::new("")).unwrap_or_default();
     let is_bare = is_bare(&top);
     let of_bare = git::OF_BARE.iter().filter(|_| is_bare).map(PathBuf::from).collect();
     let is_repository = top.iter().any(|(name, is_directory)| name == ".git" && *is_directory);
     for (paths, kind) in [(listed, Kind::Listed), (named, Kind::Named), (&of_bare, Kind::OfBare)] {
         for path in paths {
-            // Part of `.git`, which is not there or is one file.
+            // Part of `.git`, which does not exist or is a file.
             if !is_repository && path.starts_with(".git") && path.components().count() > 1 {
                 continue;
             }
             let seen = match state(work, path) {
                 State::Absent => continue,
-                // `CLAUDE.md` that leads to `AGENTS.md`: what it leads to is looked at itself.
-                // So is what a path that is named leads to.
+                // `CLAUDE.md` that is a link to `AGENTS.md`: the target is examined separately. So is the target of a
+                // named path.
                 State::Link(target) if kind == Kind::Named || listed.contains(Path::new(&target)) => {
                     Seen::new(Kind::Link, false, BTreeSet::from([target.to_string_lossy().into_owned()]))
                 }
@@ -145,17 +146,17 @@ pub(super) fn survey(at: At<'_>, lists: &Lists, is_kept: IsKept<'_>) -> BTreeMap
     walk.found
 }
 
-/// Something that is there.
+/// An existing file.
 fn there(work: &OwnedFd, path: &Path, kind: Kind, kept: bool) -> Seen {
     Seen::new(kind, kept, if kept { identity_of(work, path) } else { marks_of(work, path) })
 }
 
-/// A directory that is still to be looked into.
+/// A directory that is still to be examined.
 struct Left {
     path: PathBuf,
-    /// What is in it, if that was read.
+    /// Its entries, if they were read.
     known: Option<Vec<(OsString, bool)>>,
-    /// The directory `.git` that it lies in, if any. Only repositories are looked for there.
+    /// The `.git` directory that contains it, if any. Only repositories are searched for there.
     repository: Option<PathBuf>,
 }
 
@@ -163,10 +164,10 @@ struct Walk<'a> {
     at: At<'a>,
     of_each: &'a BTreeSet<PathBuf>,
     is_kept: IsKept<'a>,
-    /// The names of the table, with whether each is obeyed in any directory.
+    /// The names of the table, with whether each is loaded in any directory.
     rows: BTreeMap<&'static [u8], bool>,
     found: BTreeMap<PathBuf, Seen>,
-    /// Repositories of submodules, which are looked at as parts of their repository.
+    /// Repositories of submodules, which are examined as parts of their repository.
     modules: BTreeSet<PathBuf>,
     /// How many known paths were compared.
     #[cfg(test)]
@@ -198,7 +199,7 @@ impl<'a> Walk<'a> {
         let mut left = vec![Left { path: PathBuf::new(), known: Some(top), repository: None }];
         while let Some(Left { path, known, repository }) = left.pop() {
             let Ok(entries) = known.map_or_else(|| entries(self.at.work, &path), Ok) else {
-                // A repository that cannot be looked into counts as having commands.
+                // A repository that cannot be read counts as having commands.
                 if repository.as_ref() != Some(&path) {
                     self.closed(&path);
                 }
@@ -235,8 +236,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether what looks like a repository is one that was dealt with: a directory `.git`, or what it has for submodules and
-    /// work trees.
+    /// Whether what looks like a repository was already handled: a `.git` directory, or its submodules and work trees.
     fn is_part_of_repository(&self, path: &Path, repository: Option<&Path>) -> bool {
         let is_own_tree = |repository: &Path| {
             let says = || git::read(self.at.work, &path.join("commondir"));
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
             || self.modules.contains(path)
     }
 
-    /// A directory that cannot be looked into, or the one above if that is why.
+    /// A directory that cannot be read, or its parent if that is the reason.
     fn closed(&mut self, path: &Path) {
         let is_reached = beneath::open(self.at.work, path, OFlags::PATH).is_ok();
         let path = if is_reached { path } else { path.parent().unwrap_or(path) };
@@ -267,8 +267,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the repository of a linked work tree has git take from that tree. Only what was there before is looked at: a file
-    /// `.git` of a script could name anything.
+    /// The files that the repository of a linked work tree makes git load from that tree. Only files that existed
+    /// before are examined: a `.git` file of a script could name anything.
     fn named_by_repository(&mut self, tree: &Path) {
         let Some(repository) = named::repository_at(&self.at.base.join(tree)).map(|(_, common)| common)
         else {
@@ -293,7 +293,7 @@ impl<'a> Walk<'a> {
             if !kept {
                 marks.extend(commands);
             } else if !commands.is_empty() {
-                // The rest of the repository is read-only for scripts; this is not, since they may work with it.
+                // The rest of the repository is read-only for scripts; this is not, because they may use it.
                 self.found.insert(todo, Seen::new(Kind::ToDo, false, commands));
             }
         }
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
         self.found.insert(path.to_owned(), seen);
     }
 
-    /// What the person's configuration of git names for every repository, where one is.
+    /// Paths that the user's git configuration names for every repository, where one is.
     fn named_for_each(&mut self, tree: &Path) {
         let inside = self.of_each.iter().filter_map(|path| git::plain(&tree.join(path)));
         for path in inside.filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>() {
@@ -316,7 +316,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is obeyed below the top.
+    /// The loaded files below the top.
     fn below(&mut self, directory: &Path, name: &OsStr, path: &Path, is_work_tree: bool) {
         let is_obeyed = self.rows.get(name.as_bytes()).is_some_and(|anywhere| *anywhere || is_work_tree);
         if directory.as_os_str().is_empty()
@@ -329,7 +329,7 @@ impl<'a> Walk<'a> {
         self.found.insert(path.to_owned(), there(self.at.work, path, Kind::Below, false));
     }
 
-    /// Whether a path is known, or lies in something that is itself looked at.
+    /// Whether a path is known, or is inside something that is examined itself.
     fn is_part_of_known(&mut self, path: &Path) -> bool {
         path.ancestors().any(|above| {
             #[cfg(test)]
@@ -341,7 +341,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a directory with these entries is taken for a repository by git, were it entered.
+/// Whether git would accept a directory with these entries as a repository.
 fn is_bare(entries: &[(OsString, bool)]) -> bool {
     let has = |name| has(entries, name);
     has("HEAD") && ((has("objects") && has("refs")) || has("commondir"))
@@ -351,7 +351,7 @@ fn has(entries: &[(OsString, bool)], name: &str) -> bool {
     entries.iter().any(|(other, _)| other == name)
 }
 
-/// What is at a path.
+/// The file at a path.
 enum State {
     Absent,
     There,
@@ -362,9 +362,9 @@ fn state(work: &OwnedFd, path: &Path) -> State {
     let Some(name) = path.file_name() else { return State::Absent };
     let parent = match parent(work, path) {
         Ok(parent) => parent,
-        // Where a file is in the way, nothing can be behind it.
+        // If a parent is a file, nothing can be there.
         Err(Errno::NOENT | Errno::NOTDIR) => return State::Absent,
-        // Behind a link, or closed: that is for whoever protects it or moves it to find out.
+        // Behind a link, or closed: protecting or moving it will reveal that.
         Err(_) => return State::There,
     };
     match rustix::fs::readlinkat(&parent, name, Vec::new()) {
@@ -374,12 +374,12 @@ fn state(work: &OwnedFd, path: &Path) -> State {
     }
 }
 
-/// Whether there is nothing at a path. Behind a link or in a closed directory there may be something.
+/// Whether nothing exists at a path. Behind a link or in a closed directory there may be something.
 pub(super) fn is_absent(work: &OwnedFd, path: &Path) -> bool {
     matches!(state(work, path), State::Absent)
 }
 
-/// The directory that a path is in, without going through links.
+/// The parent directory of a path, without following links.
 pub(super) fn parent(work: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     beneath::open(work, path.parent().unwrap_or(Path::new("")), OFlags::PATH)
 }
@@ -387,7 +387,7 @@ pub(super) fn parent(work: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
 /// The names in a directory, and which are directories; an error if they cannot be read.
 fn entries(work: &OwnedFd, path: &Path) -> Result<Vec<(OsString, bool)>, Errno> {
     let Some(directory) = beneath::directory(work, path)? else { return Ok(Vec::new()) };
-    // By this handle itself: it could not be opened once more where it is closed.
+    // Through this handle: a closed directory could not be opened again.
     let entries = Dir::new(rustix::io::fcntl_dupfd_cloexec(&directory, 0)?)?;
     let entries = entries.flatten().filter(|entry| !matches!(entry.file_name().to_bytes(), b"." | b".."));
     let known = entries.map(|entry| {
@@ -403,7 +403,7 @@ fn entries(work: &OwnedFd, path: &Path) -> Result<Vec<(OsString, bool)>, Errno> 
     Ok(known.collect())
 }
 
-/// Marks of a file, or of everything in a directory: when each was last changed, which no program can set.
+/// Marks of a file, or of everything in a directory: the times of the last change, which no program can set.
 pub(super) fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     let mut marks = BTreeSet::new();
     if parent(work, path).is_err_and(|error| error == Errno::LOOP) {
@@ -418,8 +418,8 @@ pub(super) fn marks_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     marks
 }
 
-/// A mark of which file or directory something is. Another one in its place has another, even if it has the number of the one
-/// that is gone. What a person does in a directory changes nothing: scripts still find all of it read-only.
+/// A mark that identifies a file or directory. A replacement has another mark, even if it reuses the inode number.
+/// Changes by the user inside a directory do not matter: scripts still find all of it read-only.
 fn identity_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     let (Ok(parent), Some(name)) = (parent(work, path), path.file_name()) else {
         return marks_of(work, path);
@@ -440,11 +440,11 @@ fn identity_of(work: &OwnedFd, path: &Path) -> BTreeSet<String> {
     }
 }
 
-/// Whether something, or anything in it, was changed after a moment.
+/// Whether something, or anything in it, was changed after a time.
 pub(super) fn is_changed_after(work: &OwnedFd, path: &Path, moment: Moment) -> bool {
     let mut is_changed = false;
     each_in(work, path, |stat| {
-        // A closed directory was changed by looking into it.
+        // A closed directory was changed by opening it.
         let is_open = Mode::from_raw_mode(stat.st_mode).contains(Mode::RUSR);
         is_changed = is_open && (stat.st_ctime, stat.st_ctime_nsec.cast_signed()) > moment;
         !is_changed
@@ -452,7 +452,7 @@ pub(super) fn is_changed_after(work: &OwnedFd, path: &Path, moment: Moment) -> b
     is_changed
 }
 
-/// Looks at a file, or at a directory and everything in it, for as long as the function says to go on.
+/// Visits a file, or a directory and everything in it, for as long as the function returns true.
 fn each_in(work: &OwnedFd, path: &Path, mut look: impl FnMut(&Stat) -> bool) {
     let mut left = vec![path.to_owned()];
     while let Some(path) = left.pop() {

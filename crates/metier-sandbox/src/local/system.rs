@@ -1,11 +1,12 @@
-//! What of this system a script needs to run programs: its programs and libraries, a few files of /etc, a few devices.
+//! The parts of this system that a script needs to run programs: programs and libraries, some files of /etc, some
+//! devices.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::plan::{Bind, Kind, Mode, Raw};
 
-/// What there is inside before anything of the profile.
+/// What exists inside before anything of the profile.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) binds: Vec<Bind>,
@@ -26,7 +27,7 @@ const PROGRAMS: &[&str] = &[
     "/run/current-system",
 ];
 
-/// What programs read of /etc, and nothing that tells of this machine or its users.
+/// Files of /etc that programs read, without information about this machine or its users.
 #[rustfmt::skip]
 const SETTINGS: &[&str] = &[
     "/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies",
@@ -37,7 +38,7 @@ const SETTINGS: &[&str] = &[
     "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/texmf", "/etc/timezone",
 ];
 
-/// The same of the real /etc, where a script has none of its own.
+/// The same from the real /etc, for scripts without their own.
 const SHARED_SETTINGS: &[&str] = &["/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/passwd"];
 
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -67,7 +68,7 @@ const FILES: &[(&str, &str)] = &[
     ("/etc/resolv.conf", "# there are no names to ask for here\n"),
 ];
 
-/// Where names of the network come from: the machine's own, for whoever is on its network.
+/// The source of network names: the machine's own files, for scripts on its network.
 const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 
 /// The paths of this system that every script can read: programs, libraries and their settings.
@@ -76,7 +77,7 @@ pub fn system_paths() -> Vec<PathBuf> {
     all.filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-/// The system as far as a script may see it.
+/// The part of the system that a script may see.
 pub(super) fn tree(mode: Mode, is_on_host_network: bool) -> Tree {
     let mut tree = Tree::default();
     for path in PROGRAMS.iter().chain(SETTINGS) {
@@ -86,7 +87,7 @@ pub(super) fn tree(mode: Mode, is_on_host_network: bool) -> Tree {
         tree.show(Path::new(path), Kind::Device);
     }
     if is_on_host_network && mode != Mode::Full {
-        // It may be a link to what a service keeps elsewhere.
+        // It may be a link to a file that a service maintains elsewhere.
         if let Ok(real) = Path::new(NAMES[0]).canonicalize() {
             tree.show(&real, Kind::Read);
         }
@@ -107,7 +108,7 @@ pub(super) fn tree(mode: Mode, is_on_host_network: bool) -> Tree {
 }
 
 impl Tree {
-    /// Shows a path as the system has it: a link stays a link, and what is not there is not there.
+    /// Adds a path as the system has it: a link stays a link, and a missing path is left out.
     fn show(&mut self, path: &Path, kind: Kind) {
         if let Ok(target) = fs::read_link(path) {
             self.links.push((path.into(), target.into()));

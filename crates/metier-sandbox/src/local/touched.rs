@@ -1,8 +1,8 @@
-//! Which files of the work directory were created, changed and deleted while a job ran.
+//! Finds which files of the work directory were created, changed and deleted while a job ran.
 //!
-//! Names are listed before the job is released, while the launcher is still busy; from then on the kernel tells what happens
-//! (inotify). Where it cannot, or tells more than is taken in, the directory is listed again at the end and compared.
-//! Nobody says who did something: what others do there at the same time is counted too.
+//! Names are listed before the job starts, while the launcher is still busy; from then on the kernel reports changes
+//! (inotify). If it cannot, or there are too many reports, the directory is listed again at the end and compared. The
+//! source of a change is unknown: changes by other programs at the same time are counted too.
 
 mod tree;
 
@@ -27,11 +27,11 @@ use self::tree::{Closed, Listed, MOST_NAMES, Parent, State, files, state, walk};
 use crate::executor::{PathSample, TouchedFiles};
 use crate::profile::PinnedPath;
 
-/// The most directories that are watched.
+/// The maximum number of watched directories.
 const MOST_DIRECTORIES: usize = 10_000;
-/// The most paths that are told.
+/// The maximum number of reported paths.
 const MOST_TOLD: usize = 100;
-/// Before events are taken in, so that many come at once.
+/// The delay before events are read, so that many arrive at once.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 const TOLD: WatchFlags = WatchFlags::CREATE
@@ -43,7 +43,7 @@ const TOLD: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::ONLYDIR);
 
-/// Looks at a directory from before a job is released until it has ended.
+/// Observes a directory from before a job starts until it has ended.
 #[derive(Debug)]
 pub(super) struct Touches {
     ready: Receiver<()>,
@@ -53,7 +53,7 @@ pub(super) struct Touches {
 }
 
 impl Touches {
-    /// Begins to look. The job waits for [`Touches::is_ready`].
+    /// Starts to observe. The job waits for [`Touches::is_ready`].
     pub(super) fn start(place: &PinnedPath) -> io::Result<Self> {
         let ((told, ready), (tell, found)) = (channel(), channel());
         let (stopped, stop) = io::pipe()?;
@@ -61,15 +61,15 @@ impl Touches {
         let thread = std::thread::Builder::new().name("touched".into());
         let thread = thread.spawn(move || {
             let Some(mut seen) = observe(&place, &told, &stopped) else { return };
-            // The kernel takes longer to remove the watches than everything else takes; nobody waits for that.
+            // The kernel takes longer to remove the watches than everything else; nothing waits for that.
             let _ = tell.send(seen.touched());
         })?;
         Ok(Self { ready, stop: Some(stop), found, thread: Some(thread) })
     }
 
-    /// Waits until everything before the job is known.
+    /// Waits until the state before the job is known.
     pub(super) fn is_ready(&self) {
-        // Whoever could not look at it has gone, and says nothing.
+        // A thread that could not read it has exited without a message.
         let _ = self.ready.recv();
     }
 
@@ -89,7 +89,7 @@ impl Drop for Touches {
     }
 }
 
-/// Takes in what happens until it is to stop.
+/// Reads events until it is stopped.
 fn observe(place: &PinnedPath, ready: &Sender<()>, stopped: &PipeReader) -> Option<Seen> {
     let mut seen = Seen::look(place)?;
     let _ = ready.send(());
@@ -113,22 +113,22 @@ fn observe(place: &PinnedPath, ready: &Sender<()>, stopped: &PipeReader) -> Opti
     Some(seen)
 }
 
-/// What happened to a name: all that the kernel told of it.
+/// What happened to a name: all events of the kernel.
 #[derive(Debug, Clone, Copy)]
 struct Happened(ReadFlags);
 
 impl Happened {
-    /// Something came.
+    /// It was created or moved in.
     const fn came(self) -> bool {
         self.0.intersects(ReadFlags::CREATE.union(ReadFlags::MOVED_TO))
     }
 
-    /// Something came, went or took its place.
+    /// It was created, removed or replaced.
     const fn renewed(self) -> bool {
         self.came() || self.0.intersects(ReadFlags::DELETE.union(ReadFlags::MOVED_FROM))
     }
 
-    /// Its bytes or its attributes changed; else it was only open for writing.
+    /// Its content or attributes changed; otherwise it was only open for writing.
     const fn changed(self) -> bool {
         self.0.intersects(ReadFlags::MODIFY.union(ReadFlags::ATTRIB))
     }
@@ -139,17 +139,17 @@ impl Happened {
     }
 }
 
-/// What was there, and what has happened since.
+/// The earlier state, and the events since.
 struct Seen {
     root: OwnedFd,
     before: Listed,
-    /// Without it, everything is compared in the end.
+    /// `None` if everything is compared at the end.
     queue: Option<OwnedFd>,
     watched: HashMap<i32, PathBuf>,
     happened: BTreeMap<PathBuf, BTreeMap<OsString, Happened>>,
-    /// How many names that is.
+    /// The number of names.
     count: usize,
-    /// When the job was released; changes before that have earlier times.
+    /// When the job started; earlier changes have earlier times.
     start: (i64, i64),
 }
 
@@ -172,7 +172,7 @@ impl Seen {
         };
         let (mut queue, mut watched) = (seen.queue.take(), HashMap::new());
         seen.before = walk(&seen.root, Path::new(""), Closed::Unlisted, |path, directory| {
-            // Watched before it is listed, so that nothing falls between.
+            // Watched before it is listed, so that no change is missed.
             let door = format!("/proc/self/fd/{}", directory.as_raw_fd());
             let added = queue.as_ref().map(|queue| inotify::add_watch(queue, door.as_str(), TOLD));
             match added {
@@ -188,7 +188,7 @@ impl Seen {
         Some(seen)
     }
 
-    /// Takes in what the kernel has told since.
+    /// Reads the new events of the kernel.
     fn take_in(&mut self) {
         let Some(queue) = &self.queue else { return };
         let mut buffer = vec![MaybeUninit::uninit(); 64 << 10];
@@ -226,7 +226,7 @@ impl Seen {
 
     fn touched(&mut self) -> TouchedFiles {
         let mut found = Found { is_incomplete: !self.before.is_whole(), ..Found::default() };
-        // Parents come before what is in them, so that what was compared whole is not looked at again.
+        // Parents come before their content, so that a directory that was compared completely is not examined again.
         let mut compared: BTreeSet<PathBuf> = BTreeSet::new();
         if self.queue.is_none() {
             self.compare(Path::new(""), &mut found);
@@ -258,8 +258,8 @@ impl Seen {
         found.touched()
     }
 
-    /// What became of a path that something happened to, where `was` says whether it was a directory. Returns whether
-    /// everything below it was compared.
+    /// The change of a path with events; `was` says whether it was a directory. Returns whether everything below it was
+    /// compared.
     fn judge(
         &self,
         path: &Path,
@@ -272,7 +272,7 @@ impl Seen {
             State::There { is_directory, changed } => (Some(is_directory), Some(changed)),
             State::Gone => (None, None),
             State::Unknown => {
-                // What the kernel told of it holds all the same, but whether it is still there cannot be said.
+                // The kernel's events are still valid, but whether it still exists is unknown.
                 found.is_incomplete = true;
                 match was {
                     Some(false) if happened.renewed() || happened.changed() => found.changed.push(path),
@@ -299,12 +299,12 @@ impl Seen {
         is_compared
     }
 
-    /// Lists a directory again, with all below it, and compares it with what was there.
+    /// Lists a directory again, with everything below it, and compares it with the earlier state.
     fn compare(&self, top: &Path, found: &mut Found) {
         let now = walk(&self.root, top, Closed::OpenedUp, |_, _| {});
         found.is_incomplete |= !now.is_whole();
         for (path, names) in &now.tree {
-            // What was there before is not known, so nothing can be said to be new.
+            // The earlier state is unknown, so nothing can be reported as new.
             if self.before.is_unlisted(path) {
                 continue;
             }
@@ -329,7 +329,7 @@ impl Seen {
         }
         let there = self.before.tree.range(top.to_owned()..).take_while(|(path, _)| path.starts_with(top));
         for (path, names) in there {
-            // A part that could not be listed is not gone for that.
+            // A part that could not be listed does not count as deleted.
             let is_hidden = !now.is_whole()
                 && (now.is_unlisted(path)
                     || !now.tree.contains_key(path) && state(&self.root, path) != State::Gone);
@@ -344,7 +344,7 @@ impl Seen {
     }
 }
 
-/// Paths as they are found: how many, and the first in order.
+/// Found paths: their number, and the first ones in order.
 #[derive(Default)]
 struct List {
     count: u64,

@@ -1,4 +1,4 @@
-//! Starts the supervisor of a program, and talks to it.
+//! Starts the supervisor of a program, and communicates with it.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
@@ -17,7 +17,7 @@ use crate::control;
 use crate::launcher::SUPERVISOR;
 use crate::plan::Step;
 
-/// A program that runs, with everything it has started. Dropping this ends all of it.
+/// A running program, with everything it has started. Dropping this value stops all of it.
 #[derive(Debug)]
 pub struct SupervisedProgram {
     supervisor: Child,
@@ -41,7 +41,7 @@ impl SupervisedProgram {
             .spawn()
             .map_err(|error| failed("starting the supervisor", error))?;
         let mut started = Self { supervisor, control, is_over: false };
-        started.hand_over(program).map_err(|error| failed("handing the program over", error))?;
+        started.hand_over(program).map_err(|error| failed("sending the program to the supervisor", error))?;
         match started.hear().map_err(|error| failed("waiting for the supervisor", error))? {
             Some(Said::Started) => Ok(started),
             Some(Said::Failed { step, what, path, source }) => {
@@ -61,7 +61,7 @@ impl SupervisedProgram {
         }
     }
 
-    /// Hands over what to start, and the standard streams of this process.
+    /// Sends the order, and the standard streams of this process.
     fn hand_over(&self, program: &Program) -> io::Result<()> {
         let covered = program.covered.as_ref().map(|covered| {
             covered.iter().map(|one| (one.path.as_path().into(), one.text.to_owned())).collect()
@@ -91,7 +91,7 @@ impl SupervisedProgram {
         postcard::from_bytes(&message.bytes).map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
-    /// The process that stays until the program and everything it started have ended.
+    /// The id of the process that stays until the program and everything it started have ended.
     pub fn id(&self) -> u32 {
         self.supervisor.id()
     }
@@ -101,11 +101,11 @@ impl SupervisedProgram {
         Ok(Signals(self.control.try_clone()?))
     }
 
-    /// Waits until the program has ended, and everything it has started with it.
+    /// Waits until the program and everything it has started have ended.
     pub fn wait(&mut self) -> io::Result<ProgramEnd> {
         let ended = match self.hear()? {
             Some(Said::Ended { code, signal, left }) => ProgramEnd { code, signal, left },
-            // The supervisor itself was ended; how the program ended is not known.
+            // The supervisor itself was killed; how the program ended is unknown.
             _ => ProgramEnd { code: None, signal: Some(libc::SIGKILL), left: 0 },
         };
         self.supervisor.wait()?;
@@ -113,7 +113,7 @@ impl SupervisedProgram {
         Ok(ended)
     }
 
-    /// Ends the program with everything it has started.
+    /// Stops the program with everything it has started.
     pub fn end(&mut self) {
         if self.is_over {
             return;
@@ -134,13 +134,13 @@ impl Drop for SupervisedProgram {
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// Sends one by its number. A program that has ended is not sent anything.
+    /// Sends a signal by its number. Does nothing if the program has ended.
     pub fn send(&self, signal: u8) -> io::Result<()> {
         control::send(&self.0, &[SIGNAL, signal], &[])
     }
 }
 
-/// Whether the machine does not give what is needed, rather than something being wrong with a path.
+/// Whether the machine lacks a feature, in contrast to a problem with a path.
 const fn is_refusal(step: Step) -> bool {
     matches!(step, Step::UserNamespace | Step::MountNamespace)
 }

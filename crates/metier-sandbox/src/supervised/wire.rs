@@ -1,10 +1,10 @@
-//! What is said between metier and the process above a supervised program.
+//! The messages between metier and the supervisor of a program.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Raw, Step};
 
-/// What to start, and how.
+/// The program to start, and how.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) program: Raw,
@@ -15,7 +15,7 @@ pub(crate) struct Order {
     pub(crate) covered: Option<Vec<(Raw, String)>>,
 }
 
-/// What the supervisor says.
+/// Messages of the supervisor.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Said {
     /// A step failed; nothing was started.
@@ -26,7 +26,7 @@ pub(crate) enum Said {
     Ended { code: Option<i32>, signal: Option<i32>, left: usize },
 }
 
-/// Says to send the program a signal, whose number follows.
+/// Requests to send a signal to the program; its number follows.
 pub(crate) const SIGNAL: u8 = b's';
-/// Says to end everything.
+/// Requests to stop everything.
 pub(crate) const END: u8 = b'e';

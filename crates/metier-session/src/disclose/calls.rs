@@ -1,4 +1,4 @@
-//! What an agent calls its calls of tools: it says so in one place, and the call arrives in another.
+//! Ids of tool calls: an agent announces a call with its id in one place, and the call arrives in another.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::session::Session;
 
-/// The most calls that are remembered; an agent that never makes the calls it speaks of must not fill the memory.
+/// The maximum number of remembered calls, so that an agent that announces calls without making them cannot fill the
+/// memory.
 const MOST: usize = 10_000;
 
-/// Calls that were spoken of and have not arrived, by tool and arguments, the oldest first.
+/// Announced calls that have not arrived, by tool and arguments, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     waiting: HashMap<Digest, VecDeque<String>>,
@@ -26,7 +27,7 @@ impl Calls {
         self.count += 1;
     }
 
-    /// What such a call is called: as it says itself, else the oldest that waits. It waits no longer.
+    /// The id of a call: the one it carries, or else the oldest announced one. It is removed.
     pub(crate) fn take(&mut self, tool: &str, arguments: &Value, said: Option<&str>) -> Option<String> {
         let key = key(tool, arguments);
         let waiting = self.waiting.get_mut(&key)?;
@@ -43,14 +44,14 @@ impl Calls {
 }
 
 impl Session {
-    /// The agent has said what it calls a call that is about to arrive. Calls of one tool with the same arguments arrive in the order
-    /// in which they were spoken of.
+    /// Announces the id of a call that is about to arrive. Calls of one tool with the same arguments arrive in the
+    /// order in which they were announced.
     pub fn announce_call(&mut self, tool: &str, arguments: &Value, id: &str) {
         self.calls.announce(tool, arguments, id);
     }
 }
 
-/// A tool's name, without that of the server that agents put in front.
+/// A tool's name, without the prefix of its server.
 pub(super) fn bare(tool: &str) -> &str {
     tool.strip_prefix("mcp__metier__").unwrap_or(tool)
 }

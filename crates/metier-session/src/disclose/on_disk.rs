@@ -1,4 +1,4 @@
-//! Skills for prompts, from the disk: those that are referred to, and those that are found.
+//! Skills for prompts, from the disk: those that are referenced, and those that are found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ pub struct SkillsOnDisk {
 }
 
 impl SkillsOnDisk {
-    /// Relative paths are below this directory.
+    /// The directory that relative paths are resolved against.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into(), rules: Rules::standard() }
     }
 
-    /// Skills are held to these rules.
+    /// The rules that skills are checked against.
     #[must_use]
     pub fn rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
@@ -34,7 +34,7 @@ impl SkillReader for SkillsOnDisk {
         let is_skill_md = given.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
         let given = if is_skill_md { given.parent().unwrap_or(&given).to_owned() } else { given };
         let problem = |reason, details: Option<String>| RefProblem { path: given.clone(), reason, details };
-        // A link is what it leads to, also for the name that the skill must have.
+        // A link is resolved first, also for the name that the skill must have.
         let directory = fs::canonicalize(&given).map_err(|error| {
             let is_missing = error.kind() == std::io::ErrorKind::NotFound;
             problem(RefReason::NotFound, (!is_missing).then(|| error.to_string()))
@@ -71,7 +71,8 @@ pub fn scan_directory(directory: impl AsRef<Path>, tier: Tier, now: SystemTime) 
     Scanner::new(CatalogOptions::new(vec![root])).scan(now)
 }
 
-/// The skills of a catalog that models are shown, by tier and name, where they are: roots that are relative give relative places. Those inside of metier have no file to read, and are left out.
+/// The skills of a catalog that models see, by tier and name, with their paths: relative roots give relative paths.
+/// Built-in skills have no file to read, and are left out.
 pub fn discovered(catalog: &Catalog) -> Vec<DiscoveredSkill> {
     let mut listed: Vec<_> = catalog.for_models().filter(|skill| skill.entry.builtin().is_none()).collect();
     listed.sort_by_key(|skill| skill.entry.tier());

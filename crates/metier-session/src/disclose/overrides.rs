@@ -1,4 +1,4 @@
-//! Where stored changes to prompts are kept: a file for each prompt and tag, replaced whole or not at all.
+//! Stores prompt overrides: one file for each prompt and tag, replaced atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -10,30 +10,31 @@ use rustix::fs::OFlags;
 
 use crate::error::SessionError;
 
-/// More than any prompt's changes have.
+/// The maximum size of a prompt's overrides.
 const MOST: u64 = 4 << 20;
 
-/// Changes to prompts in a directory: `NAMESPACE/KEY/TAG.json`.
+/// Prompt overrides in a directory: `NAMESPACE/KEY/TAG.json`.
 #[derive(Debug, Clone)]
 pub struct OverrideStore {
     directory: PathBuf,
 }
 
 impl OverrideStore {
-    /// The tag that is meant where nobody says another.
+    /// The default tag.
     pub const LATEST: &str = "latest";
 
-    /// Those in a directory, which need not be there; usually `.metier/prompts/overrides` of a project.
+    /// Opens the overrides in a directory, which need not exist; usually `.metier/prompts/overrides` of a project.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// What is stored for a prompt, if anything. Whether it still fits is seen when the prompt is rendered.
+    /// The stored overrides of a prompt, if any. Whether they still apply is checked when the prompt is rendered.
     pub fn load(&self, prompt: &Prompt, tag: &str) -> Result<Option<PromptOverrides>, SessionError> {
         read(&self.file(prompt, tag)?)
     }
 
-    /// Changes what is stored for a prompt. What would not fit the prompt is not stored. Nobody else's change in between is lost.
+    /// Changes the stored overrides of a prompt. Overrides that do not apply to the prompt are not stored. Concurrent
+    /// changes are not lost.
     pub fn change(
         &self,
         prompt: &Prompt,
@@ -41,9 +42,9 @@ impl OverrideStore {
         change: impl FnOnce(&mut PromptOverrides),
     ) -> Result<PromptOverrides, SessionError> {
         let path = self.file(prompt, tag)?;
-        let wrong = |error: io::Error| error_at(&path, format!("cannot be written ({error})"));
+        let wrong = |error: io::Error| error_at(&path, format!("cannot write it ({error})"));
         fs::create_dir_all(path.parent().unwrap_or(&self.directory)).map_err(wrong)?;
-        // Held until the end; the file itself is replaced, and so is no lock for the next.
+        // Locked until the end. The file itself is replaced, so it cannot serve as the lock.
         let mut options = OpenOptions::new();
         let options = plain(options.write(true).create(true).truncate(false));
         let lock = options.open(path.with_extension("lock")).map_err(wrong)?;
@@ -51,7 +52,7 @@ impl OverrideStore {
         let before = read(&path)?.unwrap_or_default();
         let mut overrides = before.clone();
         change(&mut overrides);
-        // What is stale already is in nobody's way.
+        // Overrides that are already stale do no harm.
         let mut new = overrides.clone();
         new.sections.retain(|path, change| before.sections.get(path) != Some(change));
         new.tools.retain(|name, change| before.tools.get(name) != Some(change));
@@ -67,7 +68,7 @@ impl OverrideStore {
     }
 }
 
-/// Through no link, and waiting for nobody: the directory may be part of a project that somebody else has written.
+/// Opens without following links and without blocking: the directory may be part of an untrusted project.
 fn plain(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed())
 }
@@ -75,7 +76,7 @@ fn plain(options: &mut OpenOptions) -> &mut OpenOptions {
 fn read(path: &Path) -> Result<Option<PromptOverrides>, SessionError> {
     let file = match plain(OpenOptions::new().read(true)).open(path) {
         Ok(file) if file.metadata().is_ok_and(|meta| meta.is_file()) => file,
-        Ok(_) => return Err(error_at(path, "is no file".to_owned())),
+        Ok(_) => return Err(error_at(path, "is not a file".to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error_at(path, format!("cannot be read ({error})"))),
     };
@@ -83,12 +84,12 @@ fn read(path: &Path) -> Result<Option<PromptOverrides>, SessionError> {
     let read = file.take(MOST + 1).read_to_end(&mut bytes);
     read.map_err(|error| error_at(path, format!("cannot be read ({error})")))?;
     if bytes.len() as u64 > MOST {
-        return Err(error_at(path, format!("has more than {MOST} bytes")));
+        return Err(error_at(path, format!("is larger than {MOST} bytes")));
     }
     let overrides = serde_json::from_slice(&bytes);
-    overrides
-        .map(Some)
-        .map_err(|error| error_at(path, format!("has no overrides in it ({error}); mend or remove it")))
+    overrides.map(Some).map_err(|error| {
+        error_at(path, format!("does not contain valid overrides ({error}); fix or remove it"))
+    })
 }
 
 fn write(path: &Path, overrides: &PromptOverrides) -> io::Result<()> {
@@ -96,8 +97,8 @@ fn write(path: &Path, overrides: &PromptOverrides) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(overrides)?;
     bytes.push(b'\n');
     if bytes.len() as u64 > MOST {
-        // What could not be read again could not be taken back either.
-        let words = format!("it would have more than {MOST} bytes");
+        // A file that is too large to be read could not be undone.
+        let words = format!("it would be larger than {MOST} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
     }
     let mut file = tempfile::NamedTempFile::new_in(directory)?;

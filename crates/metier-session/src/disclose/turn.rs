@@ -1,4 +1,4 @@
-//! One turn of a model on a rendered prompt: the calls that it makes, and what comes of them.
+//! One turn of a model on a rendered prompt: its calls and their results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,7 +15,7 @@ use super::calls::bare;
 use crate::error::SessionError;
 use crate::session::{Session, shortened};
 
-/// A prompt as a model has it before it, and the session that it is part of.
+/// A rendered prompt, and its session.
 #[derive(Debug)]
 pub struct Turn<'a> {
     session: &'a mut Session,
@@ -24,21 +24,21 @@ pub struct Turn<'a> {
     expansion: Option<ExpansionRequired>,
 }
 
-/// What a model is answered.
+/// The answer to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolReply {
-    /// What it reads.
+    /// The text for the model.
     pub text: String,
     /// The tool's value, for programs.
     pub value: Option<Value>,
-    /// Whether the call came to nothing. The session's state is then as it was.
+    /// Whether the call failed. The session's state is then unchanged.
     pub is_error: bool,
     /// The call, as it is recorded.
     pub call_id: String,
 }
 
-/// What came of a call.
+/// The result of a call.
 struct Done {
     text: String,
     value: Option<Value>,
@@ -58,7 +58,7 @@ impl Done {
 }
 
 impl<'a> Turn<'a> {
-    /// Begins a turn: the prompt is rendered for what the session is now.
+    /// Starts a turn: renders the prompt for the current state of the session.
     pub fn new(session: &'a mut Session, rendering: &'a Rendering) -> Result<Self, SessionError> {
         let rendered = session.render(rendering)?;
         Ok(Self { session, rendering, rendered, expansion: None })
@@ -74,7 +74,7 @@ impl<'a> Turn<'a> {
         self.session
     }
 
-    /// The sections that the model wants to have open in the next turn.
+    /// The sections that the model wants to see expanded in the next turn.
     pub const fn expansion(&self) -> Option<&ExpansionRequired> {
         self.expansion.as_ref()
     }
@@ -83,8 +83,8 @@ impl<'a> Turn<'a> {
         self.expansion
     }
 
-    /// Calls a tool of the prompt, if the skills that are active, the policy and the tool's sections allow it. What the tool changes
-    /// of the session's state stays only if it succeeds. `call_id` is what the agent calls this call, if that came along.
+    /// Calls a tool of the prompt, if the active skills, the policy and the tool's sections allow it. Changes to the
+    /// session's state are kept only if the tool succeeds. `call_id` is the agent's id of this call, if known.
     pub fn call(
         &mut self,
         tool: &str,
@@ -126,10 +126,10 @@ impl<'a> Turn<'a> {
     fn try_call(&mut self, called: &str, arguments: &Value, call_id: &str) -> Result<Done, SessionError> {
         let name = bare(called);
         let Some(tool) = self.rendered.tool(name).cloned() else {
-            let text = format!("There is no tool `{}` now", shortened(name));
+            let text = format!("The tool `{}` is not available now", shortened(name));
             return Ok(Done::badly(ToolOutcome::Refused, "tool-unknown", text));
         };
-        // By the name that it was called by, with the server's: rules may speak of that.
+        // By its full name with the server's prefix, because rules may use it.
         let decision = self.session.check_tool_call(called, arguments)?;
         if !decision.is_allowed() {
             return Ok(Done::badly(ToolOutcome::Denied, decision.code.as_str(), decision.reason));
@@ -172,7 +172,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Opening is for the next turn; the first call of a turn counts.
+    /// Expanding takes effect in the next turn; the first call of a turn counts.
     fn open_sections(&mut self, arguments: &Value) -> Done {
         let call = match OpenSections::deserialize(arguments) {
             Ok(call) => call,
@@ -181,7 +181,7 @@ impl<'a> Turn<'a> {
         match self.rendering.open_sections(&self.session.view(), &call) {
             Ok(expansion) => {
                 if self.expansion.is_some() {
-                    let text = "Other sections are expanded first; ask for these again in the next turn";
+                    let text = "Other sections are expanded first; request these again in the next turn";
                     return Done::well(text.to_owned());
                 }
                 let text = expansion.to_string();
@@ -204,12 +204,12 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Runs what a host has written; a panic in it is an error of the tool.
+/// Runs a host's code; a panic in it is an error of the tool.
 fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, ToolError> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| ToolError::panicked(&*panic))
 }
 
-/// The most notes of a tool that one record has room for.
+/// The maximum number of notes of a tool in one record.
 const MOST_NOTES: usize = 16;
 
 fn refused(error: &ToolError) -> Done {

@@ -1,4 +1,4 @@
-//! Documents beneath a directory that is held open: every part of a name is opened on its own, and never through a link.
+//! Documents beneath a directory that is held open: each part of a name is opened separately, and never through a link.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -13,11 +13,11 @@ use super::{DocumentVersion, MutationOutcome, RejectCode};
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// The longest part of a name, in bytes, in every usual file system.
+/// The maximum length of a part of a name, in bytes, in every usual file system.
 const PART_MAX: usize = 255;
 const NAME_MAX: usize = 4096;
 
-/// Something that has a name in a directory.
+/// An entry of a directory.
 #[derive(Debug)]
 pub(super) enum Entry {
     Absent,
@@ -26,9 +26,9 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// Reads what there is under a name, without following a link and without waiting for anybody.
+    /// Reads the entry with a name, without following a link and without blocking.
     pub(super) fn read(at: impl AsFd, name: &str) -> io::Result<Self> {
-        // Looked at first, because opening a device can do something.
+        // Checked first, because opening a device can have effects.
         let found = match statat(&at, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(Self::Absent),
             found => FileType::from_raw_mode(found?.st_mode),
@@ -49,7 +49,7 @@ impl Entry {
         }
     }
 
-    /// Nothing for what is no document.
+    /// `None` if it is not a document.
     pub(super) const fn version(&self) -> Option<DocumentVersion> {
         match self {
             Self::Absent => Some(DocumentVersion::Absent),
@@ -71,19 +71,19 @@ fn digest_of(mut file: File) -> io::Result<Digest> {
     }
 }
 
-/// Whether to make the directories on the way.
+/// Whether to create the parent directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     Make,
     Leave,
 }
 
-/// What keeps a document from being reached.
+/// Why a document cannot be reached.
 #[derive(Debug)]
 pub(super) enum Blocked {
-    /// It never can be.
+    /// Permanently.
     Rejected(RejectCode, String),
-    /// The system says so, for now.
+    /// Because of a system error, which may be temporary.
     Io(io::Error),
 }
 
@@ -106,7 +106,7 @@ impl From<Blocked> for MutationOutcome {
 #[derive(Debug)]
 pub(super) struct Documents {
     root: OwnedFd,
-    /// Device and inode of the gateway's own directory, which may be among the documents and is none of them.
+    /// Device and inode of the gateway's own directory. It may be inside the documents, but is not one of them.
     state: (u64, u64),
 }
 
@@ -115,12 +115,12 @@ impl Documents {
         Self { root, state }
     }
 
-    /// Which directory this is.
+    /// The identity of the directory.
     pub(super) fn identity(&self) -> io::Result<(u64, u64)> {
         identity(&self.root)
     }
 
-    /// The directory that a document is in, and its name there; nothing if there is no such directory.
+    /// The directory of a document, and its name there; `None` if the directory does not exist.
     pub(super) fn parent<'a>(
         &self,
         target: &'a str,
@@ -144,14 +144,14 @@ impl Documents {
                 Err(error) => return Err(error.into()),
             };
             if identity(&directory)? == self.state {
-                let reason = format!("`{target}` is in the directory of the gateway itself");
+                let reason = format!("`{target}` is in the gateway's own directory");
                 return Err(Blocked::Rejected(RejectCode::BadTarget, reason));
             }
         }
         Ok(Some((directory, name)))
     }
 
-    /// What a document is now.
+    /// The current version of a document.
     pub(super) fn read(&self, target: &str) -> Result<Entry, Blocked> {
         let Some((directory, name)) = self.parent(target, Missing::Leave)? else { return Ok(Entry::Absent) };
         match Entry::read(directory, name)? {
@@ -163,8 +163,11 @@ impl Documents {
 
 fn other_than(target: &str, found: FileType) -> Blocked {
     match found {
-        FileType::Symlink => Blocked::Rejected(RejectCode::Link, format!("`{target}` leads through a link")),
-        _ => Blocked::Rejected(RejectCode::NotAFile, format!("`{target}` is no file in directories")),
+        FileType::Symlink => Blocked::Rejected(RejectCode::Link, format!("`{target}` contains a link")),
+        _ => Blocked::Rejected(
+            RejectCode::NotAFile,
+            format!("`{target}` is not a regular file, or its parent is not a directory"),
+        ),
     }
 }
 
@@ -174,17 +177,17 @@ pub(super) fn identity(file: impl AsFd) -> io::Result<(u64, u64)> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Whether a name can be that of a document: parts with `/` between them, each plain.
+/// Whether a name can be that of a document: relative, with plain parts between `/`.
 pub(super) fn check_name(target: &str) -> Result<(), MutationOutcome> {
     let is_bad = |part: &str| matches!(part, "" | "." | "..") || part.len() > PART_MAX;
     let reason = match () {
-        () if target.chars().any(char::is_control) => "has control characters",
-        () if target.contains('\\') => "has a backslash, which is a separator for some",
+        () if target.chars().any(char::is_control) => "contains control characters",
+        () if target.contains('\\') => "contains a backslash, which is a separator on some systems",
         () if target.len() > NAME_MAX => "is too long",
-        () if target.split('/').any(is_bad) => "is not relative and plain",
+        () if target.split('/').any(is_bad) => "must be a plain relative path",
         () => return Ok(()),
     };
-    // Short enough to be read, whatever it is.
+    // Shortened, so that it can be displayed.
     let start: String = target.chars().take(100).collect();
     Err(MutationOutcome::rejected(
         RejectCode::BadTarget,

@@ -1,4 +1,4 @@
-//! What somebody asks a gateway to change, and what can be said about it without looking at any document.
+//! A change request for a gateway, and the checks that need no document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +7,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{DocumentVersion, MutationOutcome, RejectCode};
 
-/// The longest request id, actor, intent and target, in bytes.
+/// The maximum length of request id, actor, intent and target, in bytes.
 const TEXT_MAX: usize = 4096;
 
-/// Changes that somebody asks for, and what must hold for them. What is left out of its JSON is empty, and an envelope that lacks something is rejected.
+/// Requested changes and their conditions. Fields that are missing in the JSON are empty; an incomplete envelope is
+/// rejected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MutationEnvelope {
-    /// Whoever has no answer sends the envelope again under the same id.
+    /// The id of the request. If no answer arrives, send the envelope again with the same id.
     pub request_id: String,
-    /// Who asks.
+    /// Who requests the change.
     pub actor: String,
-    /// What for.
+    /// The purpose of the change.
     pub intent: String,
-    /// The active skills, with the digests of their trees.
+    /// The active skills, with their digests.
     pub skills: BTreeMap<String, Digest>,
-    /// What is to be changed: all of it, or nothing.
+    /// The changes: all are made, or none.
     pub changes: Vec<DocumentChange>,
-    /// What must hold besides the base versions.
+    /// Conditions in addition to the base versions.
     pub preconditions: Vec<Precondition>,
-    /// Only say what would become of it.
+    /// Whether this is a dry run, which only returns the result.
     pub dry_run: bool,
 }
 
@@ -34,34 +35,34 @@ pub struct MutationEnvelope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentChange {
-    /// Which document.
+    /// The document.
     pub target: String,
-    /// What it was when the change was thought of. A change without it is rejected.
+    /// The version that the change is based on. A change without it is rejected.
     pub base_version: Option<DocumentVersion>,
-    /// Its content from now on, or nothing to delete it. In JSON text, or a list of bytes if it is none; it cannot be left out, so that nobody deletes
-    /// something by forgetting it.
+    /// The new content, or `None` to delete the document. In JSON, a text, or a list of bytes if it is not text. It
+    /// cannot be omitted, so that no document is deleted by mistake.
     #[serde(serialize_with = "write_payload", deserialize_with = "read_payload")]
     pub payload: Option<Vec<u8>>,
 }
 
-/// What a document must be, whether it is changed or not.
+/// The required version of a document, whether it is changed or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Precondition {
-    /// Which document.
+    /// The document.
     pub target_id: String,
     /// The digest of its content.
     pub expected: Digest,
 }
 
-/// How much an envelope may bring.
+/// The limits of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MutationLimits {
-    /// So many changes.
+    /// The maximum number of changes.
     pub changes: usize,
-    /// So many preconditions.
+    /// The maximum number of preconditions.
     pub preconditions: usize,
-    /// So many bytes in all payloads together.
+    /// The maximum size of all payloads together, in bytes.
     pub bytes: usize,
 }
 
@@ -72,7 +73,7 @@ impl Default for MutationLimits {
 }
 
 impl MutationEnvelope {
-    /// The digest of all that it asks for. Whether it is a dry run makes no difference.
+    /// The digest of the request. It does not depend on whether it is a dry run.
     pub fn digest(&self) -> Digest {
         let Self { request_id, actor, intent, skills, changes, preconditions, dry_run: _ } = self;
         let changes: Vec<_> = changes
@@ -81,12 +82,12 @@ impl MutationEnvelope {
                 (&change.target, change.base_version, DocumentVersion::of(change.payload.as_deref()))
             })
             .collect();
-        // Values that always have a JSON text.
+        // Values that always serialise to JSON.
         let text = serde_json::json!([request_id, actor, intent, skills, changes, preconditions]).to_string();
         Digest::of(text.as_bytes())
     }
 
-    /// Whether it is complete, within limits, and of one mind about each document. Every gateway should ask this first.
+    /// Checks that it is complete, within limits, and consistent. Every gateway should call this first.
     pub fn check(&self, limits: &MutationLimits) -> Result<(), MutationOutcome> {
         let reject = |code, reason: String| Err(MutationOutcome::rejected(code, reason));
         let texts = [("request id", &self.request_id), ("actor", &self.actor), ("intent", &self.intent)];
@@ -99,7 +100,7 @@ impl MutationEnvelope {
             }
         }
         if self.request_id.chars().chain(self.actor.chars()).any(char::is_control) {
-            let reason = "the request id or the actor has control characters";
+            let reason = "the request id or the actor contains control characters";
             return reject(RejectCode::Incomplete, reason.to_owned());
         }
         self.check_size(limits)?;
@@ -119,7 +120,7 @@ impl MutationEnvelope {
 
     fn check_size(&self, limits: &MutationLimits) -> Result<(), MutationOutcome> {
         if self.changes.is_empty() {
-            return Err(MutationOutcome::rejected(RejectCode::Incomplete, "there is nothing to change"));
+            return Err(MutationOutcome::rejected(RejectCode::Incomplete, "the envelope has no changes"));
         }
         let payloads = self.changes.iter().filter_map(|change| change.payload.as_ref());
         let bytes = payloads.map(Vec::len).fold(0, usize::saturating_add);
@@ -130,14 +131,14 @@ impl MutationEnvelope {
         ];
         match sizes.into_iter().find(|(found, most, _)| found > most) {
             Some((found, most, what)) => {
-                let reason = format!("{found} {what}; at most {most} are taken");
+                let reason = format!("{found} {what}; the maximum is {most}");
                 Err(MutationOutcome::rejected(RejectCode::TooLarge, reason))
             }
             None => Ok(()),
         }
     }
 
-    /// Every document that it names: those that it changes, then those that it is conditional on.
+    /// Every document that it names: those that it changes, then those in preconditions.
     pub(super) fn targets(&self) -> impl Iterator<Item = &str> {
         let changed = self.changes.iter().map(|change| change.target.as_str());
         changed.chain(self.preconditions.iter().map(|condition| condition.target_id.as_str()))
@@ -151,7 +152,7 @@ enum Payload {
     Bytes(Vec<u8>),
 }
 
-#[expect(clippy::ref_option, reason = "serde hands out the field as it is")]
+#[expect(clippy::ref_option, reason = "serde passes the field as it is")]
 fn write_payload<S: Serializer>(payload: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
     match payload.as_deref().map(|bytes| (bytes, std::str::from_utf8(bytes))) {
         None => serializer.serialize_none(),

@@ -1,4 +1,4 @@
-//! What keeps a file gateway from being opened.
+//! Errors when opening a file gateway.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,24 +10,24 @@ use metier_skill::Coded;
 #[non_exhaustive]
 pub enum MutationError {
     /// The directory of the documents cannot be opened.
-    #[error("the documents in `{}` cannot be used", path.display())]
+    #[error("cannot use the documents in `{}`", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The directory of the gateway itself cannot be opened, read or written.
-    #[error("the state of the mutation gateway in `{}` cannot be used", path.display())]
+    /// The gateway's own directory cannot be opened, read or written.
+    #[error("cannot use the state of the mutation gateway in `{}`", path.display())]
     State {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file cannot be moved from the one directory to the other in one step.
+    /// Files cannot be moved atomically between the two directories.
     #[error(
-        "`{}` and `{}` are in different file systems; the state must be in that of the documents, and may be beneath them",
+        "`{}` and `{}` are on different file systems; the state must be on the file system of the documents, and may be inside their directory",
         state.display(), directory.display()
     )]
     FileSystem {
@@ -36,18 +36,18 @@ pub enum MutationError {
         /// The state.
         state: PathBuf,
     },
-    /// Documents would be kept among the gateway's own files.
-    #[error("`{}` cannot have both the documents and the state of the mutation gateway", path.display())]
+    /// The documents and the state are in the same directory.
+    #[error("`{}` cannot hold both the documents and the state of the mutation gateway", path.display())]
     SamePlace {
         /// The directory.
         path: PathBuf,
     },
-    /// A change was interrupted, and can be neither completed nor taken back.
-    #[error("an interrupted change can be neither completed nor taken back; what it replaced is in `{}`", path.display())]
+    /// An interrupted change can be neither completed nor undone.
+    #[error("an interrupted change can be neither completed nor undone; the replaced content is in `{}`", path.display())]
     Interrupted {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -65,9 +65,9 @@ impl Coded for MutationError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::SamePlace { .. } => Some("choose a directory of its own for the state".to_owned()),
+            Self::SamePlace { .. } => Some("choose a separate directory for the state".to_owned()),
             Self::Interrupted { .. } => Some(
-                "compare the documents with what was replaced, restore what is right, then remove it"
+                "compare the documents with the replaced content, restore the correct version, then remove it"
                     .to_owned(),
             ),
             Self::Directory { .. } | Self::State { .. } | Self::FileSystem { .. } => None,

@@ -21,26 +21,29 @@ type Check = dyn Fn(&str, Option<&[u8]>) -> Result<(), String> + Send + Sync;
 
 /// Documents that are files beneath a directory.
 ///
-/// **Who changes what.** Gateways with the same state directory, in this process or others, wait for each other at a lock in it. Applied and conflicting requests are
-/// remembered there, a small file for each; the host may remove old ones, with the promise that they are applied once. Keep scripts away from the state
-/// directory as from the documents.
+/// **Concurrency.** Gateways with the same state directory, in this process or others, wait for each other at a lock in
+/// it. Applied and conflicting requests are remembered there, one small file for each; if the host removes old files,
+/// those requests are no longer guaranteed to be applied only once. Scripts must have no access to the state directory
+/// or the documents.
 ///
-/// **All or nothing.** New contents are staged in the state directory, on the same file system, and synced; then a record of the change is; then each
-/// document and its staged content are exchanged in one step (`RENAME_EXCHANGE`), so that nothing is overwritten; then the record becomes that of the
-/// outcome. Whoever opens the gateway or submits something next completes a change that was interrupted after its record was written, and forgets one
-/// that was interrupted before. A change that cannot be completed is taken back.
+/// **Atomicity.** New contents are staged in the state directory, on the same file system, and synced. Then a record of
+/// the change is written. Then each document and its staged content are exchanged atomically (`RENAME_EXCHANGE`), so
+/// that nothing is overwritten. Finally, the record becomes that of the outcome. The next gateway that is opened, or
+/// the next request, completes a change that was interrupted after its record was written, and discards one that was
+/// interrupted before. A change that cannot be completed is undone.
 ///
-/// **What a reader sees.** Each document is whole at any time, the old or the new one. Of several documents a reader who looks between two steps may see
-/// some old and some new, and may see one that is taken back. After a power loss or `kill -9` that lasts until the next gateway opens.
+/// **Readers.** Each document is complete at any time, with the old or the new content. A reader that looks between two
+/// steps may see some documents old and some new, and may see one that is undone later. After a power loss or `kill
+/// -9`, that lasts until the next gateway opens.
 ///
-/// **Changes by hand.** Who changes a document without the gateway is noticed even between check and exchange: what was taken out of its place is
-/// looked at again, and if it is not the base version it is put back, and the answer is a conflict. What remains: who writes into the old file through
-/// a descriptor that was opened before, after that second look, writes into a file that is removed; and a document that is only a precondition is looked
-/// at once, at the beginning.
+/// **Changes by hand.** A change without the gateway is noticed even between check and exchange: the content that was
+/// taken out is checked again, and if it is not the base version, it is put back and the answer is a conflict. Two
+/// cases remain: a program that writes to the old file through a descriptor opened earlier, after that second check,
+/// writes to a file that is removed; and a document that is only a precondition is checked once, at the start.
 ///
-/// **What a new content gets.** The permissions of the file that it replaces, its owner and group if the process may give them; no set-id bits,
-/// extended attributes or other hard links. A new document has `0644` less the umask, and the group of the process. Directories on the way to it are
-/// made, and stay if the change is not made after all.
+/// **Metadata.** A new content gets the permissions of the file that it replaces, and its owner and group if the
+/// process may set them; no set-id bits, extended attributes or other hard links. A new document has `0644` less the
+/// umask, and the group of the process. Missing parent directories are created, and stay if the change is not made.
 pub struct FileGateway {
     documents: Documents,
     state: State,
@@ -57,17 +60,18 @@ impl fmt::Debug for FileGateway {
 
 /// Why a change was not made.
 enum Stopped {
-    /// Somebody changed a document by hand in the meantime; everything is taken back.
+    /// A document was changed by hand in the meantime; everything is undone.
     Conflict(DocumentFailure),
-    /// It could not be; everything is taken back.
+    /// It failed; everything is undone.
     Failed(io::Error),
-    /// It could not be, and was not taken back either, or it is not certain that it is on the disk.
+    /// It failed and was not undone, or it is not certain that it is on the disk.
     Open(io::Error),
 }
 
 impl FileGateway {
-    /// For the documents beneath a directory, with a directory of its own, which is made if it is not there. That can be beneath the documents, is none of
-    /// them then, and must be in the same file system. A change that was interrupted is completed or taken back.
+    /// Opens a gateway for the documents beneath a directory, with a state directory, which is created if needed. The
+    /// state directory may be inside the documents, is then not one of them, and must be on the same file system. An
+    /// interrupted change is completed or undone.
     pub fn open(
         directory: impl AsRef<Path>,
         state_directory: impl AsRef<Path>,
@@ -103,14 +107,14 @@ impl FileGateway {
         Ok(gateway)
     }
 
-    /// Takes more or less than usual.
+    /// Sets the limits of envelopes.
     #[must_use]
     pub const fn with_limits(mut self, limits: MutationLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Asks the host about each new content, or deletion, before anything else is looked at. What it says no to is
+    /// Calls the host's check for each new content or deletion before anything else. What it rejects is
     /// [`RejectCode::Unprocessable`].
     #[must_use]
     pub fn with_check(
@@ -125,7 +129,7 @@ impl FileGateway {
         MutationError::State { path: self.state_path.clone(), source }
     }
 
-    /// What somebody who was interrupted left, completed or taken back. With the lock.
+    /// Completes or undoes an interrupted change. Needs the lock.
     fn recover(&self) -> Result<(), MutationError> {
         let stuck = |source| MutationError::Interrupted { path: self.state_path.clone(), source };
         if let Some(record) = self.state.pending().map_err(|source| self.of_state(source))? {
@@ -139,14 +143,14 @@ impl FileGateway {
         self.state.clear().map_err(|source| self.of_state(source))
     }
 
-    /// The answer; an error is one that comes early.
+    /// The answer. An `Err` is an early answer.
     fn answer(&self, envelope: &MutationEnvelope) -> Result<MutationOutcome, MutationOutcome> {
         envelope.check(&self.limits)?;
         envelope.targets().try_for_each(check_name)?;
         check_directories(envelope)?;
-        // The host's code runs without the lock, and yet after what is remembered.
+        // The host's code runs without the lock, but after the check for earlier requests.
         let objection = self.objection(envelope);
-        // Until it is known what is remembered, somebody else may have applied it.
+        // Until earlier requests are checked, another process may have applied it.
         let _held = self.state.lock().map_err(not_known)?;
         self.recover().map_err(unavailable)?;
         let record = Record {
@@ -180,7 +184,7 @@ impl FileGateway {
         })
     }
 
-    /// What every document that is named is now.
+    /// The current version of every named document.
     fn look<'a>(&self, envelope: &'a MutationEnvelope) -> Result<BTreeMap<&'a str, Entry>, MutationOutcome> {
         let mut current = BTreeMap::new();
         for target in envelope.targets() {
@@ -191,7 +195,7 @@ impl FileGateway {
         Ok(current)
     }
 
-    /// A conflict is remembered, so that the same request, arriving once more, is not applied after its sender was told no.
+    /// Remembers a conflict, so that a repeated request is not applied after its sender was told that it failed.
     fn conflict(
         &self,
         envelope: &MutationEnvelope,
@@ -206,7 +210,7 @@ impl FileGateway {
         Ok(outcome)
     }
 
-    /// Makes the changes, once nothing speaks against them.
+    /// Makes the changes, after all checks have passed.
     fn change(
         &self,
         envelope: &MutationEnvelope,
@@ -223,7 +227,7 @@ impl FileGateway {
         }
         match self.finish(&record) {
             Ok(()) => {
-                // What is left is removed by the next one.
+                // The next request removes what is left.
                 let _ = self.state.clear();
                 Ok(record.outcome)
             }
@@ -233,7 +237,7 @@ impl FileGateway {
         }
     }
 
-    /// Puts every new content beside its document. What changes nothing is no step.
+    /// Stages every new content. A change without a difference is no step.
     fn stage(
         &self,
         envelope: &MutationEnvelope,
@@ -261,7 +265,7 @@ impl FileGateway {
         Ok(steps)
     }
 
-    /// Makes every step of a change that is announced, and its outcome, or none.
+    /// Makes every step of a recorded change, and its outcome, or none.
     fn finish(&self, record: &Record) -> Result<(), Stopped> {
         let stopped = match self.forward(record) {
             Ok(()) => return self.state.sync_outcome().map_err(Stopped::Open),
@@ -284,7 +288,7 @@ impl FileGateway {
         self.sync(record).and_then(|()| self.state.commit(record)).map_err(Stopped::Failed)
     }
 
-    /// Makes a step, unless it is made. What it took out of its place must be the base version.
+    /// Makes a step, unless it is already made. The content that it takes out must be the base version.
     fn step(&self, step: &Step) -> io::Result<Option<DocumentFailure>> {
         let failure =
             |reason, current| Some(DocumentFailure { target: step.target.clone(), reason, current });
@@ -300,7 +304,7 @@ impl FileGateway {
                     return Ok(failure(FailureReason::Exists, found.and_then(|found| found.version())));
                 }
                 Err(Errno::INVAL) => {
-                    return Err(io::Error::other("the file system cannot exchange two files in one step"));
+                    return Err(io::Error::other("the file system cannot exchange two files atomically"));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -309,7 +313,7 @@ impl FileGateway {
         Ok(if taken == Some(step.base) { None } else { failure(FailureReason::DigestMismatch, taken) })
     }
 
-    /// Takes a step back, if it is made. Who has changed the document by hand since then wins.
+    /// Undoes a step, if it was made. A change by hand since then wins.
     fn step_back(&self, step: &Step) -> io::Result<()> {
         if self.state.slot(step)? == Some(step.new) {
             return Ok(());
@@ -324,7 +328,7 @@ impl FileGateway {
         Ok(())
     }
 
-    /// Moves a document into its slot, and the slot's content into its place, in one step. False if its directory is not there.
+    /// Exchanges a document with the content of its slot, atomically. False if its directory does not exist.
     fn exchange(&self, step: &Step, here: DocumentVersion, staged: DocumentVersion) -> Result<bool, Errno> {
         let parent = self.documents.parent(&step.target, Missing::Leave);
         let (directory, name) = match parent {
@@ -346,7 +350,7 @@ impl FileGateway {
         Ok(true)
     }
 
-    /// Where documents and slots are is on the disk afterwards.
+    /// Syncs the directories of documents and slots to the disk.
     fn sync(&self, record: &Record) -> io::Result<()> {
         for step in &record.steps {
             match self.documents.parent(&step.target, Missing::Leave) {
@@ -365,7 +369,7 @@ impl MutationGateway for FileGateway {
     }
 }
 
-/// A document cannot be a directory for another one of the same envelope.
+/// A document cannot be a directory of another one in the same envelope.
 fn check_directories(envelope: &MutationEnvelope) -> Result<(), MutationOutcome> {
     let names: Vec<&str> = envelope.changes.iter().map(|change| change.target.as_str()).collect();
     let is_below =
@@ -413,7 +417,7 @@ fn applied(envelope: &MutationEnvelope) -> MutationOutcome {
 /// The answer to a request that was answered before.
 fn repeated(found: Record, content: Digest) -> Result<MutationOutcome, MutationOutcome> {
     if found.content != content {
-        let reason = "this request id was used for another envelope; take a new one";
+        let reason = "this request id was already used for another envelope; use a new one";
         return Err(MutationOutcome::rejected(RejectCode::RequestIdReused, reason));
     }
     Ok(match found.outcome {
@@ -424,18 +428,18 @@ fn repeated(found: Record, content: Digest) -> Result<MutationOutcome, MutationO
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 fn nothing_changed(error: io::Error) -> MutationOutcome {
     MutationOutcome::Unavailable { reason: format!("{error}; nothing was changed") }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 fn not_known(error: io::Error) -> MutationOutcome {
-    let reason = format!("{error}; send the envelope again to learn whether it was applied");
+    let reason = format!("{error}; send the envelope again to find out whether it was applied");
     MutationOutcome::Unavailable { reason }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 fn unavailable(error: MutationError) -> MutationOutcome {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     MutationOutcome::Unavailable { reason: format!("{error}{cause}") }

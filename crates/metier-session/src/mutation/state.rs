@@ -1,7 +1,9 @@
-//! The file gateway's own directory: its lock, what it is about to do, what it replaced, and what became of each request.
+//! The file gateway's own directory: its lock, the pending change, the replaced contents, and the outcome of each
+//! request.
 //!
-//! `staged` has contents on their way in or out, `pending` is the record of a change that is being made, and becomes the one in `outcomes` in the same
-//! step that ends it. What must survive a loss of power is synced before anything depends on it.
+//! `staged` has contents on their way in or out. `pending` is the record of the change in progress; it becomes a file
+//! in `outcomes` in the step that ends the change. Everything that must survive a power loss is synced before anything
+//! depends on it.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -22,24 +24,25 @@ use super::beneath::Entry;
 use super::{DocumentVersion, MutationOutcome};
 
 const PENDING: &str = "pending";
-/// Where a record is written before it has its place. No slot has this name.
+/// The temporary name of a record. No slot has this name.
 const DRAFT: &str = "record";
 const NEW: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What becomes, or became, of a request.
+/// The record of a request: in progress or finished.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) request_id: String,
-    /// The digest of what was asked for.
+    /// The digest of the request.
     pub(super) content: Digest,
     pub(super) outcome: MutationOutcome,
-    /// The inode of the documents' directory, so that nothing is completed in another one.
+    /// The inode of the documents' directory, so that a change is not completed in another one.
     pub(super) directory: u64,
     pub(super) steps: Vec<Step>,
 }
 
-/// A document and a slot of `staged`, which change their contents with each other. Before, the slot has the new version; afterwards, the base.
+/// A document and a slot of `staged` that are exchanged. Before, the slot has the new version; afterwards, the base
+/// version.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Step {
     pub(super) target: String,
@@ -57,7 +60,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Makes what is not there, for nobody else to look at.
+    /// Creates missing directories, private to the user.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -79,10 +82,11 @@ impl State {
         [&self.directory, &self.staged, &self.outcomes]
     }
 
-    /// Waits until no other gateway, in this process or another, is at work. Whatever ends the process lets go of it.
+    /// Waits until no other gateway, in this process or another, is working. The lock is released when the process
+    /// ends.
     pub(super) fn lock(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Opened each time, so that threads wait for each other as well.
+        // Opened each time, so that threads also wait for each other.
         let file = openat(&self.directory, "lock", flags, Mode::from_raw_mode(0o600))?;
         loop {
             match flock(&file, FlockOperation::LockExclusive) {
@@ -93,8 +97,8 @@ impl State {
         }
     }
 
-    /// Puts a new content into a slot. It gets what can be kept of the file that it replaces: permissions, and the owner if we may. No set-id bits, which
-    /// writing takes away as well.
+    /// Puts a new content into a slot. It gets the permissions of the file that it replaces, and its owner if possible,
+    /// but no set-id bits.
     pub(super) fn stage(&self, slot: &str, content: &[u8], replaced: Option<&Stat>) -> io::Result<()> {
         let mode = Mode::from_raw_mode(if replaced.is_some() { 0o600 } else { 0o644 });
         let mut file = File::from(openat(&self.staged, slot, NEW, mode)?);
@@ -107,17 +111,17 @@ impl State {
         file.sync_all()
     }
 
-    /// What is in a slot.
+    /// The content of a slot.
     pub(super) fn slot(&self, step: &Step) -> io::Result<Option<DocumentVersion>> {
         Ok(Entry::read(&self.staged, &step.slot)?.version())
     }
 
-    /// The change that is being made, or was when somebody was interrupted.
+    /// The change in progress, or the interrupted one.
     pub(super) fn pending(&self) -> io::Result<Option<Record>> {
         read(&self.directory, PENDING)
     }
 
-    /// From here on the change is made, whatever happens, unless it is withdrawn.
+    /// Records the change. From here on it will be made, unless it is withdrawn.
     pub(super) fn announce(&self, record: &Record) -> io::Result<()> {
         self.write(record, &self.directory, PENDING)
     }
@@ -127,24 +131,24 @@ impl State {
         Ok(renameat(&self.directory, PENDING, &self.outcomes, name_of(&record.request_id))?)
     }
 
-    /// The outcome, once it has its place, is on the disk as well. Until then nothing is cleared.
+    /// Syncs the outcome to the disk. Nothing is removed before that.
     pub(super) fn sync_outcome(&self) -> io::Result<()> {
         fsync(&self.outcomes)?;
         Ok(fsync(&self.directory)?)
     }
 
-    /// The change is not made: every document is what it was.
+    /// Withdraws the change: every document is unchanged.
     pub(super) fn withdraw(&self) -> io::Result<()> {
         match unlinkat(&self.directory, PENDING, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        // Or it would be made after all, when the power is back.
+        // Otherwise it would be made after a power loss.
         fsync(&self.directory)?;
         self.clear()
     }
 
-    /// Removes what is staged, once it is certain that no change depends on it.
+    /// Removes staged contents, once no change depends on them.
     pub(super) fn clear(&self) -> io::Result<()> {
         let mut is_certain = false;
         for entry in Dir::read_from(&self.staged)? {
@@ -161,17 +165,17 @@ impl State {
         Ok(())
     }
 
-    /// What became of a request.
+    /// The outcome of a request.
     pub(super) fn remembered(&self, request_id: &str) -> io::Result<Option<Record>> {
         read(&self.outcomes, &name_of(request_id))
     }
 
-    /// Remembers what became of a request for which nothing was changed.
+    /// Stores the outcome of a request that changed nothing.
     pub(super) fn remember(&self, record: &Record) -> io::Result<()> {
         self.write(record, &self.outcomes, &name_of(&record.request_id))
     }
 
-    /// The record is there afterwards, whole, or is not.
+    /// Writes the record atomically.
     fn write(&self, record: &Record, directory: &OwnedFd, name: &str) -> io::Result<()> {
         self.stage(DRAFT, &serde_json::to_vec(record)?, None)?;
         fsync(&self.staged)?;
@@ -180,7 +184,7 @@ impl State {
     }
 }
 
-/// Request ids can be anything, and names of files cannot.
+/// Request ids can contain characters that file names cannot.
 fn name_of(request_id: &str) -> String {
     Digest::of(request_id.as_bytes()).hex()
 }
@@ -193,6 +197,8 @@ fn read(at: impl AsFd, name: &str) -> io::Result<Option<Record>> {
     };
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
-    let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, format!("`{name}` is no record: {error}"));
+    let wrong = |error| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("`{name}` is not a valid record: {error}"))
+    };
     serde_json::from_slice(&text).map(Some).map_err(wrong)
 }

@@ -1,14 +1,14 @@
-//! Lists that a record has room for: so many entries, and so many bytes of JSON. Scripts choose their names, so a long text is
-//! shortened rather than left out, and takes no room from the entries after it.
+//! Lists with limits for a record: a maximum number of entries and of JSON bytes. Scripts choose the names in them, so
+//! a long text is shortened instead of left out, and takes no space from the entries after it.
 
 use metier_journal::{ConnectionRecord, PlantedFile};
 use metier_skill::Digest;
 use serde::Serialize;
 
-/// The most entries of a list, and the most bytes of JSON that they take.
+/// The maximum number of entries of a list, and of their JSON bytes.
 const MOST: usize = 100;
 pub(super) const MOST_BYTES: usize = 16 << 10;
-/// The most bytes of JSON that one text takes, and where a list has no room for that.
+/// The maximum number of JSON bytes of one text, and the smaller limit when a list has no space for that.
 const LONGEST: usize = 512;
 const SHORTEST: usize = 128;
 /// Digits of the digest in a shortened text.
@@ -16,7 +16,7 @@ const DIGITS: usize = 12;
 
 /// An entry of a list.
 pub(super) trait Entry: Serialize + Sized {
-    /// The same, with texts that take at most so many bytes of JSON.
+    /// The same entry, with texts of at most this many JSON bytes.
     fn shortened(&self, most: usize) -> Self;
 }
 
@@ -44,7 +44,7 @@ impl Entry for PlantedFile {
     }
 }
 
-/// As many of these as a list has room for.
+/// As many of these as fit into a list.
 pub(super) fn bounded<T: Entry>(all: &[T]) -> Vec<T> {
     let all = &all[..all.len().min(MOST)];
     let kept: Vec<T> = all.iter().map(|one| one.shortened(LONGEST)).collect();
@@ -60,12 +60,12 @@ pub(super) fn bounded<T: Entry>(all: &[T]) -> Vec<T> {
     all.iter().map(|one| one.shortened(SHORTEST)).filter(fits).collect()
 }
 
-/// The bytes of an entry in a list, with the comma after it.
+/// The bytes of an entry in a list, including the comma.
 fn size<T: Serialize>(one: &T) -> usize {
     serde_json::to_string(one).map_or(MOST_BYTES + 1, |json| json.len() + 1)
 }
 
-/// The beginning and the end of a text that takes more bytes of JSON, with the beginning of its SHA-256 between them.
+/// The start and the end of a text that is too long, with the first digits of its SHA-256 between them.
 fn shorten(text: &str, most: usize) -> String {
     if 2 + text.chars().map(escaped).sum::<usize>() <= most {
         return text.to_owned();
@@ -78,7 +78,7 @@ fn shorten(text: &str, most: usize) -> String {
     format!("{start}…{digest}…{}", end.into_iter().collect::<String>())
 }
 
-/// As many of these characters as have room.
+/// As many of these characters as fit.
 fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> impl Iterator<Item = char> {
     characters.take_while(move |character| {
         let left = room.checked_sub(escaped(*character));

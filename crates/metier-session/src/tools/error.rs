@@ -1,4 +1,4 @@
-//! Why a tool did not do what it was called for, in words for the model: what went wrong, and what to do next.
+//! Why a tool call failed, in words for the model: what went wrong, and what to do next.
 
 use std::error::Error;
 
@@ -10,19 +10,19 @@ use serde_json::Value;
 use super::SkillToolOptions;
 use crate::error::SessionError;
 
-/// Why a tool did not do what it was called for.
+/// Why a tool call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillToolError {
-    /// There is no such tool.
+    /// The tool does not exist.
     #[error("unknown tool `{tool}`")]
     Unknown {
-        /// What was called.
+        /// The name that was called.
         tool: String,
-        /// What the tools are called.
+        /// The names of the tools.
         names: ToolNames,
     },
-    /// It was called wrongly.
+    /// The arguments are invalid.
     #[error("invalid arguments for `{tool}`: {reason}")]
     Arguments {
         /// The tool.
@@ -30,15 +30,15 @@ pub enum SkillToolError {
         /// What is wrong with them.
         reason: String,
     },
-    /// The session refused it, or could not do it.
+    /// The session refused it, or failed.
     #[error("{}", with_causes(error))]
     Session {
-        /// Why.
+        /// The session's error.
         error: Box<SessionError>,
         /// What the model can do about it.
         next: Option<String>,
     },
-    /// The skills cannot be searched.
+    /// The skill search failed.
     #[error("{0}")]
     Search(Box<dyn Error + Send + Sync>),
 }
@@ -75,7 +75,7 @@ impl Coded for SkillToolError {
 }
 
 impl SkillToolError {
-    /// What the model reads: what went wrong, and what to do next.
+    /// The text for the model: what went wrong, and what to do next.
     pub fn text(&self) -> String {
         match self.hint() {
             Some(next) => format!("{self}\n{next}"),
@@ -106,12 +106,12 @@ pub struct ToolSubject {
 }
 
 impl ToolSubject {
-    /// A skill, and none of its scripts.
+    /// A skill without a script.
     pub fn skill(name: impl Into<String>) -> Self {
         Self { skill: Some(name.into()), script: None }
     }
 
-    /// The skill and the script that a tool was called with, as far as it was.
+    /// The skill and the script of a tool call, as far as they were given.
     pub fn of(arguments: &Value) -> Self {
         let get = |names: &[&str]| {
             let named = |name: &&str| arguments.get(*name)?.as_str().map(str::to_owned);
@@ -120,7 +120,7 @@ impl ToolSubject {
         Self { skill: get(&["skill_name", "name", "skill_id"]), script: get(&["script_name", "script"]) }
     }
 
-    /// The command that allows it.
+    /// The command that approves it.
     fn approve(&self, command: &str) -> Option<String> {
         let mut words = format!("{command} {}", quoted_word(self.skill.as_deref()?));
         if let Some(script) = &self.script {
@@ -130,7 +130,7 @@ impl ToolSubject {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 pub fn quoted_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -140,12 +140,11 @@ pub fn quoted_word(word: &str) -> String {
 }
 
 impl SkillToolOptions {
-    /// What a model is told where a person has to allow something first.
+    /// What a model is told if the user has to approve something first.
     pub fn how_to_allow(&self, subject: &ToolSubject) -> Option<String> {
         let command = subject.approve(&self.approve)?;
         Some(format!(
-            "A person can allow it by running `{command}`. Tell them that, and continue without it until then. Do not try to do \
-             the same in another way."
+            "The user can allow it by running `{command}`. Tell the user, and continue without it until then. Do not try to do the same in another way."
         ))
     }
 
@@ -156,17 +155,17 @@ impl SkillToolOptions {
                 format!("Call `{}` to see the available skills.", self.names.list())
             }
             SessionError::Path { .. } => {
-                "Use a path that the loaded skill lists, relative to the skill's directory.".to_owned()
+                "Use a path from the list in the loaded skill, relative to the skill's directory.".to_owned()
             }
             SessionError::Denied { decision } if decision.code == DecisionCode::NobodyToAsk => {
                 return self.how_to_allow(subject);
             }
             SessionError::Denied { .. } => {
-                "Do not try to do the same in another way. Continue without it, or tell the person what you need and why."
+                "Do not try to do the same in another way. Continue without it, or tell the user what you need and why."
                     .to_owned()
             }
             SessionError::Changed { .. } => "Load the skill again, then continue.".to_owned(),
-            SessionError::Range { .. } => "Request a part that the file has.".to_owned(),
+            SessionError::Range { .. } => "Request a part that exists in the file.".to_owned(),
             _ => return None,
         })
     }

@@ -1,11 +1,11 @@
-//! What a model is shown of long output: its head and its tail.
+//! Shortens long output for a model to its head and its tail.
 
 use std::borrow::Cow;
 
-/// The most bytes of one stream that a model is shown: half of it from the beginning, half from the end.
+/// The maximum number of bytes of one stream that a model sees: half from the start, half from the end.
 pub const SHOWN_BYTES: usize = 32 << 10;
 
-/// What a model is shown of a stream: all of it, or its head and tail.
+/// The visible part of a stream: all of it, or its head and tail.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Excerpt<'a> {
     Whole(Cow<'a, str>),
@@ -23,7 +23,7 @@ impl<'a> Excerpt<'a> {
         let head = fitting(pieces(bytes), SHOWN_BYTES / 2);
         let mut from = head.max(bytes.len().saturating_sub(SHOWN_BYTES / 2));
         if from > head {
-            // A character that the cut goes through is left out with the middle.
+            // A character that is cut in two is left out with the middle.
             from += bytes[from..].iter().take(3).take_while(|byte| is_inside(**byte)).count();
         }
         let last: Vec<(usize, usize)> = pieces(&bytes[from..]).collect();
@@ -36,12 +36,12 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// As much of the beginning of some bytes as a model is shown.
+/// The visible part of the start of some bytes.
 pub(super) fn beginning(bytes: &[u8]) -> &[u8] {
     &bytes[..fitting(pieces(bytes), SHOWN_BYTES)]
 }
 
-/// What bytes become as text: for each character how long it is when it is shown, and how long it was. What is not text is shown as U+FFFD,
+/// Bytes as characters: for each, its length when shown, and its original length. Invalid bytes are shown as U+FFFD,
 /// which is longer.
 fn pieces(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     bytes.utf8_chunks().flat_map(|chunk| {
@@ -51,7 +51,7 @@ fn pieces(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// How many bytes the first pieces were that are shown within so many.
+/// How many original bytes can be shown within a number of bytes.
 fn fitting(pieces: impl Iterator<Item = (usize, usize)>, most: usize) -> usize {
     let (mut shown, mut taken) = (0, 0);
     for (length, bytes) in pieces {

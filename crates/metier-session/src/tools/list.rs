@@ -1,4 +1,4 @@
-//! `list_skills`: which skills there are, or which fit a question best.
+//! `list_skills`: the available skills, or those that match a query best.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::{Schema, SkillToolAnswer, SkillToolError, SkillToolOptions, arguments};
 
-/// How many are named at once, unless the model says otherwise, and at most.
+/// The default and maximum number of skills in one answer.
 const USUAL: usize = 50;
 const MOST: usize = 200;
 
-/// So much of a query is repeated.
+/// How much of a query is repeated in an answer.
 const QUERY_SHOWN: usize = 100;
 
 #[derive(Debug, Deserialize)]
@@ -34,8 +34,8 @@ pub(super) fn schema() -> Schema {
             "query": { "type": "string", "description": "What the skill should help with; the best matches come first" },
             "tier": { "type": "string", "enum": ["builtin", "org", "user", "third_party"], "description": "Only skills of this trust tier" },
             "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "Maximum number of skills" },
-            "cursor": { "type": "string", "description": "Where the previous answer ended" },
-            "include_disabled": { "type": "boolean", "description": "Include skills that are switched off" },
+            "cursor": { "type": "string", "description": "The cursor from the previous answer" },
+            "include_disabled": { "type": "boolean", "description": "Include disabled skills" },
         },
         "additionalProperties": false,
     });
@@ -45,7 +45,7 @@ pub(super) fn schema() -> Schema {
     Schema { title: "List skills", description, takes }
 }
 
-/// Lists skills of a catalog, or those that fit a query, with the arguments as a model gave them.
+/// Lists the skills of a catalog, or those that match a query, with the arguments from a model.
 pub fn list(
     catalog: &Catalog,
     given: Value,
@@ -67,7 +67,7 @@ pub fn list(
         None => 0,
         Some(cursor) => cursor
             .parse()
-            .map_err(|_| wrong("invalid `cursor`; leave it out to start from the beginning".to_owned()))?,
+            .map_err(|_| wrong("invalid `cursor`; omit it to start from the beginning".to_owned()))?,
     };
     let all = catalog.for_models().count();
     let is_meant = |entry: &Entry| {
@@ -91,18 +91,15 @@ pub fn list(
     if found.is_empty() {
         text = nothing(tool, all, given.query.as_deref());
     } else if page.is_empty() {
-        text = format!(
-            "There are only {} skills; leave `cursor` out to start from the beginning.\n",
-            found.len()
-        );
+        text = format!("There are only {} skills; omit `cursor` to start from the beginning.\n", found.len());
     } else if end < found.len() {
         facts["next_cursor"] = json!(end.to_string());
-        let _ = writeln!(text, "{} more: call again with cursor \"{end}\".", found.len() - end);
+        let _ = writeln!(text, "{} more skills: call again with cursor \"{end}\".", found.len() - end);
     }
     Ok(SkillToolAnswer { text, facts })
 }
 
-/// The skills that have words of a query in their name or description, those with the most of them first.
+/// The skills with words of a query in their name or description, those with the most matches first.
 fn by_words(catalog: &Catalog, query: &str) -> Vec<Entry> {
     let query = query.to_lowercase();
     let words: Vec<&str> =
@@ -120,7 +117,7 @@ fn by_words(catalog: &Catalog, query: &str) -> Vec<Entry> {
     found.into_iter().map(|(_, entry)| entry.clone()).collect()
 }
 
-/// What to do where nothing was found.
+/// What to do if nothing was found.
 fn nothing(tool: &str, all: usize, query: Option<&str>) -> String {
     match query {
         Some(query) => {
@@ -132,7 +129,7 @@ fn nothing(tool: &str, all: usize, query: Option<&str>) -> String {
 }
 
 fn line(entry: &Entry) -> String {
-    let off = if entry.state.is_for_models() { "" } else { " [switched off]" };
+    let off = if entry.state.is_for_models() { "" } else { " [disabled]" };
     match entry.listing().and_then(|listing| listing.description) {
         Some(description) => format!("{}{off}: {}\n", entry.name(), one_line(description)),
         None => format!("{}{off}\n", entry.name()),
@@ -143,7 +140,7 @@ fn as_json(entry: &Entry) -> Value {
     json!({ "name": entry.name(), "id": entry.id.to_string(), "enabled": entry.state.is_for_models() })
 }
 
-/// A description that cannot pass for another skill's line.
+/// A description on one line, so that it cannot look like another skill's entry.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

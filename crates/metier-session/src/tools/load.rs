@@ -30,8 +30,7 @@ pub(super) fn schema(skill: &Value, names: ToolNames) -> Schema {
         "additionalProperties": false,
     });
     let description = format!(
-        "Loads the instructions of a skill. Call it before you begin a task that matches a skill's description, and follow what it says. \
-         Run the skill's scripts with `{}`.",
+        "Loads the instructions of a skill. Call it before you start a task that matches a skill's description, and follow the instructions. Run the skill's scripts with `{}`.",
         names.run()
     );
     Schema { title: "Load a skill", description, takes }

@@ -46,15 +46,14 @@ pub(super) fn schema(skill: &Value) -> Schema {
         "type": "object",
         "properties": {
             "skill_name": skill,
-            "resource_name": { "type": "string", "description": "Path of the file in the skill, such as `references/guide.md`; or the address of a script's output" },
+            "resource_name": { "type": "string", "description": "Path of the file in the skill, for example `references/guide.md`; or the address of a script's output" },
             "range": range,
         },
         "required": ["skill_name", "resource_name"],
         "additionalProperties": false,
     });
-    let description =
-        "Reads a file that belongs to a skill, by the path that the skill's instructions give.".to_owned();
-    Schema { title: "Read a skill's file", description, takes }
+    let description = "Reads a file of a skill, by the path in the skill's instructions.".to_owned();
+    Schema { title: "Read a skill file", description, takes }
 }
 
 /// What a model wants to read.
@@ -63,13 +62,13 @@ pub(super) fn schema(skill: &Value) -> Schema {
 pub struct ResourceCall {
     /// The skill's name or id.
     pub skill: String,
-    /// The path in the skill, or the address of a script's output that the host keeps.
+    /// The path in the skill, or the address of stored script output.
     pub path: String,
-    /// Which part of it; all of it otherwise.
+    /// Which part of it; `None` for all of it.
     pub part: Option<ResourcePart>,
 }
 
-/// What a model wants to read, from the arguments that it gave.
+/// Parses the arguments of a model.
 pub fn resource_call(given: Value, names: ToolNames) -> Result<ResourceCall, SkillToolError> {
     let tool = names.read();
     let given: Arguments = arguments(tool, given)?;
@@ -78,7 +77,7 @@ pub fn resource_call(given: Value, names: ToolNames) -> Result<ResourceCall, Ski
     Ok(ResourceCall { skill: given.skill_name, path: given.resource_name, part })
 }
 
-/// A part of what a script printed, from so many bytes on, of so many in all: as much as a model is shown, and how to read on.
+/// A part of a script's output, starting at an offset: as much as a model may see, and how to continue.
 pub fn output_answer(bytes: &[u8], offset: u64, total: u64) -> SkillToolAnswer {
     let shown = excerpt::beginning(bytes);
     let mut text = String::from_utf8_lossy(shown).into_owned();
@@ -86,7 +85,7 @@ pub fn output_answer(bytes: &[u8], offset: u64, total: u64) -> SkillToolAnswer {
     SkillToolAnswer { text, facts: json!({ "offset": offset, "total_bytes": total }) }
 }
 
-/// Says how to read on.
+/// Tells the model how to continue.
 fn more(text: &mut String, next: u64, total: u64) {
     if next < total {
         let _ = write!(text, "\n[{next} of {total} bytes; continue with range {{\"offset\": {next}}}]\n");

@@ -1,4 +1,4 @@
-//! What a model is told of a script that ran.
+//! The text about a script run for a model.
 
 use std::fmt::Write as _;
 
@@ -9,30 +9,30 @@ use super::excerpt::Excerpt;
 use super::{SkillToolAnswer, facts};
 use crate::report::{RunReport, ScriptOutput, ScriptReport};
 
-/// What became of the part of a script's output that the model is not shown. By default it is gone.
+/// What happened to the part of a script's output that the model does not see. By default it is lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOutput {
-    /// Where the whole output is kept.
+    /// The address of the full output.
     pub uri: Option<String>,
-    /// How the model reads the rest, or why it cannot, as the end of a sentence.
+    /// How the model can read the rest, or why it cannot, as the end of a sentence.
     pub note: Option<String>,
 }
 
 impl LeftOutput {
-    /// It is kept here, and is read like this.
+    /// The output is stored at this address.
     pub fn kept(uri: impl Into<String>, note: impl Into<String>) -> Self {
         Self { uri: Some(uri.into()), note: Some(note.into()) }
     }
 
-    /// It is gone, for this reason.
+    /// The output is lost, for this reason.
     pub fn gone(note: impl Into<String>) -> Self {
         Self { uri: None, note: Some(note.into()) }
     }
 }
 
-/// What a model is told of a script that ran in a directory: what it printed, head and tail of each stream, and what is worth
-/// knowing beside that. `keep` is called with the name and the bytes of each stream that is too long to be shown.
+/// The text about a script that ran in a directory, for a model: the head and tail of each stream, and anything else
+/// worth knowing. `keep` is called with the name and the bytes of each stream that is too long to be shown.
 pub fn script_answer(
     report: ScriptReport,
     ran_in: &str,
@@ -50,7 +50,7 @@ pub fn script_answer(
     SkillToolAnswer { text, facts }
 }
 
-/// What the model reads, and the addresses of both streams where there is more of them.
+/// The text for the model, and the addresses of both streams if they were shortened.
 fn text_of(
     run: &RunReport,
     ran_in: &str,
@@ -72,19 +72,19 @@ fn text_of(
     (text, [stdout, stderr])
 }
 
-/// A name of unknown origin that cannot begin a line of its own.
+/// A name of unknown origin that cannot start a line of its own.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Ends a line that was begun.
+/// Ends an open line.
 fn new_line(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
 }
 
-/// What a stream printed, or its head and tail; the address of the whole where that is more.
+/// Adds the output of a stream, or its head and tail; returns the address of the full output if it was shortened.
 fn print(
     text: &mut String,
     stream: &str,
@@ -103,12 +103,12 @@ fn print(
     new_line(text);
     let LeftOutput { uri, note } = keep(stream, &printed.bytes);
     let note = note.map(|note| format!("; {note}")).unwrap_or_default();
-    let _ = writeln!(text, "[{left_out} of {total} bytes of {stream} left out here{note}]");
+    let _ = writeln!(text, "[{left_out} of {total} bytes of {stream} omitted{note}]");
     text.push_str(&tail);
     uri
 }
 
-/// How it ended, where there is something to say about that.
+/// How it ended, if that is worth reporting.
 fn ending(run: &RunReport, is_silent: bool) -> Option<String> {
     Some(match run.ending {
         Ending::Exited(0) if is_silent => "exit code 0, no output".to_owned(),
@@ -117,28 +117,28 @@ fn ending(run: &RunReport, is_silent: bool) -> Option<String> {
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::Limit(Limit::Wall) => {
             let seconds = run.wall().as_secs_f64();
-            format!("stopped after {seconds:.1} seconds, its time limit; `timeout_ms` sets it")
+            format!("stopped after {seconds:.1} seconds (time limit); set `timeout_ms` for another limit")
         }
-        Ending::Limit(limit) => format!("stopped at its limit: {}", limit.as_str()),
+        Ending::Limit(limit) => format!("stopped because it reached a limit: {}", limit.as_str()),
         _ => "cancelled".to_owned(),
     })
 }
 
-/// What a person would want to know: files that other programs obey, connections that were refused, protections that were missing.
+/// Notes for the user: files that other programs load, refused connections, missing protections.
 fn notes(text: &mut String, run: &RunReport) {
     for planted in &run.facts.planted {
         let (path, obeyed_by) = (plain(&planted.path), plain(&planted.obeyed_by));
         let done = if planted.changed { "changed" } else { "created" };
         let what = match &planted.moved_to {
             Some(to) => format!("it was moved to {}", plain(to)),
-            None if planted.stays => "review it before you use it, and tell the person".to_owned(),
-            None => "it could NOT be moved away; tell the person to remove it".to_owned(),
+            None if planted.stays => "review it before you use it, and tell the user".to_owned(),
+            None => "it could NOT be moved away; tell the user to remove it".to_owned(),
         };
-        let _ = writeln!(text, "[{done} {path}, which {obeyed_by} obeys; {what}]");
+        let _ = writeln!(text, "[{done} {path}, which {obeyed_by} loads; {what}]");
     }
     if run.facts.planted_left_out > 0 {
         let more = run.facts.planted_left_out;
-        let _ = writeln!(text, "[{more} more such files were created or changed; tell the person]");
+        let _ = writeln!(text, "[{more} more such files were created or changed; tell the user]");
     }
     for connection in &run.facts.connections {
         if let Some(reason) = &connection.refused {
@@ -194,10 +194,10 @@ mod tests {
         run.facts.missing_protections = vec!["landlock".to_owned(), "seccomp".to_owned()];
         let (text, _) = text_of(&run, "/work\n[x]", &mut |_, _| LeftOutput::default());
         let expected = "done\n\
-            [created .git/hooks/pre\u{fffd}[x], which git obeys; it was moved to aside/pre-commit]\n\
-            [changed Makefile, which git obeys; review it before you use it, and tell the person]\n\
-            [created .envrc, which git obeys; it could NOT be moved away; tell the person to remove it]\n\
-            [2 more such files were created or changed; tell the person]\n\
+            [created .git/hooks/pre\u{fffd}[x], which git loads; it was moved to aside/pre-commit]\n\
+            [changed Makefile, which git loads; review it before you use it, and tell the user]\n\
+            [created .envrc, which git loads; it could NOT be moved away; tell the user to remove it]\n\
+            [2 more such files were created or changed; tell the user]\n\
             [connection to b.example:80\u{fffd}[x] refused: not allowed]\n\
             [ran without these protections: landlock, seccomp]\n\
             [ran in /work\u{fffd}[x]]\n";

@@ -1,4 +1,4 @@
-//! `run_skill_script`: a script of a skill, in the sandbox.
+//! `run_skill_script`: runs a script of a skill in the sandbox.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) fn schema(skill: &Value, place: &str) -> Schema {
         "type": "object",
         "properties": {
             "skill_name": skill,
-            "script_name": { "type": "string", "description": "Path of the script in the skill, such as `scripts/fill.py`" },
+            "script_name": { "type": "string", "description": "Path of the script in the skill, for example `scripts/fill.py`" },
             "args": {
                 "description": "Arguments: a list, or an object whose members become `--name value`",
                 "anyOf": [
@@ -45,13 +45,12 @@ pub(super) fn schema(skill: &Value, place: &str) -> Schema {
         "additionalProperties": false,
     });
     let description = format!(
-        "Runs a script that belongs to a skill, as the skill's instructions describe, in a sandbox without network access. It works in \
-         {place}. A person may be asked first."
+        "Runs a script of a skill in a sandbox without network access, as described in the skill's instructions. It works in {place}. The user may be asked for approval first."
     );
-    Schema { title: "Run a skill's script", description, takes }
+    Schema { title: "Run a skill script", description, takes }
 }
 
-/// The script that a model wants to run, from the arguments that it gave, in a work directory of the host's choice.
+/// The script that a model wants to run, from its arguments, in a work directory chosen by the host.
 pub fn script_call(
     given: Value,
     names: ToolNames,
@@ -87,13 +86,13 @@ fn words(tool: &'static str, args: Value) -> Result<Vec<String>, SkillToolError>
     let word = |value: &Value| match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-        _ => Err(wrong("each of `args` must be a text, a number, true or false")),
+        _ => Err(wrong("each item of `args` must be a string, a number, true or false")),
     };
     match args {
         Value::Array(list) => list.iter().map(word).collect(),
         Value::Object(members) => options(&members, word),
         Value::Null => Ok(Vec::new()),
-        // Some models put the list into a text.
+        // Some models send the list as a text.
         Value::String(text) => match serde_json::from_str(&text) {
             Ok(args @ (Value::Array(_) | Value::Object(_))) => words(tool, args),
             _ => Err(wrong("`args` must be a list or an object")),
@@ -102,7 +101,8 @@ fn words(tool: &'static str, args: Value) -> Result<Vec<String>, SkillToolError>
     }
 }
 
-/// `--name value` for each member; `true` is the name alone, `false` and `null` nothing, a list the name for each of it.
+/// `--name value` for each member; `true` adds only the name, `false` and `null` add nothing, a list repeats the name
+/// for each item.
 fn options(
     members: &Map<String, Value>,
     word: impl Fn(&Value) -> Result<String, SkillToolError>,

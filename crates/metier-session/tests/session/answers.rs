@@ -165,7 +165,7 @@ fn a_no_that_was_edited_into_a_yes_does_not_count() {
         fs::write(&file, text.replace(old, new)).unwrap();
         let error = answers.session(None).run_script(answers.ground.call("pdf", SCRIPT), &mut ());
         let said = error.map(drop).unwrap_err().to_string();
-        assert!(said.contains("its name is not the one of its content"), "{said}");
+        assert!(said.contains("its name does not match its content"), "{said}");
     }
 }
 
@@ -240,7 +240,7 @@ fn a_refusal_says_since_when_and_how_to_undo_it() {
     let mut session = answers.session(None);
     session.set_approver(Box::new(Says::no()));
     let said = session.run_script(answers.ground.call("pdf", SCRIPT), &mut ()).unwrap_err().to_string();
-    assert!(said.contains("the answer was no") && !said.contains("--revoke"), "{said}");
+    assert!(said.contains("approval was refused") && !said.contains("--revoke"), "{said}");
     assert_eq!(answers.files().len(), 0);
 }
 

@@ -67,7 +67,7 @@ fn list_skills_shows_as_much_as_the_state_of_a_skill_allows() {
     assert_eq!(listed(json!({})), shown);
     assert_eq!(listed(json!({ "query": "brief plain" })), shown);
     let all = listed(json!({ "include_disabled": true }));
-    assert_eq!(all, "brief\ngone [switched off]\nmine [switched off]\nplain: Use when testing plain.\n");
+    assert_eq!(all, "brief\ngone [disabled]\nmine [disabled]\nplain: Use when testing plain.\n");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn an_error_says_what_to_do_next() {
             "load_skill",
             json!({ "skill_name": "pfd" }),
             "skill-not-found",
-            "there is no skill `pfd`; did you mean `pdf`?\nCall `list_skills` to see the available skills.",
+            "unknown skill `pfd`; did you mean `pdf`?\nCall `list_skills` to see the available skills.",
         ),
         ("load_skill", json!([]), "tool-arguments", "invalid arguments for `load_skill`: "),
         (
@@ -98,7 +98,7 @@ fn an_error_says_what_to_do_next() {
             "read_skill_resource",
             json!({ "skill_name": "pdf", "resource_name": "../x" }),
             "resource-path",
-            "`../x` of `pdf` cannot be read: it must not lead out of the skill with `..`\nUse a path that the loaded skill lists",
+            "`../x` of `pdf` cannot be read: it must not leave the skill's directory with `..`\nUse a path from the list in the loaded skill",
         ),
     ] {
         let error = session.dispatch(tool, arguments).unwrap_err();
@@ -123,7 +123,7 @@ fn long_output_is_cut_in_the_middle() {
     let mut session = ground.session(Tier::Org);
     let arguments = json!({ "skill_name": "pdf", "script_name": "scripts/long.sh" });
     let ran = answer(&mut session, "run_skill_script", arguments);
-    let left_out = format!("[{} of 100004 bytes of stdout left out here]\n", 100_004 - SHOWN_BYTES);
+    let left_out = format!("[{} of 100004 bytes of stdout omitted]\n", 100_004 - SHOWN_BYTES);
     assert!(ran.text.contains(&left_out), "{}", &ran.text[SHOWN_BYTES / 2..][..100]);
     assert!(ran.text.ends_with("end\n[ran in an empty temporary directory, now removed]\n"));
     assert!(ran.text.len() < SHOWN_BYTES + 200);

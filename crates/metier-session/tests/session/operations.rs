@@ -32,11 +32,11 @@ fn unknown_skills_get_the_nearest_names() {
     let ground = Ground::with_pdf();
     let mut session = ground.session(Tier::User);
     let error = session.activate("pfd").unwrap_err();
-    assert_eq!(error.to_string(), "there is no skill `pfd`; did you mean `pdf`?");
+    assert_eq!(error.to_string(), "unknown skill `pfd`; did you mean `pdf`?");
     assert_eq!(session.activate(&"x".repeat(1 << 20)).unwrap_err().code(), "skill-not-found");
     assert_eq!(session.stats()["pfd"].activation_failures, 1);
     let error = session.read("pdf", "References/Guide.md").unwrap_err();
-    assert!(error.to_string().ends_with("it has `references/guide.md`"), "{error}");
+    assert!(error.to_string().ends_with("did you mean `references/guide.md`?"), "{error}");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn saved_and_taken_up_again() {
     forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
     let error =
         Session::restore(ground.options(Tier::User), std::str::from_utf8(&forged).unwrap()).unwrap_err();
-    assert!(error.to_string().contains("was changed"), "{error}");
+    assert!(error.to_string().contains("was modified"), "{error}");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn what_a_skill_needs_is_said() {
     ground.skill("forms", "metadata:\n  requires: pdf\n", "Forms.\n");
     let activation = ground.session(Tier::User).activate("forms").unwrap();
     assert_eq!(activation.needs, ["pdf"]);
-    assert!(activation.content.contains("to be activated as well: pdf."), "{}", activation.content);
+    assert!(activation.content.contains("load them as well: pdf."), "{}", activation.content);
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn what_could_not_be_recorded_does_not_run_and_what_is_printed_is_never_too_much
     let mut call = ground.call("pdf", "scripts/ran.sh");
     call.variables = (0..4_000).map(|number| (format!("NAME_{number}"), "x".repeat(100))).collect();
     let error = session.run_script(call.clone(), &mut ()).unwrap_err();
-    assert!(error.to_string().contains("was not done"), "{error}");
+    assert!(error.to_string().contains("was not performed"), "{error}");
     assert!(!ground.path("work/ran").exists());
     call.variables.clear();
     call.input = vec![0; 20_000];

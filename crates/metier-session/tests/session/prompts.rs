@@ -349,7 +349,13 @@ fn t08_a_failure_restores_the_state_and_no_record() {
             ToolOutcome::Refused,
             "tool-arguments",
         ),
-        ("nothing", json!({}), "There is no tool `nothing` now", ToolOutcome::Refused, "tool-unknown"),
+        (
+            "nothing",
+            json!({}),
+            "The tool `nothing` is not available now",
+            ToolOutcome::Refused,
+            "tool-unknown",
+        ),
         ("elsewhere", json!({}), "`elsewhere` has no handler here", ToolOutcome::Refused, "tool-no-handler"),
     ] {
         let reply = turn.call(tool, &arguments, None).unwrap();

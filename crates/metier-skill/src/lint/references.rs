@@ -128,14 +128,14 @@ fn stands_alone(before: &[u8]) -> bool {
 }
 
 /// Tells, for rising offsets, whether they lie in a fenced code block.
-struct CodeBlocks<'a> {
+pub(super) struct CodeBlocks<'a> {
     fences: Box<dyn Iterator<Item = usize> + 'a>,
     next: Option<usize>,
     inside: bool,
 }
 
 impl<'a> CodeBlocks<'a> {
-    fn new(body: &'a str) -> Self {
+    pub(super) fn new(body: &'a str) -> Self {
         let bytes = body.as_bytes();
         let begins_line = move |at: &usize| {
             let quote_or_blank = |byte: &&u8| matches!(byte, b' ' | b'>');
@@ -150,7 +150,7 @@ impl<'a> CodeBlocks<'a> {
         Self { fences: Box::new(fences), next, inside: false }
     }
 
-    fn contains(&mut self, offset: usize) -> bool {
+    pub(super) fn contains(&mut self, offset: usize) -> bool {
         while self.next.is_some_and(|fence| fence < offset) {
             self.inside = !self.inside;
             self.next = self.fences.next();

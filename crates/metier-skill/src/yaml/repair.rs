@@ -1,4 +1,4 @@
-//! The one slip in YAML that is common enough to mend: `key: some text: more text`, unquoted, on one line.
+//! The one slip in YAML that is common enough to fix: `key: some text: more text`, unquoted, on one line or several.
 
 use std::collections::HashSet;
 
@@ -108,21 +108,56 @@ fn unquoted_colons(text: &str, base: usize) -> Vec<Edit> {
             block = Some(indent);
             continue;
         }
-        let continued = lines.peek().is_some_and(|(_, next)| {
-            indent_of(next) > indent && !next.trim().is_empty() && !next.trim_start().starts_with('#')
-        });
-        if !continued && is_slip(value) {
-            let start = base + offset + value_at;
-            edits.push(Edit { span: Span::new(start, start + value.len()), text: quote(value) });
+        if !is_plain(value) {
+            continue;
+        }
+        let start = offset + value_at;
+        let mut end = start + value.len();
+        let mut is_slip = has_colon(value);
+        let is_commented = value.len() < line[value_at..].trim_end().len();
+        let mut is_clear = true;
+        let column = key_column(line);
+        while let Some((at, next)) = lines.next_if(|(_, next)| goes_on(next, column)) {
+            let part = next.trim();
+            is_slip |= has_colon(part);
+            is_clear &= !is_commented && !looks_like_field(part) && without_comment(part) == part;
+            end = at + next.trim_end().len();
+        }
+        if is_slip && is_clear {
+            let text = quote(&text[start..end]);
+            edits.push(Edit { span: Span::new(base + start, base + end), text });
         }
     }
     edits
 }
 
-/// Whether a plain one-line value has a colon that YAML takes for a second key's.
-fn is_slip(value: &str) -> bool {
+/// Whether a value has no quotes, brackets or other signs with a meaning in YAML.
+fn is_plain(value: &str) -> bool {
     let special = ['"', '\'', '[', '{', '&', '*', '!', '%', '@', '`', '#'];
-    !value.starts_with(special) && (value.contains(": ") || value.contains(":\t") || value.ends_with(':'))
+    !value.is_empty() && !value.starts_with(special)
+}
+
+/// Whether a plain text has a colon that YAML takes for a second key's.
+fn has_colon(text: &str) -> bool {
+    text.contains(": ") || text.contains(":\t") || text.ends_with(':')
+}
+
+/// Whether a line continues the plain value of a key in this column.
+fn goes_on(line: &str, column: usize) -> bool {
+    let text = line.trim();
+    indent_of(line) > column && !text.is_empty() && !text.starts_with('#')
+}
+
+/// Whether a line is probably a field of its own whose indentation is wrong: `license: MIT`, unlike `Use when: asked`.
+fn looks_like_field(text: &str) -> bool {
+    let is_key = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let rest = text.trim_start_matches(is_key);
+    rest.len() < text.len() && (rest == ":" || rest.starts_with(": ") || rest.starts_with(":\t"))
+}
+
+/// The column of the key in `  key: value` and `- key: value`.
+fn key_column(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '-']).len()
 }
 
 /// Where the value begins in `  key: value` and `- key: value`.
@@ -192,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_one_line_values_are_quoted() {
+    fn only_plain_values_are_quoted() {
         for (before, after) in [
             ("d: use when: asked\n", Some("d: \"use when: asked\"\n")),
             ("d: ends with:\n", Some("d: \"ends with:\"\n")),
@@ -203,9 +238,16 @@ mod tests {
             ("d: see http://x.y\n", None),
             ("d: \"a: b\"\n", None),
             ("d: |\n  a: b: c\n\n  d: e: f\n", None),
-            ("d: a: b\n  goes on\n", None),
-            ("d: a: b\r\n  goes on\r\n", None),
-            ("d: a: b\r  goes on\r", None),
+            ("d: a: b\n  goes on\n", Some("d: \"a: b\n  goes on\"\n")),
+            ("d: a: b\r\n  goes on\r\n", Some("d: \"a: b\r\n  goes on\"\r\n")),
+            ("d: a: b\r  goes on\r", Some("d: \"a: b\r  goes on\"\r")),
+            ("d: a\n  Use when: it's \"b\" \nk: v\n", Some("d: 'a\n  Use when: it''s \"b\"' \nk: v\n")),
+            ("l:\n  - k: a: b\n      on\n", Some("l:\n  - k: \"a: b\n      on\"\n")),
+            ("l:\n  - k: a: b\n    l: c\n", Some("l:\n  - k: \"a: b\"\n    l: c\n")),
+            ("d: a: b # why\n  goes on\n", None),
+            ("d: a: b\n  goes on # why\n", None),
+            ("name: x\n  description: y\n", None),
+            ("d: a\n  see http://x.y\n", None),
             ("# a: b: c\n", None),
             ("d: x # a: b\n", None),
         ] {

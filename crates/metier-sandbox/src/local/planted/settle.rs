@@ -1,4 +1,4 @@
-//! Compares two looks at a work directory, and deals with what is new.
+//! Compares two states of a work directory, and handles what is new.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -20,13 +20,13 @@ use crate::plan::Raw;
 type Found = BTreeMap<PathBuf, Seen>;
 
 impl Watched {
-    /// Compares what there is with what was there before the first run, and deals with what is new. What was changed after
-    /// the moment `until`, when no run went on any more, may be somebody's: it is left in place.
+    /// Compares the current state with the one before the first run, and handles what is new. Files that were changed
+    /// after `until`, when no run was active any more, may be the user's: they are left in place.
     pub(super) fn settle(&self, note: &mut Note, by: PlantedBy, until: Option<Moment>) -> Vec<PlantedItem> {
         let mut before: Found = note.before.clone().into();
         let rights = Access::READ_OK | Access::EXEC_OK;
         if rustix::fs::accessat(&self.directory, ".", rights, AtFlags::empty()).is_err() {
-            // The script has closed it, and its owner can open it again.
+            // The script removed the permissions, and the owner can restore them.
             let _ = open_up(&self.directory);
         }
         let is_kept = |path: &Path, kind| {
@@ -53,7 +53,7 @@ impl Watched {
         }
         let Comparison { known, planted, .. } = comparison;
         let is_left = |seen: &Seen| seen.kind == Kind::Repository && seen.is_new && !seen.has_commands();
-        // At the top a repository's settings are read-only for the next run.
+        // At the top, a repository's settings are read-only for the next run.
         let is_below = |path: &Path| !is_top(path);
         let new =
             known.iter().filter(|(path, seen)| is_left(seen) && is_below(path)).map(|(path, _)| path.clone());
@@ -63,11 +63,11 @@ impl Watched {
         planted
     }
 
-    /// The repositories that were there before, in the work directory and around it.
+    /// The repositories that existed before, in the work directory and around it.
     fn repositories(&self, before: &Found) -> BTreeSet<PathBuf> {
         let is_one = |seen: &Seen| seen.kind == Kind::Repository && !seen.is_new;
         let inside = before.iter().filter(|(_, seen)| is_one(seen)).map(|(path, _)| self.base.join(path));
-        // What a file `.git` at the top says counts only if no script can have written it.
+        // A `.git` file at the top counts only if no script can have written it.
         let is_kept = before.get(Path::new(".git")).is_some_and(|seen| seen.kept);
         inside.chain(named::around(&self.base, is_kept)).collect()
     }
@@ -78,30 +78,30 @@ fn is_top(repository: &Path) -> bool {
     repository.as_os_str().is_empty() || repository == Path::new(".git")
 }
 
-/// Two looks at a work directory, and what comes of them.
+/// Two states of a work directory, and the findings.
 struct Comparison<'a> {
     one: &'a Watched,
     before: &'a Found,
     after: &'a Found,
-    /// Repositories that earlier runs made.
+    /// Repositories that earlier runs created.
     made: BTreeSet<PathBuf>,
-    /// Repositories that were there before.
+    /// Repositories that existed before.
     repositories: BTreeSet<PathBuf>,
     by: PlantedBy,
     until: Option<Moment>,
     /// The paths of the profile.
     listed: BTreeSet<PathBuf>,
-    /// What links in protected places lead to, once that is asked for.
+    /// The targets of links in protected paths, computed on demand.
     led: Option<BTreeMap<PathBuf, PathBuf>>,
-    /// What was moved, and to where.
+    /// What was moved, and the new names.
     moved: BTreeMap<PathBuf, PathBuf>,
-    /// What stays was reported; only what is done to it from now on is news.
+    /// Files that stay have been reported; only later changes to them are new.
     known: Found,
     planted: Vec<PlantedItem>,
 }
 
 impl Comparison<'_> {
-    /// One thing that is obeyed, as it is now.
+    /// One loaded file, in its current state.
     fn look(&mut self, path: &Path, seen: &Seen) {
         let old = self.before.get(path);
         if old.is_some_and(|old| self.is_known(path, old, seen)) || is_part_of_new(path, seen, self.before) {
@@ -111,7 +111,7 @@ impl Comparison<'_> {
             self.replaced(path, seen);
             return;
         }
-        // A link to another path of the list may be replaced by anything; what it led to is looked at itself.
+        // A link to another path of the list may be replaced by anything; its target is examined separately.
         let was_there = self.before.get(path).filter(|old| old.kind != Kind::Link);
         let changed = was_there.is_some_and(|old| !old.is_new);
         if let Some(old) = was_there.filter(|old| changed && both_repositories(old, seen)) {
@@ -119,7 +119,7 @@ impl Comparison<'_> {
             return;
         }
         let here = self.now_at(path);
-        // It was moved along with what it lies in. A repository is one wherever it is.
+        // It was moved with the directory that contains it. A repository is one wherever it is.
         if here.as_deref().is_some_and(|_| !obeyed_anywhere(seen)) {
             return;
         }
@@ -129,7 +129,7 @@ impl Comparison<'_> {
         let is_link = link.is_some();
         let at = link.unwrap_or(at);
         if is_listed(seen.kind) && is_absent(&self.one.directory, &at) {
-            // It could not be seen before what is above it was opened.
+            // It was not visible before its parent was opened.
             return;
         }
         let stays = stays || self.is_later(&at);
@@ -149,10 +149,10 @@ impl Comparison<'_> {
         self.report(&shown, by, moved, stays, changed, runs);
     }
 
-    /// Whether something is as it was, or says less.
+    /// Whether something is unchanged, or has less than before.
     fn is_known(&self, path: &Path, old: &Seen, seen: &Seen) -> bool {
         if old.kept {
-            // Without marks, it is part of something that is looked at itself.
+            // Without marks, it is part of something that is examined itself.
             return is_same_kind(old.kind, seen.kind)
                 && (old.marks.is_empty() || seen.marks.is_subset(&old.marks));
         }
@@ -162,8 +162,8 @@ impl Comparison<'_> {
         old.kind == seen.kind && seen.marks.is_subset(&old.marks)
     }
 
-    /// Marks by which a repository would make git do something else than before: those that are new, and those of settings
-    /// that are gone. Addresses are no news in what a run has made.
+    /// Marks by which a repository would make git act differently than before: new ones, and those of removed settings.
+    /// New addresses do not count in a repository that a run created.
     fn changes(&self, path: &Path, old: &Seen, seen: &Seen) -> BTreeSet<String> {
         let of_run = old.is_new || self.made.contains(path);
         let is_new_file = |mark: &str| {
@@ -176,11 +176,11 @@ impl Comparison<'_> {
         added.chain(gone).cloned().collect()
     }
 
-    /// Something in the place of what scripts found read-only. It was replaced from outside, as editors and git do; from then on
-    /// a script could write to it, so it is reported. It may be somebody's, and stays.
+    /// A replacement for something that was read-only for scripts. It was replaced from outside, as editors and git do;
+    /// from then on a script could write to it, so it is reported. It may be the user's, and stays.
     fn replaced(&mut self, path: &Path, seen: &Seen) {
         if is_listed(seen.kind) {
-            // Scripts that still run can write to it, so what is in it counts from now on.
+            // Active scripts can write to it, so its content counts from now on.
             let marks = marks_of(&self.one.directory, path);
             self.known.insert(path.to_owned(), Seen { kept: false, marks, ..seen.clone() });
         } else {
@@ -190,8 +190,8 @@ impl Comparison<'_> {
         self.report(path, by, None, true, true, runs);
     }
 
-    /// A repository that was there before and would make git run more than it did. Files that are new are moved. Otherwise it is
-    /// somebody's, who may have done this themselves: they are told what to look at.
+    /// A repository that existed before and would make git run more than before. New files are moved. Otherwise it is
+    /// the user's, who may have changed it: they are told what to check.
     fn repository(&mut self, path: &Path, old: &Seen, seen: &Seen) {
         let changes = self.changes(path, old, seen);
         let mut marks = old.marks.clone();
@@ -215,32 +215,32 @@ impl Comparison<'_> {
         }
     }
 
-    /// The first link on the way to something new. What was known before, such as a person's `.git`, is not a script's even if
-    /// it was a link for a moment.
+    /// The first link on the way to something new. A path that was known before, such as a user's `.git`, does not
+    /// count as a script's, even if it was a link for a moment.
     fn new_link_on_the_way(&self, at: &Path) -> Option<PathBuf> {
         link_on_the_way(&self.one.directory, at).filter(|link| !self.before.contains_key(link))
     }
 
-    /// Where a path is now, if something that it lies in was moved.
+    /// The current path, if a directory that contains it was moved.
     fn now_at(&self, path: &Path) -> Option<PathBuf> {
         let (above, to) = path.ancestors().skip(1).find_map(|above| self.moved.get_key_value(above))?;
         path.strip_prefix(above).ok().map(|rest| to.join(rest))
     }
 
-    /// Whether something was changed when no run went on any more.
+    /// Whether something was changed when no run was active.
     fn is_later(&self, at: &Path) -> bool {
         self.until.is_some_and(|until| is_changed_after(&self.one.directory, at, until))
     }
 
-    /// What is to be moved because of something new, and whether it is left where it is instead.
+    /// What is to be moved because of a new file, and whether it is left in place instead.
     fn decide(&self, path: &Path, seen: &Seen, changed: bool) -> (PathBuf, bool) {
         let one = self.one;
         match seen.kind {
-            // They do nothing before a file `.git` leads there, and that is looked at.
+            // They have no effect before a `.git` file points there, and that is examined.
             Kind::Listed | Kind::OfBare if path.file_name().is_some_and(|name| name == "worktrees") => {
                 (path.to_owned(), true)
             }
-            // It was somebody's before; without it they would miss more than what was changed.
+            // It was the user's before; moving it would lose more than the change.
             Kind::Listed | Kind::Named | Kind::OfBare => (path.to_owned(), changed),
             Kind::GitFile if path == Path::new(".git") && changed => (path.to_owned(), true),
             Kind::GitFile => {
@@ -248,39 +248,39 @@ impl Comparison<'_> {
                 (path.to_owned(), stays)
             }
             Kind::Link | Kind::ToDo => (path.to_owned(), false),
-            // Such files come with many things that are unpacked, and do nothing before somebody goes there.
+            // Such files are part of many archives, and have no effect before a user enters the directory.
             Kind::Below | Kind::Closed => (path.to_owned(), true),
             Kind::Repository if !seen.has_commands() => (path.to_owned(), true),
             Kind::Repository if !changed && path.file_name().is_some_and(|name| name == ".git") => {
                 (path.to_owned(), false)
             }
-            // Without this it is not a repository to git. The rest may be somebody's work.
+            // Without this file, git does not see a repository. The rest may be the user's work.
             Kind::Repository => (path.join("HEAD"), false),
         }
     }
 
-    /// Sets something aside, a repository so that it is none any more.
+    /// Sets something aside; a repository so that it no longer is one.
     fn set_aside_whole(&self, at: &Path, seen: &Seen) -> Option<PathBuf> {
         if seen.kind == Kind::Repository && !at.ends_with("HEAD") {
-            // Moved as it is it would still be one, for whoever enters it.
+            // Moved as a whole it would still be a repository for anyone who enters it.
             set_aside(&self.one.directory, &at.join("HEAD"));
         }
         set_aside(&self.one.directory, at)
     }
 
-    /// Remembers something that stays, with the paths of a list that are parts of it.
+    /// Remembers something that stays, with the listed paths that are parts of it.
     fn know(&mut self, path: &Path, seen: &Seen, changed: bool) {
         let below = self.after.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
         let below = below.take_while(|(part, _)| part.starts_with(path));
         let parts = below.filter(|(part, seen)| is_part_of(part, seen, path));
         let known = |seen: &Seen| Seen { kept: false, is_new: !changed, ..seen.clone() };
-        // Of these nothing more need be known: what the whole would make git do is.
+        // Nothing more need be known of these: the effect of the whole is known.
         let silent = |seen: &Seen| Seen { kept: true, marks: BTreeSet::new(), ..known(seen) };
         self.known.extend(parts.map(|(part, seen)| (part.clone(), silent(seen))));
         self.known.insert(path.to_owned(), known(seen));
     }
 
-    /// Who obeys something, and whether a program would run a command because of it.
+    /// The program that loads something, and whether that program would run a command because of it.
     fn effect(&mut self, path: &Path, seen: &Seen, is_unclear: bool) -> (&'static str, bool) {
         if matches!(seen.kind, Kind::Named | Kind::Link) && !self.listed.contains(path) {
             let led = self.led.get_or_insert_with(|| led(self.one.at(), &self.listed));
@@ -315,12 +315,12 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether a kind is that of a path at the top that is on a list.
+/// Whether a kind is that of a listed path at the top.
 const fn is_listed(kind: Kind) -> bool {
     matches!(kind, Kind::Listed | Kind::Named | Kind::OfBare)
 }
 
-/// Whether two kinds are the same, or a path only came to be on another list.
+/// Whether two kinds are the same, or a path only moved to another list.
 fn is_same_kind(one: Kind, other: Kind) -> bool {
     one == other || (is_listed(one) && is_listed(other))
 }
@@ -333,7 +333,7 @@ fn both_repositories(old: &Seen, new: &Seen) -> bool {
     old.kind == Kind::Repository && new.kind == Kind::Repository
 }
 
-/// Whether git obeys it in whatever directory it lies, and it is more than a repository that only keeps versions.
+/// Whether git loads it in any directory, and it is more than a repository that only stores versions.
 fn obeyed_anywhere(seen: &Seen) -> bool {
     match seen.kind {
         Kind::Repository => seen.has_commands(),
@@ -342,13 +342,13 @@ fn obeyed_anywhere(seen: &Seen) -> bool {
     }
 }
 
-/// Whether a path of a list lies in a repository that is new itself: the repository is what is decided on.
+/// Whether a listed path is in a repository that is new itself: the decision is then about the repository.
 fn is_part_of_new(path: &Path, seen: &Seen, before: &Found) -> bool {
     let is_new = |top: &&&str| before.get(Path::new(top)).is_none_or(|seen| seen.kind != Kind::Repository);
     ["", ".git"].iter().filter(is_new).any(|top| is_part_of(path, seen, Path::new(top)))
 }
 
-/// Whether a path of a list is a part of a repository: of `.git`, or of a bare one at the top.
+/// Whether a listed path is a part of a repository: of `.git`, or of a bare one at the top.
 fn is_part_of(path: &Path, seen: &Seen, repository: &Path) -> bool {
     if repository.as_os_str().is_empty() {
         return seen.kind == Kind::OfBare;
@@ -364,8 +364,8 @@ fn obeyed_by(path: &Path, seen: &Seen) -> &'static str {
     }
 }
 
-/// Whether a program would run a command because of something. What a file `.git` leads to was looked at, unless it had to be
-/// taken as it is.
+/// Whether a program would run a command because of something. The target of a `.git` file was examined, unless it had
+/// to be accepted as it is.
 fn runs_commands(path: &Path, seen: &Seen, is_unclear: bool) -> bool {
     match seen.kind {
         // A closed directory counts as having commands.

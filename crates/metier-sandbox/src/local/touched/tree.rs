@@ -1,4 +1,4 @@
-//! The names in a directory and in all below it, and what is at a path: by handle, without links, and on the same disk.
+//! The names in a directory tree, and the file at a path: by handle, without links, and on the same file system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::local::beneath;
 
-/// The most names that are looked at, and the deepest of the directories.
+/// The maximum number of names, and the maximum depth.
 pub(super) const MOST_NAMES: usize = 100_000;
 pub(super) const DEEPEST: usize = 100;
 
@@ -27,11 +27,11 @@ pub(super) fn files(names: &[Name]) -> impl Iterator<Item = &OsString> {
     names.iter().filter(|name| !name.is_directory).map(|name| &name.name)
 }
 
-/// The names in a directory and in all below it.
+/// The names in a directory and everything below it.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) tree: BTreeMap<PathBuf, Vec<Name>>,
-    /// Directories that were not listed, or not to their end.
+    /// Directories that were not listed, or not completely.
     unlisted: BTreeSet<PathBuf>,
 }
 
@@ -45,22 +45,22 @@ impl Listed {
         self.unlisted.is_empty()
     }
 
-    /// Whether a directory, or one above it, was not listed to its end.
+    /// Whether a directory, or a parent, was not listed completely.
     pub(super) fn is_unlisted(&self, path: &Path) -> bool {
         !self.is_whole() && path.ancestors().any(|above| self.unlisted.contains(above))
     }
 }
 
-/// What becomes of directories whose owner may not list them.
+/// How directories are handled that their owner may not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closed {
     /// They are not listed.
     Unlisted,
-    /// They are opened up for a moment: a script may have closed them to hide what is there.
+    /// Permissions are added for a moment: a script may have removed them to hide the content.
     OpenedUp,
 }
 
-/// Lists a directory and all below it. Each is shown before it is listed.
+/// Lists a directory and everything below it. Each directory is passed to the callback before it is listed.
 pub(super) fn walk(
     root: &OwnedFd,
     top: &Path,
@@ -72,7 +72,7 @@ pub(super) fn walk(
     while let Some((path, depth)) = waiting.pop() {
         let directory = match to_list(root, &path, closed) {
             Ok(directory) if depth < DEEPEST && left > 0 => directory,
-            // Gone, or never there.
+            // Removed, or never existed.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
             _ => {
                 listed.unlisted.insert(path);
@@ -80,7 +80,7 @@ pub(super) fn walk(
             }
         };
         each(&path, &directory);
-        // By this handle itself: it could not be opened once more where it is closed.
+        // Through this handle: a closed directory could not be opened again.
         let Ok(listing) = rustix::io::fcntl_dupfd_cloexec(&directory, 0).and_then(Dir::new) else {
             listed.unlisted.insert(path);
             continue;
@@ -124,7 +124,7 @@ fn to_list(root: &OwnedFd, path: &Path, closed: Closed) -> Result<OwnedFd, Errno
     }
 }
 
-/// Opens a directory beneath another, without links and on the same disk.
+/// Opens a directory beneath another, without links and on the same file system.
 fn open(root: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let resolve = ResolveFlags::BENEATH
@@ -134,18 +134,18 @@ fn open(root: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty(), resolve)
 }
 
-/// What is at a path.
+/// The state of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing.
     Gone,
-    /// Something, which last changed then.
+    /// It exists, and last changed then.
     There { is_directory: bool, changed: (i64, i64) },
-    /// It could not be looked at.
+    /// It could not be examined.
     Unknown,
 }
 
-/// A directory, to look at what is in it. That takes no right to list it.
+/// A directory, to examine its entries. That does not need permission to list it.
 #[derive(Debug)]
 pub(super) struct Parent(Result<OwnedFd, Errno>);
 
@@ -164,14 +164,14 @@ impl Parent {
                 is_directory: FileType::from_raw_mode(found.st_mode) == FileType::Directory,
                 changed: (found.st_ctime, found.st_ctime_nsec.try_into().unwrap_or(0)),
             },
-            // A file or a link is where a directory was.
+            // A file or a link has replaced a directory.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => State::Gone,
             Err(_) => State::Unknown,
         }
     }
 }
 
-/// What is at a path beneath a directory. The directory itself is never gone.
+/// The state of a path beneath a directory. The directory itself always counts as existing.
 pub(super) fn state(root: &OwnedFd, path: &Path) -> State {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => Parent::open(root, parent).state(name),
