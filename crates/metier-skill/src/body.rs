@@ -1,10 +1,10 @@
-//! The markdown after the frontmatter, which shares the text of the file it was read from.
+//! The Markdown after the frontmatter. It shares the text of the file that it was read from.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The body of a skill, byte for byte. Cloning it copies nothing: bodies are most of what skills weigh.
+/// The body of a skill, unchanged. Cloning it does not copy the text.
 #[derive(Clone, Default)]
 pub struct Body {
     text: Arc<String>,
@@ -12,7 +12,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// The part of a text from an offset on, which lies between two characters.
+    /// The part of a text from a byte offset on. The offset must be a character boundary.
     pub(crate) fn rest_of(text: &Arc<String>, start: usize) -> Self {
         Self { text: Arc::clone(text), start }
     }

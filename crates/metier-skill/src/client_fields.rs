@@ -1,17 +1,17 @@
-//! Fields that clients read beyond the standard's, as a table: who reads each, and as what.
+//! A table of frontmatter fields that are not in the standard: which clients read each field, and its type.
 
 use crate::value::{Data, ScalarKind, Value};
 
-/// A field of some clients.
+/// A field that some clients read.
 #[derive(Debug)]
 pub(crate) struct ClientField {
     pub(crate) name: &'static str,
-    /// Who reads it, as in "read by …".
+    /// The clients that read it, as in "read by …".
     pub(crate) clients: &'static str,
     pub(crate) kind: FieldKind,
 }
 
-/// What a client takes the value for.
+/// The type that a client expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Bool,
@@ -50,13 +50,13 @@ pub(crate) const CLIENT_FIELDS: &[ClientField] = &[
     field("when_to_use", FieldKind::Text, "Claude Code"),
 ];
 
-/// The row of a field.
+/// The row of a field, or `None` if no known client reads it.
 pub(crate) fn find(name: &str) -> Option<&'static ClientField> {
     CLIENT_FIELDS.binary_search_by(|field| field.name.cmp(name)).ok().map(|index| &CLIENT_FIELDS[index])
 }
 
 impl FieldKind {
-    /// Whether a value is of this kind. Null always is: it stands for "absent".
+    /// Whether a value has this type. Null always fits: it means "absent".
     pub(crate) fn fits(self, value: &Value) -> bool {
         let is_text = |value: &Value| value.as_scalar().is_some();
         match self {
@@ -71,7 +71,7 @@ impl FieldKind {
         }
     }
 
-    /// What the value should be, for a message.
+    /// The expected type as part of a message.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Self::Bool => "`true` or `false`",

@@ -1,10 +1,10 @@
-//! What every public error of metier has: a stable code and, where it helps, advice.
+//! The interface of every public error of metier: a stable code and an optional hint.
 
 use std::error::Error;
 
-/// An error that programs can tell apart by its code, and that says what a person can do.
+/// An error with a stable code that programs can compare and an optional hint for the user.
 ///
-/// Every public error of metier's crates implements it. Compare codes, never messages: messages may be reworded.
+/// Every public error of metier's crates implements it. Compare codes, not messages: messages may be reworded.
 ///
 /// ```
 /// use metier_skill::{Coded, Location};
@@ -17,7 +17,7 @@ pub trait Coded: Error {
     /// The stable code, in `kebab-case`.
     fn code(&self) -> &'static str;
 
-    /// What to do next, as one sentence; `None` where the message already says it or nothing can be done.
+    /// What to do next, as one sentence. `None` if the message already says it or nothing can be done.
     fn hint(&self) -> Option<String> {
         None
     }

@@ -1,6 +1,6 @@
-//! Findings about a skill, each with a place in a file, and the collector that rules report to.
+//! Diagnostics of a skill, each with a position in a file, and the collector that rules report to.
 //!
-//! Nothing here decides what is wrong; that is for the rules. Nothing here prints; that is for the caller.
+//! This module neither decides what is wrong (the rules do) nor prints anything (the caller does).
 
 use std::ops::Range;
 
@@ -8,20 +8,20 @@ use serde::Serialize;
 
 use crate::{Code, Rules};
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing. No rule of the format reports one; the scan does.
+    /// For information. Format rules do not report notes; the scan does.
     Note,
-    /// Worth fixing; the skill is usable.
+    /// Should be fixed, but the skill is usable.
     Warning,
-    /// Breaks a rule; the skill is not valid.
+    /// Breaks a rule: the skill is invalid.
     Error,
 }
 
 impl Severity {
-    /// The word for it, as in JSON.
+    /// The severity's name, as in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -34,24 +34,24 @@ impl Severity {
 /// A range of bytes in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Span {
-    /// The first byte.
+    /// The offset of the first byte.
     pub start: usize,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: usize,
 }
 
 impl Span {
-    /// The bytes from `start` to just before `end`.
+    /// A span from `start` up to, but not including, `end`.
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// The place just before the byte at `offset`.
+    /// An empty span before the byte at `offset`.
     pub const fn at(offset: usize) -> Self {
         Self::new(offset, offset)
     }
 
-    /// The same as a range, to slice with.
+    /// The span as a range, for slicing.
     pub const fn range(self) -> Range<usize> {
         self.start..self.end
     }
@@ -60,50 +60,50 @@ impl Span {
 /// One replacement in a file: the bytes of `span` become `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edit {
-    /// What is replaced; empty to insert.
+    /// What is replaced. Empty for an insertion.
     #[serde(flatten)]
     pub span: Span,
-    /// What stands there afterwards.
+    /// The replacement.
     pub text: String,
 }
 
-/// The one obvious way to mend a finding.
+/// The one obvious way to fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Fix {
-    /// What the fix does, as an order: "quote the value".
+    /// What the fix does, in the imperative: "quote the value".
     pub title: String,
-    /// The replacements; they do not overlap.
+    /// The replacements. They do not overlap.
     pub edits: Vec<Edit>,
 }
 
 impl Fix {
-    /// A fix that replaces the bytes of `span` by `text`.
+    /// A fix that replaces `span` with `text`.
     pub fn replace(title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
         let edits = vec![Edit { span, text: text.into() }];
         Self { title: title.into(), edits }
     }
 }
 
-/// One finding: what, how bad, where, and how to mend it.
+/// One finding: what is wrong, how severe it is, where it is, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
     /// The stable code.
     pub code: Code,
-    /// How bad it is under the rules that were applied.
+    /// The severity under the rules that were applied.
     pub severity: Severity,
     /// What is wrong and what to do.
     pub message: String,
-    /// The file, relative to the skill's directory; of a single-file skill, its file name.
+    /// The file, relative to the skill's directory. For a single-file skill, its file name.
     pub file: String,
-    /// The bytes in that file.
+    /// The position in that file, in bytes.
     pub span: Span,
-    /// The line of `span.start`, from 1.
+    /// The line of `span.start`, counted from 1.
     pub line: usize,
-    /// The column of `span.start` in characters, from 1.
+    /// The column of `span.start` in characters, counted from 1.
     pub column: usize,
-    /// How to mend it, if there is one obvious way.
+    /// How to fix it, if there is one obvious way.
     pub fix: Option<Fix>,
 }
 
@@ -114,10 +114,10 @@ impl Diagnostic {
     }
 }
 
-/// Collects the findings about one skill, from the first byte of its file to the last of its resources. A finding whose
-/// code the rules switch off is dropped here, so that the rules themselves never ask.
+/// Collects the findings about one skill and its files. Findings whose code is turned off by the rules are
+/// dropped here, so the rules need not check.
 ///
-/// Other crates report to it through [`Location::validate_with`](crate::Location::validate_with).
+/// Other crates report through [`Location::validate_with`](crate::Location::validate_with).
 #[derive(Debug)]
 pub struct Findings<'a> {
     rules: &'a Rules,
@@ -135,17 +135,17 @@ impl<'a> Findings<'a> {
         self.rules
     }
 
-    /// Reports what is wrong with the skill's own file, at a place in it.
+    /// Reports a problem at a position in the skill's own file.
     pub fn report(&mut self, code: Code, span: Span, message: impl Into<String>) {
         self.push(None, code, span, message.into(), None);
     }
 
-    /// Reports what is wrong with another file of the skill, as a whole.
+    /// Reports a problem with another file of the skill as a whole.
     pub(crate) fn report_on(&mut self, file: &str, code: Code, message: impl Into<String>) {
         self.push(Some(file), code, Span::default(), message.into(), None);
     }
 
-    /// Takes back what was reported under a code.
+    /// Removes all findings with a code.
     pub(crate) fn withdraw(&mut self, code: Code) {
         self.list.retain(|found| found.code != code);
     }
@@ -160,17 +160,17 @@ impl<'a> Findings<'a> {
         self.push(None, code, span, message.into(), fix.into());
     }
 
-    /// Whether a finding with this code would be kept; for messages that cost something to make.
+    /// Whether a finding with this code would be kept. Use it to avoid building expensive messages.
     pub(crate) fn wants(&self, code: Code) -> bool {
         self.rules.severity(code).is_some()
     }
 
-    /// A collector for the same file with nothing in it.
+    /// An empty collector for the same file.
     pub(crate) fn empty(&self) -> Self {
         Self::new(self.rules, &self.file)
     }
 
-    /// Takes over findings in a changed text, with their places moved to where they are in this one.
+    /// Takes over findings about a changed text and maps their positions to this text.
     pub(crate) fn absorb(&mut self, other: Self, to: &impl Fn(usize) -> usize) {
         self.list.extend(other.list.into_iter().map(|mut found| {
             found.span = Span::new(to(found.span.start), to(found.span.end));
@@ -186,7 +186,7 @@ impl<'a> Findings<'a> {
         self.list.push(Diagnostic { code, severity, message, file, span, line: 1, column: 1, fix });
     }
 
-    /// The findings in the order of the text, with their lines and columns; after them those about other files.
+    /// The findings in the order of the text, with lines and columns, followed by those about other files.
     pub(crate) fn finish(mut self, text: &str) -> Vec<Diagnostic> {
         let file = self.file;
         let elsewhere = |found: &Diagnostic| found.file != file;
@@ -209,8 +209,8 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The line and the column of a place in a text, both from 1. Lines end as `SKILL.md` is read: at `\n`, `\r\n` or `\r`. Columns
-/// count characters.
+/// The line and column of a byte offset, both counted from 1. As in `SKILL.md`, lines end at `\n`, `\r\n` or
+/// `\r`. Columns count characters.
 ///
 /// ```
 /// use metier_skill::line_and_column;
@@ -224,16 +224,16 @@ pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     (lines + 1, text[last.unwrap_or(0)..at].chars().count() + 1)
 }
 
-/// How many lines end between two places, and where the last one begins that is begun there.
+/// The number of line ends between two offsets, and the start of the last line that starts there.
 fn line_breaks(text: &str, from: usize, to: usize) -> (usize, Option<usize>) {
     let bytes = text.as_bytes();
     let between = &bytes[from..to];
-    // Nearly every file; counting one byte is several times as fast as finding two.
+    // True for nearly every file. Counting one byte is several times as fast as finding two.
     if memchr::memchr(b'\r', between).is_none() {
         let last = memchr::memrchr(b'\n', between).map(|at| from + at + 1);
         return (memchr::memchr_iter(b'\n', between).count(), last);
     }
-    // `\r\n` ends one line, and ends it after the `\n`.
+    // `\r\n` ends one line, after its `\n`.
     let ends = memchr::memchr2_iter(b'\n', b'\r', between)
         .map(|at| from + at)
         .filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'));

@@ -8,12 +8,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Coded;
 
-/// `sha256:` and 64 hexadecimal digits.
+/// A SHA-256 digest, written as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Computes the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -28,16 +28,16 @@ impl Digest {
         &self.0
     }
 
-    /// The 64 digits, without `sha256:`.
+    /// The 64 hexadecimal digits, without `sha256:`.
     pub fn hex(&self) -> String {
         let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
         self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 }
 
-/// A text that is not a digest.
+/// The text is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no digest; use `sha256:` and 64 hexadecimal digits")]
+#[error("invalid digest `{text}`; use `sha256:` and 64 hexadecimal digits")]
 pub struct ParseDigestError {
     text: String,
 }

@@ -1,5 +1,6 @@
-//! The way to the disk for everything that reads skills: beneath a directory that is held open, through no link, without
-//! waiting for a pipe, and all of a file even where reading is interrupted. [`remove_all`] removes directories.
+//! File access for everything that reads skills. Files are opened relative to an open directory, without
+//! following links and without blocking on pipes, and are read completely even if a read is interrupted.
+//! [`remove_all`] removes directories.
 
 mod removal;
 
@@ -17,30 +18,31 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat,
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// How a directory is opened that was found in another one: not if it has become a link.
+/// Flags for opening a directory that was found in a listing. Fails if it has become a link.
 pub const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// How a file is opened: not through a link, and without waiting for the writer of a pipe.
+/// Flags for opening a file without following links and without blocking on a pipe.
 pub const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Directories of version-control systems. They are no part of a skill, wherever they lie.
+/// Directories of version-control systems. They never belong to a skill.
 pub const VCS_DIRECTORIES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
-/// Directories that other tools build or install.
+/// Directories that other tools generate or install.
 const BUILT: [&str; 3] = ["node_modules", "target", ".venv"];
 
-/// Whether a directory of this name is entered when skills are searched for: not version control, and not what other tools
-/// build or install. Every search for skills uses this.
+/// Whether a search for skills enters a directory with this name. Version control and directories that other
+/// tools generate are skipped. Every search for skills uses this function.
 pub fn is_searched(name: &OsStr) -> bool {
     !VCS_DIRECTORIES.iter().chain(&BUILT).any(|skipped| skipped.as_bytes() == name.as_bytes())
 }
 
-/// Calls `visit` for each entry of a directory, with the directory's handle and what the entry is, until it breaks.
+/// Calls `visit` for each entry of a directory, with the directory's handle, the entry's name and its type,
+/// until `visit` breaks.
 pub fn list(
     directory: OwnedFd,
     mut visit: impl FnMut(BorrowedFd<'_>, &CStr, FileType) -> ControlFlow<()>,
@@ -53,7 +55,7 @@ pub fn list(
             continue;
         }
         let kind = match entry.file_type() {
-            // Some file systems do not say in the directory what an entry is.
+            // Some file systems do not report the type of an entry in the listing.
             FileType::Unknown => statat(at, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
             kind => kind,
@@ -65,18 +67,19 @@ pub fn list(
     Ok(())
 }
 
-/// Opens a directory that was named, to list it and to open what is in it. Links are followed.
+/// Opens a directory that the user named. Links are followed.
 pub fn open_directory(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(at, path, flags, Mode::empty())?)
 }
 
-/// Whether a path neither leads up nor begins elsewhere.
+/// Whether a path has only normal components: no `..`, no root.
 pub(crate) fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Opens what is beneath a directory; no part of the path may be a link. Paths that lead up or begin elsewhere are refused.
+/// Opens a path relative to a directory. No component may be a link. Absolute paths and paths with `..` are
+/// refused.
 pub fn open_beneath(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     if !is_plain(path) || path.as_os_str().is_empty() {
         return Err(Errno::LOOP.into());
@@ -85,7 +88,7 @@ pub fn open_beneath(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Resul
     {
         use rustix::fs::{ResolveFlags, openat2};
         match openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // Kernels before 5.6, and sandboxes that have not heard of the call.
+            // Kernels before 5.6, and sandboxes that block the call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             other => return Ok(other?),
         }
@@ -93,7 +96,7 @@ pub fn open_beneath(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Resul
     open_part_by_part(at, path, flags)
 }
 
-/// The same where one call cannot do it.
+/// The same for systems without `openat2`.
 fn open_part_by_part(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let mut parts = path.components().peekable();
     let mut above: Option<OwnedFd> = None;
@@ -107,25 +110,24 @@ fn open_part_by_part(at: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Resu
     Err(Errno::NOENT.into())
 }
 
-/// Reads a regular file beneath a directory, of at most `most` bytes, with what the system said of it before the first byte
-/// was read.
+/// Reads a regular file below a directory, up to `most` bytes. Also returns its metadata from before the first
+/// byte was read.
 pub fn read_beneath(at: BorrowedFd<'_>, path: &Path, most: u64) -> io::Result<(Vec<u8>, Stat)> {
     read_opened(open_beneath(at, path, READ)?, most)
 }
 
-/// Reads a regular file of at most `most` bytes at a path that was named: links on the way are followed, the file itself must
-/// not be one.
+/// Reads a regular file at a path that the user named, up to `most` bytes. Links on the way are followed, but
+/// the file itself must not be a link.
 pub fn read_named(path: impl Arg, most: u64) -> io::Result<Vec<u8>> {
     read_opened(openat(CWD, path, READ, Mode::empty())?, most).map(|(bytes, _)| bytes)
 }
 
-/// Opens a regular file, and says what the system knows of it: never through a link, and never waiting for the writer of a
-/// pipe.
+/// Opens a regular file and returns its metadata. Never follows a link and never blocks on a pipe.
 pub(crate) fn open_regular(at: impl AsFd, path: impl Arg) -> io::Result<(File, Stat)> {
     regular(openat(at, path, READ, Mode::empty())?)
 }
 
-/// What was opened, if it is a regular file.
+/// Returns the opened file if it is a regular file.
 pub(crate) fn regular(opened: OwnedFd) -> io::Result<(File, Stat)> {
     let stat = fstat(&opened)?;
     if FileType::from_raw_mode(stat.st_mode).is_file() {
@@ -135,15 +137,15 @@ pub(crate) fn regular(opened: OwnedFd) -> io::Result<(File, Stat)> {
     }
 }
 
-/// Reads a regular file of at most `most` bytes that was opened already, with what the system said of it before the first
-/// byte was read.
+/// Reads an open regular file of up to `most` bytes. Also returns its metadata from before the first byte was
+/// read.
 pub(crate) fn read_opened(opened: OwnedFd, most: u64) -> io::Result<(Vec<u8>, Stat)> {
     let (file, stat) = regular(opened)?;
     let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
     if size > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok((read_all(file, size)?, stat)) }
 }
 
-/// The bytes of a file, as many as it had when it was opened; what is appended meanwhile is for the next reading.
+/// Reads as many bytes as the file had when it was opened. Data that is appended meanwhile is ignored.
 pub(crate) fn read_all(mut file: impl Read, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
     let mut filled = 0;
@@ -151,7 +153,7 @@ pub(crate) fn read_all(mut file: impl Read, size: u64) -> io::Result<Vec<u8>> {
         match file.read(rest) {
             Ok(0) => break,
             Ok(count) => filled += count,
-            // On network and user-space file systems a signal can interrupt a read, which is not an error.
+            // On network and user-space file systems a signal can interrupt a read. That is not an error.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -1,29 +1,29 @@
-//! `SKILL.md` taken apart: text, fences, frontmatter, body. What the fields mean is for `fields`.
+//! Splits `SKILL.md` into text, fences, frontmatter and body. The fields are checked in `fields`.
 
 use crate::diagnostic::Findings;
 use crate::value::{Data, Value};
 use crate::yaml::{self, repair};
 use crate::{Code, Fix, Rules, Span};
 
-/// The parts of one file. A missing part is `None`, and a finding says why.
+/// The parts of one file. A missing part is `None`, and a finding explains why.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
     /// A mapping with at least one field.
     pub(crate) frontmatter: Option<Value>,
-    /// Where the body is: from the line after the closing fence to the end of the file.
+    /// The body: from the line after the closing fence to the end of the file.
     pub(crate) body: Option<Span>,
-    /// The file has no fence at all: neither frontmatter nor an attempt at one.
+    /// Whether the file has no fence at all.
     pub(crate) is_bare: bool,
 }
 
 const BOM: &str = "\u{feff}";
 
-/// Takes the text of a file apart.
+/// Splits the text of a file into its parts.
 pub(crate) fn take_apart(text: &str, rules: &Rules, findings: &mut Findings<'_>) -> Document {
     let start = if text.starts_with(BOM) {
         let span = Span::new(0, BOM.len());
-        let message = "the file begins with a byte-order mark: Gemini CLI and older Claude Code drop the skill \
-                       without a word, Codex with an error; save it without";
+        let message = "the file starts with a byte-order mark: Gemini CLI and older Claude Code silently skip the \
+                       skill, Codex reports an error; save the file without it";
         findings.report_with_fix(
             Code::Bom,
             span,
@@ -44,7 +44,7 @@ pub(crate) fn take_apart(text: &str, rules: &Rules, findings: &mut Findings<'_>)
     Document { frontmatter, body: Some(body), is_bare: false }
 }
 
-/// Where the body begins, if there is frontmatter before it.
+/// Where the body starts, if there is frontmatter before it.
 pub(crate) fn body_start(text: &str) -> Option<usize> {
     let start = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let (first, mut next) = line(text, start);
@@ -66,7 +66,7 @@ struct Fences {
     body: Option<Span>,
 }
 
-/// Finds the two fence lines; `None` where the first line is not one.
+/// Finds the two fence lines. `None` if the first line is not a fence.
 fn fences(text: &str, start: usize, findings: &mut Findings<'_>) -> Option<Fences> {
     let (first, mut next) = line(text, start);
     if !is_fence(first) {
@@ -87,7 +87,7 @@ fn fences(text: &str, start: usize, findings: &mut Findings<'_>) -> Option<Fence
         }
         next = after;
     }
-    let message = "the frontmatter must end with a `---` line of its own; add one";
+    let message = "the frontmatter has no closing `---` line; add one";
     findings.report(Code::FrontmatterUnclosed, Span::new(start, start + first.len()), message);
     Some(Fences { inside: None, body: None })
 }
@@ -98,8 +98,8 @@ fn report_missing(text: &str, start: usize, findings: &mut Findings<'_>) {
     let (first, _) = line(text, start + blank);
     let span = Span::new(start, start + line(text, start).0.len());
     if blank > 0 && is_fence(first) {
-        let message = "the frontmatter must be the first thing in the file; remove what stands before `---`";
-        let fix = Fix::replace("remove the blanks before `---`", Span::new(start, start + blank), "");
+        let message = "the frontmatter must be at the very start of the file; remove everything before `---`";
+        let fix = Fix::replace("remove the white space before `---`", Span::new(start, start + blank), "");
         findings.report_with_fix(Code::FrontmatterMissing, span, message, fix);
     } else {
         let message = "the file must start with YAML frontmatter: a `---` line, then `name:` and \
@@ -108,7 +108,8 @@ fn report_missing(text: &str, start: usize, findings: &mut Findings<'_>) {
     }
 }
 
-/// The line at an offset without its end, and where the next one begins. `\n`, `\r\n` and `\r` end a line.
+/// The line at an offset without its line end, and the start of the next line. Lines end at `\n`, `\r\n` or
+/// `\r`.
 pub(crate) fn line(text: &str, start: usize) -> (&str, usize) {
     let rest = &text[start..];
     match memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
@@ -120,7 +121,7 @@ pub(crate) fn line(text: &str, start: usize) -> (&str, usize) {
     }
 }
 
-/// Exactly `---`, trailing blanks allowed.
+/// Whether a line is exactly `---`, apart from trailing spaces and tabs.
 fn is_fence(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|rest| rest.bytes().all(|byte| byte == b' ' || byte == b'\t'))
 }
@@ -129,7 +130,7 @@ fn frontmatter(text: &str, inside: Span, rules: &Rules, findings: &mut Findings<
     let yaml = &text[inside.range()];
     if yaml.len() > rules.limits.frontmatter_bytes {
         let message = format!(
-            "the frontmatter has {} bytes, more than {}; move text into the body",
+            "the frontmatter has {} bytes, but the limit is {}; move text into the body",
             yaml.len(),
             rules.limits.frontmatter_bytes
         );
@@ -161,9 +162,9 @@ fn frontmatter(text: &str, inside: Span, rules: &Rules, findings: &mut Findings<
     }
 }
 
-/// Reports what YAML does not allow in a text at all; returns whether there was any.
+/// Reports characters that YAML never allows. Returns whether there were any.
 fn report_control_characters(yaml: &str, base: usize, findings: &mut Findings<'_>) -> bool {
-    // Every character in question begins with one of these bytes; most texts have none.
+    // Every such character starts with one of these bytes. Most texts contain none of them.
     let suspicious = |byte: u8| matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127 | 0xc2 | 0xef);
     if !yaml.bytes().any(suspicious) {
         return false;
@@ -182,7 +183,7 @@ fn report_control_characters(yaml: &str, base: usize, findings: &mut Findings<'_
     found
 }
 
-/// Reports tabs outside quotes and block scalars, which the reference parser refuses.
+/// Reports tabs outside quotes and block scalars, which the reference parser rejects.
 fn report_tabs(yaml: &str, base: usize, value: Option<&Value>, findings: &mut Findings<'_>) {
     if !findings.wants(Code::YamlTab) || !yaml.contains('\t') {
         return;
@@ -204,13 +205,13 @@ fn report_tabs(yaml: &str, base: usize, value: Option<&Value>, findings: &mut Fi
             while spans.next_if(|span| span.end <= at).is_some() {}
             spans.peek().is_none_or(|span| at < span.start)
         };
-        // One finding a line is enough.
+        // One finding per line is enough.
         if let Some((at, _)) = code.match_indices('\t').find(outside) {
             let at = base + start + at;
             findings.report(
                 Code::YamlTab,
                 Span::new(at, at + 1),
-                "a tab may only stand inside quotes; use blanks",
+                "tabs are only allowed inside quotes; use spaces",
             );
         }
         start = next;

@@ -1,38 +1,38 @@
-//! What stops an operation on a skill. What is merely wrong with a skill is a [`Diagnostic`](crate::Diagnostic).
+//! Errors that stop an operation on a skill. Findings about its content are [`Diagnostic`](crate::Diagnostic)s.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::{Coded, Diagnostic};
 
-/// Why an operation on one skill could not be done.
+/// Why an operation on one skill failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
-    /// There is nothing at the path.
-    #[error("skill not found: there is nothing at {}", path.display())]
+    /// Nothing exists at the path.
+    #[error("skill not found: {} does not exist", path.display())]
     NotFound {
-        /// The path as it was given.
+        /// The path as given by the caller.
         path: PathBuf,
     },
-    /// The skill breaks rules; only operations that need a valid skill say so this way.
+    /// The skill is invalid. Only operations that need a valid skill return this.
     #[error("{} is not a valid skill: {}", path.display(), first_error(diagnostics))]
     Validation {
-        /// The path as it was given.
+        /// The path as given by the caller.
         path: PathBuf,
-        /// All findings, warnings too.
+        /// All findings, including warnings.
         diagnostics: Vec<Diagnostic>,
     },
-    /// The skill is larger than the limits allow.
+    /// The skill exceeds a limit.
     #[error("{} has {what}", path.display())]
     Limit {
         /// The skill's directory.
         path: PathBuf,
-        /// What there is too much of, with the limit.
+        /// Which limit was exceeded, with its value.
         what: String,
     },
     /// A file was replaced or removed while the skill was being read.
-    #[error("{} changes while the skill is being read; try again", path.display())]
+    #[error("{} changed while the skill was being read", path.display())]
     Changing {
         /// The file.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum SkillError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -60,13 +60,17 @@ impl Coded for SkillError {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::NotFound { .. } => "check the path; a skill is a directory with a SKILL.md".to_owned(),
+            Self::NotFound { .. } => {
+                "check the path; a skill is a directory that contains a SKILL.md".to_owned()
+            }
             Self::Validation { path, .. } => {
                 format!("run `metier validate {}` to see every finding", path.display())
             }
             Self::Limit { .. } => "remove files that the skill does not need, or raise the limit".to_owned(),
-            Self::Changing { .. } => "try again when no other program writes to the skill".to_owned(),
-            Self::Io { .. } => "check that the file exists and that you may read it".to_owned(),
+            Self::Changing { .. } => "stop other programs from writing to the skill and try again".to_owned(),
+            Self::Io { .. } => {
+                "check that the file exists and that you have permission to read it".to_owned()
+            }
         })
     }
 }

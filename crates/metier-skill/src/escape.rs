@@ -1,14 +1,16 @@
-//! Text from a skill inside text of another kind: nothing in it is markup there, and nothing in it is unseen.
+//! Escapes text from a skill for use inside other text, so that it contains no markup and no invisible
+//! characters.
 
 use std::borrow::Cow;
 
 use crate::visible::is_invisible;
 
-/// Text inside an XML element, or in an attribute.
+/// Escapes text for the content of an XML element or attribute.
 ///
-/// A parser gets back exactly the text. Markup is written as `&lt;` and the like; what a reader does not see
-/// ([`is_invisible`]) and what a parser would change is written as a reference, `&#x202E;`. What XML cannot have at all, most
-/// control characters and U+FFFE and U+FFFF, becomes text that shows it: `\u{1}`. Tabs and line breaks stay.
+/// A parser gets back exactly the original text. Markup is written as `&lt;` and so on. Invisible characters
+/// ([`is_invisible`]) and characters that a parser would change are written as references, such as `&#x202E;`.
+/// Characters that XML does not allow at all (most control characters, U+FFFE and U+FFFF) are written as
+/// visible text: `\u{1}`. Tabs and line breaks stay.
 ///
 /// ```
 /// use metier_skill::escape_xml;
@@ -20,7 +22,7 @@ pub fn escape_xml(text: &str) -> Cow<'_, str> {
     Escape::XML.apply(text)
 }
 
-/// A way to write text inside other text.
+/// A set of rules for escaping text.
 ///
 /// ```
 /// use metier_skill::{Escape, Replacement};
@@ -30,50 +32,51 @@ pub fn escape_xml(text: &str) -> Cow<'_, str> {
 /// ```
 #[derive(Debug)]
 pub struct Escape {
-    /// The bytes at which a character begins that may need something else in its place.
+    /// The first bytes of characters that may need to be replaced.
     looks: [bool; 256],
-    /// Whether [`is_quiet`] says all that there is to say.
+    /// Whether [`is_quiet`] alone is enough to find plain text.
     is_quick: bool,
     instead: fn(char) -> Replacement,
 }
 
-/// What is written in the place of a character.
+/// What a character is replaced with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Replacement {
-    /// The character itself.
+    /// The character stays as it is.
     Same,
     /// This text.
     Text(&'static str),
-    /// Its number in hexadecimal, between these.
+    /// Its code point in hexadecimal, between these two texts.
     Number(&'static str, &'static str),
-    /// Its numbers in UTF-16, each with four digits and `\u` before it.
+    /// Its UTF-16 code units, each written as `\u` and four digits.
     Units,
 }
 
 impl Replacement {
-    /// The form in which characters are made visible that cannot be written otherwise: `\u{202E}`.
+    /// The visible form of characters that cannot be written otherwise: `\u{202E}`.
     pub const VISIBLE: Self = Self::Number("\\u{", "}");
 
-    /// The visible form of what would not be seen, and everything else as it is.
+    /// Replaces invisible characters by their visible form and keeps all others.
     pub const fn shown(c: char) -> Self {
         if is_invisible(c) { Self::VISIBLE } else { Self::Same }
     }
 }
 
-/// So many bytes are looked at together.
+/// The number of bytes that are checked together.
 const STRIDE: usize = 32;
 
 impl Escape {
-    /// Inside XML, as [`escape_xml`] has it.
+    /// The rules of [`escape_xml`].
     pub const XML: &'static Self = &Self::new(b"&<>\"'", in_xml);
 
-    /// A way to write text in which these ASCII characters, and every character that [`is_invisible`], may need something else
-    /// in its place. Tabs and line feeds are asked about as well.
+    /// Rules for text in which these ASCII characters and all invisible characters ([`is_invisible`]) may need
+    /// to be replaced. `instead` is also called for tabs and line feeds.
     pub const fn new(special: &[u8], instead: fn(char) -> Replacement) -> Self {
         let (mut looks, mut is_quick, mut at) = ([false; 256], true, 0);
         while at < looks.len() {
-            // The second line: where in UTF-8 the characters begin that are invisible. A test knows them all.
+            // The second line has the first UTF-8 bytes of all invisible characters. A test checks that it is
+            // complete.
             looks[at] = at < 0x20
                 || matches!(at, 0x7f | 0xc2 | 0xcd | 0xd8 | 0xdb | 0xdc | 0xe0..=0xe3 | 0xef | 0xf0..);
             at += 1;
@@ -87,7 +90,7 @@ impl Escape {
         Self { looks, is_quick, instead }
     }
 
-    /// The text as it is to be written, piece by piece. Nothing is allocated.
+    /// Passes the escaped text to `piece`, part by part, without allocating.
     pub fn each(&self, text: &str, mut piece: impl FnMut(&str)) {
         let (mut done, mut at) = (0, 0);
         while let Some((found, c)) = self.next(text, at) {
@@ -121,12 +124,12 @@ impl Escape {
         }
     }
 
-    /// The text as it is to be written.
+    /// The escaped text.
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut whole = String::new();
         let mut is_same = true;
         self.each(text, |piece| {
-            // Where nothing is to be done, the text is its only piece.
+            // If nothing needs escaping, the text is its only piece.
             if !std::ptr::eq(piece, text) {
                 is_same = false;
                 whole.push_str(piece);
@@ -135,18 +138,19 @@ impl Escape {
         if is_same { text.into() } else { whole.into() }
     }
 
-    /// How many bytes that is.
+    /// The length of the escaped text in bytes.
     pub fn length(&self, text: &str) -> usize {
         let mut length = 0;
         self.each(text, |piece| length += piece.len());
         length
     }
 
-    /// The next character from there on that may need something else in its place, and where it is.
+    /// Finds the next character that may need to be replaced, and its offset.
     fn next(&self, text: &str, from: usize) -> Option<(usize, char)> {
         let bytes = text.as_bytes();
         let mut at = from;
-        // Nearly all text is plain: many bytes at a time, without a branch for each, which the compiler makes vectors of.
+        // Nearly all text is plain. Many bytes are checked at a time without branches, so that the compiler can
+        // vectorize it.
         while self.is_quick
             && let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<STRIDE>)
         {
@@ -158,7 +162,7 @@ impl Escape {
             at += STRIDE;
         }
         let rest = bytes.get(at..)?;
-        // What is left is less than a stride; the last stride of the text has all of it, and begins earlier.
+        // The rest is shorter than a stride; the last stride of the text covers it and starts earlier.
         if self.is_quick && !rest.is_empty() && bytes.last_chunk::<STRIDE>().is_some_and(are_quiet) {
             return None;
         }
@@ -175,11 +179,8 @@ fn are_quiet(chunk: &[u8; STRIDE]) -> bool {
     chunk.iter().fold(0, |loud, byte| loud | u8::from(!is_quiet(*byte))) == 0
 }
 
-/// Bytes of plain text that no escape with `is_quick` looks at.
-#[expect(
-    clippy::needless_bitwise_bool,
-    reason = "branches would keep the compiler from making vectors of it"
-)]
+/// Bytes of plain text that no `Escape` with `is_quick` replaces.
+#[expect(clippy::needless_bitwise_bool, reason = "branches would keep the compiler from vectorizing it")]
 const fn is_quiet(byte: u8) -> bool {
     (byte >= 0x20)
         & (byte < 0x7f)
@@ -191,7 +192,7 @@ const fn is_quiet(byte: u8) -> bool {
         & (byte != b'\\')
 }
 
-/// A number in at least so many hexadecimal digits.
+/// Writes a number with at least this many hexadecimal digits.
 fn digits(number: u32, least: usize, buffer: &mut [u8; 8]) -> &str {
     let (mut rest, mut at) = (number, buffer.len());
     while at > 0 && (rest > 0 || buffer.len() - at < least) {

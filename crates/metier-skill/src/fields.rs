@@ -1,4 +1,4 @@
-//! The rules on the fields of the frontmatter, one function a field.
+//! The rules for the fields of the frontmatter, one function per field.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,15 @@ use crate::value::{Data, Field, Scalar, ScalarKind, Value};
 use crate::yaml::repair::quote;
 use crate::{Body, Code, Edit, Fix, Origin, Rules, Skill, Span};
 
-/// The most characters of a description.
+/// The maximum number of characters in a description.
 pub const DESCRIPTION_MAX: usize = 1024;
 
-/// The standard's fields.
+/// The fields of the standard.
 pub(crate) const STANDARD_FIELDS: [&str; 6] =
     ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
-/// Holds a frontmatter to the rules. There is a skill when there are a name and a description, however bad.
+/// Checks a frontmatter against the rules. Returns a skill if it has a name and a description, even invalid
+/// ones.
 pub(crate) fn check(
     frontmatter: &Value,
     origin: Origin<'_>,
@@ -61,7 +62,7 @@ impl<'a> Fields<'a, '_, '_> {
         self.entries.iter().find(|entry| entry.key.text() == key)
     }
 
-    /// An optional field with a value; one without is as good as absent.
+    /// Finds an optional field that has a value. A field without a value counts as absent.
     fn find_present(&mut self, key: &str) -> Option<&'a Field> {
         let entry = self.find(key)?;
         if !entry.value.is_null() {
@@ -69,15 +70,15 @@ impl<'a> Fields<'a, '_, '_> {
         }
         let message = match key {
             "allowed-tools" => {
-                "`allowed-tools` has no value, which counts as absent; write `[]` to allow no tool".to_owned()
+                "`allowed-tools` has no value and is ignored; write `[]` to allow no tools".to_owned()
             }
-            _ => format!("`{key}` has no value, which counts as absent; give it one or remove it"),
+            _ => format!("`{key}` has no value and is ignored; add a value or remove the field"),
         };
         self.findings.report(Code::FieldNull, entry.key_span, message);
         None
     }
 
-    /// The start of the frontmatter, for what is missing from it.
+    /// The start of the frontmatter, where missing fields are reported.
     fn start(&self) -> Span {
         self.entries.first().map_or(Span::default(), |entry| Span::at(entry.key_span.start))
     }
@@ -99,7 +100,11 @@ impl<'a> Fields<'a, '_, '_> {
             return named(fallback, self);
         };
         if is_nothing(scalar) {
-            self.findings.report(Code::NameEmpty, span, "`name` cannot be empty; write the directory's name");
+            self.findings.report(
+                Code::NameEmpty,
+                span,
+                "`name` cannot be empty; use the name of the skill's directory",
+            );
             return named(fallback, self);
         }
         if scalar.kind() != ScalarKind::String {
@@ -109,11 +114,11 @@ impl<'a> Fields<'a, '_, '_> {
         named(scalar.text().trim(), self)
     }
 
-    /// The name under which the skill is known: itself if it keeps the rule, else the nearest that does.
+    /// The name under which the skill is known: `name` if it is valid, otherwise the nearest valid name.
     fn id(&self, name: &str, fallback: &str) -> SkillName {
         let exact =
             if self.rules.unicode_names { SkillName::new_unicode(name) } else { SkillName::new(name) };
-        // Of a name in another script nothing may be left, and nothing of the directory's either.
+        // A name in another script may leave nothing to keep, and so may the directory's name.
         let nearest = || SkillName::slug(name).or_else(|| SkillName::slug(fallback));
         exact.ok().or_else(nearest).unwrap_or_else(|| SkillName::numbered(name))
     }
@@ -127,7 +132,7 @@ impl<'a> Fields<'a, '_, '_> {
             let (code, message) = match error {
                 NameError::Empty => (Code::NameEmpty, "`name` cannot be empty".to_owned()),
                 NameError::Blanks => {
-                    let message = "`name` begins or ends with white space; remove it".to_owned();
+                    let message = "`name` starts or ends with white space; remove it".to_owned();
                     (Code::NameBlanks, message)
                 }
                 NameError::TooLong(length) => {
@@ -139,7 +144,7 @@ impl<'a> Fields<'a, '_, '_> {
                     (Code::NameNotLowercase, format!("the name `{}` must be lower case", shortened(&shown)))
                 }
                 NameError::EdgeHyphen => {
-                    (Code::NameEdgeHyphen, "`name` cannot begin or end with a hyphen".to_owned())
+                    (Code::NameEdgeHyphen, "`name` cannot start or end with a hyphen".to_owned())
                 }
                 NameError::DoubleHyphen => {
                     (Code::NameDoubleHyphen, "`name` cannot have two hyphens in a row".to_owned())
@@ -147,7 +152,7 @@ impl<'a> Fields<'a, '_, '_> {
                 NameError::InvalidCharacter(other) => {
                     let kind = if unicode { "letters" } else { "letters a to z" };
                     let message = format!(
-                        "`name` is invalid: `{}` is none of lower-case {kind}, digits and hyphens",
+                        "`name` contains `{}`; only lower-case {kind}, digits and hyphens are allowed",
                         other.escape_debug()
                     );
                     (Code::NameInvalidCharacter, message)
@@ -168,8 +173,8 @@ impl<'a> Fields<'a, '_, '_> {
         }
     }
 
-    /// The name that the rules leave: the directory's, or for a single file the nearest that keeps the rule.
-    /// A name that keeps the rule and is not the directory's may be the right one of the two.
+    /// Suggests a valid name: the directory's, or for a single file the nearest valid one. A valid name that
+    /// differs from the directory's gets no fix, because either of the two may be right.
     fn name_fix(&self, text: &str, span: Span) -> Option<Fix> {
         if SkillName::new(text).is_ok() {
             return None;
@@ -211,14 +216,14 @@ impl<'a> Fields<'a, '_, '_> {
         let length = text.chars().count();
         if length > DESCRIPTION_MAX {
             let message = format!(
-                "`description` exceeds {DESCRIPTION_MAX} characters ({length}); older Codex drops the skill, newer \
-                 Codex and VS Code cut it. Move details into the body"
+                "`description` exceeds {DESCRIPTION_MAX} characters ({length}); older Codex skips the skill, newer \
+                 Codex and VS Code truncate it. Move details into the body"
             );
             self.findings.report(Code::DescriptionTooLong, span, message);
         }
         if let Some(tag) = find_tag(text) {
             let message = format!(
-                "`{}` looks like an XML tag, which some agents refuse or take for markup; describe it in words",
+                "`{}` looks like an XML tag, which some agents reject or treat as markup; describe it in words",
                 tag.escape_debug()
             );
             self.findings.report(Code::DescriptionMarkup, span, message);
@@ -285,7 +290,7 @@ impl<'a> Fields<'a, '_, '_> {
         let key = field.key.text().escape_debug();
         if field.key.kind() != ScalarKind::String {
             let message = format!(
-                "keys of `metadata` must be strings, and `{key}` is {}; quote it",
+                "keys of `metadata` must be strings, but `{key}` is {}; quote it",
                 field.key.kind().noun()
             );
             let fix = quote_fix(&field.key, field.key_span);
@@ -298,7 +303,7 @@ impl<'a> Fields<'a, '_, '_> {
         };
         let advice =
             if fix.is_some() { "quote it" } else { "clients that follow the standard may ignore it" };
-        let message = format!("values of `metadata` must be strings, and `{key}` is {noun}; {advice}");
+        let message = format!("values of `metadata` must be strings, but `{key}` is {noun}; {advice}");
         self.findings.report_with_fix(Code::MetadataShape, value_span(field), message, fix);
     }
 
@@ -317,15 +322,14 @@ impl<'a> Fields<'a, '_, '_> {
                 (ToolRules::from_rules(items.iter().filter_map(Value::as_str)), false)
             }
             _ => {
-                let message = "`allowed-tools` must be a string or a list of strings; until then it counts as \
-                               \"no tool at all\"";
+                let message = "`allowed-tools` must be a string or a list of strings; otherwise the skill is \
+                               allowed no tools";
                 self.findings.report(Code::AllowedToolsType, span, message);
                 return Some(ToolRules::default());
             }
         };
         if !plain_form {
-            let message =
-                "the standard separates `allowed-tools` by blanks; some clients do not read commas or lists";
+            let message = "the standard separates `allowed-tools` with spaces; some clients do not read commas or lists";
             self.findings.report(Code::AllowedToolsForm, span, message);
         }
         for rule in tools.rules() {
@@ -337,9 +341,9 @@ impl<'a> Fields<'a, '_, '_> {
         Some(tools)
     }
 
-    /// Fields that are not the standard's.
+    /// Checks fields that are not in the standard.
     fn others(&mut self) {
-        // Only counted where there is an unknown field: most skills have none.
+        // Counted only if there is an unknown field; most skills have none.
         let mut spellings = None;
         let missing: Vec<&str> =
             STANDARD_FIELDS.into_iter().filter(|field| self.find(field).is_none()).collect();
@@ -361,14 +365,14 @@ impl<'a> Fields<'a, '_, '_> {
     fn client_field(&mut self, entry: &Field, field: &client_fields::ClientField) {
         if self.findings.wants(Code::FieldClient) {
             let message = format!(
-                "`{}` is read by {}, but is not a field of the standard; move it below `metadata` to publish",
+                "`{}` is read by {}, but is not in the standard; move it under `metadata` before publishing",
                 field.name, field.clients
             );
             self.findings.report(Code::FieldClient, entry.key_span, message);
         }
         if !field.kind.fits(&entry.value) {
             let (wanted, noun) = (field.kind.noun(), entry.value.noun());
-            let message = format!("`{}` should be {wanted}, and is {noun}", field.name);
+            let message = format!("`{}` should be {wanted}, but is {noun}", field.name);
             self.findings.report(Code::FieldClientType, value_span(entry), message);
         }
     }
@@ -376,7 +380,7 @@ impl<'a> Fields<'a, '_, '_> {
     fn unknown_field(&mut self, entry: &Field, spellings: &HashMap<String, usize>, missing: &[&str]) {
         let key = entry.key.text();
         let meant = STANDARD_FIELDS.into_iter().find(|field| squash(field) == squash(key));
-        // Of two that could be meant, renaming either would be a guess.
+        // If two fields could be meant, renaming one would be a guess.
         let is_only = |field: &&str| spellings.get(&squash(field)) == Some(&1);
         let (message, fix) = match meant.filter(|field| is_only(field) && self.would_fit(field, &entry.value))
         {
@@ -385,15 +389,13 @@ impl<'a> Fields<'a, '_, '_> {
                 (message, Some(Fix::replace(format!("rename the field to `{field}`"), entry.key_span, field)))
             }
             None => {
-                // A prohibition that nobody reads is worse than none.
+                // A misspelled prohibition is worse than none, because it has no effect.
                 let forbids = ["disallowedtools", "deniedtools", "denytools", "blockedtools"];
                 let meant = forbids.contains(&squash(key).as_str()).then_some(&"disallowed-tools");
                 let nearest = meant.or_else(|| missing.iter().find(|field| is_near(field, key)));
                 let advice = match nearest {
                     Some(field) => format!("did you mean `{field}`?"),
-                    None => {
-                        "it is kept, but no client is known to read it. Move it below `metadata`".to_owned()
-                    }
+                    None => "no known client reads it. Move it under `metadata`".to_owned(),
                 };
                 (format!("unknown field `{}`; {advice}", key.escape_debug()), None)
             }
@@ -401,7 +403,7 @@ impl<'a> Fields<'a, '_, '_> {
         self.findings.report_with_fix(Code::FieldUnknown, entry.key_span, message, fix);
     }
 
-    /// Whether a value would be right below one of the standard's keys, so that renaming the key only helps.
+    /// Whether the value would be valid under a standard key. Only then is renaming the key suggested.
     fn would_fit(&self, field: &str, value: &Value) -> bool {
         match (field, &value.data) {
             ("metadata", data) => matches!(data, Data::Map(_)),
@@ -416,7 +418,7 @@ impl<'a> Fields<'a, '_, '_> {
     fn report_not_string(&mut self, code: Code, key: &str, entry: &Field, scalar: &Scalar) {
         let noun = scalar.kind().noun();
         let message = format!(
-            "`{key}` must be a string, and YAML takes `{}` for {noun}; quote it",
+            "`{key}` must be a string, but YAML reads `{}` as {noun}; quote it",
             scalar.text().escape_debug()
         );
         let fix = quote_fix(scalar, value_span(entry));
@@ -424,25 +426,25 @@ impl<'a> Fields<'a, '_, '_> {
     }
 }
 
-/// Quotes around a plain scalar as it stands; null would become a text that nobody wrote.
+/// Quotes a plain scalar. Null has no fix, because quoting it would invent a text.
 fn quote_fix(scalar: &Scalar, span: Span) -> Option<Fix> {
     let edit = Edit { span, text: quote(scalar.text()) };
     (scalar.kind() != ScalarKind::Null)
         .then(|| Fix { title: "quote the value".to_owned(), edits: vec![edit] })
 }
 
-/// Whether a required text is not there: null, empty or blank.
+/// Whether a required text is missing: null, empty or white space.
 fn is_nothing(scalar: &Scalar) -> bool {
     scalar.kind() == ScalarKind::Null || scalar.text().trim().is_empty()
 }
 
-/// Where a value is, or its key where there is none.
+/// The position of a value, or of its key if the value is empty.
 fn value_span(entry: &Field) -> Span {
     let span = entry.value.span;
     if span.start == span.end { entry.key_span } else { span }
 }
 
-/// A name for a message: escaped, and no longer than a line or two.
+/// A name for a message, escaped and shortened.
 fn shortened(name: &str) -> String {
     const SHOWN: usize = 100;
     let mut text: String = name.chars().take(SHOWN).flat_map(char::escape_debug).collect();
@@ -452,7 +454,7 @@ fn shortened(name: &str) -> String {
     text
 }
 
-/// Whether two keys differ by at most two letters put in, left out or changed.
+/// Whether two keys differ by at most two inserted, removed or changed letters.
 fn is_near(field: &str, key: &str) -> bool {
     if field.len().abs_diff(key.len()) > 2 || field.len() < 4 {
         return false;
@@ -460,7 +462,7 @@ fn is_near(field: &str, key: &str) -> bool {
     strsim::levenshtein(&squash(field), &squash(key)) <= 2
 }
 
-/// How often each spelling of a key occurs, in the sense of [`squash`].
+/// Counts how often each spelling of a key occurs, compared by [`squash`].
 fn count_spellings(entries: &[Field]) -> HashMap<String, usize> {
     let mut spellings = HashMap::new();
     for entry in entries {
@@ -469,7 +471,7 @@ fn count_spellings(entries: &[Field]) -> HashMap<String, usize> {
     spellings
 }
 
-/// Letters and digits only, so that `allowedTools`, `allowed_tools` and `Allowed-Tools` compare equal.
+/// Keeps letters and digits only, so that `allowedTools`, `allowed_tools` and `Allowed-Tools` compare equal.
 fn squash(key: &str) -> String {
     key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

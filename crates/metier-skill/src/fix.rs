@@ -1,26 +1,26 @@
-//! Applies the fixes that findings carry.
+//! Applies the fixes of diagnostics to a text.
 
 use std::collections::BTreeMap;
 
 use crate::{Diagnostic, Edit};
 
-/// The text with the fixes of `diagnostics` applied, and how many were; nothing else changes.
+/// Applies the fixes of `diagnostics` to `text`. Returns the new text and the number of applied fixes.
 ///
-/// Where two fixes touch the same bytes, the first is applied. Mending one finding can show another, so
-/// callers read again and repeat until nothing is left to apply.
+/// If two fixes touch the same bytes, only the first is applied. A fix can reveal further findings, so callers
+/// read the text again and repeat until no fix is left.
 ///
 /// ```
 /// use metier_skill::{Origin, Rules, apply_fixes, read};
 ///
 /// let text = "---\nname: 123\ndescription: Use when counting.\n---\nCount.\n";
 /// let reading = read(text, Origin::directory("123"), &Rules::standard());
-/// let (mended, count) = apply_fixes(text, &reading.diagnostics);
+/// let (fixed, count) = apply_fixes(text, &reading.diagnostics);
 ///
 /// assert_eq!(count, 1);
-/// assert!(mended.contains("name: \"123\"\n"));
+/// assert!(fixed.contains("name: \"123\"\n"));
 /// ```
 pub fn apply_fixes(text: &str, diagnostics: &[Diagnostic]) -> (String, usize) {
-    // By where they begin, so that neighbours are found without looking at all.
+    // Sorted by start, so that overlaps are found by looking at the neighbours only.
     let mut edits: BTreeMap<usize, &Edit> = BTreeMap::new();
     let mut count = 0;
     for fix in diagnostics.iter().filter_map(|found| found.fix.as_ref()) {
@@ -33,7 +33,7 @@ pub fn apply_fixes(text: &str, diagnostics: &[Diagnostic]) -> (String, usize) {
     (spliced(text, 0, edits.into_values()), count)
 }
 
-/// The text with the edits made, which are in order and apart. Their spans are those in `text`, moved by `base`.
+/// Applies edits that are sorted and do not overlap. Their spans are offsets in `text` plus `base`.
 pub(crate) fn spliced<'a>(text: &str, base: usize, edits: impl IntoIterator<Item = &'a Edit>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
@@ -46,7 +46,7 @@ pub(crate) fn spliced<'a>(text: &str, base: usize, edits: impl IntoIterator<Item
     out
 }
 
-/// Whether no edit so far touches the bytes of this one; two insertions at one place do.
+/// Whether an edit does not overlap any accepted one. Two insertions at the same place overlap.
 fn is_free(edits: &BTreeMap<usize, &Edit>, edit: &Edit) -> bool {
     let before = edits.range(..=edit.span.start).next_back();
     let after = edits.range(edit.span.start..).next();

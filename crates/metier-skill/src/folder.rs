@@ -1,4 +1,5 @@
-//! A skill's directory, held open: what is read through it is beneath it, whatever its path means by now.
+//! A skill's directory as an open handle. Files are read relative to it, even if its path points elsewhere by
+//! now.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,42 +14,42 @@ use crate::manifest::{Manifest, ManifestFile};
 use crate::tree::{SkippedFile, Tree};
 use crate::{Digest, Limits};
 
-/// A skill's directory, held open.
+/// An open handle of a skill's directory.
 #[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
     path: PathBuf,
 }
 
-/// A whole skill as it was read, once.
+/// A whole skill whose files were each read once.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CapturedSkill {
-    /// Every file.
+    /// All files.
     pub manifest: Manifest,
     /// The bytes of its `SKILL.md`.
     pub skill_md: Vec<u8>,
-    /// What is in the directory and no part of the skill.
+    /// Entries of the directory that do not belong to the skill.
     pub skipped: Vec<SkippedFile>,
 }
 
 impl CapturedSkill {
-    /// A skill that was read elsewhere than from a directory.
+    /// A skill that was not read from a directory.
     pub const fn new(manifest: Manifest, skill_md: Vec<u8>) -> Self {
         Self { manifest, skill_md, skipped: Vec::new() }
     }
 }
 
 impl Folder {
-    /// The directory at a path that was given, links and all.
+    /// Opens the directory at a path that the user named. Links are followed.
     pub fn open(path: &Path) -> Result<Self, SkillError> {
         let handle = open_directory(CWD, path).map_err(SkillError::io(path))?;
         Ok(Self { handle, path: path.to_owned() })
     }
 
-    /// A directory at or below another one, the way there without links.
+    /// Opens a directory at or below another one. No component of `relative` may be a link.
     pub fn open_below(root: &Path, relative: &Path) -> Result<Self, SkillError> {
-        // Most have none at all on the whole way, which one call can tell.
+        // Most paths have no links at all, which one system call can check.
         let path = root.join(relative);
         if let Some(handle) = is_plain(relative).then(|| open_without_links(&path)).flatten() {
             return Ok(Self { handle, path });
@@ -61,18 +62,18 @@ impl Folder {
         Ok(Self { handle, path })
     }
 
-    /// Where it was when it was opened.
+    /// The path at which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads a regular file of the skill: through no link, without waiting, and no more than `most` bytes.
+    /// Reads a regular file of the skill, up to `most` bytes, without following links or blocking.
     pub fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         read_beneath(self.handle.as_fd(), path, most).map(|(bytes, _)| bytes)
     }
 
-    /// Reads the whole skill, each file once, and hands out each with its bytes. The digest of the manifest is that of these
-    /// bytes, even if the directory changes meanwhile.
+    /// Reads the whole skill, each file once, and passes each file with its bytes to `take`. The manifest's
+    /// digest is the digest of these bytes, even if the directory changes meanwhile.
     pub fn capture(
         &self,
         limits: &Limits,
@@ -92,8 +93,8 @@ impl Folder {
         Ok(CapturedSkill { manifest, skill_md, skipped })
     }
 
-    /// What the directory consists of, whether or not there is a `SKILL.md` in it. Each file is read once; what cannot be read
-    /// is an error.
+    /// The manifest of the directory, whether or not it contains a `SKILL.md`. Each file is read once; an
+    /// unreadable file is an error.
     pub fn manifest(&self, limits: &Limits) -> Result<Manifest, SkillError> {
         self.read_all(limits, |_, _| Ok(())).map(|(manifest, _)| manifest)
     }
@@ -103,7 +104,7 @@ impl Folder {
         limits: &Limits,
         mut take: impl FnMut(&ManifestFile, Vec<u8>) -> io::Result<()>,
     ) -> Result<(Manifest, Vec<SkippedFile>), SkillError> {
-        // Opened again, not duplicated: where two list it at once, each must come to all of it.
+        // Opened again instead of duplicated: concurrent listings must not share a position.
         let listed = openat(&self.handle, ".", DIRECTORY, Mode::empty()).map_err(io::Error::from);
         let listed = listed.map_err(SkillError::io(&self.path))?;
         let mut files = Vec::new();
@@ -119,7 +120,7 @@ impl Folder {
     }
 }
 
-/// A directory that no link is on the way to, where the system can tell.
+/// Opens a directory if no component of its path is a link, where the system can check that.
 #[cfg(target_os = "linux")]
 fn open_without_links(path: &Path) -> Option<OwnedFd> {
     let resolve = rustix::fs::ResolveFlags::NO_SYMLINKS;

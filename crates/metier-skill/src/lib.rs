@@ -1,13 +1,13 @@
-//! One Agent Skill: a directory with a `SKILL.md`, read, checked, mended, digested and written.
+//! Reads, validates, fixes, hashes and writes one Agent Skill: a directory with a `SKILL.md`.
 //!
-//! Reading never fails: [`read`] takes any bytes and returns what skill there is and a list of
-//! [`Diagnostic`]s, each with a place in the file and, where there is one obvious way, a [`Fix`].
-//! What counts as an error and what as a warning is for the [`Rules`] to say, by [`Profile`].
+//! Reading never fails: [`read`] takes any bytes and returns the skill, as far as it could be read, and a list
+//! of [`Diagnostic`]s. Each diagnostic has a position in the file and, if there is one obvious way, a [`Fix`].
+//! The [`Rules`] decide by [`Profile`] what is an error and what is a warning.
 //!
-//! [`Location`] does the same for a path, and knows the files around `SKILL.md`.
+//! [`Location`] does the same for a path and also checks the files around `SKILL.md`.
 //!
-//! *Architecture invariant:* this crate knows nothing of other skills, of agents' directories, of the
-//! environment or the terminal. No other crate parses `SKILL.md`.
+//! *Architecture invariant:* this crate does not depend on other skills, agent directories, the environment or
+//! the terminal. No other crate parses `SKILL.md`.
 //!
 //! ```no_run
 //! use metier_skill::{Rules, validate_skill};

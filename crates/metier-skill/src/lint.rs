@@ -1,6 +1,6 @@
-//! Advice beyond the rules: what makes a valid skill work badly, or in some agents not at all.
+//! Advice about valid skills that work badly, or do not work in some agents.
 //!
-//! [`text`] looks at `SKILL.md` alone; [`directory`] at the files around it.
+//! [`text`] checks `SKILL.md` alone; [`directory`] checks the files around it.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ use crate::{Code, Reading, Skill, Span};
 mod references;
 mod resources;
 
-/// The most lines of a body that agents read well.
+/// The maximum number of lines of a body that agents handle well.
 const BODY_LINES: usize = 500;
-/// The same in tokens.
+/// The same limit in tokens.
 const BODY_TOKENS: usize = 5_000;
 
-/// What begins a text that a template leaves to the author.
+/// The start of a template line that the author must replace.
 const TODO: &str = "TODO:";
 
-/// Advice on the text of `SKILL.md`.
+/// Checks the text of `SKILL.md`.
 pub(crate) fn text(reading: &Reading, findings: &mut Findings<'_>) {
     if let Some(skill) = &reading.skill {
         description(skill, reading, findings);
@@ -35,17 +35,16 @@ fn description(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
     let written = skill.description.trim();
     if written == "TODO" || written.starts_with(TODO) {
         let message =
-            "`description` is still the text of a template, and agents choose by it; say what the skill does";
+            "`description` is still template text. Agents use it to choose a skill; say what the skill does";
         findings.report(Code::DescriptionPlaceholder, span, message);
     }
     if !says_when(&skill.description) {
-        let message =
-            "`description` does not say when to use the skill, and agents choose by it; add \"Use when …\"";
+        let message = "`description` does not say when to use the skill. Agents use it to choose a skill; add \"Use when …\"";
         findings.report(Code::DescriptionNoTrigger, span, message);
     }
 }
 
-/// Whether a description hints at when to use the skill. Only texts in Latin letters are judged.
+/// Whether a description says when to use the skill. Only texts in Latin script are checked.
 fn says_when(description: &str) -> bool {
     const HINTS: [&str; 13] = [
         "when", "whenever", "if", "while", "use", "used", "useful", "asks", "wants", "needs", "trigger",
@@ -71,7 +70,7 @@ fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        let message = format!("a `{TODO}` of a template is left{more}; write what the agent should do");
+        let message = format!("a `{TODO}` from the template is left{more}; write what the agent should do");
         let span = Span::new(start + first, start + first + TODO.len());
         findings.report(Code::BodyPlaceholder, span, message);
     }
@@ -80,13 +79,13 @@ fn body(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
     if lines > BODY_LINES || tokens > BODY_TOKENS {
         let message = format!(
             "the body has {lines} lines and about {tokens} tokens; keep it under {BODY_LINES} lines and \
-             {BODY_TOKENS} tokens, and move the rest into files that it names"
+             {BODY_TOKENS} tokens, and move the rest into files that the body links to"
         );
         findings.report(Code::BodyLong, Span::default(), message);
     }
 }
 
-/// Where lines of a template are: those that begin with `TODO:`, perhaps as the item of a list, outside code blocks.
+/// Finds lines of a template outside code blocks: lines or list items that start with `TODO:`.
 fn placeholders(body: &str) -> impl Iterator<Item = usize> {
     let mut code = references::CodeBlocks::new(body);
     let begins_line = |at: &usize| {
@@ -96,13 +95,13 @@ fn placeholders(body: &str) -> impl Iterator<Item = usize> {
     memmem::find_iter(body.as_bytes(), TODO).filter(begins_line).filter(move |at| !code.contains(*at))
 }
 
-/// Advice on the files of a directory, and the limits they must keep.
+/// Checks the files of a directory and the limits.
 pub(crate) fn directory(reading: &Reading, tree: &Tree, findings: &mut Findings<'_>) {
     limits(tree, findings);
     if let Some(skill) = &reading.skill {
         let start = reading.text.len() - skill.body.len();
         for (span, target) in references::missing(&skill.body, start, tree) {
-            let message = format!("`{}` is not there; add the file or mend the path", target.escape_debug());
+            let message = format!("`{}` does not exist; add the file or fix the path", target.escape_debug());
             findings.report(Code::ReferenceMissing, span, message);
         }
     }
@@ -112,12 +111,12 @@ pub(crate) fn directory(reading: &Reading, tree: &Tree, findings: &mut Findings<
     }
 }
 
-/// Advice on where a skill lies: in `skills/group/name`, many agents do not find it.
+/// Checks where a skill is: many agents do not find skills in `skills/group/name`.
 pub(crate) fn group(path: &Path, findings: &mut Findings<'_>) {
     let group = path.parent().filter(|group| !group.ends_with("skills"));
     if let Some(group) = group.filter(|group| group.parent().is_some_and(|above| above.ends_with("skills"))) {
         let message = format!(
-            "the skill lies in the group directory `{}`: Claude Code, Gemini CLI, VS Code and Zed look only \
+            "the skill is in the group directory `{}`: Claude Code, Gemini CLI, VS Code and Zed only look \
              directly below `skills`; move it there",
             group.file_name().unwrap_or_default().display()
         );
@@ -131,7 +130,7 @@ fn limits(tree: &Tree, findings: &mut Findings<'_>) {
         let (code, message) = match exceeded {
             ExceededLimit::Bytes => {
                 let most = rules.limits.skill_bytes;
-                (Code::SkillTooLarge, format!("the skill's files exceed {most} bytes together; remove some"))
+                (Code::SkillTooLarge, format!("the skill's files exceed {most} bytes in total; remove some"))
             }
             ExceededLimit::Entries => {
                 let most = rules.limits.entries;
@@ -142,7 +141,7 @@ fn limits(tree: &Tree, findings: &mut Findings<'_>) {
             }
             ExceededLimit::Depth => {
                 let most = rules.limits.depth;
-                (Code::TooDeep, format!("directories are nested more than {most} deep; flatten them"))
+                (Code::TooDeep, format!("directories are nested more than {most} levels deep; flatten them"))
             }
         };
         findings.report(code, Span::default(), message);
@@ -152,22 +151,26 @@ fn limits(tree: &Tree, findings: &mut Findings<'_>) {
 fn skipped(tree: &Tree, findings: &mut Findings<'_>) {
     for skipped in &tree.skipped {
         let path = skipped.path.to_string_lossy();
-        // `SKILL.md` as a link has a finding of its own.
+        // A `SKILL.md` that is a link has its own finding.
         if path.eq_ignore_ascii_case("SKILL.md") {
             continue;
         }
         let (code, message) = match skipped.reason {
             SkipReason::Link => {
-                (Code::LinkSkipped, "a symbolic link is not followed; put the file itself here")
+                (Code::LinkSkipped, "symbolic links are not followed; replace the link with the file itself")
             }
             SkipReason::LinkOutside => (
                 Code::LinkOutside,
-                "a symbolic link leads out of the skill and is never followed; put the file itself here",
+                "the symbolic link points outside the skill and is never followed; replace it with the file itself",
             ),
-            SkipReason::Special => (Code::FileSkipped, "this is no regular file and is left out; remove it"),
-            SkipReason::Unreadable => (Code::Unreadable, "this cannot be read; check its permissions"),
+            SkipReason::Special => {
+                (Code::FileSkipped, "this is not a regular file and is skipped; remove it")
+            }
+            SkipReason::Unreadable => {
+                (Code::Unreadable, "this file or directory cannot be read; check its permissions")
+            }
             SkipReason::Changing => {
-                (Code::Unreadable, "this was replaced while it was being read; check it again")
+                (Code::Unreadable, "this file changed while it was being read; run the check again")
             }
             SkipReason::VersionControl => continue,
         };

@@ -1,4 +1,4 @@
-//! Where one skill is on disk, and its way from there: found, read, validated, digested.
+//! A skill on disk: finding it, reading it, validating it and computing its digest.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,10 +16,10 @@ use crate::{
     read,
 };
 
-/// The names that the file of a skill's directory may have, the better one first.
+/// The file names that a skill's directory may use, preferred name first.
 pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
 
-/// Where a skill is: a directory, or a markdown file that stands for one.
+/// The location of a skill: a directory, or a single Markdown file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     path: PathBuf,
@@ -28,14 +28,13 @@ pub struct Location {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Form {
-    /// The path is the directory; its name is the one to match.
+    /// The path is a directory; `name` must match the skill's name.
     Directory { name: String },
     /// The path is the file.
     File,
 }
 
-/// A reading, what was found about it so far and, of a directory, the file that it came from with what the system knows
-/// of it.
+/// A reading, the findings so far and, for a directory, the opened file with its metadata.
 struct Loaded<'a> {
     reading: Reading,
     findings: Findings<'a>,
@@ -43,13 +42,13 @@ struct Loaded<'a> {
 }
 
 impl Location {
-    /// The skill at a path: a directory, its `SKILL.md`, or another markdown file.
+    /// Finds the skill at a path: a directory, its `SKILL.md`, or another Markdown file.
     pub fn find(path: &Path) -> Result<Self, SkillError> {
         let meta = fs::metadata(path).map_err(SkillError::io(path))?;
         if meta.is_dir() { Self::directory(path) } else { Self::of_file(path) }
     }
 
-    /// The skill that a file at this path belongs to or stands for, whether or not there is one. Use it with
+    /// The skill that a file at this path belongs to, whether or not it exists. Use it with
     /// [`Location::load_text`] for text that is not on disk.
     pub fn of_file(path: &Path) -> Result<Self, SkillError> {
         let is_skill_md = path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
@@ -60,7 +59,7 @@ impl Location {
         }
     }
 
-    /// The skill in a directory that is known to be one.
+    /// The skill in a directory that is known to contain one.
     pub fn directory(path: &Path) -> Result<Self, SkillError> {
         // `.` and `a/..` have no name of their own.
         let name = match path.file_name() {
@@ -87,7 +86,7 @@ impl Location {
         }
     }
 
-    /// The directory that findings' files are relative to.
+    /// The directory that the files of findings are relative to.
     pub fn root(&self) -> &Path {
         match self.form {
             Form::Directory { .. } => &self.path,
@@ -100,13 +99,13 @@ impl Location {
         self.form == Form::File
     }
 
-    /// Reads the skill's file and checks it against the rules, with advice on its text. This is one file read and
-    /// nothing else.
+    /// Reads the skill's file and checks it against the rules. Reads no other file.
     pub fn load(&self, rules: &Rules) -> Result<Reading, SkillError> {
         self.load_with(rules, |_, _| {})
     }
 
-    /// [`Location::load`] with rules of another crate, which report to the same list. See [`Location::validate_with`].
+    /// [`Location::load`] with additional rules of another crate, which report to the same list. See
+    /// [`Location::validate_with`].
     pub fn load_with(
         &self,
         rules: &Rules,
@@ -117,8 +116,8 @@ impl Location {
         Ok(reading.with(findings))
     }
 
-    /// Checks a text as if it were the skill's file: the buffer of an editor, or standard input. Reads nothing from the disk.
-    /// Rules of another crate report to the same list, as in [`Location::validate_with`].
+    /// Checks a text as if it were the skill's file, such as an editor's buffer or standard input. Reads
+    /// nothing from disk. Rules of another crate report to the same list, as in [`Location::validate_with`].
     ///
     /// ```
     /// use std::path::Path;
@@ -148,16 +147,16 @@ impl Location {
         reading.with(findings)
     }
 
-    /// [`Location::load`], and a look at the files around `SKILL.md`: limits, and advice.
+    /// [`Location::load`], plus checks of the files around `SKILL.md`: limits and advice.
     pub fn validate(&self, rules: &Rules) -> Result<Reading, SkillError> {
         self.validate_with(rules, |_, _| {})
     }
 
-    /// [`Location::validate`] with rules of another crate. They get the reading, whose `diagnostics` are still empty, and
-    /// report to the list that everything else is reported to.
+    /// [`Location::validate`] with additional rules of another crate. They get the reading, whose `diagnostics`
+    /// are still empty, and report to the same list.
     ///
-    /// `metier validate`, `show`, `install` and sessions pass `metier_policy::lint`, which knows what the rules for tools
-    /// mean.
+    /// `metier validate`, `show`, `install` and sessions pass `metier_policy::lint`, which checks the rules for
+    /// tools.
     pub fn validate_with(
         &self,
         rules: &Rules,
@@ -185,22 +184,23 @@ impl Location {
         }
     }
 
-    /// The digest of a whole skill: every regular file's path, run bit and content, and nothing else.
+    /// The digest of the whole skill. It covers every regular file's path, executable bit and content.
     ///
-    /// SHA-256 over the text `metier-tree-1` and a zero byte, then for each file, in byte order of the paths:
-    /// the 64 digits of its content's SHA-256, a blank, `x` if its owner may run it or else `-`, a blank, its
-    /// path with `/` between the parts, and a zero byte. Links, special files and version-control directories
-    /// are left out; what cannot be read is an error. A single-file skill counts as a directory that holds it as `SKILL.md`.
+    /// It is the SHA-256 of the text `metier-tree-1` and a zero byte, followed by one entry for each file in
+    /// byte order of the paths: the 64 digits of the content's SHA-256, a space, `x` if the owner may execute
+    /// it or `-` otherwise, a space, the path with `/` as separator, and a zero byte. Links, special files and
+    /// version-control directories are skipped. A file that cannot be read is an error. A single-file skill
+    /// counts as a directory that contains it as `SKILL.md`.
     pub fn tree_digest(&self, limits: &Limits) -> Result<Digest, SkillError> {
         self.manifest(limits).map(|manifest| manifest.digest())
     }
 
-    /// What the skill consists of, if it keeps the limits. Each file is read once.
+    /// The manifest of the skill's files, if they are within the limits. Each file is read once.
     pub fn manifest(&self, limits: &Limits) -> Result<Manifest, SkillError> {
         if let Form::Directory { .. } = self.form {
             return Folder::open(&self.path)?.manifest(limits);
         }
-        // The path was given, so a link there is meant.
+        // The user named this path, so links are followed.
         let target = fs::canonicalize(&self.path).map_err(SkillError::io(&self.path))?;
         let (file, stat) = open_regular(CWD, &target).map_err(SkillError::io(&self.path))?;
         let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
@@ -213,7 +213,7 @@ impl Location {
         Ok(Manifest::new(vec![file]))
     }
 
-    /// Reads the skill's file, by the handle of its directory if that is open.
+    /// Reads the skill's file, relative to its directory's handle if that is open.
     fn load_from<'r>(&self, directory: Option<&OwnedFd>, rules: &'r Rules) -> Result<Loaded<'r>, SkillError> {
         match &self.form {
             Form::Directory { name } => self.load_directory(name, directory, rules),
@@ -237,14 +237,14 @@ impl Location {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) if is_link_error(&error) => match self.open_link(file, rules) {
                     Some(opened) => opened,
-                    // A link that leads nowhere is no reason to pass over the other file.
+                    // A dangling link does not keep the other file name from being tried.
                     None if file == SKILL_FILES[0] && tree::exists(&self.path.join(SKILL_FILES[1])) => {
                         continue;
                     }
                     None => return nothing(file, Code::SkillMdLink, LINK),
                 },
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                    let message = format!("`{file}` is not a regular file; put one in its place");
+                    let message = format!("`{file}` is not a regular file; replace it with one");
                     return nothing(file, Code::SkillMdNotFile, &message);
                 }
                 Err(source) => return Err(SkillError::Io { path: self.path.join(file), source }),
@@ -260,11 +260,11 @@ impl Location {
         nothing(
             "SKILL.md",
             Code::SkillMdMissing,
-            "the directory has no `SKILL.md`, in capitals; add one, or start with `metier new`",
+            "the directory has no `SKILL.md` (in capitals); add one, or create a skill with `metier new`",
         )
     }
 
-    /// Reports on the file as such: that it is a link which was followed, and its name.
+    /// Reports on the file's name, and on a link that was followed.
     fn report_file_name(&self, file: &str, findings: &mut Findings<'_>) {
         let follows = findings.rules().symlinks == SymlinkPolicy::FollowWithinRoot;
         if follows && self.path.join(file).is_symlink() {
@@ -272,12 +272,12 @@ impl Location {
         }
         if file == "skill.md" {
             let message =
-                "the file is called `skill.md`; on Linux most agents look for `SKILL.md` only, so rename it";
+                "the file is called `skill.md`; most agents on Linux only find `SKILL.md`; rename it";
             findings.report(Code::SkillMdLowercase, Span::default(), message);
         }
     }
 
-    /// The file that a link stands for, where the rules follow it and it leads into the skill.
+    /// Opens the target of a link, if the rules allow it and it is inside the skill.
     fn open_link(&self, file: &str, rules: &Rules) -> Option<(File, Stat)> {
         if rules.symlinks != SymlinkPolicy::FollowWithinRoot {
             return None;
@@ -295,7 +295,7 @@ impl Location {
                 "a skill must be markdown: a directory with `SKILL.md`, or a file whose name ends in `.md`";
             return Ok(Loaded::nothing(rules, &file, Code::NotMarkdown, message));
         }
-        // The path was given, so a link there is meant.
+        // The user named this path, so links are followed.
         let target = fs::canonicalize(&self.path).map_err(SkillError::io(&self.path))?;
         let opened = open_regular(CWD, &target).map_err(SkillError::io(&self.path))?;
         let mut findings = Findings::new(rules, &file);
@@ -305,7 +305,7 @@ impl Location {
 }
 
 impl<'a> Loaded<'a> {
-    /// Nothing to read, for this one reason.
+    /// Nothing could be read, for this one reason.
     fn nothing(rules: &'a Rules, file: &str, code: Code, message: &str) -> Self {
         let mut findings = Findings::new(rules, file);
         findings.report(code, Span::default(), message);
@@ -313,10 +313,9 @@ impl<'a> Loaded<'a> {
     }
 }
 
-const LINK: &str =
-    "`SKILL.md` is a symbolic link, and Codex skips such a skill without a word; put the file itself here";
+const LINK: &str = "`SKILL.md` is a symbolic link, and Codex silently skips the skill; replace the link with the file itself";
 
-/// Reads an open file, but no more than the limit allows.
+/// Reads an open file, up to the limit.
 fn read_open(
     (opened, stat): (File, Stat),
     path: &Path,
@@ -336,18 +335,18 @@ fn read_open(
 
 /// Reads and validates the skill at a path: a directory, its `SKILL.md`, or a single markdown file.
 ///
-/// What is wrong with the skill is in the [`Reading`]; an error means that there is nothing to look at.
+/// Problems of the skill are in the [`Reading`]; an error means that nothing could be read.
 pub fn validate_skill(path: &Path, rules: &Rules) -> Result<Reading, SkillError> {
     Location::find(path)?.validate(rules)
 }
 
-/// The valid skill at a path, for callers that cannot do with less.
+/// Loads the skill at a path, and fails if it is not valid.
 pub fn load_skill(path: &Path, rules: &Rules) -> Result<crate::Skill, SkillError> {
     let reading = Location::find(path)?.load(rules)?;
     reading.into_valid().map_err(|diagnostics| SkillError::Validation { path: path.to_owned(), diagnostics })
 }
 
-/// The name a skill at this path would have if nobody gave it another: its directory's or file's.
+/// The default name of a skill at this path: its directory's or file's name.
 ///
 /// ```
 /// use std::path::Path;
@@ -367,7 +366,7 @@ pub fn effective_name(path: &Path) -> Option<String> {
     Some(stem.unwrap_or(name).to_owned())
 }
 
-/// Whether a directory has a skill's file.
+/// Whether a directory contains a skill's file.
 pub fn is_skill_directory(path: &Path) -> bool {
     SKILL_FILES.iter().any(|file| tree::exists(&path.join(file)))
 }

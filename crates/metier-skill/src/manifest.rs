@@ -1,4 +1,4 @@
-//! What a skill consists of, file by file: the text whose digest is the skill's.
+//! The list of a skill's files. The digest of its text form is the digest of the skill.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::Digest;
 
-/// What the text begins with.
+/// The start of the text form.
 const HEADER: &[u8] = b"metier-tree-1\0";
 
-/// Every file of one skill by path, run bit and digest. Its own digest is the skill's `tree_digest`.
+/// All files of one skill with path, executable bit and digest. Its own digest is the skill's `tree_digest`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
     /// In byte order of the paths.
@@ -22,14 +22,14 @@ pub struct Manifest {
 pub struct ManifestFile {
     /// Relative to the skill's directory.
     pub path: PathBuf,
-    /// Whether its owner may run it.
+    /// Whether the owner may execute it.
     pub executable: bool,
     /// The digest of its content.
     pub digest: Digest,
 }
 
 impl ManifestFile {
-    /// One file.
+    /// An entry for one file.
     pub fn new(path: impl Into<PathBuf>, executable: bool, digest: Digest) -> Self {
         Self { path: path.into(), executable, digest }
     }
@@ -40,7 +40,7 @@ impl ManifestFile {
 }
 
 impl Manifest {
-    /// The manifest of these files, in whatever order.
+    /// A manifest of these files, in any order.
     pub fn new(mut files: Vec<ManifestFile>) -> Self {
         files.sort_by(|a, b| a.path_bytes().cmp(b.path_bytes()));
         Self { files }
@@ -51,7 +51,7 @@ impl Manifest {
         &self.files
     }
 
-    /// The file at a path, which must be written as the manifest has it.
+    /// The file at a path, which must be written as in the manifest.
     pub fn get(&self, path: &Path) -> Option<&ManifestFile> {
         let bytes = path.as_os_str().as_bytes();
         let at = self.files.binary_search_by(|file| file.path_bytes().cmp(bytes)).ok()?;
@@ -63,8 +63,8 @@ impl Manifest {
         Digest::of(&self.to_bytes())
     }
 
-    /// The text that the digest is over: a header, then for each file the 64 digits of its digest, a blank, `x` or `-`,
-    /// a blank, its path and a zero byte.
+    /// The text that the digest covers: a header, then for each file the 64 digits of its digest, a space, `x`
+    /// or `-`, a space, its path and a zero byte.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER.len() + self.files.len() * 100);
         bytes.extend_from_slice(HEADER);
@@ -77,7 +77,7 @@ impl Manifest {
         bytes
     }
 
-    /// Reads such a text; `None` where it is not exactly one.
+    /// Parses the text form; `None` if it is not exactly in that form.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(HEADER)?;
         let mut files = Vec::new();
@@ -94,7 +94,7 @@ impl Manifest {
             files.push(ManifestFile::new(OsStr::from_bytes(path), executable, digest));
             rest = after;
         }
-        // One text for one skill: no other order, no second file of a name, no other way to write digits.
+        // Each skill has exactly one text form: sorted, without duplicate paths, with lower-case digits.
         let manifest = Self { files };
         let is_ordered = manifest.files.is_sorted_by(|a, b| a.path_bytes() < b.path_bytes())
             && manifest.to_bytes() == bytes;

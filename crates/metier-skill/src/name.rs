@@ -1,4 +1,4 @@
-//! The name of a skill: the rule, the type that keeps it, and the slug for names that break it.
+//! Skill names: the rule, the type of valid names, and the nearest valid name for invalid ones.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
 use crate::{Code, Coded};
 
-/// The most characters a name may have.
+/// The maximum number of characters in a name.
 pub const NAME_MAX: usize = 64;
 
-/// Bytes beyond which nothing becomes a name, whatever normalization makes of it.
+/// Longer texts are never names, even after normalization.
 const LONG: usize = 4_096;
 
-/// A name that keeps the rule: lower-case letters and digits in groups joined by single hyphens, at most
-/// [`NAME_MAX`] characters. It is safe as a directory's name on every platform's file system.
+/// A valid name: lower-case letters and digits in groups joined by single hyphens, at most [`NAME_MAX`]
+/// characters. It is safe as a directory name on every file system.
 ///
 /// ```
 /// use metier_skill::SkillName;
@@ -26,34 +26,34 @@ const LONG: usize = 4_096;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SkillName(String);
 
-/// What is wrong with a name.
+/// Why a name is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is nothing.
+    /// The name is empty.
     #[error("a skill's name cannot be empty")]
     Empty,
-    /// White space before or after the name.
-    #[error("a skill's name cannot begin or end with white space")]
+    /// White space at the start or end.
+    #[error("a skill's name cannot start or end with white space")]
     Blanks,
     /// More than [`NAME_MAX`] characters.
     #[error("a skill's name exceeds 64 characters ({0})")]
     TooLong(usize),
     /// Upper-case letters.
-    #[error("a skill's name is invalid: it must be lower case")]
+    #[error("a skill's name must be lower case")]
     NotLowercase,
-    /// A hyphen first or last.
-    #[error("a skill's name is invalid: it cannot begin or end with a hyphen")]
+    /// A hyphen at the start or end.
+    #[error("a skill's name cannot start or end with a hyphen")]
     EdgeHyphen,
     /// `--`.
-    #[error("a skill's name is invalid: it cannot have two hyphens in a row")]
+    #[error("a skill's name cannot have two hyphens in a row")]
     DoubleHyphen,
     /// Something other than a letter, a digit or a hyphen.
-    #[error("a skill's name is invalid: `{}` is no letter a to z, digit or hyphen", .0.escape_debug())]
+    #[error("a skill's name cannot contain `{}`; use letters a to z, digits and hyphens", .0.escape_debug())]
     InvalidCharacter(char),
 }
 
-/// The codes of the findings that say the same about a `SKILL.md`.
+/// Uses the codes of the diagnostics that report the same problem in a `SKILL.md`.
 impl Coded for NameError {
     fn code(&self) -> &'static str {
         let code = match self {
@@ -73,7 +73,7 @@ impl Coded for NameError {
     }
 }
 
-/// Whether `name` keeps the rule: `[a-z0-9]+(-[a-z0-9]+)*`, at most 64 characters, over the whole string.
+/// Checks that `name` is valid: `[a-z0-9]+(-[a-z0-9]+)*` over the whole string, at most 64 characters.
 ///
 /// ```
 /// use metier_skill::{NameError, validate_skill_name};
@@ -86,19 +86,19 @@ pub fn validate_skill_name(name: &str) -> Result<(), NameError> {
 }
 
 impl SkillName {
-    /// A name by the standard's rule.
+    /// Checks a name against the rule of the standard.
     pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
         let name = name.into();
         validate_skill_name(&name).map(|()| Self(name))
     }
 
-    /// A name whose letters and digits may be of any script; it is stored in NFKC.
+    /// Checks a name that may contain letters and digits of any script. It is stored in NFKC.
     pub fn new_unicode(name: &str) -> Result<Self, NameError> {
         let name = normalize(name);
         check(&name, true).first().map_or(Ok(Self(name)), |first| Err(*first))
     }
 
-    /// The nearest name that keeps the rule; `None` where nothing of `text` can be kept.
+    /// The nearest valid name; `None` if no character of `text` can be kept.
     ///
     /// ```
     /// use metier_skill::SkillName;
@@ -122,7 +122,7 @@ impl SkillName {
         (!slug.is_empty()).then(|| Self(slug.to_owned()))
     }
 
-    /// A name made of a digest, for texts of which no slug can be made.
+    /// A name derived from a digest, for texts without a usable character.
     pub(crate) fn numbered(text: &str) -> Self {
         Self(format!("skill-{}", &crate::Digest::of(text.as_bytes()).hex()[..8]))
     }
@@ -133,7 +133,7 @@ impl SkillName {
     }
 }
 
-/// Everything that is wrong with a name, each kind once, in the order of [`NameError`].
+/// All problems of a name, each kind once, in the order of [`NameError`].
 pub(crate) fn check(name: &str, unicode: bool) -> Vec<NameError> {
     let core = name.trim();
     if core.is_empty() {
@@ -175,14 +175,14 @@ fn is_lowercase(text: &str) -> bool {
     }
 }
 
-/// Letters and numbers by general category: `char::is_alphanumeric` would also take the vowel signs and
-/// marks that some scripts build letters with.
+/// Letters and numbers by general category. `char::is_alphanumeric` would also accept the vowel signs and marks
+/// of some scripts.
 fn is_letter_or_digit(c: char) -> bool {
     matches!(c.general_category_group(), GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number)
 }
 
-/// NFKC, in which names are compared. What is far too long to be a name stays as it is: one character can
-/// become eighteen, and hostile text would be normalized at length only to be refused for it.
+/// The NFKC form, in which names are compared. Texts that are far too long stay unchanged: one character can
+/// become eighteen, so normalizing hostile text would be expensive.
 pub(crate) fn normalize(text: &str) -> String {
     if text.len() > LONG || text.is_ascii() || is_nfkc_quick(text.chars()) == IsNormalized::Yes {
         text.to_owned()

@@ -1,13 +1,13 @@
-//! Which of some names was meant: the one rule behind every "did you mean".
+//! Finds similar names, for every "did you mean".
 
-/// A longer text is not a misspelled name.
+/// Longer texts are not misspelled names.
 const LONGEST: usize = 64;
 
-/// At most so many are offered.
+/// The maximum number of suggestions.
 const MOST: usize = 3;
 
-/// The names that may have been meant by a text that is none of them, the most similar first, three at most: those that differ
-/// by one or two letters, else those that begin with it.
+/// The names that a misspelled text may have meant, most similar first, at most three: names that differ by one
+/// or two letters, otherwise names that start with the text.
 ///
 /// ```
 /// use metier_skill::nearest_names;
@@ -21,7 +21,7 @@ pub fn nearest_names<'a>(text: &str, names: impl IntoIterator<Item = &'a str>) -
         return Vec::new();
     }
     let wanted = text.to_lowercase();
-    // In a word of two letters, two other letters are another word.
+    // With only two letters, changing both gives an unrelated word.
     let most = if wanted.chars().count() < 3 { 1 } else { 2 };
     let mut near: Vec<(usize, &str)> = names
         .into_iter()
@@ -41,7 +41,8 @@ pub fn nearest_names<'a>(text: &str, names: impl IntoIterator<Item = &'a str>) -
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
-/// The end of a message about an unknown name: `` ; did you mean `pdf`? ``, or where nothing is near, what to do `otherwise`.
+/// The end of a message about an unknown name: `` ; did you mean `pdf`? ``. If no name is similar, it is the
+/// advice `otherwise`.
 pub fn did_you_mean(near: &[impl AsRef<str>], otherwise: &str) -> String {
     let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
     match (near.as_slice(), otherwise) {

@@ -1,14 +1,13 @@
-//! Which other clients refuse a skill for what a finding says. A client that is not named may refuse it
-//! too.
+//! Which other clients reject a skill because of a finding. Clients that are not listed may reject it too.
 
 use crate::{Code, Profile, Severity};
 
-/// The reference validator, which has the verdict of the strict profile.
+/// The reference validator. The strict profile gives its verdict.
 const REFERENCE: &str = "skills-ref";
 
 impl Code {
-    /// The clients that do not load a skill with this finding, the reference validator (`skills-ref`) last. Empty where
-    /// none is known to refuse it.
+    /// The known clients that do not load a skill with this finding, with the reference validator
+    /// (`skills-ref`) last. Empty if no client is known to reject it.
     ///
     /// ```
     /// use metier_skill::Code;

@@ -1,34 +1,34 @@
-//! What a skill is held to: the profile, its severities, and the limits.
+//! The rules that a skill is checked against: profile, severities and limits.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Code, Severity};
 
-/// A named set of severities. See the table in [`Code`].
+/// A named set of severities, listed in the table of [`Code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// The verdict of the reference validator; for publishing.
+    /// The verdict of the reference validator. Use it before publishing.
     Strict,
-    /// Errors for what breaks a rule, warnings for the rest.
+    /// Errors for broken rules, warnings for everything else.
     #[default]
     Standard,
-    /// Loads what other clients load, with warnings.
+    /// Loads what other clients load, and reports problems as warnings.
     Lenient,
 }
 
 impl Profile {
-    /// The one of this name.
+    /// The profile with this name, or `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Strict, Self::Standard, Self::Lenient].into_iter().find(|profile| profile.as_str() == name)
     }
 
-    /// Whether it is the one that nobody needs to name.
+    /// Whether this is the default profile.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Its name.
+    /// The profile's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Strict => "strict",
@@ -37,7 +37,7 @@ impl Profile {
         }
     }
 
-    /// The usual rules with it.
+    /// The default rules of the profile.
     pub fn rules(self) -> Rules {
         match self {
             Self::Strict => Rules::strict(),
@@ -47,23 +47,23 @@ impl Profile {
     }
 }
 
-/// Bounds on what is read. All are inclusive.
+/// Limits on what is read. All are inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of `SKILL.md` or of a single-file skill.
+    /// Maximum bytes of `SKILL.md` or of a single-file skill.
     pub skill_md_bytes: u64,
-    /// Bytes of the frontmatter.
+    /// Maximum bytes of the frontmatter.
     pub frontmatter_bytes: usize,
-    /// Levels of nesting in the frontmatter.
+    /// Maximum nesting depth of the frontmatter.
     pub frontmatter_depth: usize,
-    /// Characters of `compatibility`.
+    /// Maximum characters of `compatibility`.
     pub compatibility_chars: usize,
-    /// Bytes of all files of one skill.
+    /// Maximum bytes of all files of one skill together.
     pub skill_bytes: u64,
-    /// Files and directories of one skill.
+    /// Maximum number of files and directories of one skill.
     pub entries: usize,
-    /// Levels of directories in one skill.
+    /// Maximum depth of directories in one skill.
     pub depth: usize,
 }
 
@@ -82,17 +82,17 @@ impl Default for Limits {
     }
 }
 
-/// What happens to symbolic links inside a skill.
+/// How symbolic links inside a skill are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SymlinkPolicy {
-    /// A link is left out and reported. `SKILL.md` must not be one.
+    /// Links are skipped and reported. A `SKILL.md` that is a link is an error.
     #[default]
     Skip,
-    /// A link to a file inside the skill stands for that file. A target outside stays refused.
+    /// A link to a file inside the skill is read as that file. Links that point outside the skill are refused.
     FollowWithinRoot,
 }
 
-/// What a skill is held to.
+/// The rules that a skill is checked against.
 ///
 /// ```
 /// use metier_skill::{Code, Rules, Severity};
@@ -103,21 +103,22 @@ pub enum SymlinkPolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
-    /// Where severities come from, unless [`Rules::with`] changed one.
+    /// The profile that determines severities, unless [`Rules::with`] overrides one.
     pub profile: Profile,
-    /// Bounds on what is read.
+    /// Limits on what is read.
     pub limits: Limits,
-    /// Whether a name may have letters and digits of any script, compared after NFKC.
+    /// Whether names may contain letters and digits of any script. Names are compared after NFKC normalization.
     pub unicode_names: bool,
-    /// Whether links inside the skill are followed.
+    /// How symbolic links inside the skill are handled.
     pub symlinks: SymlinkPolicy,
-    /// Whether a single-file skill without frontmatter gets one made of its file name and first paragraph.
+    /// Whether a single-file skill without frontmatter gets a name and description derived from its file name
+    /// and first paragraph.
     pub synthesize_frontmatter: bool,
     overrides: Vec<(Code, Option<Severity>)>,
 }
 
 impl Rules {
-    /// The default everywhere.
+    /// The default rules.
     pub fn standard() -> Self {
         Self {
             profile: Profile::Standard,
@@ -129,8 +130,8 @@ impl Rules {
         }
     }
 
-    /// The verdict of the reference validator, which has no bound on the frontmatter; here it is twice that of
-    /// the other profiles.
+    /// The rules of the reference validator. It has no limit on the frontmatter; here the limit is twice that
+    /// of the other profiles.
     pub fn strict() -> Self {
         let limits = Limits::default();
         Self {
@@ -142,12 +143,12 @@ impl Rules {
         }
     }
 
-    /// For skills that were written for other clients.
+    /// The rules for skills that were written for other clients.
     pub fn lenient() -> Self {
         Self { profile: Profile::Lenient, ..Self::standard() }
     }
 
-    /// The same rules with another severity for one code; `None` switches it off.
+    /// Overrides the severity of one code; `None` turns it off.
     #[must_use]
     pub fn with(mut self, code: Code, severity: Option<Severity>) -> Self {
         self.overrides.retain(|(other, _)| *other != code);
@@ -155,7 +156,7 @@ impl Rules {
         self
     }
 
-    /// How bad a finding is under these rules; `None` where it is not reported.
+    /// The severity of a code under these rules; `None` if it is not reported.
     pub fn severity(&self, code: Code) -> Option<Severity> {
         match self.overrides.iter().find(|(other, _)| *other == code) {
             Some((_, severity)) => *severity,

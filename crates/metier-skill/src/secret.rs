@@ -1,6 +1,7 @@
-//! Which names give away that a value is nobody's business. All crates ask here, so that what is withheld in one place is in all.
+//! Recognizes names and values of secrets. All crates use this module, so that a secret is redacted everywhere
+//! or nowhere.
 
-/// Words that make a variable's name look like a secret's.
+/// Words that mark a variable's name as that of a secret.
 const SECRET_WORDS: &[&str] = &[
     "AUTH",
     "AUTHORIZATION",
@@ -34,7 +35,7 @@ const SECRET_WORDS: &[&str] = &[
     "TOKENS",
 ];
 
-/// Endings that give a name away where its words are not kept apart, as in `APIKEY`.
+/// Endings that mark a name whose words are not separated, as in `APIKEY`.
 const SECRET_ENDINGS: &[&str] = &[
     "APIKEY",
     "SECRETKEY",
@@ -48,8 +49,7 @@ const SECRET_ENDINGS: &[&str] = &[
     "CREDENTIALS",
 ];
 
-/// Names with such a word that desktops and terminals set for everybody: what kind of session this is, and where its
-/// services are.
+/// Ordinary variables of desktops and terminals whose names contain such a word.
 const ORDINARY: &[&str] = &[
     "DESKTOP_SESSION",
     "GNOME_DESKTOP_SESSION_ID",
@@ -60,13 +60,13 @@ const ORDINARY: &[&str] = &[
     "WT_SESSION",
 ];
 
-/// What such names begin with.
+/// Prefixes of such ordinary names.
 const ORDINARY_BEGINNINGS: &[&str] = &["XDG_SESSION_", "DBUS_SESSION_BUS_", "KDE_SESSION_"];
 
-/// Shorter values that are only letters or only digits are found in any text: `user`, `2`, `ubuntu`.
+/// Shorter values that are only letters or only digits occur in ordinary text: `user`, `2`, `ubuntu`.
 const SECRET_VALUE_MIN: usize = 8;
 
-/// Values that are shorter still are found in any text, whatever they consist of.
+/// Even shorter values occur in ordinary text, whatever they consist of.
 const MIXED_VALUE_MIN: usize = 4;
 
 /// Whether a variable of this name is likely to hold a secret.
@@ -91,8 +91,8 @@ pub fn is_secret_name(name: &str) -> bool {
     })
 }
 
-/// Whether a secret's value can be taken out of texts. One that is short and only a word or only a number, or the same
-/// character again and again, stands in texts that have nothing to do with it.
+/// Whether a secret's value can be redacted from texts. Short values that are only a word, a number or one
+/// repeated character also occur in unrelated text.
 ///
 /// ```
 /// use metier_skill::is_secret_value;
@@ -111,7 +111,7 @@ pub fn is_secret_value(value: &str) -> bool {
     }
 }
 
-/// In capitals, with the words of `camelCase` apart.
+/// In capitals, with the words of `camelCase` separated.
 fn spread(name: &str) -> String {
     let mut spread = String::with_capacity(name.len() + 4);
     let mut was_lower = false;

@@ -1,15 +1,15 @@
-//! A skill as data.
+//! The data of a skill.
 
 use crate::body::Body;
 use crate::name::SkillName;
 use crate::tool_rules::ToolRules;
 use crate::value::{Data, Field, ScalarKind, Value};
 
-/// One skill: what its `SKILL.md` says.
+/// One skill: the content of its `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// The name under which the skill is known. It is `name`, except where `name` breaks the rule and the
-    /// profile let that pass: then it is the nearest name that keeps it.
+    /// The name under which the skill is known. It equals `name` unless `name` is invalid and the profile
+    /// allows that; then it is the nearest valid name.
     pub id: SkillName,
     /// The frontmatter's `name`, trimmed.
     pub name: String,
@@ -19,18 +19,18 @@ pub struct Skill {
     pub license: Option<String>,
     /// What the skill needs to work.
     pub compatibility: Option<String>,
-    /// What the author wrote below `metadata`, whatever its shape.
+    /// The value of `metadata`, whatever its shape.
     pub metadata: Option<Value>,
-    /// The tools that the skill declares; `None` where it declares nothing.
+    /// The tools that the skill declares; `None` if it declares none.
     pub allowed_tools: Option<ToolRules>,
     /// All other fields, in the order of the file.
     pub fields: Vec<Field>,
-    /// The markdown after the frontmatter, byte for byte.
+    /// The Markdown after the frontmatter, unchanged.
     pub body: Body,
 }
 
 impl Skill {
-    /// A skill with the two fields that every skill has.
+    /// A skill with only the two required fields.
     pub fn new(name: SkillName, description: impl Into<String>) -> Self {
         Self {
             name: name.to_string(),
@@ -45,29 +45,29 @@ impl Skill {
         }
     }
 
-    /// A field that is not one of the standard's.
+    /// The value of a field that is not in the standard.
     pub fn field(&self, key: &str) -> Option<&Value> {
         self.fields.iter().find(|entry| entry.key.text() == key).map(|entry| &entry.value)
     }
 
-    /// Whether the skill is hidden from the catalogue that models see (`disable-model-invocation`).
+    /// Whether the skill is hidden from the skill list that models see (`disable-model-invocation`).
     pub fn is_hidden_from_models(&self) -> bool {
         self.flag("disable-model-invocation").unwrap_or(false)
     }
 
-    /// Whether people may call the skill by name (`user-invocable`); they may unless it says no.
+    /// Whether users may call the skill by name (`user-invocable`). Defaults to true.
     pub fn is_user_invocable(&self) -> bool {
         self.flag("user-invocable").unwrap_or(true)
     }
 
-    /// The version: the field of that name, or the one below `metadata`.
+    /// The version: the field `version`, or `version` under `metadata`.
     pub fn version(&self) -> Option<&str> {
         let below = || self.metadata.as_ref()?.get("version");
         let scalar = self.field("version").or_else(below)?.as_scalar()?;
         (scalar.kind() != ScalarKind::Null).then_some(scalar.text())
     }
 
-    /// Tools that the skill wants refused (`disallowed-tools`). What cannot be read refuses every tool.
+    /// Tools that the skill disallows (`disallowed-tools`). A value that cannot be read disallows every tool.
     pub fn disallowed_tools(&self) -> Option<ToolRules> {
         let value = self.field("disallowed-tools").filter(|value| !value.is_null())?;
         Some(match &value.data {
@@ -77,7 +77,7 @@ impl Skill {
         })
     }
 
-    /// `metadata` as text to text: what is not a scalar in its one-line form.
+    /// `metadata` as pairs of texts. Values that are not scalars are written on one line.
     pub fn metadata_text(&self) -> Vec<(String, String)> {
         let entries = self.metadata.as_ref().and_then(Value::as_map).unwrap_or_default();
         entries.iter().map(|entry| (entry.key.text().to_owned(), entry.value.to_string())).collect()

@@ -1,6 +1,7 @@
-//! Text for models: what it costs, roughly.
+//! Estimates how many tokens a text costs.
 
-/// How many tokens some bytes of text are, roughly: good enough to compare and to keep a budget with.
+/// A rough estimate of the tokens in a text of this many bytes. Good enough to compare texts and to keep a
+/// budget.
 ///
 /// ```
 /// assert_eq!(metier_skill::tokens("one skill".len()), 3);

@@ -1,4 +1,4 @@
-//! How far a skill is trusted. Who decides it is for others; the word travels with the skill.
+//! Trust tiers. Other crates decide the tier of a skill; the type is defined here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,21 +11,21 @@ use crate::Coded;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// Ships inside metier.
+    /// Built into metier.
     Builtin,
-    /// Set up by the organisation.
+    /// Provided by the organisation.
     Org,
-    /// The person's own.
+    /// The user's own.
     User,
-    /// Anybody's.
+    /// From a third party.
     ThirdParty,
 }
 
 impl Tier {
-    /// Every tier, the most trusted first.
+    /// All tiers, most trusted first.
     pub const ALL: [Self; 4] = [Self::Builtin, Self::Org, Self::User, Self::ThirdParty];
 
-    /// The word for it, as in ids and configuration.
+    /// The tier's name, as in ids and configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Builtin => "builtin",
@@ -42,9 +42,9 @@ impl fmt::Display for Tier {
     }
 }
 
-/// A word that is not a tier.
+/// The text is not a tier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no tier; use builtin, org, user or third_party")]
+#[error("unknown tier `{text}`; use builtin, org, user or third_party")]
 pub struct ParseTierError {
     text: String,
 }

@@ -1,9 +1,10 @@
-//! `allowed-tools`: the list of rules a skill declares, split but not interpreted. What a rule means is for
-//! the policy.
+//! `allowed-tools`: the list of rules that a skill declares, split but not interpreted. The policy interprets
+//! them.
 
 use serde::{Deserialize, Serialize};
 
-/// The tools that a skill declares. Empty means "nothing"; a skill without a declaration has none of these.
+/// The tools that a skill declares. An empty list allows no tools; a skill without a declaration has no
+/// `ToolRules`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ToolRules {
@@ -11,13 +12,13 @@ pub struct ToolRules {
 }
 
 impl ToolRules {
-    /// Rules one by one, as a list in the frontmatter gives them; empty ones are dropped.
+    /// Rules given one by one, as in a YAML list. Empty rules are dropped.
     pub fn from_rules<T: AsRef<str>>(rules: impl IntoIterator<Item = T>) -> Self {
         let rules = rules.into_iter().map(|rule| rule.as_ref().trim().to_owned());
         Self { rules: rules.filter(|rule| !rule.is_empty()).collect() }
     }
 
-    /// Splits at blanks and commas outside parentheses.
+    /// Splits a text at white space and commas outside parentheses.
     ///
     /// ```
     /// use metier_skill::ToolRules;
@@ -42,11 +43,11 @@ impl ToolRules {
         &self.rules
     }
 
-    /// Why a rule cannot match anything, by its parentheses alone. Reading a skill reports these as
-    /// [`AllowedToolsRule`](crate::Code::AllowedToolsRule); what else can be wrong with a rule is for the policy to say.
+    /// Why a rule can never match, judged by its parentheses alone. Reading a skill reports this as
+    /// [`AllowedToolsRule`](crate::Code::AllowedToolsRule). The policy reports other problems with rules.
     pub fn problem(rule: &str) -> Option<&'static str> {
         if rule.starts_with('(') {
-            return Some("a tool's name must stand right before the parenthesis");
+            return Some("the tool's name must come directly before the parenthesis");
         }
         let mut depth = 0_usize;
         for c in rule.chars() {
@@ -60,7 +61,7 @@ impl ToolRules {
         (depth != 0).then_some("its parentheses are not balanced")
     }
 
-    /// Whether nothing is allowed.
+    /// Whether no tools are allowed.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }

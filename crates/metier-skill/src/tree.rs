@@ -1,5 +1,5 @@
-//! The files of one skill on disk: found in a fixed order, within limits, with links and oddities reported
-//! instead of followed.
+//! The files of one skill on disk, listed in a fixed order and within limits. Links and special files are
+//! reported, not followed.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, OsString};
@@ -19,7 +19,7 @@ use crate::disk::{
 use crate::error::SkillError;
 use crate::{Limits, SymlinkPolicy};
 
-/// Every file of one skill.
+/// All files of one skill.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Tree {
@@ -27,13 +27,14 @@ pub struct Tree {
     pub root: PathBuf,
     /// Regular files, in byte order of their paths.
     pub files: Vec<TreeFile>,
-    /// What was left out, in byte order of the paths.
+    /// Entries that were skipped, in byte order of their paths.
     pub skipped: Vec<SkippedFile>,
-    /// The limits that were passed. What lies beyond them may be missing from `files`.
+    /// The limits that were exceeded. `files` may then be incomplete.
     pub exceeded: Vec<ExceededLimit>,
-    /// The directory that files are opened beneath, held open: what its path leads to may change after the listing.
+    /// The handle of the directory that files are opened relative to. Its path may point elsewhere after the
+    /// listing.
     base: Arc<OwnedFd>,
-    /// The path of that directory, where a file's `source` is relative to it.
+    /// The path of that directory, if a file's `source` is relative to it.
     base_path: Option<PathBuf>,
 }
 
@@ -45,24 +46,25 @@ pub struct TreeFile {
     pub path: PathBuf,
     /// Bytes of content.
     pub size: u64,
-    /// Whether its owner may run it.
+    /// Whether the owner may execute it.
     pub executable: bool,
-    /// What the system said of it when it was listed.
+    /// Metadata from when the file was listed.
     pub stamp: FileStamp,
-    /// Where the content is beneath the base, where that is not `path`: a single-file skill, or a link that is
-    /// followed.
+    /// The file's path relative to the base, if it differs from `path`: for single-file skills and followed
+    /// links.
     source: Option<PathBuf>,
 }
 
-/// What tells whether a file is still the one that was listed, without reading it. Times are in nanoseconds since 1970.
+/// Metadata that shows, without reading a file, whether it is still the one that was listed. Times are in
+/// nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct FileStamp {
-    /// Its number in the file system.
+    /// The inode number.
     pub inode: u64,
-    /// When its content was last modified.
+    /// The content's last modification time.
     pub modified: i64,
-    /// When anything of it was last changed, which nobody can set.
+    /// The last change of content or metadata. Unlike the modification time, it cannot be set by programs.
     pub changed: i64,
 }
 
@@ -76,29 +78,29 @@ impl FileStamp {
     }
 }
 
-/// The types of the parts differ between systems.
+/// The field types differ between systems.
 fn nanoseconds(seconds: impl TryInto<i64>, nanoseconds: impl TryInto<i64>) -> i64 {
     let seconds = seconds.try_into().unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.try_into().unwrap_or(0))
 }
 
-/// Something in a skill's directory that is left out.
+/// A skipped entry of a skill's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedFile {
     /// Relative to the skill's directory.
     pub path: PathBuf,
-    /// Why.
+    /// Why it was skipped.
     pub reason: SkipReason,
 }
 
-/// Why something is left out.
+/// Why an entry was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkipReason {
     /// A symbolic link.
     Link,
-    /// A symbolic link that leads out of the skill.
+    /// A symbolic link that points outside the skill.
     LinkOutside,
     /// A socket, pipe or device.
     Special,
@@ -111,7 +113,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// Why what was just listed cannot be had.
+    /// Why an entry that was just listed could not be opened.
     fn of(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Changing,
@@ -121,7 +123,7 @@ impl SkipReason {
     }
 }
 
-/// A limit that a skill passes.
+/// A limit that a skill exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExceededLimit {
@@ -134,13 +136,13 @@ pub enum ExceededLimit {
 }
 
 impl Tree {
-    /// The files below a directory.
+    /// Lists the files below a directory.
     pub fn of_directory(root: &Path, limits: &Limits, symlinks: SymlinkPolicy) -> Result<Self, SkillError> {
         let directory = open_directory(CWD, root).map_err(SkillError::io(root))?;
         Self::below(directory, root, None, limits, symlinks)
     }
 
-    /// The files below a directory that is open already. One file in it may be known by its name.
+    /// Lists the files below an open directory. The name of one file in it may already be known.
     pub(crate) fn below(
         directory: OwnedFd,
         root: &Path,
@@ -154,7 +156,7 @@ impl Tree {
         Ok(walk.finish())
     }
 
-    /// The same without links, and with the content of each file as it was found on the way.
+    /// The same without following links, and with the content of each file as it was read during the listing.
     pub(crate) fn read_below(
         directory: OwnedFd,
         root: &Path,
@@ -170,9 +172,9 @@ impl Tree {
         }
     }
 
-    /// A markdown file that stands for a directory with just a `SKILL.md`.
+    /// A single Markdown file, treated as a directory that contains only a `SKILL.md`.
     ///
-    /// The path was given, so a link there is meant.
+    /// The user named this path, so links are followed.
     pub fn of_file(path: &Path, limits: &Limits) -> Result<Self, SkillError> {
         let real = fs::canonicalize(path).map_err(SkillError::io(path))?;
         let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
@@ -188,7 +190,7 @@ impl Tree {
         Ok(Self { root, files: vec![file], skipped: Vec::new(), exceeded, base, base_path })
     }
 
-    /// An error if the skill passes a limit.
+    /// Returns an error if the skill exceeds a limit.
     pub fn within(&self, limits: &Limits) -> Result<(), SkillError> {
         let what = match self.exceeded.first() {
             None => return Ok(()),
@@ -196,12 +198,14 @@ impl Tree {
             Some(ExceededLimit::Entries) => {
                 format!("more than {} files and directories", limits.entries)
             }
-            Some(ExceededLimit::Depth) => format!("directories nested more than {} deep", limits.depth),
+            Some(ExceededLimit::Depth) => {
+                format!("directories nested more than {} levels deep", limits.depth)
+            }
         };
         Err(SkillError::Limit { path: self.root.clone(), what })
     }
 
-    /// An error if something of the skill cannot be read, or not now, so that nothing whole can be said of it.
+    /// Returns an error if a file could not be read or changed, so that the listing is incomplete.
     pub(crate) fn readable(&self) -> Result<(), SkillError> {
         for skipped in &self.skipped {
             let path = || self.root.join(&skipped.path);
@@ -217,7 +221,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Where a file's content was when it was listed, for messages. To read it, use [`Tree::open`].
+    /// Where the file's content was when it was listed, for messages. Use [`Tree::open`] to read it.
     pub fn path_of(&self, file: &TreeFile) -> PathBuf {
         match (&file.source, &self.base_path) {
             (Some(source), Some(base)) => base.join(source),
@@ -225,8 +229,7 @@ impl Tree {
         }
     }
 
-    /// Opens a file to read, beneath the directory that was listed. A directory on the way that has become a link since
-    /// is an error.
+    /// Opens a file relative to the listed directory. Fails if a directory on the way has become a link.
     pub fn open(&self, file: &TreeFile) -> Result<File, SkillError> {
         let path = file.source.as_ref().unwrap_or(&file.path);
         let opened = open_beneath(self.base.as_fd(), path, READ).and_then(regular);
@@ -236,16 +239,16 @@ impl Tree {
         })
     }
 
-    /// Reads a file as [`Tree::open`] opens it; `None` where it has more than `most` bytes by now.
+    /// Reads a file as [`Tree::open`] opens it; `None` if it has more than `most` bytes now.
     pub fn read(&self, file: &TreeFile, most: u64) -> Result<Option<Vec<u8>>, SkillError> {
         let mut bytes = Vec::new();
-        // A file may grow while it is read.
+        // A file may grow while it is being read.
         let read = self.open(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|source| SkillError::Io { path: self.path_of(file), source })?;
         Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
     }
 
-    /// Where a skipped link leads, as it says itself; `None` where it is not a link any more.
+    /// The target of a skipped link as written in the link; `None` if it is no longer a link.
     pub fn link_target(&self, skipped: &SkippedFile) -> Option<PathBuf> {
         let (above, name) = (skipped.path.parent()?, skipped.path.file_name()?);
         let target = if above.as_os_str().is_empty() {
@@ -263,36 +266,36 @@ impl TreeFile {
         Self { path, size, executable: is_executable(stat), stamp: FileStamp::of(stat), source }
     }
 
-    /// Whether its content is elsewhere in the skill, behind a link that is followed.
+    /// Whether the content is elsewhere in the skill, behind a followed link.
     pub fn is_linked(&self) -> bool {
         self.source.is_some()
     }
 
-    /// The path as bytes, with `/` between its parts.
+    /// The path as bytes, with `/` as separator.
     pub fn path_bytes(&self) -> &[u8] {
         self.path.as_os_str().as_bytes()
     }
 
-    /// The path as text, with `/` between its parts; bytes that are not UTF-8 are replaced.
+    /// The path as text, with `/` as separator. Bytes that are not UTF-8 are replaced.
     pub fn path_text(&self) -> Cow<'_, str> {
         self.path.to_string_lossy()
     }
 }
 
-/// Gets a file with its content.
+/// Receives a file with its content.
 type Take<'a> = dyn FnMut(&TreeFile, Vec<u8>) -> io::Result<()> + 'a;
 
 struct Walk<'a> {
     tree: Tree,
-    /// A file directly below the root that need not be asked for again.
+    /// A file directly below the root whose metadata is already known.
     known: Option<(&'a str, Stat)>,
     limits: &'a Limits,
     symlinks: SymlinkPolicy,
     entries: usize,
     bytes: u64,
-    /// Gets the content of every file, where that is wanted.
+    /// Receives the content of every file, if requested.
     take: Option<&'a mut Take<'a>>,
-    /// What went wrong with that.
+    /// The error of that callback.
     failed: Option<SkillError>,
 }
 
@@ -357,7 +360,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads a file that was just listed, once, and hands it on.
+    /// Reads a file that was just listed once, and passes it on.
     fn read(&mut self, directory: BorrowedFd<'_>, name: &CStr, path: PathBuf) {
         if self.failed.is_some() || self.bytes > self.limits.skill_bytes {
             return;
@@ -365,7 +368,7 @@ impl<'a> Walk<'a> {
         let most = self.limits.skill_bytes.saturating_sub(self.bytes);
         let read = open_regular(directory, name).and_then(|(file, stat)| {
             let size = u64::try_from(stat.st_size).unwrap_or(0);
-            // What is too much is counted, and not read.
+            // Bytes over the limit are counted, but not read.
             Ok((stat, if size > most { Vec::new() } else { read_all(file, size)? }))
         });
         match read {
@@ -382,7 +385,7 @@ impl<'a> Walk<'a> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.skip(path, SkipReason::Unreadable);
             }
-            // It was a file a moment ago.
+            // It was a file when it was listed.
             Err(_) => self.failed = Some(SkillError::Changing { path: self.tree.root.join(path) }),
         }
     }
@@ -411,7 +414,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A path without links as it is beneath the root, if it is.
+    /// The path without links relative to the root, if it is below the root.
     fn inside(&mut self, target: &Path) -> Option<PathBuf> {
         if self.tree.base_path.is_none() {
             self.tree.base_path = fs::canonicalize(&self.tree.root).ok();
@@ -430,7 +433,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a file's owner may run it.
+/// Whether the owner may execute a file.
 pub(crate) fn is_executable(stat: &Stat) -> bool {
     Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR)
 }
@@ -440,7 +443,7 @@ pub(crate) fn is_link_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
-/// Whether there is anything at the path, a broken link too.
+/// Whether anything exists at the path, including a broken link.
 pub(crate) fn exists(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }

@@ -1,4 +1,5 @@
-//! Writing a skill's files below a directory that is held open: through no link, each file once, digested on the way.
+//! Writes a skill's files below an open directory: never through links, each file once, with digests computed
+//! on the way.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +14,7 @@ use crate::Digest;
 use crate::disk::{DIRECTORY, open_beneath, open_directory};
 use crate::manifest::{Manifest, ManifestFile};
 
-/// Writes a skill's tree, file by file. Use it wherever a skill is copied.
+/// Writes the files of a skill one by one. Use it wherever a skill is copied.
 ///
 /// ```
 /// use std::path::Path;
@@ -29,33 +30,34 @@ use crate::manifest::{Manifest, ManifestFile};
 pub struct TreeWriter {
     top: OwnedFd,
     ignores_umask: bool,
-    /// The directories that were made, with their modes.
+    /// The directories that were created, with their modes.
     directories: BTreeMap<PathBuf, u32>,
-    /// The directory that the last file was written to.
+    /// The directory of the last written file.
     last: Option<(PathBuf, OwnedFd)>,
     files: Vec<ManifestFile>,
 }
 
 impl TreeWriter {
-    /// Writes below a directory that exists.
+    /// Writes below an existing directory.
     pub fn open(directory: &Path) -> io::Result<Self> {
         let top = open_directory(CWD, directory)?;
         Ok(Self { top, ignores_umask: false, directories: BTreeMap::new(), last: None, files: Vec::new() })
     }
 
-    /// Gives every file and directory exactly the mode that is asked for, whatever the umask of the process is.
+    /// Gives every file and directory exactly the requested mode, regardless of the umask.
     #[must_use]
     pub const fn ignoring_umask(mut self) -> Self {
         self.ignores_umask = true;
         self
     }
 
-    /// Whether a directory was made.
+    /// Whether a directory was created.
     pub fn has(&self, directory: &Path) -> bool {
         self.directories.contains_key(directory)
     }
 
-    /// Makes a directory, whose parent must exist, by its path in the tree. One that was made already stays as it is.
+    /// Creates a directory by its path in the tree. Its parent must exist. Does nothing if it was already
+    /// created.
     pub fn make(&mut self, directory: &Path, mode: u32) -> io::Result<()> {
         if self.has(directory) {
             return Ok(());
@@ -71,7 +73,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Writes a new file, whose directory must exist, by its path in the tree.
+    /// Writes a new file by its path in the tree. Its directory must exist.
     pub fn write(&mut self, path: &Path, executable: bool, bytes: &[u8], mode: u32) -> io::Result<()> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -85,7 +87,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Takes the permission to write from the directories that were made.
+    /// Removes the write permission from the directories that were created.
     pub fn close(&self) -> io::Result<()> {
         for (directory, mode) in self.directories.iter().rev() {
             let opened = open_beneath(self.top.as_fd(), directory, DIRECTORY)?;
@@ -99,7 +101,7 @@ impl TreeWriter {
         &self.files
     }
 
-    /// What was written.
+    /// The manifest of the written files.
     pub fn finish(self) -> Manifest {
         Manifest::new(self.files)
     }

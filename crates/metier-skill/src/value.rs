@@ -1,6 +1,6 @@
-//! Frontmatter as data: a tree of scalars, lists and mappings that keeps every scalar's text.
+//! Frontmatter as a tree of scalars, lists and mappings that keeps the text of every scalar.
 //!
-//! It knows nothing of YAML's syntax, only what kind of thing a plain word is.
+//! The only part of YAML's syntax that it knows is how plain scalars are typed.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
 use crate::Span;
 
-/// A piece of frontmatter, with its place in the file. Two are equal when their data is.
+/// A value in the frontmatter with its position in the file. Two values are equal if their data is equal.
 #[derive(Debug, Clone, Default)]
 pub struct Value {
-    /// What it is.
+    /// The data.
     pub data: Data,
-    /// Where it stands; empty if it was not read from a file.
+    /// The position; empty if the value was not read from a file.
     pub span: Span,
 }
 
-/// The three shapes of data.
+/// The three kinds of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
     /// A single word, number or text.
     Scalar(Scalar),
     /// A list.
     List(Vec<Value>),
-    /// Fields, in the order of the file. No key stands twice.
+    /// A mapping, in the order of the file. Keys are unique.
     Map(Vec<Field>),
 }
 
@@ -33,45 +33,45 @@ pub enum Data {
 pub struct Field {
     /// The key.
     pub key: Scalar,
-    /// Where the key stands.
+    /// The position of the key.
     pub key_span: Span,
     /// The value.
     pub value: Value,
 }
 
-/// The text of a scalar, and what YAML takes it for.
+/// The text of a scalar and the type that YAML gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scalar {
     text: String,
     kind: ScalarKind,
 }
 
-/// What YAML takes a scalar for. A quoted one is always a string.
+/// The type that YAML gives a scalar. A quoted scalar is always a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScalarKind {
     /// Text.
     String,
-    /// Nothing: empty, `~` or `null`.
+    /// Null: empty, `~` or `null`.
     Null,
     /// `true`, `no`, `On`, …
     Bool,
-    /// A whole number.
+    /// An integer.
     Integer,
-    /// A number with a fraction or exponent, infinity, or not a number.
+    /// A number with a fraction or exponent, infinity, or not-a-number.
     Float,
     /// A date or a date and time.
     Timestamp,
-    /// `<<` or `=`, which YAML 1.1 gives a meaning of their own.
+    /// `
     Reserved,
 }
 
 impl Scalar {
-    /// Text, whatever it looks like.
+    /// A string, regardless of its content.
     pub fn string(text: impl Into<String>) -> Self {
         Self { text: text.into(), kind: ScalarKind::String }
     }
 
-    /// An unquoted word, which may be a number, a boolean, …
+    /// An unquoted scalar, which may be a number, a boolean and so on.
     pub fn plain(text: impl Into<String>) -> Self {
         let text = text.into();
         let kind = ScalarKind::of_plain(&text);
@@ -83,15 +83,15 @@ impl Scalar {
         &self.text
     }
 
-    /// What YAML takes it for.
+    /// The type that YAML gives it.
     pub fn kind(&self) -> ScalarKind {
         self.kind
     }
 }
 
 impl ScalarKind {
-    /// What an unquoted word is to any of the YAML versions that agents read with: a word that only one of
-    /// them takes for something else is not safely a string.
+    /// The type of an unquoted scalar in any YAML version that agents use. It is a string only if all of them
+    /// read it as a string.
     pub fn of_plain(text: &str) -> Self {
         match text {
             "" | "~" | "null" | "Null" | "NULL" => return Self::Null,
@@ -105,7 +105,7 @@ impl ScalarKind {
         if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
             return Self::Float;
         }
-        // Everything below begins with a digit, or with a point and a digit.
+        // All types below start with a digit, or with a point and a digit.
         if !unsigned.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
             return Self::String;
         }
@@ -120,7 +120,7 @@ impl ScalarKind {
         }
     }
 
-    /// The word for it in a message, with its article.
+    /// The type's name in a message, with its article.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::String => "a string",
@@ -138,7 +138,7 @@ fn digits(text: &str, allowed: fn(&u8) -> bool) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte == b'_' || allowed(&byte))
 }
 
-/// Decimal, hexadecimal, octal, binary, and the base 60 of YAML 1.1.
+/// Decimal, hexadecimal, octal and binary integers, and base 60 of YAML 1.1.
 fn is_integer(text: &str) -> bool {
     let decimal = |part: &str| digits(part, u8::is_ascii_digit);
     if let Some(hex) = text.strip_prefix("0x") {
@@ -220,12 +220,12 @@ fn is_number(text: &str, length: std::ops::RangeInclusive<usize>) -> bool {
 }
 
 impl Value {
-    /// Text, not from a file.
+    /// A string that was not read from a file.
     pub fn string(text: impl Into<String>) -> Self {
         Self { data: Data::Scalar(Scalar::string(text)), span: Span::default() }
     }
 
-    /// The scalar, if it is one.
+    /// The scalar, if this is one.
     pub fn as_scalar(&self) -> Option<&Scalar> {
         match &self.data {
             Data::Scalar(scalar) => Some(scalar),
@@ -233,12 +233,12 @@ impl Value {
         }
     }
 
-    /// The text, if it is a string.
+    /// The text, if this is a string.
     pub fn as_str(&self) -> Option<&str> {
         self.as_scalar().filter(|scalar| scalar.kind == ScalarKind::String).map(Scalar::text)
     }
 
-    /// The entries, if it is a mapping.
+    /// The fields, if this is a mapping.
     pub fn as_map(&self) -> Option<&[Field]> {
         match &self.data {
             Data::Map(entries) => Some(entries),
@@ -246,12 +246,12 @@ impl Value {
         }
     }
 
-    /// The value of a key, if this is a mapping that has it.
+    /// The value of a key, if this is a mapping that contains it.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.as_map()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
-    /// Where all scalars in it stand, keys too.
+    /// Collects the positions of all scalars in it, including keys.
     pub(crate) fn scalar_spans(&self, spans: &mut Vec<Span>) {
         match &self.data {
             Data::Scalar(_) => spans.push(self.span),
@@ -265,12 +265,12 @@ impl Value {
         }
     }
 
-    /// Whether it is nothing: empty, `~` or `null`.
+    /// Whether it is null: empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         self.as_scalar().is_some_and(|scalar| scalar.kind == ScalarKind::Null)
     }
 
-    /// The word for its shape in a message, with its article.
+    /// The kind of value in a message, with its article.
     pub fn noun(&self) -> &'static str {
         match &self.data {
             Data::Scalar(scalar) => scalar.kind.noun(),
@@ -302,7 +302,7 @@ impl PartialEq for Field {
 
 impl Eq for Field {}
 
-/// The text view: a scalar's text as it is; lists and mappings on one line, `[a, b]` and `{k: v}`.
+/// A scalar is written as its text; lists and mappings are written on one line, `[a, b]` and `{k: v}`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.data {
@@ -325,8 +325,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// As data: strings, numbers in their own text, and dates become strings; only null and booleans become
-/// what JSON has for them, so that `1.10` stays `1.10`.
+/// Strings, numbers and dates are serialized as strings, so that `1.10` stays `1.10`. Only null and booleans
+/// keep their types.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.data {

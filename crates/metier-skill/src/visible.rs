@@ -1,13 +1,14 @@
-//! Which characters a reader cannot see. This is the only such list: text for people, for models and for shells is judged by it.
+//! Which characters are invisible to a reader. This is the only such list; text for people, models and shells
+//! is checked against it.
 
 use std::borrow::Cow;
 
-/// Stands for a character that cannot be seen.
+/// The replacement for an invisible character.
 const INSTEAD: char = char::REPLACEMENT_CHARACTER;
 
-/// Whether a reader does not see a character, or sees others in its place: control characters (C0 and C1) except tabs and line
-/// feeds, characters that format or turn text (the general category `Cf`, whatever Unicode calls ignorable, variation
-/// selectors, tags), letters without a glyph, separators of lines and paragraphs, and code points that are not characters.
+/// Whether a character is invisible or makes other characters appear in its place. These are control characters
+/// (C0 and C1) except tabs and line feeds, formatting characters (general category `Cf`, default ignorables,
+/// variation selectors, tags), letters without a glyph, line and paragraph separators, and noncharacters.
 ///
 /// ```
 /// use metier_skill::is_invisible;
@@ -16,11 +17,11 @@ const INSTEAD: char = char::REPLACEMENT_CHARACTER;
 /// assert!(!is_invisible('é') && !is_invisible(' ') && !is_invisible('\n'));
 /// ```
 pub const fn is_invisible(c: char) -> bool {
-    // Nearly every character is one of these.
+    // True for nearly every character.
     if matches!(c, ' '..='~') {
         return false;
     }
-    // Noncharacters end every plane.
+    // The last two code points of every plane are noncharacters.
     (c as u32) & 0xfffe == 0xfffe
         || matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}'
             | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
@@ -31,7 +32,7 @@ pub const fn is_invisible(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Where the first character stands that [`is_invisible`]. For long texts: ASCII is looked through many bytes at a time.
+/// The offset of the first invisible character ([`is_invisible`]). Fast for long ASCII texts.
 ///
 /// ```
 /// use metier_skill::first_invisible;
@@ -40,15 +41,15 @@ pub const fn is_invisible(c: char) -> bool {
 /// assert_eq!(first_invisible("plain"), None);
 /// ```
 pub fn first_invisible(text: &str) -> Option<usize> {
-    // Without a branch for each byte, so that it is done with wide registers.
+    // Without branches, so that the compiler can vectorize it.
     let is_plain = |bytes: &[u8]| bytes.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'));
     if is_plain(text.as_bytes()) { None } else { text.find(is_invisible) }
 }
 
-/// Text for a person, with U+FFFD in the place of every character that [`is_invisible`]. Tabs and line feeds stay, and so do
-/// the parts of an emoji: the selector after one, and the joiner between two.
+/// Replaces every invisible character ([`is_invisible`]) with U+FFFD. Tabs and line feeds stay, and so do the
+/// parts of an emoji: the selector after one and the joiner between two.
 ///
-/// Use it for text of several lines; [`visible_name`] is for names and paths.
+/// Use it for text with several lines, and [`visible_name`] for names and paths.
 ///
 /// ```
 /// use metier_skill::visible;
@@ -62,7 +63,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
-    // The last character but for selectors, and whether a selector followed it.
+    // The last character that is not a selector, and whether a selector followed it.
     let (mut before, mut is_selected) = (' ', false);
     while let Some(c) = rest.next() {
         let is_part = match c {
@@ -79,8 +80,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// A name or a path for a person, on one line: every character that [`is_invisible`], tabs, line feeds and the parts of emoji
-/// included, is U+FFFD, so that two names that differ look different.
+/// A name or path on one line. Every invisible character ([`is_invisible`]), including tabs, line feeds and
+/// parts of emoji, is replaced with U+FFFD, so that different names look different.
 ///
 /// ```
 /// use metier_skill::visible_name;
@@ -95,7 +96,7 @@ pub fn visible_name(name: &str) -> Cow<'_, str> {
     name.chars().map(|c| if is_hidden(c) { INSTEAD } else { c }).collect()
 }
 
-/// Whether a character can be an emoji, with a selector after it or a joiner between it and another.
+/// Whether a character can be an emoji, followed by a selector or joined with another.
 const fn is_emoji(c: char) -> bool {
     matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
         | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2900}'..='\u{297f}'

@@ -1,4 +1,4 @@
-//! A skill back into the text of a `SKILL.md`.
+//! Writes a skill as the text of a `SKILL.md`.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,14 @@ use crate::tool_rules::ToolRules;
 use crate::value::{Data, Field, Scalar, ScalarKind, Value};
 use crate::{Skill, Span};
 
-/// The longest key that YAML takes without `? `; escapes make it longer than its text.
+/// The longest key that YAML allows without `? `. Escapes make a key longer than its text.
 const SIMPLE_KEY_MAX: usize = 1000;
 
 impl Skill {
-    /// The text of a `SKILL.md` that reads back as this skill.
+    /// The text of a `SKILL.md` that parses to this skill.
     ///
-    /// The standard's fields come first, in the standard's order, then all others in theirs.
+    /// The fields of the standard come first, in the order of the standard, followed by all others in their
+    /// order.
     ///
     /// ```
     /// use metier_skill::{Skill, SkillName};
@@ -50,7 +51,7 @@ impl Skill {
     }
 }
 
-/// As a string, which is the standard's form, unless the rules would not come apart again.
+/// The standard's form, a string, unless splitting it would give different rules.
 fn tools_value(tools: &ToolRules) -> Value {
     let joined = tools.rules().join(" ");
     if ToolRules::split(&joined) == *tools {
@@ -73,7 +74,7 @@ fn entry(out: &mut String, indent: usize, key: &Scalar, value: &Value) {
     below(out, indent, value);
 }
 
-/// A value after `key:` or `-`: on the same line, or on lines of its own, further in.
+/// Writes a value after `key:` or `-`: on the same line, or indented on its own lines.
 fn below(out: &mut String, indent: usize, value: &Value) {
     let indent = indent + 2;
     match &value.data {
@@ -111,7 +112,7 @@ fn scalar(out: &mut String, scalar: &Scalar) {
     }
 }
 
-/// Whether a string can stand without quotes: words of harmless characters that are taken for nothing else.
+/// Whether a string needs no quotes: harmless characters that YAML reads as a string.
 fn is_safe_plain(text: &str) -> bool {
     let harmless = |c: char| {
         c.is_alphanumeric() || matches!(c, ' ' | '.' | ',' | '_' | '-' | '/' | '(' | ')' | '\'' | ';')
@@ -122,8 +123,8 @@ fn is_safe_plain(text: &str) -> bool {
         && ScalarKind::of_plain(text) == ScalarKind::String
 }
 
-/// In quotes, on one line: single ones where they save escapes, else double ones with everything escaped that
-/// an editor or a parser could change.
+/// Quotes a string on one line. Uses single quotes if they save escapes, otherwise double quotes with
+/// everything escaped that an editor or parser could change.
 fn quoted(out: &mut String, text: &str) {
     let odd = ['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}'];
     let needs_escape = |c: char| c.is_control() || odd.contains(&c);

@@ -1,8 +1,7 @@
-//! YAML text into a [`Value`], by way of `granit-parser`'s events. No other module knows that crate.
+//! Parses YAML text into a [`Value`] with `granit-parser`. No other module uses that crate.
 //!
-//! What YAML can do beyond plain data (anchors, aliases, tags, merge keys, second documents, keys that are
-//! collections) is refused with a finding each, and reading goes on. Only broken syntax and too much
-//! nesting stop it.
+//! Features beyond plain data (anchors, aliases, tags, merge keys, several documents, collections as keys) each
+//! get a finding, and parsing continues. Only invalid syntax and too much nesting stop it.
 
 use std::collections::HashSet;
 
@@ -14,7 +13,7 @@ use crate::{Code, Span};
 
 pub(crate) mod repair;
 
-/// Where and why reading stopped.
+/// Where and why parsing stopped.
 #[derive(Debug)]
 pub(crate) struct Stop {
     pub(crate) code: Code,
@@ -22,9 +21,9 @@ pub(crate) struct Stop {
     pub(crate) message: String,
 }
 
-/// Reads the one document in `text`. Spans are those in `text`, moved by `base`.
+/// Parses the only document in `text`. Spans are offsets in `text` plus `base`.
 ///
-/// `None` where there is no document at all: nothing but blanks and comments.
+/// Returns `None` if there is no document: only white space and comments.
 pub(crate) fn read(
     text: &str,
     base: usize,
@@ -71,39 +70,39 @@ fn stop(error: &ScanError, end: usize, base: usize) -> Stop {
     Stop { code, offset, message }
 }
 
-/// What to do about the errors that people really make.
+/// Advice for the most common syntax errors.
 fn advice(kind: &ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::UnclosedQuotedScalar
         | ErrorKind::InvalidQuotedScalarIndent
         | ErrorKind::DocumentIndicatorInQuotedScalar => {
-            "a quote before this is probably never closed: close it, or indent the lines that the text goes on in"
+            "a quote before this is probably never closed: close it, or indent the lines on which the text continues"
         }
         ErrorKind::InvalidTrailingDoubleQuotedScalar | ErrorKind::InvalidTrailingSingleQuotedScalar => {
-            "the quotes end before the value does: put them round all of it"
+            "the quotes end before the value does: put the whole value in quotes"
         }
         ErrorKind::UnknownQuotedScalarEscape => "write `\\\\` for a backslash, or use single quotes",
         ErrorKind::UnclosedFlowCollection { .. } => {
             "close the bracket, or quote the value if it is meant as text"
         }
         ErrorKind::UnexpectedCharacter { .. } | ErrorKind::MissingAnchorOrAliasName => {
-            "a value that begins like this must be quoted"
+            "a value that starts like this must be quoted"
         }
         ErrorKind::MappingValueNotAllowed
         | ErrorKind::ExpectedBlockMappingKey
         | ErrorKind::InvalidIndentation => {
             "check the indentation of this line and the one before, or quote a value with `: ` in it"
         }
-        ErrorKind::SimpleKeyExpected => "write a field as `key: value`, with a blank after the colon",
+        ErrorKind::SimpleKeyExpected => "write a field as `key: value`, with a space after the colon",
         ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabAtBlockScalarStart
-        | ErrorKind::TabNotAllowed => "indent with blanks, not with tabs",
+        | ErrorKind::TabNotAllowed => "indent with spaces, not with tabs",
         _ => return None,
     })
 }
 
-/// A collection that has begun and not ended.
+/// A collection whose end has not been reached.
 struct Open {
     start: usize,
     kind: OpenKind,
@@ -122,7 +121,7 @@ struct Builder<'a, 'f, 'r> {
     open: Vec<Open>,
     root: Option<Value>,
     documents: usize,
-    /// Where the event before ended.
+    /// The end of the previous event.
     last_end: usize,
 }
 
@@ -136,7 +135,7 @@ impl Builder<'_, '_, '_> {
             Event::DocumentStart(..) => self.start_document(span),
             Event::Scalar(text, style, ..) => {
                 let scalar = match style {
-                    // The parser stands `~` in for a value that is not there.
+                    // The parser reports a missing value as `~`.
                     ScalarStyle::Plain if span.start == span.end => Scalar::plain(""),
                     ScalarStyle::Plain => Scalar::plain(text),
                     _ => Scalar::string(text),
@@ -167,7 +166,7 @@ impl Builder<'_, '_, '_> {
                 self.findings.report(Code::YamlAlias, span, message);
                 self.close(Value { data: Data::default(), span });
             }
-            // Ends of documents and of the stream say nothing about the data.
+            // Other events contain no data.
             _ => {}
         }
         Ok(())
@@ -176,20 +175,20 @@ impl Builder<'_, '_, '_> {
     fn start_document(&mut self, span: Span) {
         self.documents += 1;
         if self.documents == 2 {
-            let message = "a second YAML document begins here; keep one between the `---` lines";
+            let message = "a second YAML document starts here; keep only one between the `---` lines";
             self.findings.report(Code::YamlMultipleDocuments, span, message);
         }
     }
 
-    /// The parser's span of a block scalar is its content with the line break; ours begins with the `|` or
-    /// `>` and ends with the text, so that replacing the span replaces the value and nothing else.
+    /// The parser's span of a block scalar is its content with the line break. This one starts with the `|` or
+    /// `>` and ends with the text, so that replacing it replaces exactly the value.
     fn with_block_header(&self, style: ScalarStyle, span: Span) -> Span {
         let header = match style {
             ScalarStyle::Literal => '|',
             ScalarStyle::Folded => '>',
             _ => return span,
         };
-        // Between the header's line and the content are only blank lines, and after the header only a comment.
+        // Only blank lines come between the header's line and the content, and only a comment after the header.
         let between = self.slice(Span::new(self.last_end, span.start)).trim_end();
         let line = between.rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let code = between[line..].split(" #").next().unwrap_or_default();
@@ -207,7 +206,7 @@ impl Builder<'_, '_, '_> {
     }
 
     fn start(&mut self, span: Span, kind: OpenKind) -> Result<(), Stop> {
-        // The parser bounds block and flow nesting each by itself; this bounds their sum.
+        // The parser limits block and flow nesting separately; this limits their sum.
         if self.open.len() >= self.max_depth {
             let message = "the frontmatter is nested too deeply; flatten it".to_owned();
             return Err(Stop { code: Code::YamlTooDeep, offset: span.start, message });
@@ -224,13 +223,13 @@ impl Builder<'_, '_, '_> {
             OpenKind::List(items) => Data::List(items),
             OpenKind::Map { entries, .. } => Data::Map(entries),
         };
-        // A block collection ends where the next token begins; its text ends before the blanks.
+        // The parser ends a block collection at the next token. This span ends before the white space.
         let inside = self.slice(Span::new(start, span.end));
         let span = Span::new(start, start + inside.trim_end().len());
         self.close(Value { data, span });
     }
 
-    /// Puts a finished value where it belongs.
+    /// Adds a finished value to the enclosing collection.
     fn close(&mut self, value: Value) {
         match self.open.last_mut().map(|open| &mut open.kind) {
             None if self.documents <= 1 => self.root = Some(value),
@@ -243,7 +242,7 @@ impl Builder<'_, '_, '_> {
                         entries.push(Field { key, key_span, value });
                     } else {
                         let message =
-                            format!("the key `{}` stands here twice; remove one", key.text().escape_debug());
+                            format!("duplicate key `{}`; remove one of them", key.text().escape_debug());
                         self.findings.report(Code::YamlDuplicateKey, key_span, message);
                     }
                 }
@@ -265,8 +264,8 @@ impl Findings<'_> {
     }
 }
 
-/// Whether a mapping has no such key yet. Comparing with each is fastest for the handful that a mapping
-/// has; from there on a set keeps hostile input linear.
+/// Whether a mapping does not have the key yet. Comparing with each key is fastest for a few; a set keeps
+/// hostile input linear.
 fn is_new(key: &Scalar, entries: &[Field], seen: &mut HashSet<String>) -> bool {
     const FEW: usize = 16;
     if entries.len() < FEW {

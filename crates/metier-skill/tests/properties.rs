@@ -1,5 +1,5 @@
 //! What holds for every input: reading never panics and never drops a skill without a word, findings point
-//! into the text, fixes mend and nothing else, and what is written reads back equal.
+//! into the text, fixes remove their findings and add none, and what is written reads back equal.
 //!
 //! The cases are the same in every run. `PROPTEST_RNG_SEED=<number>` gives others, `PROPTEST_CASES=<number>`
 //! gives more.
@@ -145,8 +145,8 @@ proptest! {
 
 // Fixes
 
-/// Mends round by round until nothing is left to mend.
-fn mended(text: &str, origin: Origin<'_>, rules: &Rules) -> Result<Reading, TestCaseError> {
+/// Applies fixes round by round until none is left.
+fn fixed(text: &str, origin: Origin<'_>, rules: &Rules) -> Result<Reading, TestCaseError> {
     let mut text = text.to_owned();
     for _ in 0..10 {
         let reading = read(text.as_str(), origin, rules);
@@ -159,7 +159,7 @@ fn mended(text: &str, origin: Origin<'_>, rules: &Rules) -> Result<Reading, Test
         }
         text = next;
     }
-    Err(TestCaseError::fail(format!("still something to mend after ten rounds: {text:?}")))
+    Err(TestCaseError::fail(format!("still something to fix after ten rounds: {text:?}")))
 }
 
 /// Whether the parts of `text` between the edits stand in `after` in their order, the outer ones at its ends.
@@ -228,17 +228,17 @@ proptest! {
     }
 
     #[test]
-    fn mending_comes_to_an_end(text in near_miss(), origin in any_origin()) {
+    fn fixing_comes_to_an_end(text in near_miss(), origin in any_origin()) {
         for rules in profiles() {
-            mended(&text, origin, &rules)?;
+            fixed(&text, origin, &rules)?;
         }
     }
 
     #[test]
-    fn mending_keeps_what_was_read(text in near_miss(), origin in any_origin()) {
+    fn fixing_keeps_what_was_read(text in near_miss(), origin in any_origin()) {
         for rules in profiles() {
             if let Some(before) = read(text.as_str(), origin, &rules).skill {
-                let after = mended(&text, origin, &rules)?;
+                let after = fixed(&text, origin, &rules)?;
                 let kept = after.skill.as_ref().map(|skill| (&skill.description, &skill.body));
                 prop_assert_eq!(kept, Some((&before.description, &before.body)), "{:?} became {:?}", text, after.text);
             }
@@ -246,10 +246,10 @@ proptest! {
     }
 
     #[test]
-    fn mending_leaves_a_valid_skill_valid(text in near_miss(), origin in any_origin()) {
+    fn fixing_leaves_a_valid_skill_valid(text in near_miss(), origin in any_origin()) {
         for rules in profiles() {
             if read(text.as_str(), origin, &rules).is_valid() {
-                let after = mended(&text, origin, &rules)?;
+                let after = fixed(&text, origin, &rules)?;
                 prop_assert!(after.is_valid(), "{:?} became {:?}: {:?}", text, after.text, after.diagnostics);
             }
         }
@@ -257,12 +257,12 @@ proptest! {
 
     /// One exception: blanks before the first fence hide whatever is wrong after it.
     #[test]
-    fn mending_every_error_makes_a_skill_valid(text in near_miss(), origin in any_origin()) {
+    fn fixing_every_error_makes_a_skill_valid(text in near_miss(), origin in any_origin()) {
         for rules in profiles() {
             let before = read(text.as_str(), origin, &rules);
             let hidden = before.diagnostics.iter().any(|found| found.code == Code::FrontmatterMissing);
             if !hidden && before.diagnostics.iter().all(|found| !found.is_error() || found.fix.is_some()) {
-                let after = mended(&text, origin, &rules)?;
+                let after = fixed(&text, origin, &rules)?;
                 prop_assert!(after.is_valid(), "{:?} became {:?}: {:?}", text, after.text, after.diagnostics);
             }
         }

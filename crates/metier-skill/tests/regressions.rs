@@ -15,7 +15,7 @@ fn frontmatter(fields: &str) -> Reading {
     read(format!("---\n{fields}---\nDo it.\n"), Origin::directory("s"), &Rules::standard())
 }
 
-fn mended(fields: &str) -> String {
+fn fixed(fields: &str) -> String {
     let reading = frontmatter(fields);
     let (text, _) = apply_fixes(&reading.text, &reading.diagnostics);
     text.strip_prefix("---\n").unwrap().strip_suffix("---\nDo it.\n").unwrap().to_owned()
@@ -30,7 +30,7 @@ fn the_repair_of_colons_leaves_other_scalars_alone() {
         "description: Use when x\nmetadata:\n  - |\n    a: b: c\n",
     ] {
         let before = format!("{head}{inside}license: MIT: yes\n");
-        assert_eq!(mended(&before), format!("{head}{inside}license: \"MIT: yes\"\n"));
+        assert_eq!(fixed(&before), format!("{head}{inside}license: \"MIT: yes\"\n"));
     }
 }
 
@@ -43,10 +43,10 @@ fn a_colon_in_a_value_of_several_lines_hides_no_other_finding() {
     assert_eq!(codes, wanted);
     assert_eq!((reading.diagnostics[2].line, reading.diagnostics[2].column), (3, 14));
     assert_eq!((reading.diagnostics[3].line, reading.diagnostics[3].column), (7, 6));
-    let fixed = mended(fields);
+    let after = fixed(fields);
     let value = "\"Fills in forms\n  of all kinds.\n  Use when: there is one\"";
-    assert_eq!(fixed, format!("name: s\ndescription: {value}\nmetadata:\n  v: \"1\"\n"));
-    let skill = frontmatter(&fixed).into_valid().unwrap();
+    assert_eq!(after, format!("name: s\ndescription: {value}\nmetadata:\n  v: \"1\"\n"));
+    let skill = frontmatter(&after).into_valid().unwrap();
     assert_eq!(skill.description, "Fills in forms of all kinds. Use when: there is one");
     // A field whose indentation is wrong is not taken into the value before it.
     let reading = frontmatter("name: s\n  description: Use when x\n");
@@ -56,21 +56,21 @@ fn a_colon_in_a_value_of_several_lines_hides_no_other_finding() {
 #[test]
 fn null_is_not_made_a_text() {
     let fields = "name: s\ndescription: Use when x\nmetadata:\n  a: null\n  b: ~\n";
-    assert_eq!(mended(fields), fields);
+    assert_eq!(fixed(fields), fields);
 }
 
 #[test]
 fn a_good_name_is_not_changed_to_the_directory_s() {
     let fields = "name: other\ndescription: Use when x\n";
     assert!(frontmatter(fields).diagnostics.iter().any(|found| found.code == Code::NameMismatch));
-    assert_eq!(mended(fields), fields);
-    assert_eq!(mended("name: S\ndescription: Use when x\n"), "name: s\ndescription: Use when x\n");
+    assert_eq!(fixed(fields), fields);
+    assert_eq!(fixed("name: S\ndescription: Use when x\n"), "name: s\ndescription: Use when x\n");
 }
 
 #[test]
 fn a_block_scalar_s_header_is_found_behind_comments() {
     let fields = "name: # a | b |\n  |\n  S\ndescription: Use when x\n";
-    assert_eq!(mended(fields), "name: # a | b |\n  s\ndescription: Use when x\n");
+    assert_eq!(fixed(fields), "name: # a | b |\n  s\ndescription: Use when x\n");
 }
 
 fn skill_in(place: &Path, body: &str) -> std::path::PathBuf {

@@ -1,7 +1,8 @@
-//! Removing a directory that a script could write to: of any depth, with closed directories in it, and while things are still put into it.
+//! Removes a directory that a script could write to, at any depth, with unwritable directories in it, and while
+//! files are still being added.
 //!
-//! A script can nest directories without end, so nothing here needs a frame or a descriptor for each level. What lies deeper than a few levels
-//! is moved to the top of the tree and removed from there.
+//! A script can nest directories without limit, so the code does not use a stack frame or descriptor per level.
+//! Directories below a few levels are moved to the top of the tree and removed from there.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,13 +15,13 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, renameat, un
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// How often a directory is tried to be removed that somebody still writes to.
+/// How often to retry while another process still writes to the directory.
 const TRIES: usize = 20;
-/// The most levels of a tree that are open at a time.
+/// The maximum number of levels that are open at a time.
 const MOST_LEVELS: usize = 16;
 
-/// Removes a directory with everything in it, however deep, also what was closed to writing, and while somebody still puts things
-/// into it. Nothing that a link leads to is touched.
+/// Removes a directory and everything in it at any depth, including unwritable directories, and while other
+/// processes add files. Links are removed, but their targets are not touched.
 pub fn remove_all(path: &Path) -> io::Result<()> {
     let mut removed = Ok(());
     for _ in 0..TRIES {
@@ -38,7 +39,7 @@ fn remove(path: &Path) -> io::Result<()> {
         Err(Errno::NOTDIR) if path.symlink_metadata()?.is_symlink() => return fs::remove_file(path),
         other => other?,
     };
-    // The system's randomness is in it.
+    // Random, from the system's source.
     let name = format!("{:016x}", RandomState::new().hash_one(0));
     let mut removal = Removal { levels: Vec::new(), moved: 0, failed: None, name };
     removal.enter(top, CString::default());
@@ -51,25 +52,25 @@ fn remove(path: &Path) -> io::Result<()> {
 /// A directory whose content is being removed.
 struct Level {
     directory: OwnedFd,
-    /// Its name in the one above.
+    /// Its name in its parent.
     name: CString,
-    /// What is left in it: directories, and what may be one.
+    /// Entries still to be removed: directories, and entries that may be directories.
     left: Vec<CString>,
 }
 
 struct Removal {
-    /// Each in the one before it; the first is the top.
+    /// The open levels; each is inside the one before it, and the first is the top.
     levels: Vec<Level>,
-    /// How many directories were moved to the top.
+    /// The number of directories that were moved to the top.
     moved: u64,
-    /// What they are called there, with a number: a name that no script could know.
+    /// Their name there, followed by a number. No script can guess it.
     name: String,
-    /// Why something could not be removed.
+    /// The first error.
     failed: Option<Errno>,
 }
 
 impl Removal {
-    /// The next name to remove, and its level. Levels that are empty are left.
+    /// The next name to remove, with its level. Leaves levels that are empty.
     fn next(&mut self) -> Option<(CString, usize)> {
         while let Some(level) = self.levels.last_mut() {
             if let Some(name) = level.left.pop() {
@@ -84,7 +85,7 @@ impl Removal {
         None
     }
 
-    /// Removes what has a name, or begins with what is in it.
+    /// Removes an entry, or enters it if it is a directory that is not empty.
     fn remove(&mut self, name: CString, level: usize) {
         let directory = &self.levels[level].directory;
         match unlinkat(directory, &name, AtFlags::REMOVEDIR) {
@@ -93,7 +94,7 @@ impl Removal {
                 let removed = unlinkat(directory, &name, AtFlags::empty());
                 return self.note(removed);
             }
-            // Not empty, most likely; otherwise that is found out soon.
+            // Most likely not empty. Any other reason shows below.
             Err(_) => {}
         }
         match open_up(directory, &name) {
@@ -103,7 +104,7 @@ impl Removal {
         }
     }
 
-    /// Opens another level: removes its files at once, and its directories later.
+    /// Enters a level: removes its files now and its directories later.
     fn enter(&mut self, directory: OwnedFd, name: CString) {
         let mut left = Vec::new();
         let listing = Dir::read_from(&directory);
@@ -114,7 +115,7 @@ impl Removal {
             }
             if !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
                 match unlinkat(&directory, entry.file_name(), AtFlags::empty()) {
-                    // Another thing has its name by now.
+                    // A directory has taken its name.
                     Err(Errno::ISDIR) => {}
                     removed => {
                         self.note(removed);
@@ -127,7 +128,7 @@ impl Removal {
         self.levels.push(Level { directory, name, left });
     }
 
-    /// Moves a directory to the top, where it is removed later. It stays in the tree and on its disk.
+    /// Moves a directory to the top, to be removed later. It stays in the same tree and file system.
     fn move_to_the_top(&mut self, name: &CString, level: usize) {
         self.moved += 1;
         let moved = format!("{}.{}", self.name, self.moved);
@@ -148,7 +149,8 @@ impl Removal {
     }
 }
 
-/// Opens a directory, and lets its owner remove what is in it. It is opened before it is changed, so that no link can take its place.
+/// Opens a directory and gives its owner full access. It is opened before the mode is changed, so that a link
+/// cannot take its place.
 #[cfg(target_os = "linux")]
 fn open_up(at: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
     use std::os::fd::AsRawFd as _;
@@ -156,13 +158,14 @@ fn open_up(at: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = openat(at, path, flags, Mode::empty())?;
     if !Mode::from_raw_mode(rustix::fs::fstat(&held)?.st_mode).contains(Mode::RWXU) {
-        // What is only held cannot be changed by itself, but by this name. Whether that worked is seen when it is used.
+        // A handle opened with `O_PATH` cannot be changed directly, only through this path. A failure shows
+        // when it is used.
         let _ = rustix::fs::chmod(format!("/proc/self/fd/{}", held.as_raw_fd()), Mode::RWXU);
     }
     openat(&held, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// The same where a directory must be readable to be held.
+/// The same for systems on which a directory must be readable to be opened.
 #[cfg(not(target_os = "linux"))]
 fn open_up(at: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
     let opened = openat(at, path, super::DIRECTORY, Mode::empty())?;

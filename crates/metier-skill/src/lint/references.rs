@@ -1,4 +1,4 @@
-//! Files that a body names: the targets of relative links, and paths below the usual directories.
+//! Files that a body refers to: targets of relative links, and paths below the usual directories.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,15 +9,16 @@ use percent_encoding::percent_decode_str;
 use crate::Span;
 use crate::tree::Tree;
 
-/// The directories whose files a body usually names outside links too.
+/// Directories whose files a body usually names outside links too.
 const USUAL: [&str; 3] = ["scripts", "references", "assets"];
 
-/// How many missing files are listed.
+/// The maximum number of missing files to report.
 const LISTED: usize = 50;
 
-/// What the body names and the skill does not have, each once. Spans are those in `body`, moved by `base`.
+/// The files that the body names but the skill does not have, each once. Spans are offsets in `body` plus
+/// `base`.
 pub(super) fn missing(body: &str, base: usize, tree: &Tree) -> Vec<(Span, String)> {
-    // Beyond a limit files are there that were not looked at.
+    // Beyond a limit, the list of files is incomplete.
     if !tree.exceeded.is_empty() {
         return Vec::new();
     }
@@ -32,7 +33,7 @@ pub(super) fn missing(body: &str, base: usize, tree: &Tree) -> Vec<(Span, String
         .collect()
 }
 
-/// Whether the skill has a file or directory; what was left out is there, after all.
+/// Whether the skill has a file or directory. Skipped entries count as existing.
 fn is_there(tree: &Tree, path: &str) -> bool {
     let at = tree.files.partition_point(|file| file.path_bytes() < path.as_bytes());
     let is_file = tree.files.get(at).is_some_and(|file| file.path_bytes() == path.as_bytes());
@@ -43,7 +44,7 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     is_file || is_directory || is_skipped(tree, path)
 }
 
-/// Whether a path, or a directory that it lies in, was left out.
+/// Whether a path, or a directory that contains it, was skipped.
 fn is_skipped(tree: &Tree, path: &str) -> bool {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let is_left_out = |end: usize| {
@@ -59,26 +60,26 @@ fn links(body: &str) -> impl Iterator<Item = (Span, &str)> {
     memmem::find_iter(body.as_bytes(), "](").filter_map(move |open| {
         let start = open + 2;
         let bytes = &body.as_bytes()[start..];
-        // The next link's bracket ends the search too: links that never close would otherwise be searched to
-        // the end of the text, each of them.
+        // The next link's bracket also ends the search. Otherwise each link that is never closed would be
+        // searched to the end of the text.
         let end = bytes.iter().position(|byte| b") \n\r\t]".contains(byte))?;
         (bytes[end] != b']' && !code.contains(open))
             .then(|| (Span::new(start, start + end), &body[start..start + end]))
     })
 }
 
-/// The path inside the skill that a link's target stands for; `None` where it leads elsewhere.
+/// The path inside the skill that a link refers to; `None` if it points elsewhere.
 fn relative(target: &str) -> Option<String> {
     let path = target.split(['#', '?']).next().unwrap_or_default();
     let placeholder =
         path.contains(['<', '>', '{', '}', '*', '$', '|', '"', '\\', '`', '…']) || path.contains("...");
     let scheme = path.split('/').next().is_some_and(|first| first.contains(':'));
-    // An empty directory leaves no trace among the files; a parenthesis may go on behind the next one.
+    // Empty directories are not in the list of files; a parenthesis may continue after the next one.
     let unclear = path.ends_with('/') || path.contains('(') || path.starts_with("www.");
     if path.is_empty() || placeholder || scheme || unclear || path.starts_with(['/', '~', '@']) {
         return None;
     }
-    // Words that merely stand in parentheses, as in `[x](optional)`, are no files.
+    // Plain words in parentheses, as in `[x](optional)`, are not files.
     if !path.contains(['/', '.']) {
         return None;
     }
@@ -86,7 +87,7 @@ fn relative(target: &str) -> Option<String> {
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            // A path out of the skill is somebody else's file.
+            // A path outside the skill is not its file.
             ".." => drop(parts.pop()?),
             _ => parts.push(part),
         }
@@ -95,7 +96,7 @@ fn relative(target: &str) -> Option<String> {
     (!parts.is_empty()).then(|| decoded(parts.join("/")))
 }
 
-/// Words like `scripts/build.sh`, anywhere.
+/// Paths such as `scripts/build.sh` anywhere in the text.
 fn paths(body: &str) -> impl Iterator<Item = (Span, &str)> {
     let bytes = body.as_bytes();
     let mut done = 0;
@@ -121,13 +122,13 @@ fn is_path_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/._-".contains(&byte)
 }
 
-/// Whether a path begins here, perhaps with `./`, and is not the rest of a longer one.
+/// Whether a path starts here, possibly after `./`, and is not the end of a longer one.
 fn stands_alone(before: &[u8]) -> bool {
     let before = before.strip_suffix(b"./").unwrap_or(before);
     before.last().is_none_or(|byte| !is_path_byte(*byte) && !b"}~\\@%:>$".contains(byte))
 }
 
-/// Tells, for rising offsets, whether they lie in a fenced code block.
+/// Tells, for ascending offsets, whether they are in a fenced code block.
 pub(super) struct CodeBlocks<'a> {
     fences: Box<dyn Iterator<Item = usize> + 'a>,
     next: Option<usize>,

@@ -1,4 +1,5 @@
-//! Files that lie around: unnamed, too deep, or scripts that will not start.
+//! Findings about the files around `SKILL.md`: unreferenced files, deep directories, and scripts that cannot
+//! start.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,20 +11,20 @@ use crate::Code;
 use crate::diagnostic::Findings;
 use crate::tree::{Tree, TreeFile};
 
-/// How many unnamed files are listed one by one.
+/// The maximum number of unreferenced files to report one by one.
 const LISTED: usize = 10;
 
-/// How many bytes of text are searched for names in all; a hostile skill could have thousands of files.
+/// The maximum number of bytes to search for names. A hostile skill could have thousands of files.
 const SEARCHED: usize = 64 << 20;
 
-/// Endings of files that are run, not only read.
+/// Extensions of files that are run, not only read.
 const SCRIPT_ENDINGS: [&str; 12] =
     ["bash", "fish", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts", "zsh"];
 
-/// Beginnings of the names of files that are there for people, not for the agent.
+/// Name prefixes of files that are meant for people, not for the agent.
 const FOR_PEOPLE: [&str; 6] = [".", "license", "readme", "changelog", "notice", "contributing"];
 
-/// Reports on every file but `SKILL.md` itself.
+/// Reports on every file except `SKILL.md`.
 pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, findings: &mut Findings<'_>) {
     let resources: Vec<&TreeFile> =
         tree.files.iter().filter(|file| file.path.as_os_str() != skill_md).collect();
@@ -39,26 +40,26 @@ pub(super) fn check(body: &str, skill_md: &str, tree: &Tree, findings: &mut Find
         .collect();
     for path in unnamed.iter().take(LISTED) {
         let message =
-            "nothing in `SKILL.md` leads here, so no agent will read it; name it there or remove it";
+            "`SKILL.md` does not refer to this file, so no agent will read it; mention it there or remove it";
         findings.report_on(path, Code::ResourceUnnamed, message);
     }
     if unnamed.len() > LISTED {
-        let message = format!("{} more files are not named in `SKILL.md`", unnamed.len() - LISTED);
+        let message = format!("`SKILL.md` does not refer to {} more files", unnamed.len() - LISTED);
         findings.report_on(skill_md, Code::ResourceUnnamed, message);
     }
     for directory in deep_directories(&resources) {
         let message =
-            "files here lie more than one directory below the skill, where agents seldom look; flatten";
+            "files here are more than one directory below the skill, where agents seldom look; move them up";
         findings.report_on(&directory, Code::ResourceNested, message);
     }
     for file in resources.iter().filter(|file| is_script(file)) {
         let path = file.path_text();
         if !begins_with_shebang(tree, file) {
-            let message = "a script should begin with a `#!` line that names its interpreter, so that it can be run by itself";
+            let message = "a script should start with a `#!` line that names its interpreter, so that it can be run directly";
             findings.report_on(&path, Code::ScriptNoShebang, message);
         }
         if !file.executable {
-            let message = "the script has no run bit; give it one with `chmod +x`";
+            let message = "the script is not executable; fix with `chmod +x`";
             findings.report_on(&path, Code::ScriptNotExecutable, message);
         }
     }
@@ -70,7 +71,7 @@ fn is_for_people(path: &str) -> bool {
         || FOR_PEOPLE.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Directories two or more levels down that hold files themselves.
+/// Directories two or more levels down that directly contain files.
 fn deep_directories(resources: &[&TreeFile]) -> BTreeSet<String> {
     let paths = resources.iter().map(|file| file.path_text());
     paths
@@ -79,7 +80,7 @@ fn deep_directories(resources: &[&TreeFile]) -> BTreeSet<String> {
         .collect()
 }
 
-/// What `scripts/` holds, by its ending; modules that are only imported are none.
+/// Whether a file is a script: in `scripts/`, with a script extension, and not a module that is only imported.
 fn is_script(file: &TreeFile) -> bool {
     let path = file.path_text();
     let name = path.rsplit('/').next().unwrap_or(&path);
@@ -89,7 +90,7 @@ fn is_script(file: &TreeFile) -> bool {
         && ending.is_some_and(|ending| SCRIPT_ENDINGS.contains(&ending))
 }
 
-/// A script that cannot be opened is not reported here a second time.
+/// Scripts that cannot be opened are reported elsewhere.
 fn begins_with_shebang(tree: &Tree, file: &TreeFile) -> bool {
     let mut start = [0; 2];
     match tree.open(file) {
@@ -98,10 +99,10 @@ fn begins_with_shebang(tree: &Tree, file: &TreeFile) -> bool {
     }
 }
 
-/// Finds out whether a body names a file.
+/// Finds out whether a body refers to a file.
 struct Naming<'a> {
     body: &'a [u8],
-    /// What was found out about directories: most files share theirs with others.
+    /// Results for directories, which most files share.
     directories: BTreeMap<String, bool>,
 }
 
@@ -110,7 +111,8 @@ impl<'a> Naming<'a> {
         Self { body: body.as_bytes(), directories: BTreeMap::new() }
     }
 
-    /// Whether the text has the file's name, with or without its ending, or names a directory it lies in.
+    /// Whether the text contains the file's name, with or without its extension, or names a directory that
+    /// contains it.
     fn leads_to(&mut self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let stem = name.split('.').next().unwrap_or(name);
@@ -128,7 +130,7 @@ impl<'a> Naming<'a> {
         leads
     }
 
-    /// Whether the text has a directory's path by itself, not only as the beginning of another.
+    /// Whether the text contains a directory's path on its own, not only as the start of another path.
     fn names_directory(&self, directory: &str) -> bool {
         let ends_there = |at: usize| {
             let rest = &self.body[at + directory.len()..];

@@ -1,4 +1,4 @@
-//! The one slip in YAML that is common enough to fix: `key: some text: more text`, unquoted, on one line or several.
+//! Repairs the most common YAML mistake: `key: some text: more text`, unquoted, on one line or several.
 
 use std::collections::HashSet;
 
@@ -6,8 +6,8 @@ use crate::diagnostic::Findings;
 use crate::value::{Data, Value};
 use crate::{Code, Edit, Fix, Rules, Span, document, fix, yaml};
 
-/// Reads a text on which the parser stopped as if the slip were mended, and reports it; where the text is
-/// broken otherwise too, reports why the parser stopped.
+/// Parses a text on which the parser stopped as if the mistake were fixed, and reports it. If the text is
+/// invalid for another reason too, reports why the parser stopped.
 pub(crate) fn read(
     text: &str,
     base: usize,
@@ -16,13 +16,13 @@ pub(crate) fn read(
     findings: &mut Findings<'_>,
 ) -> Option<Value> {
     let mut edits = unquoted_colons(text, base);
-    // The first round may have edited lines inside quoted or block scalars; those are dropped for the second.
+    // The first round may have edited lines inside quoted or block scalars. The second round drops those edits.
     for _ in 0..2 {
-        let mended = fix::spliced(text, base, &edits);
+        let repaired = fix::spliced(text, base, &edits);
         let mut found = findings.empty();
-        let value = yaml::read(&mended, base, rules.limits.frontmatter_depth, &mut found).ok().flatten();
+        let value = yaml::read(&repaired, base, rules.limits.frontmatter_depth, &mut found).ok().flatten();
         let Some(mut value) = value.filter(|_| !edits.is_empty()) else { break };
-        let starts = mended_starts(&edits);
+        let starts = repaired_starts(&edits);
         let mut scalars = Vec::new();
         value.scalar_spans(&mut scalars);
         let scalars: HashSet<Span> = scalars.into_iter().collect();
@@ -35,9 +35,9 @@ pub(crate) fn read(
             edits.retain(|_| is_kept.next().unwrap_or(false));
             continue;
         }
-        let unmend = |offset| original_offset(&edits, &starts, offset);
-        move_spans(&mut value, &unmend);
-        findings.absorb(found, &unmend);
+        let to_original = |offset| original_offset(&edits, &starts, offset);
+        move_spans(&mut value, &to_original);
+        findings.absorb(found, &to_original);
         report(edits, findings);
         return Some(value);
     }
@@ -47,15 +47,15 @@ pub(crate) fn read(
 
 fn report(edits: Vec<Edit>, findings: &mut Findings<'_>) {
     for Edit { span, text } in edits {
-        let message = "invalid YAML: an unquoted value cannot have `: ` in it. Goose drops the skill without a \
-                       word, VS Code cuts the value there; quote it";
+        let message = "invalid YAML: an unquoted value cannot contain `: `. Goose silently skips the skill, \
+                       VS Code truncates the value; quote it";
         let fix = Fix::replace("quote the value", span, text);
         findings.report_with_fix(Code::YamlUnquotedColon, span, message, fix);
     }
 }
 
-/// Where each edit begins in the mended text.
-fn mended_starts(edits: &[Edit]) -> Vec<usize> {
+/// Where each edit starts in the repaired text.
+fn repaired_starts(edits: &[Edit]) -> Vec<usize> {
     let mut added = 0;
     let start = |Edit { span, text }: &Edit| {
         let start = span.start + added;
@@ -65,7 +65,7 @@ fn mended_starts(edits: &[Edit]) -> Vec<usize> {
     edits.iter().map(start).collect()
 }
 
-/// Where a place in the mended text was before; inside a mended value that is the value's start.
+/// Maps an offset in the repaired text to the original. Offsets inside a repaired value map to its start.
 fn original_offset(edits: &[Edit], starts: &[usize], offset: usize) -> usize {
     let before = starts.partition_point(|start| *start < offset);
     let Some(last) = before.checked_sub(1) else { return offset };
@@ -88,11 +88,11 @@ fn move_spans(value: &mut Value, to: &impl Fn(usize) -> usize) {
     }
 }
 
-/// Where every slip in `text` is, with the quoted value. Spans are those in `text`, moved by `base`.
+/// Finds every occurrence of the mistake, with the quoted value. Spans are offsets in `text` plus `base`.
 fn unquoted_colons(text: &str, base: usize) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut lines = Lines { text, offset: 0 }.peekable();
-    // The indent of the key whose block scalar we are in; its content is not looked at.
+    // The indentation of the key whose block scalar this is. Its content is skipped.
     let mut block: Option<usize> = None;
     while let Some((offset, line)) = lines.next() {
         let indent = indent_of(line);
@@ -131,13 +131,13 @@ fn unquoted_colons(text: &str, base: usize) -> Vec<Edit> {
     edits
 }
 
-/// Whether a value has no quotes, brackets or other signs with a meaning in YAML.
+/// Whether a value has no quotes, brackets or other characters with a special meaning in YAML.
 fn is_plain(value: &str) -> bool {
     let special = ['"', '\'', '[', '{', '&', '*', '!', '%', '@', '`', '#'];
     !value.is_empty() && !value.starts_with(special)
 }
 
-/// Whether a plain text has a colon that YAML takes for a second key's.
+/// Whether a plain text contains a colon that YAML reads as the end of a second key.
 fn has_colon(text: &str) -> bool {
     text.contains(": ") || text.contains(":\t") || text.ends_with(':')
 }
@@ -148,7 +148,8 @@ fn goes_on(line: &str, column: usize) -> bool {
     indent_of(line) > column && !text.is_empty() && !text.starts_with('#')
 }
 
-/// Whether a line is probably a field of its own whose indentation is wrong: `license: MIT`, unlike `Use when: asked`.
+/// Whether a line is probably a separate field with wrong indentation: `license: MIT`, unlike `Use when:
+/// asked`.
 fn looks_like_field(text: &str) -> bool {
     let is_key = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let rest = text.trim_start_matches(is_key);
@@ -160,7 +161,7 @@ fn key_column(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '-']).len()
 }
 
-/// Where the value begins in `  key: value` and `- key: value`.
+/// Where the value starts in `  key: value` and `- key: value`.
 fn value_start(line: &str) -> Option<usize> {
     let trimmed = line.trim_start_matches([' ', '-']);
     let key_at = line.len() - trimmed.len();
@@ -173,13 +174,13 @@ fn value_start(line: &str) -> Option<usize> {
     Some(key_at + colon + 1 + blanks)
 }
 
-/// The value up to ` #`, without trailing blanks.
+/// The value up to ` #`, without trailing white space.
 fn without_comment(value: &str) -> &str {
     let end = value.find(" #").or_else(|| value.find("\t#")).unwrap_or(value.len());
     value[..end].trim_end()
 }
 
-/// The text as a YAML string on one line: in double quotes unless that would need escapes.
+/// Quotes a text as a YAML string: with double quotes unless that would need escapes.
 pub(crate) fn quote(text: &str) -> String {
     if text.contains(['"', '\\']) { format!("'{}'", text.replace('\'', "''")) } else { format!("\"{text}\"") }
 }
@@ -188,7 +189,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Lines without their ends, each with its offset; `\n`, `\r\n` and `\r` end one.
+/// Lines without their ends, with their offsets. Lines end at `\n`, `\r\n` or `\r`.
 struct Lines<'a> {
     text: &'a str,
     offset: usize,
@@ -212,16 +213,16 @@ impl<'a> Iterator for Lines<'a> {
 mod tests {
     use super::*;
 
-    /// Applies the repair and returns the text, or `None` where there is nothing to mend.
+    /// Applies the repair and returns the text, or `None` where there is nothing to repair.
     fn repaired(text: &str) -> Option<String> {
         let edits = unquoted_colons(text, 0);
         (!edits.is_empty()).then(|| fix::spliced(text, 0, &edits))
     }
 
     #[test]
-    fn places_in_the_mended_text_are_found_again() {
+    fn places_in_the_repaired_text_are_found_again() {
         let edits = unquoted_colons("a: b: c\nd: e: f\n", 0);
-        let starts = mended_starts(&edits);
+        let starts = repaired_starts(&edits);
         let places = [0, 3, 4, 8, 9, 10, 13, 18, 19].map(|offset| original_offset(&edits, &starts, offset));
         assert_eq!(places, [0, 3, 3, 3, 7, 8, 11, 11, 15]);
     }
