@@ -1,4 +1,4 @@
-//! The skills inside the binary.
+//! The built-in skills.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use metier_skill::{Digest, Manifest, ManifestFile, Rules};
 use crate::CatalogError;
 use crate::record::Outcome;
 
-/// A skill that ships inside metier.
+/// A skill that is built into metier.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Builtin {
     name: &'static str,
@@ -18,7 +18,7 @@ pub struct Builtin {
     files: &'static [(&'static str, &'static str)],
 }
 
-/// Every one of them.
+/// All built-in skills.
 pub(crate) static BUILTIN: [Builtin; 2] = [
     Builtin {
         name: "using-metier",
@@ -47,7 +47,7 @@ impl Builtin {
         self.files
     }
 
-    /// What it consists of.
+    /// Its manifest.
     pub fn manifest(&self) -> Manifest {
         let files = self.files.iter();
         let file = |(path, content): &(&str, &str)| {
@@ -56,15 +56,15 @@ impl Builtin {
         Manifest::new(files.map(file).collect())
     }
 
-    /// `SKILL.md`.
+    /// The content of its `SKILL.md`.
     pub fn skill_md(&self) -> &'static str {
         self.files.first().map_or("", |(_, content)| content)
     }
 
-    /// Writes the skill below a directory, for whoever needs files, and returns its own directory. What is
-    /// there already is compared and replaced where it differs.
+    /// Writes the skill below a directory and returns its own directory, for callers that need files. Existing
+    /// files are replaced if they differ.
     pub fn unpack(&self, below: &Path) -> Result<PathBuf, CatalogError> {
-        // Each version has a directory of its own, so that two of them do not take turns.
+        // Each version has its own directory, so that two versions do not replace each other's files.
         let all: Vec<u8> = self.files.iter().flat_map(|(_, content)| content.bytes()).collect();
         let directory = below.join(&Digest::of(&all).hex()[..16]).join(self.name);
         for (path, content) in self.files {
@@ -82,7 +82,7 @@ impl Builtin {
     }
 }
 
-/// Whether a file is to be run by itself. The binary has no modes, but a digest knows the run bit.
+/// Whether a file is executable. The binary stores no modes, but the digest covers the executable bit.
 fn is_script(content: &str) -> bool {
     content.starts_with("#!")
 }

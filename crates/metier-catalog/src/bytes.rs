@@ -1,4 +1,4 @@
-//! Bytes in the index as one piece: without this, serde hands them over one by one.
+//! Serializes bytes of the index in one piece. By default, serde passes them one by one.
 
 use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! One immutable snapshot of every skill found, and what two of them differ in.
+//! The catalog: one immutable snapshot of all skills, and the difference between two snapshots.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,17 +16,17 @@ use crate::requires::{RequiresGraph, RequiresNode};
 use crate::trees::Trees;
 use crate::{Precedence, Root, State, Tier};
 
-/// Every skill found, with what could not be used. Cheap to clone and to share; it never changes.
+/// A snapshot of all skills that were found, and of the problems. It is cheap to clone and never changes.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog(Arc<Snapshot>);
 
 #[derive(Debug, Default)]
 struct Snapshot {
-    /// By name; of one name the winner first.
+    /// Sorted by name; the winner of a name comes first.
     entries: Vec<Entry>,
-    /// The entries of each name.
+    /// The range of entries of each name.
     groups: HashMap<Arc<str>, Range<u32>>,
-    /// Empty where no skill needs another.
+    /// Empty if no skill depends on another.
     requires: RequiresGraph,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
@@ -35,46 +35,46 @@ struct Snapshot {
     digested: usize,
 }
 
-/// A skill that breaks a rule and still says what it is for.
+/// An unusable skill whose name and description are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnusableSkill {
-    /// What it says.
+    /// The content of its `SKILL.md`.
     pub facts: Arc<SkillFacts>,
     /// The tier of its root.
     pub tier: Tier,
-    /// What is wrong with it.
+    /// Why it cannot be used.
     pub problem: Problem,
 }
 
-/// What became of one root.
+/// The result of scanning one root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RootReport {
     /// The root.
     pub root: Root,
-    /// Whether there is such a directory.
+    /// Whether the directory exists.
     pub exists: bool,
-    /// Skills found in it, valid ones.
+    /// The number of valid skills in it.
     pub skills: usize,
-    /// What could not be used.
+    /// The number of problems in it.
     pub problems: usize,
-    /// How many `SKILL.md` were read; the others are as the index had them.
+    /// How many `SKILL.md` files were read; the others were taken from the index.
     pub read: usize,
-    /// The root's index file, if there is an index.
+    /// The root's index file, if there is one.
     pub index: Option<PathBuf>,
 }
 
-/// One skill on its way into a catalog.
+/// A skill that may become part of a catalog.
 pub(crate) struct Candidate {
     pub(crate) entry: Entry,
-    /// The place of its root among the roots; builtin skills come before all.
+    /// The index of its root. Built-in skills come before all roots.
     pub(crate) root: usize,
-    /// Whether it breaks no rule, so that its name is what its directory is called.
+    /// Whether it is valid, so that its name equals its directory's name.
     pub(crate) is_exact: bool,
-    /// Its root's directory without links.
+    /// The path of its root without links.
     pub(crate) root_real: Arc<Path>,
-    /// The same as it was given.
+    /// The path of its root as it was given.
     pub(crate) root_path: Arc<Path>,
 }
 
@@ -86,7 +86,8 @@ impl Candidate {
         place.target.clone().unwrap_or_else(|| self.root_real.join(below()))
     }
 
-    /// Whether this is only a link to a skill that is in a root of a lower tier as well: a link does not make it more trusted.
+    /// Whether this is a link to a skill that is also in a root of a lower tier. A link does not raise its
+    /// trust.
     fn is_raised_by_link(&self, other: &Self) -> bool {
         let target = self.entry.places.first().and_then(|place| place.target.as_ref());
         target.is_some_and(|target| !target.starts_with(&self.root_real))
@@ -94,7 +95,7 @@ impl Candidate {
             && self.real_path() == other.real_path()
     }
 
-    /// Whether another one is the same directory, or the same files byte for byte.
+    /// Whether the other one is the same directory, or has identical files.
     fn is_copy(&self, other: &Self, limits: &Limits, trees: &mut Trees) -> bool {
         let (a, b) = (&self.entry, &other.entry);
         if a.facts.skill_md_digest != b.facts.skill_md_digest || a.is_enabled() != b.is_enabled() {
@@ -110,7 +111,7 @@ impl Candidate {
     }
 }
 
-/// What the roots gave, before it is ranked.
+/// The results of all roots before ranking.
 #[derive(Default)]
 pub(crate) struct CatalogDraft {
     pub(crate) candidates: Vec<Candidate>,
@@ -139,13 +140,13 @@ impl Catalog {
         Self(Arc::new(Snapshot { entries, groups, requires, problems, warnings, unusable, roots, digested }))
     }
 
-    /// The skills that can be used: the winner of each name, unless it is off. In the order of their names.
+    /// The usable skills: the winner of each name, unless it is off. Sorted by name.
     pub fn skills(&self) -> impl Iterator<Item = &Entry> {
         self.0.entries.iter().filter(|entry| entry.shadowed_by.is_none() && entry.is_enabled())
     }
 
-    /// The skills that models are shown, each with as much as its state allows. Use this for every list that a model
-    /// reads: skills of the state `user-only` are not in it, and those of the state `name-only` have no description.
+    /// The skills that models see, each as far as its state allows. Use this for every list that a model reads:
+    /// skills with the state `user-only` are not included, and those with `name-only` have no description.
     ///
     /// ```no_run
     /// # let catalog = metier_catalog::Catalog::default();
@@ -157,22 +158,22 @@ impl Catalog {
         self.skills().filter_map(Entry::listing)
     }
 
-    /// Every skill: also those that are off and those that another one of the same name wins over.
+    /// All skills, including those that are off or shadowed.
     pub fn all(&self) -> &[Entry] {
         &self.0.entries
     }
 
-    /// The skills that another one of the same name wins over.
+    /// The skills that are shadowed by another one with the same name.
     pub fn shadowed(&self) -> impl Iterator<Item = &Entry> {
         self.0.entries.iter().filter(|entry| entry.shadowed_by.is_some())
     }
 
-    /// The winner of a name. It is off only where every skill of that name is.
+    /// The winner of a name. It is off only if all skills of that name are off.
     pub fn by_name(&self, name: &str) -> Option<&Entry> {
         self.group(name).first()
     }
 
-    /// The skill with this very id, such as `user/pdf`.
+    /// The skill with this id, such as `user/pdf`.
     pub fn by_id(&self, id: &str) -> Option<&Entry> {
         let (tier, name, copy) = SkillId::split(id)?;
         self.group(name).iter().find(|entry| entry.id.tier == tier && entry.id.copy == copy)
@@ -183,38 +184,39 @@ impl Catalog {
         &self.0.problems
     }
 
-    /// Skills that can be used here and break a rule of the standard profile, each with the clients that refuse it. Under that
-    /// profile there are none: such skills are [problems](Catalog::problems).
+    /// Usable skills that break a rule of the standard profile, each with the clients that reject it. Always
+    /// empty under that profile, because such skills are [problems](Catalog::problems) there.
     pub fn warnings(&self) -> &[Problem] {
         &self.0.warnings
     }
 
-    /// Skills that cannot be used, as far as they say what they are for.
+    /// Unusable skills whose name and description are known.
     pub fn unusable(&self) -> &[UnusableSkill] {
         &self.0.unusable
     }
 
-    /// The other skills that a skill needs, in an order in which each comes after what it needs itself.
+    /// The skills that a skill depends on, each after its own dependencies.
     pub fn needs(&self, name: &str) -> Vec<&str> {
         self.0.requires.needs(name)
     }
 
-    /// How many skills were read whole to tell whether they are copies of each other; the others did not change since.
+    /// How many skills were read completely to detect identical copies. The others did not change since the
+    /// last time.
     pub fn digested(&self) -> usize {
         self.0.digested
     }
 
-    /// What became of each root.
+    /// The result of each root.
     pub fn roots(&self) -> &[RootReport] {
         &self.0.roots
     }
 
-    /// Whether two catalogs are one and the same snapshot.
+    /// Whether two catalogs are the same snapshot.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What is different from an older snapshot.
+    /// The differences from an older snapshot.
     pub fn changes_since(&self, older: &Self) -> CatalogChanges {
         let mut changes = CatalogChanges::default();
         for entry in self.all() {
@@ -240,17 +242,17 @@ impl Catalog {
     }
 }
 
-/// What a newer snapshot has that an older one had not, and the other way round.
+/// The differences between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct CatalogChanges {
-    /// Ids that are new.
+    /// Ids that were added.
     pub added: Vec<SkillId>,
-    /// Ids whose skill says something else, is elsewhere, or has another state.
+    /// Ids whose content, location or state changed.
     pub changed: Vec<SkillId>,
-    /// Ids that are gone.
+    /// Ids that were removed.
     pub removed: Vec<SkillId>,
-    /// Whether other things than before could not be used.
+    /// Whether the problems changed.
     pub problems_changed: bool,
 }
 
@@ -261,7 +263,7 @@ impl CatalogChanges {
     }
 }
 
-/// What skills need of each other, and what is wrong with that.
+/// The dependencies between skills, and their problems.
 fn requires(entries: &[Entry]) -> (RequiresGraph, Vec<Problem>) {
     if entries.iter().all(|entry| entry.facts.requires().is_none()) {
         return Default::default();
@@ -277,7 +279,7 @@ fn requires(entries: &[Entry]) -> (RequiresGraph, Vec<Problem>) {
     RequiresGraph::new(&nodes)
 }
 
-/// The candidates by name and precedence, with identical copies made one, each with its id and the one that
+/// Sorts candidates by name and precedence, merges identical copies, and gives each an id and the skill that
 /// shadows it.
 fn ranked(
     mut candidates: Vec<Candidate>,
@@ -287,8 +289,8 @@ fn ranked(
 ) -> Vec<Entry> {
     let rank = |candidate: &Candidate| {
         let entry = &candidate.entry;
-        // What is off stands in nobody's way. In one root the skill whose directory has the name wins over one that only
-        // says so.
+        // Skills that are off do not shadow others. Within one root, a skill whose directory has the name takes
+        // precedence over one that only declares it.
         let is_off = entry.state == State::Off;
         (is_off, precedence.rank(entry.id.tier), entry.scope(), candidate.root, !candidate.is_exact)
     };
@@ -300,7 +302,7 @@ fn ranked(
     let mut rest = candidates.into_iter().peekable();
     while let Some(first) = rest.next() {
         let name = Arc::clone(&first.entry.facts.name);
-        // Nearly every name has one skill.
+        // Nearly every name has only one skill.
         if rest.peek().is_none_or(|next| next.entry.facts.name != name) {
             entries.push(first.entry);
             continue;
@@ -327,7 +329,7 @@ fn ranked(
     entries
 }
 
-/// Gives the skills of one name their ids, and says which of them wins.
+/// Gives the skills of one name their ids and marks those that are shadowed.
 fn shadowed(group: Vec<Candidate>) -> impl Iterator<Item = Entry> {
     let mut winner = None;
     let mut copies = [0; Tier::ALL.len()];

@@ -1,8 +1,8 @@
-//! What a skill needs of the machine, and whether the machine has it.
+//! What a skill requires of the machine, and whether the machine provides it.
 //!
-//! `compatibility` is free text. metier reads the common forms by one table of names, and the keys of `metadata` that
-//! clients use. All other text is the author's own: it is shown as it is and not checked. No text makes metier start a
-//! program of its choice: a [`Machine`] is asked, and knows which programs it may start.
+//! `compatibility` is free text. metier recognizes the common forms by a table of names, and the keys of
+//! `metadata` that clients use. Other text is shown unchanged and not checked. A text cannot make metier start
+//! a program of its choice: the [`Machine`] decides which programs it may start.
 
 mod metadata;
 mod need;
@@ -14,9 +14,9 @@ use std::fmt;
 use semver::Version;
 use serde::Serialize;
 
-/// Bytes of one text that are read; a valid `compatibility` has at most 500 characters.
+/// The maximum number of bytes of a text to parse. A valid `compatibility` has at most 500 characters.
 const TEXT_MAX: usize = 4096;
-/// Requirements that are checked.
+/// The maximum number of requirements to check.
 const REQUIREMENTS_MAX: usize = 64;
 
 /// A family of operating systems.
@@ -25,13 +25,13 @@ const REQUIREMENTS_MAX: usize = 64;
 pub enum Os {
     /// Linux.
     Linux,
-    /// Linux inside Windows (WSL).
+    /// Windows Subsystem for Linux.
     Wsl,
     /// macOS.
     MacOs,
     /// Windows.
     Windows,
-    /// Another.
+    /// Another system.
     Other,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Os {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Linux => "Linux",
-            Self::Wsl => "Linux in Windows (WSL)",
+            Self::Wsl => "Linux on Windows (WSL)",
             Self::MacOs => "macOS",
             Self::Windows => "Windows",
             Self::Other => "another system",
@@ -47,24 +47,24 @@ impl fmt::Display for Os {
     }
 }
 
-/// What a skill's requirements are checked against.
+/// The machine that a skill's requirements are checked against.
 pub trait Machine {
     /// The operating system.
     fn os(&self) -> Os;
 
-    /// Whether a program of this name can be run. Any name may be asked for; nothing is run.
+    /// Whether a program with this name is installed. Any name may be passed; nothing is run.
     fn has_program(&self, name: &str) -> bool;
 
-    /// The version of a program; `None` where it is not there or does not say. The name may come from a skill:
-    /// an implementation must not run whatever it is given.
+    /// The version of a program; `None` if it is not installed or does not report one. The name may come from a
+    /// skill: an implementation must not run arbitrary names.
     fn version_of(&self, program: &str) -> Option<Version>;
 
-    /// Whether the network can be reached; `None` where that is not known.
+    /// Whether the network can be reached; `None` if unknown.
     fn has_network(&self) -> Option<bool> {
         None
     }
 
-    /// The agent that will use the skills, as `claude-code`; `None` where that is not known.
+    /// The agent that will use the skills, such as `claude-code`; `None` if unknown.
     fn agent(&self) -> Option<&str> {
         None
     }
@@ -74,19 +74,19 @@ pub trait Machine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequirementStatus {
-    /// It is.
+    /// The requirement is met.
     Met,
-    /// It is not.
+    /// The requirement is not met.
     Unmet,
-    /// metier cannot tell.
+    /// metier cannot check the requirement.
     Unknown,
 }
 
-/// One thing that a skill needs.
+/// One requirement of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Requirement {
-    /// What the author wrote; for `metadata`, the key and the value.
+    /// The author's text. For `metadata`, the key and the value.
     pub text: String,
     /// Whether it is met.
     pub status: RequirementStatus,
@@ -94,25 +94,25 @@ pub struct Requirement {
     pub reason: String,
 }
 
-/// All that a skill needs of the machine.
+/// All requirements of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Compatibility {
-    /// Unmet where one requirement is, else unknown where one is, else met.
+    /// Unmet if any requirement is unmet, otherwise unknown if any is unknown, otherwise met.
     pub status: RequirementStatus,
-    /// The requirements, those of the text first.
+    /// The requirements, those from the text first.
     pub requirements: Vec<Requirement>,
 }
 
 impl Compatibility {
-    /// The requirements that this machine does not meet: what a person should be told.
+    /// The requirements that this machine does not meet.
     pub fn unmet(&self) -> impl Iterator<Item = &Requirement> {
         self.requirements.iter().filter(|requirement| requirement.status == RequirementStatus::Unmet)
     }
 }
 
-/// Checks what a skill says it needs: its `compatibility`, and the pairs of its `metadata`, which may be of any
-/// kind. A skill that says nothing is met.
+/// Checks the requirements of a skill: its `compatibility` and its `metadata`, which may contain any keys. A
+/// skill without requirements is met.
 ///
 /// ```
 /// use metier_catalog::{Machine, Os, RequirementStatus, compatibility};
@@ -141,7 +141,9 @@ pub fn compatibility<'a>(
     };
     let text = text.map(cut).into_iter().flat_map(|(text, rest)| {
         let groups = text::read(text).into_iter().map(|group| group.check(machine));
-        groups.chain(rest.then(|| unread("the text is too long to be read to its end"))).collect::<Vec<_>>()
+        groups
+            .chain(rest.then(|| unread("the text is too long to be checked completely")))
+            .collect::<Vec<_>>()
     });
     let metadata = metadata.into_iter().flat_map(|(key, value)| {
         let groups = metadata::read_pair(key, cut(value).0);
@@ -165,7 +167,7 @@ fn overall(requirements: &[Requirement]) -> RequirementStatus {
     }
 }
 
-/// What is read of a text, and whether there is more.
+/// The part of a text that is parsed, and whether there is more.
 fn cut(text: &str) -> (&str, bool) {
     let end = text.floor_char_boundary(TEXT_MAX);
     (&text[..end], end < text.len())

@@ -1,4 +1,4 @@
-//! One skill of a catalog: what it says, where it is, how far it is trusted, whether it is on.
+//! One skill of a catalog: its content, location, tier and state.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,13 +13,13 @@ use crate::builtin::Builtin;
 use crate::record::SkillFacts;
 use crate::{Scope, State, Tier};
 
-/// Which skill is meant: `<tier>/<name>`. Where several of one tier have one name, those that do not win have
-/// `~2`, `~3` and so on after it.
+/// Identifies a skill: `<tier>/<name>`. If several skills of one tier have the same name, all except the winner
+/// get a suffix: `~2`, `~3` and so on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SkillId {
     pub(crate) tier: Tier,
     pub(crate) name: Arc<str>,
-    /// From 1.
+    /// Counted from 1.
     pub(crate) copy: usize,
 }
 
@@ -34,7 +34,7 @@ impl SkillId {
         &self.name
     }
 
-    /// Takes the text of an id apart.
+    /// Splits the text of an id.
     pub(crate) fn split(text: &str) -> Option<(Tier, &str, usize)> {
         let (tier, name) = text.split_once('/')?;
         let (name, copy) = match name.split_once('~') {
@@ -58,13 +58,13 @@ impl Serialize for SkillId {
     }
 }
 
-/// One place that a skill was found at.
+/// One location at which a skill was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkillPlace {
-    /// The skill's directory as it was found. For a skill inside the binary, `builtin:` and its name.
+    /// The skill's directory as it was found. For a built-in skill, `builtin:` and its name.
     pub path: PathBuf,
-    /// Where the directory really is, if `path` is a link.
+    /// The directory that `path` links to, if it is a link.
     pub target: Option<PathBuf>,
     /// The tier of its root.
     pub tier: Tier,
@@ -76,28 +76,28 @@ pub struct SkillPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The very one.
+    /// The unique id.
     pub id: SkillId,
-    /// What its `SKILL.md` says.
+    /// The content of its `SKILL.md`.
     pub facts: Arc<SkillFacts>,
-    /// Whether it is on.
+    /// Whether it is enabled, and for whom.
     pub state: State,
-    /// The skill of the same name that wins over this one.
+    /// The skill of the same name that takes precedence over this one.
     pub shadowed_by: Option<SkillId>,
-    /// When `SKILL.md` was last modified, where that is known.
+    /// When `SKILL.md` was last modified, if known.
     pub modified: Option<SystemTime>,
-    /// Where it is: the place that counts, then those of identical copies.
+    /// Its locations: the effective one first, then those of identical copies.
     pub(crate) places: Vec<SkillPlace>,
     pub(crate) builtin: Option<&'static Builtin>,
 }
 
-/// What models are shown of one skill.
+/// What models see of one skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listing<'a> {
     /// The skill.
     pub entry: &'a Entry,
-    /// What it does and when to use it; `None` where only its name is shown.
+    /// What it does and when to use it; `None` if only its name is shown.
     pub description: Option<&'a str>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Listing<'a> {
         self.entry.name()
     }
 
-    /// What it does and when to use it; empty where only its name is shown.
+    /// What it does and when to use it; empty if only its name is shown.
     pub fn description(&self) -> &'a str {
         self.description.unwrap_or_default()
     }
@@ -124,52 +124,53 @@ impl Entry {
         &self.facts.description
     }
 
-    /// How far it is trusted.
+    /// Its trust tier.
     pub fn tier(&self) -> Tier {
         self.id.tier
     }
 
-    /// Where it applies.
+    /// The scope in which it applies.
     pub fn scope(&self) -> Scope {
         self.places.first().map_or(Scope::System, |place| place.scope)
     }
 
-    /// The skill's directory. For a skill inside the binary, `builtin:` and its name; see [`Entry::builtin`].
+    /// The skill's directory. For a built-in skill, `builtin:` and its name; see [`Entry::builtin`].
     pub fn path(&self) -> &Path {
         self.places.first().map_or(Path::new(""), |place| &place.path)
     }
 
-    /// The directory without a link in its last part.
+    /// The directory after following a link in its last component.
     pub fn real_path(&self) -> &Path {
         let place = self.places.first();
         place.and_then(|place| place.target.as_deref()).unwrap_or_else(|| self.path())
     }
 
-    /// Where it is: the place that counts, then those of identical copies.
+    /// Its locations: the effective one first, then those of identical copies.
     pub fn places(&self) -> &[SkillPlace] {
         &self.places
     }
 
-    /// The skill inside the binary, if it is one of those.
+    /// The built-in skill, if it is one.
     pub fn builtin(&self) -> Option<&'static Builtin> {
         self.builtin
     }
 
-    /// Whether it is not off.
+    /// Whether it is enabled for models or users.
     pub fn is_enabled(&self) -> bool {
         self.state != State::Off
     }
 
-    /// What models are shown of it, if anything: nothing of a skill that is off or `user-only`, no description of one that is
+    /// What models see of the skill: `None` for the states `off` and `user-only`, and no description for
     /// `name-only`.
     pub fn listing(&self) -> Option<Listing<'_>> {
         let description = (self.state == State::On).then(|| self.description());
         self.state.is_for_models().then_some(Listing { entry: self, description })
     }
 
-    /// The name of its file in its directory, `SKILL.md` but for the few that are called `skill.md`.
+    /// The name of its file: `SKILL.md`, or `skill.md` for a few skills.
     pub fn file_name(&self) -> &'static str {
-        // Only what is not simply a `SKILL.md` has no time; looking at each would take as long as all the rest.
+        // Only a file that is not a plain `SKILL.md` has no time. Checking every skill would take as long as
+        // the rest of the scan.
         match self.modified {
             None if self.path().join(SKILL_FILES[1]).is_file() => SKILL_FILES[1],
             _ => SKILL_FILES[0],

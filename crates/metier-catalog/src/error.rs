@@ -1,5 +1,5 @@
-//! What stops an operation on a catalog. What is wrong with one skill or one root is a
-//! [`Problem`](crate::Problem) and stops nothing.
+//! Errors that stop an operation on a catalog. Problems with one skill or root are [`Problem`](crate::Problem)s
+//! and stop nothing.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,70 +8,70 @@ use metier_skill::{Coded, ParseTierError};
 
 use crate::Tier;
 
-/// Why an operation on a catalog could not be done.
+/// Why an operation on a catalog failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
-    /// A word that is not a tier.
+    /// The text is not a tier.
     #[error(transparent)]
     Tier(#[from] ParseTierError),
     /// A root without a directory.
-    #[error("a root needs a directory: `DIR` or `DIR:TIER`")]
+    #[error("a root needs a directory; write `DIR` or `DIR:TIER`")]
     EmptyRoot,
-    /// An order of tiers names one twice.
-    #[error("the tier `{tier}` stands twice in the precedence; name each once")]
+    /// A precedence names a tier twice.
+    #[error("the tier `{tier}` is listed twice in the precedence; list each tier once")]
     TierTwice {
         /// The tier.
         tier: Tier,
     },
-    /// A word that is no state.
-    #[error("`{text}` is no state; use on, name-only, user-only or off")]
+    /// The text is not a state.
+    #[error("unknown state `{text}`; use on, name-only, user-only or off")]
     UnknownState {
-        /// What was given.
+        /// The given text.
         text: String,
     },
-    /// A pattern for names or paths that cannot be read.
-    #[error("`{pattern}` is no pattern")]
+    /// A glob pattern is invalid.
+    #[error("invalid pattern `{pattern}`")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         source: globset::Error,
     },
-    /// A rule that says nothing about which skills it is for.
-    #[error("a rule for `state = \"{state}\"` names no skills; add `name`, `tier` or `path`")]
+    /// A state rule has no patterns.
+    #[error("a rule for `state = \"{state}\"` matches no skills; add `name`, `tier` or `path`")]
     EmptyRule {
         /// The state that the rule sets.
         state: String,
     },
-    /// A root that is not trusted leads out of its repository.
-    #[error("{} leads to {}, out of a folder that is not trusted", path.display(), target.display())]
+    /// An untrusted root links to a place outside its repository.
+    #[error("{} links to {}, outside a folder that is not trusted", path.display(), target.display())]
     RootOutside {
         /// The root.
         path: PathBuf,
-        /// Where it leads.
+        /// The link's target.
         target: PathBuf,
     },
-    /// A file of ours could not be written.
+    /// A file of metier could not be written.
     #[error("cannot write {}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file of ours could not be read.
+    /// A file of metier could not be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// File events cannot be had.
+    /// File events are not available.
     #[error("cannot watch for changes")]
     Watch {
-        /// What the system said.
+        /// The system's error.
         #[from]
         source: notify::Error,
     },
@@ -96,10 +96,12 @@ impl Coded for CatalogError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Pattern { .. } => "write a glob such as `review-*`",
-            Self::RootOutside { .. } => "trust the folder, or put the skills into it",
-            Self::Write { .. } => "check that the directory exists and that you may write to it",
-            Self::Read { .. } => "check that it exists and that you may read it",
-            Self::Watch { .. } => "look for changes with a new scan instead",
+            Self::RootOutside { .. } => "trust the folder with `metier trust`, or move the skills into it",
+            Self::Write { .. } => {
+                "check that the directory exists and that you have permission to write to it"
+            }
+            Self::Read { .. } => "check that it exists and that you have permission to read it",
+            Self::Watch { .. } => "scan again to find changes",
             _ => return None,
         };
         Some(hint.to_owned())

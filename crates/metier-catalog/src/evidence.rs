@@ -1,4 +1,4 @@
-//! What a catalog rests on, kept to tell later, without a scan, whether a new one would show the same.
+//! What a catalog is based on. It shows later, without a scan, whether a new catalog would be the same.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,11 +14,12 @@ use crate::record::Outcome;
 use crate::scan::{Record, Survey};
 use crate::stamp::Stamp;
 
-/// What was there when a catalog was made: the roots, every folder that skills can be added to or taken from, and the
-/// `SKILL.md` of those skills whose texts somebody was shown.
+/// The state of the disk when a catalog was built: the roots, every folder in which skills can be added or
+/// removed, and the `SKILL.md` files of the skills whose texts were shown.
 ///
-/// As long as it holds, a scan would find skills in the same folders, and the same in those texts. Of the others it knows only where they
-/// are: one that was broken since, or put right, is found by the scan. It costs a look at each of these, and reads nothing.
+/// While it holds, a scan would find skills in the same folders with the same texts. For skills that were not
+/// shown only the locations are checked; a scan finds out whether one of them was broken or fixed. A check
+/// reads metadata only, no files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     roots: Vec<RootEvidence>,
@@ -27,11 +28,11 @@ pub struct Evidence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RootEvidence {
     path: PathBuf,
-    /// Where it led to; `None` where there was nothing.
+    /// The link's target; `None` if the root did not exist.
     real: Option<PathBuf>,
     folders: Vec<(String, Stamp)>,
     skills: Vec<(String, Stamp)>,
-    /// Skills that links in the root lead to: the link, where it leads, and the file there.
+    /// Skills that links in the root point to: the link, its target, and the file there.
     linked: Vec<(String, PathBuf, Stamp)>,
 }
 
@@ -40,26 +41,26 @@ impl Evidence {
         Self { roots }
     }
 
-    /// Whether everything is still as it was.
+    /// Whether nothing has changed.
     pub fn holds(&self) -> bool {
         self.roots.iter().all(RootEvidence::holds)
     }
 }
 
 impl RootEvidence {
-    /// A root that was not there.
+    /// A root that did not exist.
     pub(crate) fn absent(path: &Path) -> Self {
         let path = path.to_owned();
         Self { path, real: None, folders: Vec::new(), skills: Vec::new(), linked: Vec::new() }
     }
 
-    /// What a survey of a root rests on; `None` where times cannot vouch for it.
+    /// What a survey of a root is based on; `None` if file times cannot prove that nothing changed.
     pub(crate) fn of(path: &Path, real: &Path, survey: &Survey, shown: Shown<'_>) -> Option<Self> {
         let text = |below: &[u8]| std::str::from_utf8(below).ok().map(str::to_owned);
         let settled = |stamp: Option<Stamp>| stamp.filter(|stamp| stamp.is_settled_at(survey.when));
         let mut evidence = Self { real: Some(real.to_owned()), ..Self::absent(path) };
         for folder in &survey.folders {
-            // A link that leads to no skill may lead to one tomorrow, and nothing here would show it.
+            // A link that does not point to a skill now may do so later, and this check would not notice.
             let leads =
                 |link: &[u8]| survey.records.binary_search_by(|record| (*record.below).cmp(link)).is_ok();
             if folder.links.iter().any(|link| !folder.below.is_empty() || !leads(link)) {
@@ -104,12 +105,13 @@ impl RootEvidence {
 pub(crate) enum Shown<'a> {
     /// Those of the skills in these directories.
     These(&'a HashSet<&'a Path>),
-    /// Any: a skill can be called otherwise than its directory, and so be in another's place.
+    /// All texts, because a skill's name can differ from its directory's name and so replace another skill.
     All,
 }
 
 impl Shown<'_> {
-    /// Whether a record's text matters: it was shown, or might be once it is mended or says so.
+    /// Whether a record's text matters: it was shown, or may be shown after a fix or a change of its
+    /// visibility.
     fn has(self, record: &Record, root: &Path) -> bool {
         match (self, &record.outcome) {
             (Self::All, _) | (_, Outcome::Broken(..)) => true,

@@ -1,14 +1,14 @@
-//! The index: what is known of a root, on disk between runs.
+//! The index: a cache on disk of what is known about a root.
 //!
-//! It is a cache and nothing more. A file that is missing, cut off, damaged, of another version, for another
-//! root or for other rules is as good as none; it is replaced as a whole, by renaming, and never changed.
+//! An index that is missing, truncated, damaged, of another version, for another root or for other rules is
+//! ignored. The file is never modified; it is replaced by renaming.
 //!
 //! ```text
 //! magic, 16 bytes ┊ length and checksum of the head ┊ head ┊ chunk ┊ chunk ┊ …
 //! ```
 //!
-//! The head says what the index is for, has the folders, and length and checksum of each chunk of records.
-//! Chunks can be read side by side.
+//! The head contains the purpose, the folders, and the length and checksum of each chunk of records. Chunks can
+//! be decoded in parallel.
 
 use std::fs;
 use std::hash::Hasher as _;
@@ -27,20 +27,20 @@ use crate::CatalogError;
 use crate::scan::{Bounds, Folder, Record, Survey};
 use crate::stamp::Moment;
 
-/// Changes with the layout of anything below. The crate's version stands in the purpose as well, since rules
+/// Changes with the layout of anything below. The purpose also contains the crate's version, because rules
 /// change with it.
 const MAGIC: &[u8; 16] = b"metier-index-03\n";
 
-/// Larger files are not ours.
+/// Larger files were not written by metier.
 const SIZE_MAX: u64 = 1 << 30;
 
-/// Records of one chunk.
+/// The number of records in a chunk.
 const CHUNK: usize = 512;
 
-/// What nobody renamed into place within this time was left by a process that was killed.
+/// Temporary files older than this were left behind by a process that was killed.
 const ABANDONED: Duration = Duration::from_mins(10);
 
-/// Where the index of one root is, and what it must be for.
+/// The index file of one root, and its expected purpose.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexFile {
     path: PathBuf,
@@ -62,13 +62,13 @@ struct Chunk {
 }
 
 impl IndexFile {
-    /// The index in a directory for one root under these rules.
+    /// The index in `directory` of one root under these rules.
     pub(crate) fn new(directory: &Path, root: &Path, rules: &Rules, bounds: Bounds) -> Self {
-        // Rules and bounds decide what is found, so what was found under others is of no use.
-        // So does the name of a root that is itself a skill, which is that of the directory it leads to.
+        // Rules and bounds decide what is found, so an index made under others cannot be used. The same holds
+        // for the name of a root that is itself a skill, which is the name of the directory that it links to.
         let real = fs::canonicalize(root).unwrap_or_default();
         let purpose = format!("{} {} {rules:?} {bounds:?}", env!("CARGO_PKG_VERSION"), real.display());
-        // One file a root: other rules replace it rather than piling up beside it.
+        // One file per root: an index for other rules replaces it instead of accumulating.
         let name = Digest::of(root.as_os_str().as_bytes()).hex();
         Self { path: directory.join(&name[..32]).with_extension("index"), purpose }
     }
@@ -77,7 +77,7 @@ impl IndexFile {
         &self.path
     }
 
-    /// What the index says, if it can be believed.
+    /// Loads the index if it is valid.
     pub(crate) fn load(&self) -> Option<Survey> {
         let size = fs::metadata(&self.path).ok()?.len();
         if size > SIZE_MAX {
@@ -114,7 +114,7 @@ impl IndexFile {
         (rest.is_empty()).then_some(Survey { when: head.when, records, folders: head.folders })
     }
 
-    /// The pieces of the file, in their order.
+    /// The pieces of the file, in order.
     fn encode(&self, survey: &Survey) -> Option<Vec<Vec<u8>>> {
         let chunks: Option<Vec<Vec<u8>>> =
             survey.records.par_chunks(CHUNK).map(|chunk| postcard::to_stdvec(chunk).ok()).collect();
@@ -133,14 +133,14 @@ impl IndexFile {
         Some(pieces.collect())
     }
 
-    /// Replaces the index. `now` tells what other processes have left lying about.
+    /// Replaces the index. `now` is needed to find files that other processes left behind.
     pub(crate) fn save(&self, survey: &Survey, now: SystemTime) -> Result<(), CatalogError> {
         let Some(directory) = self.path.parent() else { return Ok(()) };
         let Some(pieces) = self.encode(survey) else { return Ok(()) };
         let write = || -> io::Result<()> {
             fs::create_dir_all(directory)?;
             sweep(directory, now);
-            // No sync: after a loss of power the checksums tell, and the index is made again.
+            // No sync: after a power failure the checksums do not match and the index is rebuilt.
             let mut file = tempfile::Builder::new().suffix(".tmp").tempfile_in(directory)?;
             for piece in &pieces {
                 file.write_all(piece)?;
@@ -151,14 +151,14 @@ impl IndexFile {
     }
 }
 
-/// Removes what killed processes left half written.
+/// Removes temporary files of killed processes.
 fn sweep(directory: &Path, now: SystemTime) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "tmp")) {
         let modified = entry.metadata().and_then(|meta| meta.modified());
         let age = modified.ok().and_then(|modified| now.duration_since(modified).ok());
         if age.is_some_and(|age| age > ABANDONED) {
-            // Another process may be sweeping too.
+            // Another process may remove the same files.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -1,11 +1,11 @@
-//! Many Agent Skills: found below roots, ranked by trust, kept in an index and watched.
+//! Finds Agent Skills below roots, ranks them by trust, indexes them and watches them for changes.
 //!
-//! A [`Scanner`] turns [`Root`]s into a [`Catalog`], an immutable snapshot of every skill there is: what each
-//! says, where it is, whether it is on, and which of two with one name wins. What cannot be used is a
+//! A [`Scanner`] turns [`Root`]s into a [`Catalog`], an immutable snapshot of all skills: their content,
+//! location and state, and which of several with the same name wins. What cannot be used is reported as a
 //! [`Problem`] with a path and a reason; it never stops a scan.
 //!
-//! *Architecture invariant:* this crate reads disks but not the environment, the clock or the terminal; those are
-//! passed in. It does not parse `SKILL.md`; `metier-skill` does.
+//! *Architecture invariant:* this crate reads disks, but the environment, the clock and the terminal are passed
+//! in. It does not parse `SKILL.md`; `metier-skill` does.
 
 mod builtin;
 mod bytes;

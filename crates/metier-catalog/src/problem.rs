@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use metier_skill::{Code, Diagnostic, Rules, Severity};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// One thing that a scan found and could not use.
+/// One thing that a scan found but could not use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Problem {
@@ -17,7 +17,7 @@ pub struct Problem {
     pub code: ProblemCode,
     /// What is wrong and what to do.
     pub message: String,
-    /// The other clients that refuse the skill, as far as they are known.
+    /// The known clients that also reject the skill.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_by: Vec<&'static str>,
 }
@@ -28,12 +28,12 @@ impl Problem {
     }
 }
 
-/// A path in a form that JSON can have.
+/// A path as text for JSON.
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
 
-/// A stable name for one kind of problem: a finding about a skill, or one of the catalog's own.
+/// The stable code of a problem: a finding about a skill, or one of the catalog's own codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemCode {
@@ -41,35 +41,35 @@ pub enum ProblemCode {
     Skill(Code),
     /// A file or directory cannot be read.
     Unreadable,
-    /// There is nothing at the path of a root that was asked for.
+    /// A root that was given does not exist.
     RootMissing,
     /// A root is neither a directory nor a skill.
     RootNotDirectory,
-    /// Directories are nested deeper than the bound.
+    /// Directories are nested deeper than the limit.
     BoundDepth,
-    /// There are more files and directories than the bound.
+    /// There are more files and directories than the limit.
     BoundEntries,
-    /// A link leads nowhere.
+    /// A link is broken.
     LinkBroken,
-    /// A link leads to something that is not a skill.
+    /// A link points to something that is not a skill.
     LinkNotSkill,
-    /// A link to a skill leads out of a root whose skills are not trusted.
+    /// A link to a skill points outside a root that is not trusted.
     LinkOutside,
-    /// A link to a skill does not stand directly in the root.
+    /// A link to a skill is not directly in the root.
     LinkDeep,
-    /// `metadata.requires` cannot be read.
+    /// `metadata.requires` is invalid.
     RequiresUnreadable,
-    /// A skill that another one needs is not there.
+    /// A skill that another one depends on is not installed.
     RequiresMissing,
-    /// A skill that another one needs has another version.
+    /// A skill that another one depends on has a different version.
     RequiresVersion,
-    /// Skills need each other.
+    /// Skills depend on each other.
     RequiresCycle,
 }
 
 impl ProblemCode {
-    /// Whether the skill can be used all the same: what another skill should be there for it is not, or not as it should be.
-    /// Everything else keeps a skill, a link or a root from being used.
+    /// Whether the skill is still usable: a dependency is missing or has the wrong version. All other problems
+    /// make a skill, link or root unusable.
     pub const fn leaves_usable(self) -> bool {
         matches!(
             self,
@@ -77,8 +77,8 @@ impl ProblemCode {
         )
     }
 
-    /// Whether only strict rules keep the skill from being used: agents that are lenient with names load it all the same, and
-    /// so does a scan under [`Rules::lenient`].
+    /// Whether only strict rules make the skill unusable. Agents that are lenient with names load it, and so
+    /// does a scan with [`Rules::lenient`].
     pub fn is_strictness(self) -> bool {
         matches!(self, Self::Skill(code) if Rules::lenient().severity(code) != Some(Severity::Error))
     }
@@ -116,17 +116,17 @@ impl Serialize for ProblemCode {
     }
 }
 
-/// What is wrong with one skill, as the index keeps it.
+/// The problem of one skill, as stored in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
     pub(crate) code: Code,
     pub(crate) message: Box<str>,
-    /// Everything else that is wrong.
+    /// The codes of all other findings.
     pub(crate) others: Box<[Code]>,
 }
 
 impl Fault {
-    /// What these findings come to; `None` where there are none.
+    /// Summarizes findings; `None` if there are none.
     pub(crate) fn of<'a>(mut findings: impl Iterator<Item = &'a Diagnostic>) -> Option<Self> {
         let first = findings.next()?;
         let others = findings.map(|found| found.code).filter(|code| *code != first.code).collect();
@@ -136,7 +136,7 @@ impl Fault {
     pub(crate) fn problem(&self, path: PathBuf) -> Problem {
         let codes = std::iter::once(&self.code).chain(&*self.others);
         let mut refused_by: Vec<&'static str> = codes.flat_map(|code| code.refused_by()).collect();
-        // The reference validator, in small letters, comes last.
+        // The reference validator, in lower case, comes last.
         refused_by.sort_unstable();
         refused_by.dedup();
         Problem { refused_by, ..Problem::new(path, ProblemCode::Skill(self.code), &*self.message) }

@@ -1,4 +1,4 @@
-//! What one `SKILL.md` says, as far as a catalog keeps it: everything but the body.
+//! The data that a catalog keeps of a `SKILL.md`: everything except the body.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::problem::Fault;
 
-/// What a catalog knows of one skill from its `SKILL.md` alone.
+/// What a catalog knows about one skill from its `SKILL.md` alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SkillFacts {
@@ -21,32 +21,32 @@ pub struct SkillFacts {
     pub license: Option<Box<str>>,
     /// What it needs to work.
     pub compatibility: Option<Box<str>>,
-    /// What stands below `metadata`, as text.
+    /// The values under `metadata`, as text.
     pub metadata: Box<[(Box<str>, Box<str>)]>,
-    /// The tools that it declares; `None` where it declares nothing.
+    /// The tools that it declares; `None` if it declares none.
     pub allowed_tools: Option<ToolRules>,
-    /// The tools that it wants refused (`disallowed-tools`); `None` where it refuses nothing.
+    /// The tools that it disallows (`disallowed-tools`); `None` if it disallows none.
     pub disallowed_tools: Option<ToolRules>,
     /// Its version.
     pub version: Option<Box<str>>,
-    /// Whether its author keeps it from models (`disable-model-invocation`).
+    /// Whether its author hides it from models (`disable-model-invocation`).
     pub is_hidden_from_models: bool,
-    /// Whether people may call it by name (`user-invocable`).
+    /// Whether users may call it by name (`user-invocable`).
     pub is_user_invocable: bool,
-    /// The digest of the bytes that this was read from.
+    /// The digest of the bytes from which this was read.
     #[serde(with = "digest_bytes")]
     pub skill_md_digest: Digest,
 }
 
 impl SkillFacts {
-    /// A value below `metadata`.
+    /// A value under `metadata`.
     pub fn metadata(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(other, _)| &**other == key).map(|(_, value)| &**value)
     }
 
-    /// The skills that it needs, as its author wrote them.
+    /// The skills that it depends on, as its author wrote them.
     pub fn requires(&self) -> Option<&str> {
-        // A mapping below `requires` is about the machine, not about skills.
+        // A mapping under `requires` is about the machine, not about skills.
         self.metadata("requires").filter(|text| !text.trim_start().starts_with('{'))
     }
 
@@ -68,7 +68,7 @@ impl SkillFacts {
     }
 }
 
-/// A digest in the index: its bytes, half of what its text takes.
+/// Stores a digest as bytes in the index, half the size of its text.
 mod digest_bytes {
     use metier_skill::Digest;
     use serde::{Deserializer, Serializer};
@@ -82,17 +82,18 @@ mod digest_bytes {
     }
 }
 
-/// What became of one `SKILL.md`.
+/// The result of reading one `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
-    /// With what other clients refuse it for, though it can be used here.
+    /// A usable skill, with the problem for which other clients reject it, if any.
     Skill(Arc<SkillFacts>, Option<Arc<Fault>>),
-    /// With what it says as far as that can be read, so that people who look for it find out what is wrong.
+    /// An unusable skill. Its content is kept as far as it can be read, so that users who search for it see
+    /// what is wrong.
     Broken(Arc<Fault>, Option<Arc<SkillFacts>>),
 }
 
 impl Outcome {
-    /// What the bytes of the `SKILL.md` in a directory of this name say.
+    /// Reads the bytes of the `SKILL.md` in a directory with this name.
     pub(crate) fn of_bytes(bytes: Vec<u8>, directory: &str, rules: &Rules) -> Self {
         let digest = Digest::of(&bytes);
         Self::of_reading(read(bytes, Origin::directory(directory), rules), digest)
@@ -109,7 +110,7 @@ impl Outcome {
             (None, Some(facts)) => Self::Skill(facts, warning),
             (Some(fault), facts) => Self::Broken(Arc::new(fault), facts),
             (None, None) => {
-                let message = "there is nothing to read".into();
+                let message = "the file could not be read".into();
                 let fault = Fault { code: Code::SkillMdMissing, message, others: Box::default() };
                 Self::Broken(Arc::new(fault), None)
             }

@@ -1,7 +1,7 @@
-//! What skills need of each other: `metadata.version` and `metadata.requires` read, and the graph they make.
+//! Dependencies between skills: parses `metadata.version` and `metadata.requires`, and builds the graph.
 //!
-//! Everything here is linear in what it is given and walks without recursion: a registry's worth of skills can
-//! be a chain of any length.
+//! Everything here runs in linear time and does not recurse: the skills of a whole registry can form a chain of
+//! any length.
 
 mod graph;
 
@@ -12,15 +12,15 @@ use semver::{Version, VersionReq};
 
 pub(crate) use graph::{RequiresGraph, RequiresNode};
 
-/// Characters of an unreadable piece that a message repeats.
+/// The maximum number of characters of an invalid entry to quote.
 const QUOTED: usize = 60;
 
-/// One skill that another needs.
+/// One dependency of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Requires {
     /// The name of the skill.
     pub name: String,
-    /// The versions that will do; `None` where any will.
+    /// The accepted versions; `None` if any version is accepted.
     pub range: Option<VersionReq>,
 }
 
@@ -33,22 +33,22 @@ impl fmt::Display for Requires {
     }
 }
 
-/// Why a piece of `metadata.requires` cannot be read.
+/// Why an entry of `metadata.requires` is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequiresError {
-    /// What stands where a name should is none.
-    #[error("`{piece}` does not begin with a skill's name: write `name` or `name@^1.2`")]
+    /// The entry does not start with a valid name.
+    #[error("`{piece}` does not start with a skill's name; write `name` or `name@^1.2`")]
     Name {
-        /// The piece, shortened.
+        /// The entry, shortened.
         piece: String,
         /// What is wrong with the name.
         source: NameError,
     },
-    /// The range is not one.
-    #[error("`{piece}` does not end with a range of versions: write `name@^1.2` or `name@>=1.2,<2`")]
+    /// The entry does not end with a valid version range.
+    #[error("`{piece}` does not end with a version range; write `name@^1.2` or `name@>=1.2,<2`")]
     Range {
-        /// The piece, shortened.
+        /// The entry, shortened.
         piece: String,
     },
 }
@@ -62,7 +62,7 @@ impl Coded for RequiresError {
     }
 }
 
-/// A version as people write it: `1.2.3`, and also `1`, `1.2` and `v1.2.3`.
+/// Parses a version: `1.2.3`, and also `1`, `1.2` and `v1.2.3`.
 ///
 /// ```
 /// use metier_catalog::read_version;
@@ -81,18 +81,18 @@ pub fn read_version(text: &str) -> Option<Version> {
     let mut parts = numbers.splitn(3, '.').map(number);
     let (major, minor, patch) = (parts.next()??, parts.next(), parts.next());
     let version = Version::new(major, minor.unwrap_or(Some(0))?, patch.unwrap_or(Some(0))?);
-    // What follows the numbers keeps the rules of semver; only the numbers are read leniently.
+    // Only the numbers are parsed leniently; the rest must follow the rules of semver.
     if rest.is_empty() { Some(version) } else { Version::parse(&format!("{version}{rest}")).ok() }
 }
 
-/// Digits only, leading zeros allowed: dates are used as versions, `2026.01.05`.
+/// Digits, with leading zeros allowed, because dates such as `2026.01.05` are used as versions.
 fn number(digits: &str) -> Option<u64> {
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// The skills named in `metadata.requires`: `name` or `name@^1.2`, separated by commas, blanks or lines, in the
-/// brackets of a list or without. Each piece is read for itself.
+/// Parses the skills in `metadata.requires`: `name` or `name@^1.2`, separated by commas, white space or lines,
+/// with or without the brackets of a list. Each entry is parsed on its own.
 ///
 /// ```
 /// use metier_catalog::read_requires;
@@ -108,7 +108,7 @@ pub fn read_requires(text: &str) -> Vec<Result<Requires, RequiresError>> {
         let piece = piece.trim_matches(['"', '\'', '`']);
         match read.last_mut() {
             _ if piece.is_empty() => {}
-            // A range may have blanks and commas in it: `ocr@>= 1.2, <2` is one skill.
+            // A range may contain spaces and commas: `ocr@>= 1.2, <2` is one skill.
             Some((_, range)) if range.ends_with(is_operator) => range.push_str(piece),
             Some((_, range)) if piece.starts_with(is_operator) => {
                 range.push_str(if range.is_empty() { "" } else { "," });
@@ -117,7 +117,7 @@ pub fn read_requires(text: &str) -> Vec<Result<Requires, RequiresError>> {
             _ => {
                 let at = piece.find(|c| c == '@' || is_operator(c)).unwrap_or(piece.len());
                 let (name, range) = piece.split_at(at);
-                // `name@` promises a range; what is left out is found to be missing below.
+                // `name@` needs a range; its absence is reported below.
                 let range = if range == "@" { range } else { range.trim_start_matches('@') };
                 read.push((name.to_owned(), range.to_owned()));
             }
@@ -144,7 +144,7 @@ fn one(name: &str, range: &str) -> Result<Requires, RequiresError> {
     Ok(Requires { name: name.as_str().to_owned(), range })
 }
 
-/// A range, with `v` allowed before each version.
+/// Parses a range. `v` is allowed before each version.
 fn read_range(range: &str) -> Option<VersionReq> {
     let plain: Vec<String> = range
         .split(',')

@@ -1,7 +1,7 @@
-//! One root searched for skills, in parallel, with what is known from before read again only where it changed.
+//! Scans one root in parallel. Only what changed since the last scan is read again.
 //!
-//! A directory with a `SKILL.md` is a skill, and nothing below it is looked at. Every other directory is a
-//! folder, whose times say whether something was added to it or taken away.
+//! A directory with a `SKILL.md` is a skill, and nothing below it is scanned. Every other directory is a
+//! folder, whose times show whether something in it was added or removed.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -26,18 +26,18 @@ use crate::root::Root;
 use crate::stamp::{Moment, Stamp};
 use crate::{CatalogError, Tier};
 
-/// How many directories one task looks at: enough to pay for handing it over.
+/// How many directories one task handles, enough to pay for starting it.
 const BATCH: usize = 64;
 
 const SKILL_MD: &[u8] = b"SKILL.md";
 
-/// How far a scan goes. Reaching a bound is a problem that is reported.
+/// The limits of a scan. Reaching a limit is reported as a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Bounds {
-    /// Levels of directories below a root.
+    /// The maximum depth of directories below a root.
     pub depth: usize,
-    /// Files and directories that are listed below a root.
+    /// The maximum number of files and directories below a root.
     pub entries: usize,
 }
 
@@ -50,13 +50,13 @@ impl Default for Bounds {
 /// One skill below a root.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Its directory, relative to the root; empty for the root itself.
+    /// Its directory, relative to the root. Empty for the root itself.
     #[serde(with = "crate::bytes")]
     pub(crate) below: Box<[u8]>,
-    /// `None` where the file's times cannot vouch for it; then it is read each time.
+    /// `None` if the file's times cannot prove that it is unchanged; then it is read each time.
     pub(crate) stamp: Option<Stamp>,
     pub(crate) outcome: Outcome,
-    /// The directory that a link in the root leads to.
+    /// The directory that a link in the root points to.
     pub(crate) target: Option<PathBuf>,
 }
 
@@ -65,36 +65,36 @@ pub(crate) struct Record {
 pub(crate) struct Folder {
     #[serde(with = "crate::bytes")]
     pub(crate) below: Box<[u8]>,
-    /// `None` where something in it could not be read; then it is looked at each time.
+    /// `None` if something in it could not be read; then it is listed each time.
     pub(crate) stamp: Option<Stamp>,
-    /// Links in it, which are looked at each time: what they lead to has times of its own.
+    /// Its links, which are checked each time, because their targets have their own times.
     pub(crate) links: Vec<Box<[u8]>>,
     entries: usize,
-    /// It lies at the bound and has directories in it.
+    /// It is at the depth limit and contains directories.
     is_cut: bool,
 }
 
-/// Everything that is known of a root.
+/// Everything that is known about a root.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    /// When the scan began that made it.
+    /// When the scan that produced it started.
     pub(crate) when: Moment,
-    /// In the order of their paths.
+    /// Sorted by path.
     pub(crate) records: Vec<Arc<Record>>,
-    /// In the order of their paths.
+    /// Sorted by path.
     pub(crate) folders: Vec<Folder>,
 }
 
-/// What a scan of a root came to, or one task of it.
+/// The result of scanning a root, or of one task of it.
 #[derive(Debug, Default)]
 pub(crate) struct RootScan {
     /// The root's path without links.
     pub(crate) real: PathBuf,
     pub(crate) survey: Survey,
     pub(crate) problems: Vec<Problem>,
-    /// How many `SKILL.md` were read; the others are as they were.
+    /// How many `SKILL.md` files were read; the others are unchanged.
     pub(crate) read: usize,
-    /// Whether the survey says more than the one before, and no bound cut it off.
+    /// Whether the survey differs from the previous one, and no limit truncated it.
     pub(crate) is_news: bool,
 }
 
@@ -144,8 +144,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Goes through what is known: folders that are as they were are not listed again. Below a folder that
-    /// changed everything is listed, and skills that are as they were are still not read.
+    /// Checks what is known: unchanged folders are not listed again. Below a changed folder everything is
+    /// listed, but unchanged skills are still not read.
     fn again<'s>(&'s self, known: &'a Survey, scope: &Scope<'s>) {
         let mut part = RootScan::default();
         let mut same: HashSet<&[u8]> = HashSet::new();
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
             let same = Arc::clone(&same);
             scope.spawn(move |scope| {
                 let mut part = RootScan::default();
-                // Links were looked at with their folder.
+                // Links were checked with their folder.
                 let own = records.iter().filter(|record| record.target.is_none());
                 for record in own {
                     if record.below.is_empty() || same.contains(parent(&record.below)) {
@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Looks at some directories in a task of their own.
+    /// Handles some directories in a separate task.
     fn spawn<'s>(&'s self, batch: Vec<Box<[u8]>>, scope: &Scope<'s>) {
         scope.spawn(move |scope| {
             let mut part = RootScan::default();
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Looks at one directory: a skill as before, a skill, or a folder.
+    /// Checks one directory: an unchanged skill, a skill, or a folder.
     fn visit<'s>(
         &'s self,
         below: &[u8],
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         part: &mut RootScan,
         scope: &Scope<'s>,
     ) {
-        // A record of a link is no use for a directory that has taken its place.
+        // A record of a link does not apply to a directory that has replaced it.
         let known = known.filter(|record| record.target.is_none());
         if let Some(record) = known.filter(|record| self.is_unchanged(&self.directory, below, record)) {
             part.survey.records.push(Arc::clone(record));
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the skill in a directory says; `None` where there is none.
+    /// Reads the skill in a directory; `None` if there is none.
     fn read(&self, at: &OwnedFd, below: &[u8], path: &Path) -> io::Result<Option<(Option<Stamp>, Outcome)>> {
         let file = join(below, SKILL_MD);
         match read_beneath(at.as_fd(), Path::new(OsStr::from_bytes(&file)), self.rules.limits.skill_md_bytes)
@@ -237,7 +237,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is not simply a file called `SKILL.md`: in lower case, a link, too large, not a file, not readable.
+    /// Handles anything other than a plain file called `SKILL.md`: lower case, a link, too large, not a file,
+    /// not readable.
     fn read_oddity(&self, path: &Path) -> io::Result<(Option<Stamp>, Outcome)> {
         let reading = Location::directory(path).and_then(|location| location.load(self.rules));
         match reading {
@@ -257,7 +258,7 @@ impl<'a> Walk<'a> {
                 self.beside_skills(&folder, part);
                 part.survey.folders.push(folder);
             }
-            // It was there when its parent was listed; a later scan will not find it.
+            // It was removed after its parent was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !below.is_empty() => {}
             Err(error) => self.unreadable(below, &error, part),
         }
@@ -279,7 +280,7 @@ impl<'a> Walk<'a> {
             folder.entries += 1;
             if self.entries.fetch_add(1, Ordering::Relaxed) >= self.bounds.entries {
                 self.cut(part);
-                // Not all of it was seen, so it must be looked at again.
+                // Not everything was listed, so it must be checked again.
                 folder.stamp = None;
                 return ControlFlow::Break(());
             }
@@ -299,11 +300,11 @@ impl<'a> Walk<'a> {
         Ok(folder)
     }
 
-    /// What there is to say of a folder beyond the directories in it.
+    /// Reports on a folder apart from the directories in it.
     fn beside_skills(&self, folder: &Folder, part: &mut RootScan) {
         if folder.is_cut {
             let message = format!(
-                "directories below here are more than {} deep and were not searched; add this one as a root, or \
+                "directories below this one are more than {} levels deep and were not searched; add this one as a root, or \
                  set `scan.depth`",
                 self.bounds.depth
             );
@@ -314,7 +315,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows a link that stands directly in the root and leads to a skill.
+    /// Follows a link directly in the root that points to a skill.
     fn link(&self, below: &[u8], part: &mut RootScan) {
         let path = self.path(below);
         let is_in_root = !below.contains(&b'/');
@@ -323,16 +324,13 @@ impl<'a> Walk<'a> {
             Ok(target) => target,
             Err(_) if !is_in_root => return,
             Err(error) => {
-                return report(
-                    ProblemCode::LinkBroken,
-                    format!("the link leads nowhere ({error}); remove it"),
-                );
+                return report(ProblemCode::LinkBroken, format!("the link is broken ({error}); remove it"));
             }
         };
         if !metier_skill::is_skill_directory(&target) {
             if is_in_root && target.is_dir() {
                 let message = format!(
-                    "the link leads to {}, which is not a skill; add that as a root",
+                    "the link points to {}, which is not a skill; add that directory as a root",
                     target.display()
                 );
                 report(ProblemCode::LinkNotSkill, message);
@@ -340,14 +338,14 @@ impl<'a> Walk<'a> {
             return;
         }
         if !is_in_root {
-            let message = "links to skills are followed only directly in a root; move the link there";
+            let message = "links to skills are only followed directly in a root; move the link there";
             return report(ProblemCode::LinkDeep, message.to_owned());
         }
         let confines = fs::canonicalize(&self.root.confines).unwrap_or_else(|_| self.real.clone());
         let is_inside = target.starts_with(&self.real) || target.starts_with(confines);
         if self.root.tier == Tier::ThirdParty && !is_inside {
             let message = format!(
-                "the link leads to {}, out of a root that is not trusted; it is not followed. Trust the folder \
+                "the link points to {}, outside a root that is not trusted, and is not followed. Trust the folder \
                  with `metier trust`, or add the target as a root",
                 target.display()
             );
@@ -356,7 +354,7 @@ impl<'a> Walk<'a> {
         self.linked(below, target, part);
     }
 
-    /// The skill that a link leads to.
+    /// The skill that a link points to.
     fn linked(&self, below: &[u8], target: PathBuf, part: &mut RootScan) {
         let bytes = target.as_os_str().as_bytes();
         let known = self.known_record(below).filter(|known| known.target.as_ref() == Some(&target));
@@ -389,7 +387,7 @@ impl<'a> Walk<'a> {
     fn cut(&self, part: &mut RootScan) {
         if !self.is_cut.swap(true, Ordering::Relaxed) {
             let message = format!(
-                "there are more than {} files and directories, and not all were searched; use a smaller root, or \
+                "there are more than {} files and directories, and some were not searched; use a smaller root, or \
                  set `scan.entries`",
                 self.bounds.entries
             );
@@ -421,7 +419,7 @@ impl<'a> Walk<'a> {
     }
 
     fn path(&self, below: &[u8]) -> PathBuf {
-        // The name of a root that is a skill must be there even where the root is `.`.
+        // The name of a root that is a skill is needed even if the root is `.`.
         if below.is_empty() { self.real.clone() } else { self.root.path.join(OsStr::from_bytes(below)) }
     }
 
@@ -448,14 +446,15 @@ impl<'a> Walk<'a> {
 }
 
 impl Record {
-    /// The skill's directory, from where its root is.
+    /// The skill's directory, given where its root is.
     pub(crate) fn path(&self, root: &Path) -> PathBuf {
         if self.below.is_empty() { root.to_owned() } else { root.join(OsStr::from_bytes(&self.below)) }
     }
 }
 
 impl Survey {
-    /// Whether this one says more than another: something changed, or what was too fresh then is not now.
+    /// Whether this survey differs from another: something changed, or times that were too recent are now
+    /// certain.
     fn is_news_to(&self, old: &Self) -> bool {
         let same = |(a, b): (&Arc<Record>, &Arc<Record>)| Arc::ptr_eq(a, b) || a == b;
         let is_fresh = |stamp: Option<Stamp>| stamp.is_some_and(|stamp| !stamp.is_settled_at(old.when));
@@ -468,10 +467,10 @@ impl Survey {
 }
 
 fn unreadable(error: &io::Error) -> String {
-    format!("cannot be read ({error}); look at its permissions")
+    format!("cannot be read ({error}); check its permissions")
 }
 
-/// A path and one more part.
+/// A path with one more component.
 fn join(below: &[u8], name: &[u8]) -> Box<[u8]> {
     let mut path = Vec::with_capacity(below.len() + 1 + name.len());
     if !below.is_empty() {
@@ -482,12 +481,12 @@ fn join(below: &[u8], name: &[u8]) -> Box<[u8]> {
     path.into_boxed_slice()
 }
 
-/// The directory that a path is in; empty for what is directly in the root.
+/// The parent of a path; empty for entries directly in the root.
 fn parent(below: &[u8]) -> &[u8] {
     below.iter().rposition(|byte| *byte == b'/').map_or(b"", |at| &below[..at])
 }
 
-/// How many levels below the root a directory is.
+/// The depth of a directory below the root.
 fn depth(below: &[u8]) -> usize {
     if below.is_empty() { 0 } else { below.split(|byte| *byte == b'/').count() }
 }

@@ -1,4 +1,4 @@
-//! From roots to a catalog: what is scanned, under which rules, with what is remembered between scans.
+//! Builds catalogs from roots, and remembers results between scans.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -22,28 +22,28 @@ use crate::stamp::Stamp;
 use crate::trees::Trees;
 use crate::{Bounds, Catalog, CatalogError, Precedence, Scope, State, StateRules, Tier};
 
-/// What a catalog is made of.
+/// What a catalog is built from.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CatalogOptions {
-    /// The directories that are searched, in the order of their precedence within a tier and scope.
+    /// The directories to search, in order of precedence within a tier and scope.
     pub roots: Vec<Root>,
-    /// Whether the skills inside the binary are there too.
+    /// Whether to include the built-in skills.
     pub builtin: bool,
-    /// What skills are held to.
+    /// The rules that skills are checked against.
     pub rules: Rules,
-    /// How far a scan goes.
+    /// The limits of a scan.
     pub bounds: Bounds,
-    /// Which tier wins.
+    /// Which tier takes precedence.
     pub precedence: Precedence,
-    /// Which skills are on.
+    /// Which skills are enabled.
     pub states: StateRules,
-    /// Where the index is kept; without it everything is read each time.
+    /// Where to store the index. Without it, everything is read each time.
     pub index: Option<PathBuf>,
 }
 
 impl CatalogOptions {
-    /// These roots and nothing else, under standard rules, without an index.
+    /// Only these roots, with the standard rules and without an index.
     pub fn new(roots: Vec<Root>) -> Self {
         Self {
             roots,
@@ -57,7 +57,7 @@ impl CatalogOptions {
     }
 }
 
-/// Makes catalogs, one after the other, and remembers what it has read.
+/// Builds catalogs repeatedly, and remembers what it has read.
 ///
 /// ```no_run
 /// use std::time::SystemTime;
@@ -78,10 +78,10 @@ pub struct Scanner {
     trees: Trees,
 }
 
-/// What is remembered of one root.
+/// What is remembered about one root.
 #[derive(Debug)]
 struct Memory {
-    /// Its path without links, if it was there.
+    /// Its path without links, if it existed.
     real: Option<PathBuf>,
     survey: Option<Survey>,
     index: Option<IndexFile>,
@@ -89,7 +89,7 @@ struct Memory {
 }
 
 impl Scanner {
-    /// A scanner that has read nothing yet.
+    /// A scanner that has not read anything yet.
     pub fn new(options: CatalogOptions) -> Self {
         let roots = options.roots.iter().map(|root| {
             let index = options
@@ -102,13 +102,13 @@ impl Scanner {
         Self { roots: roots.collect(), trees, options }
     }
 
-    /// What the catalogs are made of.
+    /// The options of the scanner.
     pub fn options(&self) -> &CatalogOptions {
         &self.options
     }
 
-    /// Looks at every root and makes a catalog of what is there now. What is known from before, or from the
-    /// index, is read again only where it changed. `now` is the time by the clock that stamps files.
+    /// Scans all roots and builds a catalog of the current skills. Only what changed since the last scan or the
+    /// index is read again. `now` is the time of the clock that sets file times.
     pub fn scan(&mut self, now: SystemTime) -> Catalog {
         let options = &self.options;
         let mut all = CatalogDraft::default();
@@ -148,8 +148,8 @@ impl Scanner {
         Catalog::new(all, options.precedence, &options.rules.limits, &mut self.trees, reports)
     }
 
-    /// What the last catalog rests on, for somebody who was shown the texts of the skills in these directories. `None` where the times
-    /// of files cannot vouch for it.
+    /// What the last catalog is based on, for a caller that showed the texts of the skills in these
+    /// directories. `None` if file times cannot prove that nothing changed.
     pub fn evidence(&self, shown: &HashSet<&Path>) -> Option<Evidence> {
         let is_free = self.options.rules.profile == Profile::Lenient;
         let shown = if is_free { Shown::All } else { Shown::These(shown) };
@@ -160,8 +160,7 @@ impl Scanner {
         self.options.roots.iter().zip(&self.roots).map(of_root).collect::<Option<_>>().map(Evidence::new)
     }
 
-    /// Writes what was learned to the index, if there is one and there is anything new. A catalog is right
-    /// without it.
+    /// Writes new results to the index, if there is one. The catalog does not depend on it.
     pub fn save(&mut self, now: SystemTime) -> Result<(), CatalogError> {
         for memory in self.roots.iter_mut().filter(|memory| memory.is_unsaved) {
             if let (Some(index), Some(survey)) = (&memory.index, &memory.survey) {
@@ -184,7 +183,7 @@ impl Scanner {
     }
 }
 
-/// Makes candidates and problems of what was found in a root.
+/// Converts the results of a root into candidates and problems.
 fn collect(found: &RootScan, number: usize, options: &CatalogOptions, all: &mut CatalogDraft) {
     let Some(root) = options.roots.get(number - 1) else { return };
     let (root_path, root_real): (Arc<Path>, Arc<Path>) =
@@ -232,29 +231,30 @@ fn entry(facts: Arc<SkillFacts>, stamp: Option<Stamp>, place: SkillPlace, states
     }
 }
 
-/// A root that cannot be used is a problem, unless it is one that need not be there.
+/// Reports a root that cannot be used, unless it is optional and missing.
 fn root_problem(root: &Root, error: &CatalogError) -> Option<Problem> {
     let source = match error {
         CatalogError::Read { source, .. } => source,
         other => {
             let message =
-                format!("{other}; trust the folder with `metier trust`, or give the target as a root");
+                format!("{other}; trust the folder with `metier trust`, or add the target as a root");
             return Some(Problem::new(&root.path, ProblemCode::LinkOutside, message));
         }
     };
     let (code, message) = match source.kind() {
         io::ErrorKind::NotFound if root.is_optional => return None,
         io::ErrorKind::NotFound if is_link(&root.path) => {
-            (ProblemCode::LinkBroken, "the root is a link that leads nowhere; mend or remove it".to_owned())
+            (ProblemCode::LinkBroken, "the root is a broken link; fix or remove it".to_owned())
         }
         io::ErrorKind::NotFound => {
-            (ProblemCode::RootMissing, "there is no such directory; mend the path, or make it".to_owned())
+            (ProblemCode::RootMissing, "the directory does not exist; fix the path or create it".to_owned())
         }
         io::ErrorKind::NotADirectory => {
-            let message = "a root must be a directory: a skill, or a folder with skills in it".to_owned();
+            let message =
+                "a root must be a directory: a skill, or a directory that contains skills".to_owned();
             (ProblemCode::RootNotDirectory, message)
         }
-        _ => (ProblemCode::Unreadable, format!("cannot be read ({source}); look at its permissions")),
+        _ => (ProblemCode::Unreadable, format!("cannot be read ({source}); check its permissions")),
     };
     Some(Problem::new(&root.path, code, message))
 }

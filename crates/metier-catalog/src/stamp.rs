@@ -1,12 +1,12 @@
-//! What the system says of a file or directory, to tell whether it is still what was read.
+//! File metadata that shows whether a file or directory has changed since it was read.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 
-/// How long after a change another one might get the same times. File systems count in nanoseconds but look
-/// at a clock that moves a hundred times a second, some count in whole seconds, and one in pairs of them.
+/// How long after a change another change may get the same times. File systems store nanoseconds, but use a
+/// clock that ticks a hundred times a second. Some store whole seconds, and one stores pairs of seconds.
 const GRANULARITY: Duration = Duration::from_secs(2);
 
 /// Inode, size and times of a file or directory.
@@ -28,7 +28,7 @@ impl Stamp {
         }
     }
 
-    /// Whether any change after `when` must have given other times than these.
+    /// Whether any change after `when` is certain to change these times.
     pub(crate) fn is_settled_at(&self, when: Moment) -> bool {
         is_settled(self.changed, when)
     }
@@ -42,7 +42,7 @@ impl Stamp {
     }
 }
 
-/// Whether any change after `when` must have given another time than this one, in nanoseconds since 1970.
+/// Whether any change after `when` is certain to change this time, in nanoseconds since 1970.
 pub(crate) fn is_settled(changed: i64, when: Moment) -> bool {
     let granularity = i64::try_from(GRANULARITY.as_nanos()).unwrap_or(i64::MAX);
     changed < when.0.saturating_sub(granularity)
@@ -54,13 +54,13 @@ pub(crate) struct Moment(i64);
 
 impl From<SystemTime> for Moment {
     fn from(time: SystemTime) -> Self {
-        // A clock that stands before 1970 settles nothing: everything is read again.
+        // With a clock before 1970 no time is certain, and everything is read again.
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
     }
 }
 
-/// The types of the parts differ between systems.
+/// The field types differ between systems.
 fn nanoseconds(seconds: impl TryInto<i64>, nanoseconds: impl TryInto<i64>) -> i64 {
     let seconds = seconds.try_into().unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.try_into().unwrap_or(0))

@@ -1,4 +1,4 @@
-//! Whether a skill is on: ordered rules in layers, and the four states they set.
+//! Whether a skill is enabled: layers of ordered rules, and the four states that they set.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CatalogError, Tier};
 
-/// How much of a skill there is for models and people. Later ones allow less.
+/// How far a skill is enabled for models and users. Later values allow less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -18,17 +18,17 @@ pub enum State {
     On,
     /// Listed without its description.
     NameOnly,
-    /// Not shown to models; a person can activate it.
+    /// Hidden from models; users can activate it.
     UserOnly,
-    /// Not there.
+    /// Disabled.
     Off,
 }
 
 impl State {
-    /// Every state, the one that allows most first.
+    /// All states, the most permissive first.
     pub const ALL: [Self; 4] = [Self::On, Self::NameOnly, Self::UserOnly, Self::Off];
 
-    /// The word for it.
+    /// The state's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// Whether models are shown the skill.
+    /// Whether models see the skill.
     pub const fn is_for_models(self) -> bool {
         matches!(self, Self::On | Self::NameOnly)
     }
@@ -59,7 +59,7 @@ impl FromStr for State {
     }
 }
 
-/// One rule: the skills that match everything it names get its state.
+/// One rule. It sets the state of all skills that match every pattern it has.
 #[derive(Debug, Clone)]
 pub struct StateRule {
     name: Option<GlobMatcher>,
@@ -69,8 +69,8 @@ pub struct StateRule {
 }
 
 impl StateRule {
-    /// A rule by name or glob of names, by tier, and by glob of the skill's directory, as it was found or where a
-    /// link leads; at least one of them.
+    /// A rule with patterns for names, tiers and directories. At least one is required. A directory pattern
+    /// matches the path as it was found or the target of a link.
     pub fn new(
         name: Option<&str>,
         tier: Option<Tier>,
@@ -83,8 +83,8 @@ impl StateRule {
         Ok(Self { name: name.map(glob).transpose()?, tier, path: path.map(glob).transpose()?, state })
     }
 
-    /// Whether it is about a skill of this name and tier at one of these paths. [`StateRules::state`] decides between rules; this
-    /// tells which of them it was.
+    /// Whether the rule matches a skill of this name and tier at one of these paths. [`StateRules::state`]
+    /// decides between rules; this method tells which rule it was.
     pub fn matches(&self, name: &str, tier: Tier, paths: &[&Path]) -> bool {
         self.name.as_ref().is_none_or(|glob| glob.is_match(name))
             && self.tier.is_none_or(|wanted| wanted == tier)
@@ -92,7 +92,7 @@ impl StateRule {
     }
 }
 
-/// A pattern in which `*` stays inside one part of a path and `**` does not.
+/// A pattern in which `*` does not match `/`, but `**` does.
 fn glob(pattern: &str) -> Result<GlobMatcher, CatalogError> {
     match GlobBuilder::new(pattern).literal_separator(true).build() {
         Ok(glob) => Ok(glob.compile_matcher()),
@@ -100,22 +100,22 @@ fn glob(pattern: &str) -> Result<GlobMatcher, CatalogError> {
     }
 }
 
-/// Rules in layers: a file, the command line, a session.
+/// Layers of rules: a file, the command line, a session.
 ///
-/// In one layer the last rule that matches decides, so `off` for everything and then `on` for some is a list of
-/// what is allowed. Between layers the state that allows less wins: no layer can turn on what another one turned off.
+/// Within a layer the last matching rule decides, so `off` for everything followed by `on` for some is an
+/// allowlist. Between layers the most restrictive state wins: no layer can enable what another disabled.
 #[derive(Debug, Clone, Default)]
 pub struct StateRules(Vec<Vec<StateRule>>);
 
 impl StateRules {
-    /// The same with one more layer.
+    /// Adds a layer.
     #[must_use]
     pub fn layer(mut self, rules: Vec<StateRule>) -> Self {
         self.0.push(rules);
         self
     }
 
-    /// The state of a skill at these paths, given what its author asks for.
+    /// The state of a skill at these paths, given the state that its author asks for.
     pub fn state(&self, name: &str, tier: Tier, paths: &[&Path], own: State) -> State {
         let of_layer = |rules: &Vec<StateRule>| {
             rules.iter().rev().find(|rule| rule.matches(name, tier, paths)).map(|rule| rule.state)

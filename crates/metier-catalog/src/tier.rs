@@ -1,4 +1,4 @@
-//! Where a skill applies, and which of two with one name wins.
+//! The scope of a skill, and the precedence of tiers.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::CatalogError;
 
-/// Where the skills of a root apply.
+/// The scope in which the skills of a root apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// In one project.
     Project,
-    /// For one person, everywhere.
+    /// For one user, in all projects.
     User,
-    /// For everybody on the machine.
+    /// For all users of the machine.
     System,
 }
 
 impl Scope {
-    /// The word for it.
+    /// The scope's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -36,7 +36,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Which tier wins where two skills have one name: each tier once, the winning one first.
+/// Which tier wins if two skills have the same name. Contains each tier once, the winning tier first.
 ///
 /// ```
 /// use metier_catalog::{Precedence, Tier};
@@ -50,7 +50,7 @@ impl fmt::Display for Scope {
 pub struct Precedence([Tier; 4]);
 
 impl Precedence {
-    /// The tiers given first, in that order; those not given after them in the default order.
+    /// The given tiers in this order, followed by the others in the default order.
     pub fn new(first: &[Tier]) -> Result<Self, CatalogError> {
         let mut order = Vec::with_capacity(Tier::ALL.len());
         for tier in first {
@@ -60,11 +60,11 @@ impl Precedence {
             order.push(*tier);
         }
         order.extend(Tier::ALL.into_iter().filter(|tier| !first.contains(tier)));
-        // Each of the four once: exactly four.
+        // Each of the four exactly once.
         order.try_into().map(Self).map_err(|_| CatalogError::TierTwice { tier: Tier::ThirdParty })
     }
 
-    /// The place of a tier, from 0; a lower one wins.
+    /// The position of a tier, from 0. A lower one wins.
     pub fn rank(&self, tier: Tier) -> usize {
         self.0.iter().position(|other| *other == tier).unwrap_or(self.0.len())
     }

@@ -1,8 +1,8 @@
-//! The digests of whole skills, for telling copies apart: each is read once, and again only where the stamps of its files say
-//! that something changed.
+//! Digests of whole skills, used to detect identical copies. A skill is read again only if the metadata of its
+//! files changed.
 //!
-//! Kept on disk beside the index, under the same conditions: a cache that is believed only as far as its checksum, its purpose
-//! and the times of the files go. One file serves all roots, since a copy in one root is compared with one in another.
+//! The digests are cached on disk beside the index and trusted under the same conditions: checksum, purpose and
+//! file times must match. One file serves all roots, because copies can be in different roots.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,29 +21,29 @@ use crate::stamp::{Moment, is_settled};
 
 const MAGIC: &[u8; 16] = b"metier-trees-01\n";
 
-/// Larger files are not ours.
+/// Larger files were not written by metier.
 const SIZE_MAX: u64 = 64 << 20;
 
-/// How many skills are remembered; beyond that, only those of the last scan are.
+/// The maximum number of cached skills. If there are more, only those of the last scan are kept.
 const KNOWN_MAX: usize = 20_000;
 
-/// Digests of skills by their directories.
+/// Digests of skills, by directory.
 #[derive(Debug, Default)]
 pub(crate) struct Trees {
     file: Option<PathBuf>,
     purpose: String,
-    /// `None` until the first one is asked for: most catalogs have no copies.
+    /// `None` until the first digest is requested; most catalogs have no copies.
     known: Option<HashMap<PathBuf, Known>>,
     is_unsaved: bool,
-    /// When the scan began that asks now.
+    /// When the current scan started.
     now: Option<Moment>,
-    /// How many skills were read whole since.
+    /// How many skills were read completely since then.
     digested: usize,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Known {
-    /// Of the paths and stamps of all files.
+    /// A digest over the paths and metadata of all files.
     listing: [u8; 32],
     digest: [u8; 32],
     /// When it was read.
@@ -54,30 +54,30 @@ struct Known {
 }
 
 impl Trees {
-    /// What is kept in the directory of an index, if there is one.
+    /// Uses the cache in the directory of an index, if there is one.
     pub(crate) fn new(index: Option<&Path>, limits: &Limits) -> Self {
         let purpose = format!("{} {limits:?}", env!("CARGO_PKG_VERSION"));
         Self { file: index.map(|directory| directory.join("trees.cache")), purpose, ..Self::default() }
     }
 
-    /// A scan begins.
+    /// Starts a scan.
     pub(crate) fn begin(&mut self, now: SystemTime) {
         (self.now, self.digested) = (Some(now.into()), 0);
         self.known.iter_mut().flatten().for_each(|(_, known)| known.is_used = false);
     }
 
-    /// How many skills were read whole since the scan began.
+    /// How many skills were read completely since the scan started.
     pub(crate) fn digested(&self) -> usize {
         self.digested
     }
 
-    /// The digest of the skill in a directory; `None` where it has none.
+    /// The digest of the skill in a directory; `None` if it has none.
     pub(crate) fn digest(&mut self, directory: &Path, limits: &Limits) -> Option<Digest> {
         if self.known.is_none() {
             self.known = Some(self.load().unwrap_or_default());
         }
         let known = self.known.get_or_insert_default();
-        // One that was looked at for this scan is not looked at again.
+        // Each skill is checked only once per scan.
         if let Some(known) = known.get(directory).filter(|known| known.is_used) {
             return Some(Digest::from_bytes(known.digest));
         }
@@ -102,7 +102,7 @@ impl Trees {
         Some(digest)
     }
 
-    /// Writes what was learned, if there is a place for it.
+    /// Writes the cache, if there is a place for it.
     pub(crate) fn save(&mut self) -> Result<(), CatalogError> {
         let (Some(file), Some(known), true) = (&self.file, &mut self.known, self.is_unsaved) else {
             return Ok(());
@@ -143,7 +143,7 @@ fn encode(purpose: &str, known: &HashMap<PathBuf, Known>) -> Option<Vec<u8>> {
     Some([MAGIC, hash(&rest).to_le_bytes().as_slice(), &rest].concat())
 }
 
-/// What differs as soon as a file is added, removed, replaced or changed.
+/// Changes whenever a file is added, removed, replaced or changed.
 fn listing(tree: &Tree) -> Digest {
     let mut text = Vec::with_capacity(tree.files.len() * 80);
     for file in &tree.files {
@@ -154,7 +154,7 @@ fn listing(tree: &Tree) -> Digest {
         text.extend((file.path.as_os_str().len() as u64).to_le_bytes());
         text.extend_from_slice(file.path.as_os_str().as_bytes());
     }
-    // What cannot be read makes the digest fail, and is tried again each time.
+    // If a file cannot be read, there is no digest, and reading is tried again each time.
     text.extend((tree.skipped.len() as u64).to_le_bytes());
     Digest::of(&text)
 }

@@ -1,5 +1,5 @@
-//! Folders that the person has marked as trusted: one small file for each, so that marking two at once loses
-//! neither and nothing has to be parsed.
+//! Folders that the user has marked as trusted. Each mark is a small file, so that concurrent marks do not
+//! conflict and nothing needs parsing.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,19 +10,19 @@ use metier_skill::Digest;
 
 use crate::CatalogError;
 
-/// Where the marks are kept. Without a directory nothing is trusted.
+/// The store of trust marks. Without a directory nothing is trusted.
 #[derive(Debug, Clone, Default)]
 pub struct TrustStore {
     directory: Option<PathBuf>,
 }
 
 impl TrustStore {
-    /// The marks in a directory, which need not be there yet.
+    /// The marks in a directory, which need not exist yet.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()) }
     }
 
-    /// Whether this folder is marked. A mark of a folder above it does not count.
+    /// Whether this folder is marked. Marks of its parents do not count.
     pub fn is_marked(&self, folder: &Path) -> bool {
         fs::canonicalize(folder).is_ok_and(|real| self.has_mark(&real))
     }
@@ -36,7 +36,7 @@ impl TrustStore {
             && self.is_marked(folder)
     }
 
-    /// Marks a folder. Folders below it need marks of their own. Returns its real path.
+    /// Marks a folder and returns its real path. Folders below it need their own marks.
     pub fn mark(&self, folder: &Path) -> Result<PathBuf, CatalogError> {
         let real = fs::canonicalize(folder).map_err(CatalogError::read(folder))?;
         if !real.is_dir() {
@@ -54,10 +54,10 @@ impl TrustStore {
         Ok(real)
     }
 
-    /// Takes the mark off a folder. Says whether there was one.
+    /// Removes the mark of a folder. Returns whether there was one.
     pub fn unmark(&self, folder: &Path) -> Result<bool, CatalogError> {
         let Some(directory) = &self.directory else { return Ok(false) };
-        // The folder itself may be gone.
+        // The folder itself may have been removed.
         let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         let mark = directory.join(mark_name(&real));
         match fs::remove_file(&mark) {
@@ -67,7 +67,7 @@ impl TrustStore {
         }
     }
 
-    /// All folders that are marked, in the order of their paths.
+    /// All marked folders, sorted by path.
     pub fn marked(&self) -> Result<Vec<PathBuf>, CatalogError> {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
         let entries = match fs::read_dir(directory) {
@@ -80,7 +80,7 @@ impl TrustStore {
             let entry = entry.map_err(CatalogError::read(directory))?;
             let Ok(content) = fs::read(entry.path()) else { continue };
             let folder = PathBuf::from(std::ffi::OsString::from_vec(content));
-            // What is not a mark of ours is none.
+            // Other files are not marks.
             if entry.file_name() == *mark_name(&folder) {
                 folders.push(folder);
             }
@@ -100,6 +100,6 @@ fn mark_name(real: &Path) -> String {
 }
 
 fn no_directory() -> CatalogError {
-    let source = io::Error::new(io::ErrorKind::NotFound, "there is no home directory to keep it in");
-    CatalogError::Write { path: "the mark".into(), source }
+    let source = io::Error::new(io::ErrorKind::NotFound, "there is no home directory to store it in");
+    CatalogError::Write { path: "the trust mark".into(), source }
 }

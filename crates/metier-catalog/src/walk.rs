@@ -1,4 +1,4 @@
-//! The skills below a directory that a command is given, without a catalog: nothing is ranked, and nothing is remembered.
+//! Finds the skills below a directory without building a catalog: no ranking, no cache.
 
 use std::ffi::OsStr;
 use std::io;
@@ -17,25 +17,25 @@ const DEPTH: usize = 32;
 /// One result of [`walk_skills`].
 #[derive(Debug)]
 pub enum WalkItem<T> {
-    /// What the probe made of a skill.
+    /// The result of the probe for a skill.
     Skill(T),
-    /// A directory that was not searched, and why: it is nested too deep, or cannot be read.
+    /// A directory that was not searched, and why: it is nested too deeply or cannot be read.
     NotSearched(PathBuf, SkillError),
 }
 
-/// Asks `probe` about a directory and, where that is not a skill, about all below it; in the order of their paths. What is
-/// below a skill belongs to it and is not asked about. Use this to do something with each skill in a directory; use
-/// [`Scanner`](crate::Scanner) to learn which skills an agent has.
+/// Calls `probe` for a directory and, if it is not a skill, for all directories below it. Results are sorted by
+/// path. Directories inside a skill belong to it and are not probed. Use this to process each skill in a
+/// directory; use [`Scanner`](crate::Scanner) to find the skills of an agent.
 ///
-/// The probe does the work, rather than only finding out whether there is any: looking twice costs a third of validating.
-/// Links are not followed, and the directories that a catalog does not enter are not entered here either. A directory that
-/// cannot be listed, or is nested too deep, is in the result as such.
+/// The probe does the work instead of only detecting skills, because looking twice would make validation a
+/// third slower. Links are not followed, and the directories that a catalog skips are skipped here too. A
+/// directory that cannot be listed or is nested too deeply is part of the result.
 pub fn walk_skills<T: Send>(
     directory: &Path,
     probe: &(impl Fn(&Path) -> Option<T> + Sync),
 ) -> Vec<WalkItem<T>> {
     let mut items = walk(directory.to_owned(), 0, probe);
-    // As bytes: comparing paths part by part costs more than reading them.
+    // Sorted as bytes: comparing paths by component takes longer than reading the directories.
     items.sort_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
     items.into_iter().map(|(_, item)| item).collect()
 }
@@ -52,7 +52,7 @@ fn walk<T: Send>(
         |directory: PathBuf, error| vec![(directory.clone(), WalkItem::NotSearched(directory, error))];
     match directories(&directory) {
         Ok(below) if depth == DEPTH && !below.is_empty() => {
-            let what = format!("directories nested more than {DEPTH} deep, which were not searched");
+            let what = format!("directories nested more than {DEPTH} levels deep (not searched)");
             let error = SkillError::Limit { path: directory.clone(), what };
             not_searched(directory, error)
         }
@@ -64,7 +64,7 @@ fn walk<T: Send>(
     }
 }
 
-/// The directories in a directory that are searched.
+/// The subdirectories to search.
 fn directories(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut below = Vec::new();
     list(open_directory(CWD, directory)?, |_, name, kind| {

@@ -1,7 +1,7 @@
-//! Roots watched for changes: file events in, snapshots out.
+//! Watches roots for changes and produces new snapshots.
 //!
-//! What an event says is not looked at. Any event means that a scan is due, and the scan finds out what changed;
-//! so nothing is lost where the system drops events or names the wrong file.
+//! The content of file events is ignored. Any event triggers a scan, and the scan finds out what changed. So
+//! nothing is lost if the system drops events or names the wrong file.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -12,7 +12,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::{Catalog, CatalogChanges, CatalogError, Entry, Scanner};
 
-/// A new snapshot, and what it has that the one before had not.
+/// A new snapshot, and its differences from the previous one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CatalogUpdate {
@@ -22,22 +22,22 @@ pub struct CatalogUpdate {
     pub changes: CatalogChanges,
 }
 
-/// How a watcher behaves.
+/// The options of a watcher.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct WatchOptions {
-    /// How long it must be quiet before a scan begins. Under a storm of changes a scan begins all the same, ten of
-    /// these after the first.
+    /// How long to wait after a change for further changes before scanning. While changes continue, a scan
+    /// starts after ten times this duration.
     pub debounce: Duration,
-    /// How often to scan without being told to, for what file events do not reach: network file systems, and
-    /// more directories than the system watches.
+    /// How often to scan without an event, for changes that cause no events: network file systems, and more
+    /// directories than the system can watch.
     pub interval: Option<Duration>,
-    /// The clock that stamps files.
+    /// The clock that sets file times.
     pub clock: fn() -> SystemTime,
 }
 
 impl WatchOptions {
-    /// A quarter of a second of quiet, and no scans without events.
+    /// A quarter of a second of debouncing, and no scans without events.
     pub fn new(clock: fn() -> SystemTime) -> Self {
         Self { debounce: Duration::from_millis(250), interval: None, clock }
     }
@@ -57,8 +57,8 @@ enum Signal {
 }
 
 impl Watcher {
-    /// Scans once, and from then on after every change. `on_change` gets each snapshot that differs from the one
-    /// before; it runs on a thread of the watcher's own.
+    /// Scans once, and again after every change. `on_change` is called on the watcher's thread with each
+    /// snapshot that differs from the previous one.
     pub fn start(
         mut scanner: Scanner,
         options: WatchOptions,
@@ -67,20 +67,20 @@ impl Watcher {
         let (signals, received) = mpsc::channel();
         let events = signals.clone();
         let mut watch = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Reading is no change; an error means that events were lost.
+            // Reading is not a change. An error means that events were lost.
             if !event.is_ok_and(|event| matches!(event.kind, EventKind::Access(_))) {
-                // Nobody listens any more once the watcher is dropped.
+                // The receiver is gone once the watcher is dropped.
                 let _ = events.send(Signal::Event);
             }
         })?;
-        // Watched first, scanned then: a change in between is an event.
+        // Watching starts before the scan, so that a change in between causes an event.
         let mut unwatched = watch_roots(&mut watch, &scanner);
         let first = scanner.scan((options.clock)());
         unwatched.extend(watch_links(&mut watch, &first));
         let mut catalog = first.clone();
         let thread = thread::Builder::new().name("metier-watch".to_owned()).spawn(move || {
             while wait(&received, options) {
-                // Roots may have appeared since.
+                // Roots may have been created since.
                 watch_roots(&mut watch, &scanner);
                 let next = scanner.scan((options.clock)());
                 watch_links(&mut watch, &next);
@@ -96,12 +96,13 @@ impl Watcher {
         Ok((first, Self { signals, thread: Some(thread), unwatched }))
     }
 
-    /// Directories that could not be watched when it started; only [`WatchOptions::interval`] finds changes there.
+    /// Directories that could not be watched at the start. Changes there are only found by
+    /// [`WatchOptions::interval`].
     pub fn unwatched(&self) -> &[PathBuf] {
         &self.unwatched
     }
 
-    /// Ends the watching and gives the scanner back, with all it has learned.
+    /// Stops watching and returns the scanner with everything it has read.
     pub fn stop(mut self) -> Option<Scanner> {
         self.end()
     }
@@ -119,7 +120,7 @@ impl Drop for Watcher {
     }
 }
 
-/// Waits until a scan is due; `false` to stop.
+/// Waits until a scan is due. Returns `false` to stop.
 fn wait(received: &Receiver<Signal>, options: WatchOptions) -> bool {
     let first = match options.interval {
         Some(interval) => received.recv_timeout(interval),
@@ -130,7 +131,7 @@ fn wait(received: &Receiver<Signal>, options: WatchOptions) -> bool {
         Err(RecvTimeoutError::Timeout) => return true,
         Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
     }
-    #[expect(clippy::disallowed_methods, reason = "how long to wait is nobody's business but the thread's")]
+    #[expect(clippy::disallowed_methods, reason = "only this thread depends on how long it waits")]
     let latest = Instant::now() + options.debounce * 10;
     loop {
         #[expect(clippy::disallowed_methods, reason = "as above")]
@@ -146,11 +147,11 @@ fn wait(received: &Receiver<Signal>, options: WatchOptions) -> bool {
     }
 }
 
-/// Watches every root, and of those that are not there the nearest directory above that is.
+/// Watches every root, or its nearest existing parent if it is missing.
 fn watch_roots(watch: &mut RecommendedWatcher, scanner: &Scanner) -> Vec<PathBuf> {
     let mut unwatched = Vec::new();
     for root in &scanner.options().roots {
-        // A link on the way to a root may be made to lead elsewhere.
+        // A link on the path of a root may change its target.
         for link in root.path.ancestors().filter(|path| path.is_symlink()) {
             if let Some(parent) = link.parent() {
                 let _ = watch.watch(parent, RecursiveMode::NonRecursive);
@@ -169,7 +170,7 @@ fn watch_roots(watch: &mut RecommendedWatcher, scanner: &Scanner) -> Vec<PathBuf
     unwatched
 }
 
-/// Watches what links in the roots lead to.
+/// Watches the targets of links in the roots.
 fn watch_links(watch: &mut RecommendedWatcher, catalog: &Catalog) -> Vec<PathBuf> {
     let places = catalog.all().iter().flat_map(Entry::places);
     let targets = places.filter_map(|place| place.target.as_deref());

@@ -1,17 +1,17 @@
-//! What `metadata` says about compatibility. Values come as text, and what was a list or a mapping comes on one
-//! line: `[jq, curl]`, `{requires: {bins: [jq]}, os: [darwin]}`, quoted as JSON or not.
+//! Requirements in `metadata`. Values are text; lists and mappings are on one line: `[jq, curl]`, `{requires:
+//! {bins: [jq]}, os: [darwin]}`, with or without JSON quotes.
 
 use super::need::{Need, NeedGroup, Versions};
 use super::table::{self, Key, Known};
 use super::text;
 
-/// What one pair of `metadata` asks for.
+/// The requirements in one key and value of `metadata`.
 pub(super) fn read_pair(key: &str, value: &str) -> Vec<NeedGroup> {
     let name = plain(key);
     match table::key(&name) {
         Some(Key::Inside) => read_mapping("", value),
         Some(kind) => read_value(kind, key, value),
-        // `requires` itself names skills; as a mapping it is what clients write inside their own keys.
+        // `requires` itself names skills. As a mapping, it has the keys that clients write inside their own.
         None if name == "requires" && value.trim_start().starts_with('{') => read_mapping("requires.", value),
         None => Vec::new(),
     }
@@ -25,7 +25,7 @@ fn read_mapping(above: &str, text: &str) -> Vec<NeedGroup> {
     let mut groups = Vec::new();
     for (path, value) in leaves(text) {
         let path = format!("{above}{}", plain(&path));
-        // Alone, `node` or `network` inside a client's mapping may be anything.
+        // On its own, `node` or `network` inside a client's mapping can mean anything.
         let kind = table::key(&path).filter(|kind| path.contains('.') || *kind == Key::Systems);
         if let Some(kind) = kind {
             groups.extend(read_value(kind, &path, value));
@@ -53,13 +53,13 @@ fn read_value(kind: Key, key: &str, value: &str) -> Vec<NeedGroup> {
     }
 }
 
-/// The words of a list, however it is written.
+/// The words of a list in any notation.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     let is_apart = |c: char| ",;[]\"'|".contains(c) || c.is_whitespace();
     value.split(is_apart).filter(|word| !word.is_empty())
 }
 
-/// A program by the name of its executable.
+/// A program, by the name of its executable.
 fn program(word: &str) -> Need {
     match table::known(word) {
         Some(known @ Known::Program(names)) if names.first() == Some(&word) => Need::Known(known, None),
@@ -82,12 +82,12 @@ fn versions(program: Known, value: &str) -> Need {
     }
 }
 
-/// The values of a mapping on one line that are no mappings themselves, with their keys joined by dots. Text
-/// that is not such a mapping gives what can be made of it: nothing here can fail.
+/// The values of a mapping on one line that are not mappings themselves, with their keys joined by dots. This
+/// never fails: text that is not such a mapping gives whatever can be parsed.
 fn leaves(text: &str) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     let mut path: Vec<&str> = Vec::new();
-    // For each mapping that is open, how many keys lead to it.
+    // For each open mapping, the number of keys that lead to it.
     let mut levels: Vec<usize> = Vec::new();
     let (mut start, mut lists, mut quoted) = (0, 0_usize, false);
     for (at, c) in text.char_indices() {

@@ -1,33 +1,33 @@
-//! What a skill needs, and whether a machine has it.
+//! Requirements of a skill, and checking them against a machine.
 
 use semver::{Version, VersionReq};
 
 use super::table::{self, Known};
 use super::{Machine, Os, Requirement, RequirementStatus};
 
-/// One thing that is needed.
+/// One requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Something in the table; of a program perhaps certain versions.
+    /// An entry of the table, and for a program possibly a version range.
     Known(Known, Option<Versions>),
-    /// A program by the name of its executable.
+    /// A program, by the name of its executable.
     Executable(String),
-    /// Text in no form that metier reads.
+    /// Text in a form that metier does not parse.
     Unread,
 }
 
-/// Needs of which one is enough, with the author's text.
+/// Alternative requirements, one of which is enough, with the author's text.
 #[derive(Debug)]
 pub(super) struct NeedGroup {
     pub(super) text: String,
     pub(super) any_of: Vec<Need>,
 }
 
-/// A status, and the reason for it.
+/// A status and its reason.
 type Answer = (RequirementStatus, String);
 
 impl NeedGroup {
-    /// Met when one of the needs is, unknown when one of them is unknown.
+    /// Met if one alternative is met, otherwise unknown if one is unknown.
     pub(super) fn check(&self, machine: &dyn Machine) -> Requirement {
         let answers: Vec<Answer> = self.any_of.iter().map(|need| need.check(machine)).collect();
         let has = |status| answers.iter().any(|answer| answer.0 == status);
@@ -39,13 +39,13 @@ impl NeedGroup {
                 reasons.push(reason);
             }
         }
-        // One that is met is enough.
+        // One met alternative is enough.
         reasons.truncate(if status == RequirementStatus::Met { 1 } else { REASONS });
         Requirement { text: self.text.clone(), status, reason: reasons.join("; ") }
     }
 }
 
-/// Reasons that one requirement gives.
+/// The maximum number of reasons per requirement.
 const REASONS: usize = 4;
 
 impl Need {
@@ -65,16 +65,16 @@ impl Need {
             Self::Known(Known::Program(names), versions) => check_program(names, versions.as_ref(), machine),
             Self::Executable(name) => check_program(&[name], None, machine),
             Self::Known(Known::System(_), _) if machine.os() == Os::Other => {
-                (RequirementStatus::Unknown, "this system is not known".to_owned())
+                (RequirementStatus::Unknown, "the operating system is unknown".to_owned())
             }
             Self::Known(Known::System(systems), _) => {
                 decided(systems.contains(&machine.os()), format!("this is {}", machine.os()))
             }
             Self::Known(Known::Agent(wanted), _) => match machine.agent() {
-                None => (RequirementStatus::Unknown, "the agent is not known".to_owned()),
+                None => (RequirementStatus::Unknown, "the agent is unknown".to_owned()),
                 Some(agent) => {
                     let name = table::agent(agent).unwrap_or(agent);
-                    // `Claude` alone may be any of its products.
+                    // `Claude` alone may mean any of its products.
                     let is_same = name == *wanted || (*wanted == "claude" && name.starts_with("claude-"));
                     decided(is_same, format!("the agent is {agent}"))
                 }
@@ -82,14 +82,14 @@ impl Need {
             Self::Known(Known::Network, _) => match machine.has_network() {
                 Some(true) => decided(true, "the network is available".to_owned()),
                 Some(false) => decided(false, "the network is not available".to_owned()),
-                None => (RequirementStatus::Unknown, "the network is not checked".to_owned()),
+                None => (RequirementStatus::Unknown, "network access is not checked".to_owned()),
             },
             Self::Unread => (RequirementStatus::Unknown, "not checked".to_owned()),
         }
     }
 }
 
-/// Looks for a program under each of its names. The wrong version under one name does not rule out another.
+/// Looks for a program under each of its names. A wrong version under one name does not rule out another name.
 fn check_program(names: &[&str], versions: Option<&Versions>, machine: &dyn Machine) -> Answer {
     let installed = names.iter().filter(|name| machine.has_program(name));
     let answers = installed.map(|name| check_version(name, versions, machine));
@@ -107,22 +107,22 @@ fn check_version(name: &str, versions: Option<&Versions>, machine: &dyn Machine)
     };
     let Some(version) = machine.version_of(name) else {
         let reason =
-            format!("`{name}` is installed, but its version is not known; {} is needed", versions.text);
+            format!("`{name}` is installed, but its version is unknown; {} is needed", versions.text);
         return (RequirementStatus::Unknown, reason);
     };
     match versions.check(&version) {
         RequirementStatus::Met => (RequirementStatus::Met, format!("`{name}` is {version}")),
-        status => (status, format!("`{name}` is {version}, and {} is needed", versions.text)),
+        status => (status, format!("`{name}` is {version}, but {} is needed", versions.text)),
     }
 }
 
-/// A range of versions: `3.11+`, `>=3.10, <3.13`, `2.x`, `18`.
+/// A version range: `3.11+`, `>=3.10, <3.13`, `2.x`, `18`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Versions {
     /// As the author wrote it.
     text: String,
     range: VersionReq,
-    /// The major version of a single version without an operator: a newer one may do or not.
+    /// The major version of a single version without an operator. A newer major version may or may not work.
     named: Option<u64>,
 }
 
@@ -145,7 +145,7 @@ impl Versions {
     }
 }
 
-/// One part of a range as semver writes it. A version alone is the least that will do.
+/// One part of a range in the syntax of semver. A version alone is a minimum.
 fn comparator(part: &str) -> Option<String> {
     let part = part.trim().replace('≥', ">=").replace('≤', "<=");
     let at = part.find(|c: char| !"<>=~^".contains(c))?;

@@ -1,16 +1,16 @@
-//! What metier can check, with the ways in which people write it, and the keys of `metadata`. To teach metier a name,
-//! add it here.
+//! The requirements that metier can check, with their common spellings, and the keys of `metadata`. Add new
+//! names here.
 
 use super::Os;
 
-/// Something that metier can check.
+/// A requirement that metier can check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
-    /// A program by the names of its executable; one is enough.
+    /// A program, by the names of its executable. One of them is enough.
     Program(&'static [&'static str]),
     /// One of these systems.
     System(&'static [Os]),
-    /// An agent by its lasting name.
+    /// An agent, by its stable id.
     Agent(&'static str),
     /// The network.
     Network,
@@ -18,7 +18,7 @@ pub(super) enum Known {
 
 use Known::{Agent, Network, Program, System};
 
-/// Everything that metier can check, each with its spellings in lower case.
+/// All requirements that metier can check, with their spellings in lower case.
 pub(super) const TABLE: &[(Known, &[&str])] = &[
     (Program(&["python3", "python"]), &["python", "python3"]),
     (Program(&["pip3", "pip"]), &["pip", "pip3"]),
@@ -89,12 +89,12 @@ pub(super) const TABLE: &[(Known, &[&str])] = &[
     (Network, &["access to the network", "access to the internet"]),
 ];
 
-/// What a spelling in lower case stands for.
+/// The requirement that a lower-case spelling stands for.
 pub(super) fn known(spelling: &str) -> Option<Known> {
     TABLE.iter().find(|(_, spellings)| spellings.contains(&spelling)).map(|(known, _)| *known)
 }
 
-/// The lasting name of an agent, in whichever of its spellings it is given.
+/// The stable id of an agent, from any of its spellings.
 pub(super) fn agent(name: &str) -> Option<&'static str> {
     match known(&name.trim().to_ascii_lowercase()) {
         Some(Agent(agent)) => Some(agent),
@@ -102,30 +102,30 @@ pub(super) fn agent(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What a key of `metadata` holds.
+/// What a key of `metadata` contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Text like that of `compatibility`.
+    /// Text in the form of `compatibility`.
     Text,
-    /// A range of versions of this program.
+    /// A version range of this program.
     VersionsOf(Known),
-    /// Systems, of which one is enough.
+    /// Systems; one is enough.
     Systems,
-    /// Programs, all needed.
+    /// Programs; all are required.
     Programs,
-    /// Programs, of which one is enough.
+    /// Programs; one is enough.
     AnyProgram,
-    /// Whether the network is needed.
+    /// Whether the network is required.
     Network,
-    /// A mapping of one client's own with the same keys in it.
+    /// A client's own mapping with the same keys in it.
     Inside,
 }
 
 const PYTHON: Known = Program(&["python3", "python"]);
 const NODE: Known = Program(&["node"]);
 
-/// What a key of `metadata` holds, the key in lower case with hyphens; a dot is a level of a mapping. `None` where it is
-/// not about compatibility.
+/// What a key of `metadata` contains. The key is in lower case with hyphens, and a dot separates levels of
+/// mappings. `None` if it is not about compatibility.
 pub(super) fn key(name: &str) -> Option<Key> {
     Some(match name {
         "compatibility" | "prerequisites" => Key::Text,

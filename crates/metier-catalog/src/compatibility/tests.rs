@@ -250,7 +250,7 @@ fn metadata_is_read_by_its_keys() {
 #[test]
 fn reasons_are_plain() {
     for (text, expected) in [
-        ("Python 3.12+", "`python3` is 3.11.4, and 3.12+ is needed"),
+        ("Python 3.12+", "`python3` is 3.11.4, but 3.12+ is needed"),
         ("Docker", "`docker` not found in PATH; install it"),
         (
             "Docker or Podman",
@@ -258,7 +258,7 @@ fn reasons_are_plain() {
         ),
         ("Docker or jq", "`jq` is installed"),
         ("pip", "`pip3` and `pip` not found in PATH; install it"),
-        ("git 2.40+", "`git` is installed, but its version is not known; 2.40+ is needed"),
+        ("git 2.40+", "`git` is installed, but its version is unknown; 2.40+ is needed"),
         ("macOS", "this is Linux"),
     ] {
         let found = compatibility(Some(text), [], &LINUX);

@@ -1,24 +1,24 @@
-//! The common forms of `compatibility`: `Requires Python 3.11+`, `git`, `docker`, network access, systems and agents, and
-//! lists of them.
+//! Parses the common forms of `compatibility`: `Requires Python 3.11+`, `git`, `docker`, network access,
+//! systems and agents, and lists of them.
 //!
-//! A wrong "unmet" is worse than none. A sentence with a word that may turn its meaning is not read, and in a list nothing
-//! is read from the first item on that is not in the table.
+//! A wrong "unmet" is worse than no result. A sentence with a word that may change its meaning is not parsed,
+//! and a list is parsed only up to the first item that is not in the table.
 
 use super::need::{Need, NeedGroup, Versions};
 use super::table::{Known, TABLE};
 
-/// Words before a name that do not change what is needed.
+/// Words before a name that do not change the requirement.
 const LEAD: &str = "requires require required requirements needs need designed made built intended for works work compatible \
                     with on runs run either also the a an";
-/// Words after it.
+/// Words after a name that do not change it.
 const TAIL: &str =
     "installed available required needed supported is are must be locally cli tool version only";
-/// Words that may turn the meaning of a sentence.
+/// Words that may change the meaning of a sentence.
 const DOUBT: &str = "no not without zero neither nor cannot isn't doesn't don't optional optionally recommended recommends \
                      preferred preferably ideally best suggested if when unless may might can similar other others any all \
                      equivalent alternative alternatives alternatively e.g. i.e. etc etc. including includes such like \
                      tested except excluding some most";
-/// Ways to say that newer versions will do.
+/// Phrases that accept newer versions.
 const NEWER: [&str; 8] = [
     " or newer",
     " or higher",
@@ -30,7 +30,7 @@ const NEWER: [&str; 8] = [
     " and up",
 ];
 
-/// What a text asks for.
+/// The requirements in a text.
 pub(super) fn read(text: &str) -> Vec<NeedGroup> {
     let lines = text.split([';', '\n']);
     let sentences = lines.flat_map(sentences).map(str::trim).filter(|sentence| !sentence.is_empty());
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Vec<NeedGroup> {
     merge(merge(groups, Need::is_system), Need::is_agent)
 }
 
-/// One machine has one system and one agent: of all those that a text names, one is enough.
+/// A machine has one system and one agent, so one of those that a text names is enough.
 fn merge(groups: Vec<NeedGroup>, is_of_kind: fn(&Need) -> bool) -> Vec<NeedGroup> {
     let mut merged: Vec<NeedGroup> = Vec::with_capacity(groups.len());
     let mut first = None;
@@ -99,7 +99,7 @@ fn read_sentence(sentence: &str) -> Vec<NeedGroup> {
     for (item, need) in items.iter().zip(needs).take(end) {
         let is_choice = need.is_system() || need.is_agent();
         let mut any_of = vec![need];
-        // What was not read may be one more system or agent.
+        // The part that was not parsed may name another system or agent.
         any_of.extend((is_choice && end < items.len()).then_some(Need::Unread));
         groups.push(NeedGroup { text: item.clone(), any_of });
     }
@@ -113,7 +113,7 @@ enum Join {
     Or,
 }
 
-/// The items of a list, and each way in which they are joined once.
+/// The items of a list, and how they are joined, each way once.
 #[derive(Default)]
 struct List {
     items: Vec<String>,
@@ -121,7 +121,8 @@ struct List {
 }
 
 impl List {
-    /// Splits at commas, `and` and `or`, but not inside parentheses and not before `< 3.13`, which goes on with a range.
+    /// Splits at commas, `and` and `or`, but not inside parentheses and not before `< 3.13`, which continues a
+    /// range.
     fn split(sentence: &str) -> Self {
         let (mut list, mut item, mut depth) = (Self::default(), String::new(), 0_usize);
         for word in sentence.replace(',', " , ").replace('/', " / ").split_whitespace() {
@@ -160,7 +161,7 @@ impl List {
     }
 }
 
-/// A name in the table, with words around it that do not matter, and the versions that are needed.
+/// A name in the table, with words around it that do not matter, and the required versions.
 fn read_item(item: &str) -> Need {
     let mut rest = item;
     while let Some((_, after)) =
@@ -173,7 +174,7 @@ fn read_item(item: &str) -> Need {
     found.unwrap_or(Need::Unread)
 }
 
-/// What follows a name: nothing that matters, a purpose, or versions.
+/// What follows a name: nothing relevant, a purpose, or versions.
 fn read_tail(known: Known, after: &str) -> Option<Need> {
     let purpose = [" for ", " to "].iter().filter_map(|word| after.find(word)).min();
     let after = purpose.map_or(after, |at| &after[..at]);

@@ -1,4 +1,4 @@
-//! The graph of what skills need of each other: what is wrong in it, and in which order to take it.
+//! The dependency graph of skills: its problems, and the order in which to install or load skills.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::{Requires, read_requires, read_version};
 use crate::problem::{Problem, ProblemCode};
 
-/// Names that a message about a circle repeats.
+/// The maximum number of names in a message about a cycle.
 const SHOWN: usize = 12;
 
-/// Circles that one walk reports. A chain of skills can close as many as it has skills, each as long as the chain.
+/// The maximum number of cycles to report per walk. A chain of skills can close one cycle per skill, each as
+/// long as the chain.
 const CIRCLES_MAX: usize = 100;
 
 /// One skill of the graph.
@@ -21,31 +22,31 @@ pub(crate) struct RequiresNode<'a> {
     pub(crate) version: Option<&'a str>,
     /// `metadata.requires`.
     pub(crate) requires: Option<&'a str>,
-    /// Where to report problems.
+    /// The path for reporting problems.
     pub(crate) path: &'a Path,
 }
 
-/// Skills and what they need of each other.
+/// The dependencies between skills.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequiresGraph {
     names: Vec<Arc<str>>,
     index: HashMap<Arc<str>, usize>,
-    /// For each skill those it needs that are there, in the order of its list, each once.
+    /// For each skill, its installed dependencies in the order of its list, each once.
     edges: Vec<Vec<usize>>,
 }
 
-/// Where a walk is with one skill.
+/// The state of a skill during a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Visit {
     Not,
-    /// What it needs is being walked.
+    /// Its dependencies are being walked.
     Open,
     Done,
 }
 
 impl RequiresGraph {
-    /// The graph of skills in the order of their names, of which no two are the same, and everything that is wrong in it: in
-    /// the order of the skills, of one skill in the order of its list, a circle at its first skill.
+    /// Builds the graph of skills that are sorted by unique names. Problems are reported in the order of the
+    /// skills and of their lists; a cycle is reported at its first skill.
     pub(crate) fn new(nodes: &[RequiresNode<'_>]) -> (Self, Vec<Problem>) {
         let names: Vec<Arc<str>> = nodes.iter().map(|node| Arc::clone(node.name)).collect();
         let index = names.iter().cloned().zip(0..).collect();
@@ -67,16 +68,17 @@ impl RequiresGraph {
         (graph, problems.into_iter().flatten().collect())
     }
 
-    /// The other skills that `name` needs, directly or not, each once and after those it needs itself. What is not
-    /// installed is left out, and a circle is cut where it comes back to a skill that is already on the way.
+    /// The direct and indirect dependencies of `name`, each once and after its own dependencies. Skills that
+    /// are not installed are left out. A cycle ends where it returns to a skill already on the path.
     pub(crate) fn needs(&self, name: &str) -> Vec<&str> {
         let Some(&root) = self.index.get(name) else { return Vec::new() };
         let (order, _) = self.walk(root, &mut vec![Visit::Not; self.names.len()]);
         order.into_iter().filter(|at| *at != root).map(|at| &*self.names[at]).collect()
     }
 
-    /// Everything that `root` needs and was not walked before, then `root`; each after what it needs itself, without
-    /// recursion, since a chain can be of any length. Also the first [`CIRCLES_MAX`] circles that the walk closes.
+    /// Everything that `root` depends on and that was not walked before, then `root`, each after its own
+    /// dependencies. It does not recurse, because a chain can have any length. Also returns the first
+    /// [`CIRCLES_MAX`] cycles.
     fn walk(&self, root: usize, visits: &mut [Visit]) -> (Vec<usize>, Vec<Vec<usize>>) {
         let (mut order, mut circles) = (Vec::new(), Vec::new());
         let mut way = Vec::new();
@@ -120,14 +122,14 @@ impl RequiresGraph {
             let requires = match piece {
                 Ok(requires) => requires,
                 Err(error) => {
-                    let message = format!("`{skill}` has a `metadata.requires` that cannot be read: {error}");
+                    let message = format!("`{skill}` has an invalid `metadata.requires`: {error}");
                     report(ProblemCode::RequiresUnreadable, message);
                     continue;
                 }
             };
             let Some(&needed) = self.index.get(requires.name.as_str()) else {
                 let message =
-                    format!("`{skill}` needs the skill `{requires}`, which is not installed: install it");
+                    format!("`{skill}` needs the skill `{requires}`, which is not installed; install it");
                 report(ProblemCode::RequiresMissing, message);
                 continue;
             };
@@ -138,10 +140,10 @@ impl RequiresGraph {
             if !is_in_range(&requires, version) {
                 let has = match version {
                     Some(version) => format!("is `{}`", version.escape_debug()),
-                    None => "does not say its version".to_owned(),
+                    None => "has no version".to_owned(),
                 };
                 let message = format!(
-                    "`{skill}` needs `{requires}`, but `{}` {has}: install a version in that range",
+                    "`{skill}` needs `{requires}`, but `{}` {has}; install a matching version",
                     requires.name
                 );
                 report(ProblemCode::RequiresVersion, message);
@@ -150,7 +152,7 @@ impl RequiresGraph {
         edges
     }
 
-    /// The first of the skills of a circle by name, and what to say of it.
+    /// The first skill of a cycle by name, and the message about it.
     fn circle(&self, mut circle: Vec<usize>) -> (usize, String) {
         let smallest = (0..circle.len()).min_by_key(|at| circle[*at]).unwrap_or_default();
         circle.rotate_left(smallest);
@@ -162,7 +164,7 @@ impl RequiresGraph {
         names.extend(circle.first().map(name));
         let names = names.join(" → ");
         let message = format!(
-            "skills need each other in a circle: {names}: take one of these out of `metadata.requires`"
+            "skills depend on each other in a cycle: {names}; remove one of them from `metadata.requires`"
         );
         (circle.first().copied().unwrap_or_default(), message)
     }
@@ -206,7 +208,8 @@ mod tests {
 
     /// The names that a problem names in a circle, without the last, which is the first again.
     fn circle(problem: &Problem) -> Option<Vec<String>> {
-        let names = problem.message.strip_prefix("skills need each other in a circle: ")?.split_once(": ")?.0;
+        let names =
+            problem.message.strip_prefix("skills depend on each other in a cycle: ")?.split_once("; ")?.0;
         let mut names: Vec<String> = names.split(" → ").map(|name| name.replace('`', "")).collect();
         assert_eq!(names.pop().as_ref(), names.first());
         Some(names)
@@ -248,9 +251,9 @@ mod tests {
         assert_eq!(
             messages,
             [
-                "`a` needs `b@^2`, but `b` is `1.4`: install a version in that range",
-                "`a` needs the skill `c`, which is not installed: install it",
-                "skills need each other in a circle: `a` → `b` → `a`: take one of these out of `metadata.requires`",
+                "`a` needs `b@^2`, but `b` is `1.4`; install a matching version",
+                "`a` needs the skill `c`, which is not installed; install it",
+                "skills depend on each other in a cycle: `a` → `b` → `a`; remove one of them from `metadata.requires`",
             ]
         );
     }

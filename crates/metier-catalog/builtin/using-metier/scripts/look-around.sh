@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tells what a script can see and do where it runs, by trying. One line for each thing; nothing is left behind.
+# Tests what a script can see and do where it runs. Prints one line per test and leaves no files behind.
 
 case $0 in
 */*) skill=${0%/*}/.. ;;
@@ -10,7 +10,7 @@ say() {
     printf '%-24s%s\n' "$1" "$2"
 }
 
-# Says whether a command succeeds.
+# Prints whether a command succeeds.
 try() {
     what=$1
     shift
@@ -27,10 +27,10 @@ can_write() (
     : >"$1/.look-around.$$" && rm -f "$1/.look-around.$$"
 )
 
-# A file that lies in somebody's home directory. That a home is on the way to something else does not count.
+# A file in a user's home directory. A home that is only part of another path does not count.
 can_read_a_home() {
     own=${HOME-}
-    # A sandbox says that home is where temporary files are.
+    # In a sandbox, HOME is the directory for temporary files.
     case $own in /tmp | "${TMPDIR-}") own= ;; esac
     top=/home
     for home in /root "$top"/* ${own:+"$own"}; do
@@ -44,13 +44,13 @@ can_read_a_home() {
 # Sets `parent` and `session` to those of a process.
 look_at() {
     IFS= read -r line <"/proc/$1/stat" || return 1
-    # Its name can have anything in it, and ends with the last bracket.
+    # Its name can contain any character, and ends with the last bracket.
     line=${line##*) }
     parent=$(echo "$line" | cut -d ' ' -f 2)
     session=$(echo "$line" | cut -d ' ' -f 4)
 }
 
-# A process that neither started this one nor was started together with it.
+# A process that neither started this one nor belongs to its session.
 can_see_processes() (
     look_at "$$" || exit 1
     mine=$session
@@ -62,13 +62,13 @@ can_see_processes() (
     for process in /proc/[0-9]*; do
         number=${process#/proc/}
         case $above in *" $number "*) continue ;; esac
-        # It can have ended by now.
+        # It may have ended already.
         if [ -r "$process/stat" ] && look_at "$number" && [ "$session" != "$mine" ]; then exit 0; fi
     done
     exit 1
 )
 
-# A way to somewhere else than this machine itself.
+# A route to another machine.
 can_see_a_network() (
     while read -r card rest; do
         case $card in Iface | lo) ;; *) exit 0 ;; esac
@@ -79,7 +79,7 @@ can_see_a_network() (
     exit 1
 )
 
-# Names only, and not those that shells set themselves.
+# Only names, without those that shells set themselves.
 variables() {
     env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p' | grep -v -x -e _ -e PWD -e OLDPWD -e SHLVL
 }
