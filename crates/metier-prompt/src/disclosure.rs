@@ -1,4 +1,4 @@
-//! Opening and reading sections that are shown as summaries: what the model is told, and what comes of its calls.
+//! Opening and reading summarized sections: the tools, their descriptions and their results.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,15 +15,15 @@ use crate::resolve::Unlocks;
 use crate::tool::Tool;
 use crate::view::{SessionView, Visibility};
 
-/// The names of the two tools that a prompt has of its own.
+/// The names of the two built-in tools.
 pub(crate) const TOOLS: [&str; 2] = [OPEN, READ];
 const OPEN: &str = "open_sections";
 const READ: &str = "read_section";
 
-/// The most characters of a reason that are kept; it is said again to the model.
+/// The maximum number of characters of a reason, which is repeated to the model.
 const REASON_MAX: usize = 500;
 
-/// What `open_sections` is called with.
+/// The arguments of `open_sections`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenSections {
@@ -33,7 +33,7 @@ pub struct OpenSections {
     pub reason: String,
 }
 
-/// What `read_section` is called with.
+/// The arguments of `read_section`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadSection {
@@ -41,17 +41,17 @@ pub struct ReadSection {
     pub section_key: String,
 }
 
-/// Sections are to be opened: the session is told, and the prompt rendered again.
+/// Sections must be opened: update the session and render the prompt again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpansionRequired {
-    /// What the session is to show from now on.
+    /// The visibility overrides for the session.
     pub overrides: BTreeMap<SectionPath, Visibility>,
-    /// Why, in the model's words.
+    /// The model's reason.
     pub reason: String,
-    /// What it asked for, in its words.
+    /// The keys that the model asked for.
     pub section_keys: Vec<String>,
-    /// The skills among what is opened.
+    /// The skills among the opened sections.
     pub skills: Vec<ExpandedSkill>,
 }
 
@@ -70,42 +70,42 @@ pub struct ExpandedSkill {
     pub section: SectionPath,
     /// Its name.
     pub name: String,
-    /// What its text costs.
+    /// The tokens of its text.
     pub tokens: usize,
 }
 
-/// Why no section was opened or read. The words are for the model.
+/// Why no section was opened or read, in words for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DisclosureError {
-    /// The list is empty.
+    /// The list of keys is empty.
     #[error("At least one section key is required")]
     NoKeys,
-    /// There is no such section.
+    /// The section does not exist.
     #[error("Section `{0}` does not exist")]
     Unknown(String),
-    /// It is not part of the prompt now.
+    /// The section is not part of the prompt now.
     #[error("Section `{0}` is disabled")]
     Disabled(SectionPath),
-    /// It is a skill in the agent's home.
+    /// The section is a skill in the agent's home.
     #[error("Section `{0}` is installed as a skill of its own; use that skill")]
     Installed(SectionPath),
-    /// It is open.
+    /// The section is already open.
     #[error("Section `{0}` is already expanded")]
     AlreadyExpanded(SectionPath),
-    /// They all are.
+    /// All requested sections are already open.
     #[error("All requested sections are already expanded")]
     AllExpanded,
-    /// Whoever renders the prompt wants it so.
+    /// The caller that renders the prompt fixed its visibility.
     #[error("Section `{0}` is kept summarized here")]
     Fixed(SectionPath),
-    /// There is no more of it than is shown.
+    /// The section is already shown completely.
     #[error("Section `{0}` is not summarized")]
     NotSummarized(SectionPath),
-    /// Reading it would not bring the tools and skills that it is about.
-    #[error("Section `{0}` brings tools or skills; open it with `open_sections` instead")]
+    /// Reading the section would not provide its tools and skills.
+    #[error("Section `{0}` provides tools or skills; open it with `open_sections` instead")]
     MustBeOpened(SectionPath),
-    /// It cannot be rendered.
+    /// The section cannot be rendered.
     #[error(transparent)]
     Prompt(#[from] PromptError),
 }
@@ -133,12 +133,12 @@ impl Coded for DisclosureError {
     }
 }
 
-/// The prompt's own tools, as far as there is something to open or to read.
+/// The built-in tools, as far as there are sections to open or read.
 pub(crate) fn tools(opens: bool, reads: bool) -> impl Iterator<Item = Tool> {
     let open = || {
         Tool::declared::<OpenSections>(
             OPEN,
-            "Expands summarized sections: their full content, tools and skills are there in the next turn.",
+            "Expands summarized sections. Their full content, tools and skills are available in the next turn.",
         )
     };
     let read = || {
@@ -172,16 +172,16 @@ pub(crate) fn suffix(node: &Node, unlocks: &Unlocks, children: &[&str]) -> Strin
     format!("---\n[{line}]")
 }
 
-/// How a section is found by what it is called.
+/// A section found by its key.
 struct Sought<'a> {
     node: &'a Node,
-    /// Everything that hides it: what is above it and summarised, then itself if it is.
+    /// The summarized sections that hide it: its parents, and itself if it is summarized.
     hidden_by: Vec<&'a Node>,
 }
 
 impl Rendering {
-    /// What has to change for these sections to be open: they, and whatever above hides them. Sections that are open already are
-    /// passed over, as long as there is another.
+    /// Which sections must be opened to show these: the sections and their summarized parents. Sections that
+    /// are already open are skipped, unless all are.
     pub fn open_sections(
         &self,
         session: &SessionView,
@@ -196,7 +196,7 @@ impl Rendering {
             if hidden_by.is_empty() {
                 expanded.push(node.path.clone());
             }
-            // What the session says of it would change nothing, and the model would ask again and again.
+            // An override by the session would change nothing here, and the model would ask repeatedly.
             if let Some(fixed) = hidden_by.iter().find(|node| self.explicit.contains_key(&node.path)) {
                 return Err(DisclosureError::Fixed(fixed.path.clone()));
             }
@@ -222,7 +222,8 @@ impl Rendering {
         Ok(ExpansionRequired { overrides, reason, section_keys, skills })
     }
 
-    /// The whole text of a section that is not shown, with what is below it as it would be shown. Nothing is opened by that.
+    /// The full text of a summarized section, with its child sections as they would be shown. It does not open
+    /// the section.
     pub fn read_section(&self, session: &SessionView, call: &ReadSection) -> Result<String, DisclosureError> {
         let walk = Walk::new(self, session)?;
         let Sought { node, hidden_by } = self.seek(&walk, &call.section_key)?;
@@ -236,7 +237,7 @@ impl Rendering {
         Ok(format!("Content of section '{}':\n\n{text}", node.path))
     }
 
-    /// A section as it is when it is open.
+    /// A section as it looks when it is open.
     fn text_of<'a>(&'a self, session: &'a SessionView, node: &'a Node) -> Result<String, PromptError> {
         let mut walk = Walk::new(self, session)?;
         walk.node(node, Some(Visibility::Full), &[])?;

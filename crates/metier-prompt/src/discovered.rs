@@ -1,4 +1,4 @@
-//! The list of skills that were found, as it is written down: which of them, where, and how they are listed.
+//! Options of the list of discovered skills: which skills, where they are, and how they are listed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::skill_list::ListFormat;
 
 type Rank = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
-/// Skills that were found, and how they are listed.
+/// Discovered skills and the options of their list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Discovered {
     pub(crate) skills: Vec<DiscoveredSkill>,
@@ -19,7 +19,7 @@ pub(crate) struct Discovered {
     pub(crate) options: ListOptions,
 }
 
-/// How a list of skills is written in a prompt.
+/// How a skill list is written in a prompt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListOptions {
     pub(crate) format: ListFormat,
@@ -29,7 +29,7 @@ pub(crate) struct ListOptions {
     pub(crate) ranking: Option<Ranking>,
 }
 
-/// The names of the skills that fit a task, the best first.
+/// Ranks the names of skills by how well they fit a task, best first.
 #[derive(Clone)]
 pub(crate) struct Ranking(pub(crate) Rank);
 
@@ -39,19 +39,19 @@ impl fmt::Debug for Ranking {
     }
 }
 
-/// A skill that was found.
+/// A discovered skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiscoveredSkill {
     /// Its name.
     pub name: String,
-    /// What it does and when to use it; `None` where only the name is to be shown.
+    /// What it does and when to use it; `None` to show only its name.
     pub description: Option<String>,
-    /// Its `SKILL.md`.
+    /// The path of its `SKILL.md`.
     pub skill_md: PathBuf,
 }
 
 impl AgentSkillsSection {
-    /// These skills, the most important first. Its key is `agent-skills`, unless it gets another.
+    /// A list of these skills, most important first. Its key defaults to `agent-skills`.
     pub fn new(skills: impl IntoIterator<Item = DiscoveredSkill>) -> Self {
         let discovered = Discovered { skills: skills.into_iter().collect(), ..Discovered::default() };
         let draft = Draft::new("agent-skills", "Agent Skills", Role::Discovered);
@@ -60,59 +60,61 @@ impl AgentSkillsSection {
 }
 
 impl<P> AgentSkillsSection<P> {
-    /// Only skills whose names match one of these patterns: `pdf-*`.
+    /// Includes only skills whose names match one of these patterns, such as `pdf-*`.
     #[must_use]
     pub fn allow<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
         self.draft.discovered.allow.extend(patterns.into_iter().map(Into::into));
         self
     }
 
-    /// No skills whose names match one of these patterns, whatever else allows them.
+    /// Excludes skills whose names match one of these patterns, even if they are allowed.
     #[must_use]
     pub fn deny<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
         self.draft.discovered.deny.extend(patterns.into_iter().map(Into::into));
         self
     }
 
-    /// Where in the workspace the skills are mounted. They are listed there, and wanted there by what is rendered. Without it they
-    /// are listed where they are.
+    /// Where skills are mounted in the workspace. The list shows those locations, and rendering requests the
+    /// mounts. By default, skills are listed at their own locations.
     #[must_use]
     pub fn mount_path(mut self, path: &str) -> Self {
         self.draft.discovered.mount_path = Some(path.to_owned());
         self
     }
 
-    /// How the list is written.
+    /// The format of the list.
     #[must_use]
     pub fn format(mut self, format: ListFormat) -> Self {
         self.draft.discovered.options.format = format;
         self
     }
 
-    /// The most tokens that the list may cost. Descriptions are shortened first, then skills left out; the text says so.
+    /// The maximum number of tokens of the list. Descriptions are shortened first, then skills are left out;
+    /// the text says so.
     #[must_use]
     pub fn budget(mut self, tokens: usize) -> Self {
         self.draft.discovered.options.budget = Some(tokens);
         self
     }
 
-    /// The tool that loads a skill by its name, where the agent does not read files. No locations are shown then.
+    /// The tool that loads a skill by its name, for agents that do not read files. Locations are not shown
+    /// then.
     #[must_use]
     pub fn activation_tool(mut self, tool: &str) -> Self {
         self.draft.discovered.options.activation_tool = Some(tool.to_owned());
         self
     }
 
-    /// What the model finds skills with that were left out: words after "find them with", as "the tool `search_skills`". Without it
-    /// the text only says how many they are.
+    /// How the model finds skills that were left out, as words after "find them with", such as "the tool
+    /// `search_skills`". Without it the text only says how many were left out.
     #[must_use]
     pub fn search(mut self, words: &str) -> Self {
         self.draft.discovered.options.search = Some(words.to_owned());
         self
     }
 
-    /// Which skills fit the session's task, by name, the best first. It is asked where there is a budget and a task; without it the
-    /// order is the one that the skills were given in.
+    /// Ranks skills by the session's task, best first. It is called if there is a budget and a task; otherwise
+    /// skills keep the given order.
     #[must_use]
     pub fn ranked_by(mut self, rank: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) -> Self {
         self.draft.discovered.options.ranking = Some(Ranking(Arc::new(rank)));

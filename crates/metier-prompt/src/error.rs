@@ -1,4 +1,4 @@
-//! What is wrong with a prompt, or keeps it from being rendered.
+//! Errors in building and rendering prompts.
 
 use std::path::PathBuf;
 
@@ -6,23 +6,23 @@ use metier_skill::Coded;
 
 use crate::path::SectionPath;
 
-/// Why a prompt was not built or not rendered. Sections are named by their paths.
+/// Why a prompt could not be built or rendered. Sections are named by their paths.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// A text that is no key, or no path of keys.
+    /// The text is not a valid key or path of keys.
     #[error(
-        "`{}` is no key: use up to 64 letters a to z, digits, `-` and `_`, with a letter or digit first",
+        "invalid key `{}`: use up to 64 letters a to z, digits, `-` and `_`, with a letter or digit first",
         shown(key)
     )]
     Key {
-        /// What was given.
+        /// The given text.
         key: String,
     },
-    /// Two siblings are called the same.
-    #[error("two sections are called `{path}`; give one of them another key")]
+    /// Two siblings have the same key.
+    #[error("two sections have the path `{path}`; change the key of one of them")]
     DuplicateKey {
-        /// Where.
+        /// Their path.
         path: SectionPath,
     },
     /// A section has no title.
@@ -31,8 +31,8 @@ pub enum PromptError {
         /// The section.
         path: SectionPath,
     },
-    /// A template that cannot be read.
-    #[error("the {part} of section `{path}` is no template: {reason}")]
+    /// A template is invalid.
+    #[error("the {part} of section `{path}` is not a valid template: {reason}")]
     Template {
         /// The section.
         path: SectionPath,
@@ -41,71 +41,71 @@ pub enum PromptError {
         /// What is wrong.
         reason: String,
     },
-    /// A placeholder without a field.
-    #[error("the {part} of section `{path}` has a place for `{name}`, and {}", no_field(*params))]
+    /// A placeholder has no matching field.
+    #[error("the {part} of section `{path}` uses `{name}`, but {}", no_field(*params))]
     Placeholder {
         /// The section.
         path: SectionPath,
         /// `body` or `summary`.
         part: &'static str,
-        /// What it wants.
+        /// The placeholder's name.
         name: String,
-        /// The type of its params.
+        /// The params type.
         params: Option<&'static str>,
     },
-    /// Params that have no fields by name.
+    /// The params type has no named fields.
     #[error("the params `{params}` of section `{path}` must be a struct with named fields")]
     ParamsShape {
         /// The section.
         path: SectionPath,
-        /// Their type.
+        /// The params type.
         params: &'static str,
     },
-    /// Nothing was bound, and there is no default.
-    #[error("section `{path}` needs a value of `{params}`; bind one, or give the section a default")]
+    /// No value is bound, and there is no default.
+    #[error("section `{path}` needs a value of type `{params}`; bind one, or give the section a default")]
     MissingParams {
         /// The section.
         path: SectionPath,
-        /// Their type.
+        /// The params type.
         params: &'static str,
     },
-    /// Two values of one type.
-    #[error("two values of `{params}` are bound at once; one of them would be lost")]
+    /// Two values of the same type are bound.
+    #[error("two values of type `{params}` are bound, but only one is possible")]
     BoundTwice {
-        /// Their type.
+        /// The params type.
         params: &'static str,
     },
-    /// A value that nobody looks at.
-    #[error("no section of this prompt takes a `{params}`")]
+    /// A bound value that no section uses.
+    #[error("no section of this prompt uses a `{params}`")]
     UnexpectedParams {
-        /// Its type.
+        /// The params type.
         params: &'static str,
     },
-    /// A value whose fields cannot be read.
+    /// The fields of a value cannot be read.
     #[error("the fields of `{params}` cannot be read: {reason}")]
     Fields {
-        /// Its type.
+        /// The params type.
         params: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A predicate that failed.
-    #[error("whether section `{path}` is enabled cannot be told: {reason}")]
+    /// A predicate failed.
+    #[error("the predicate of section `{path}` failed: {reason}")]
     Predicate {
         /// The section.
         path: SectionPath,
-        /// What it said.
+        /// Its error.
         reason: String,
     },
-    /// A section that is to be shown as a summary has none.
-    #[error("section `{path}` is to be shown as a summary, and has none")]
+    /// A section without a summary is shown as a summary.
+    #[error("section `{path}` should be shown as a summary, but has none")]
     MissingSummary {
         /// The section.
         path: SectionPath,
     },
-    /// A name that no tool can have.
+    /// The tool's name is invalid.
     #[error(
-        "`{}` in section `{path}` is no name for a tool: use 1 to 64 letters a to z, digits, `-` and `_`",
+        "invalid tool name `{}` in section `{path}`: use 1 to 64 letters a to z, digits, `-` and `_`",
         shown(name)
     )]
     ToolName {
@@ -114,7 +114,7 @@ pub enum PromptError {
         /// The name.
         name: String,
     },
-    /// A description that no tool can have.
+    /// The tool's description is invalid.
     #[error("the description of tool `{name}` in section `{path}` must be 1 to 200 ASCII characters")]
     ToolDescription {
         /// The section.
@@ -122,90 +122,90 @@ pub enum PromptError {
         /// The tool.
         name: String,
     },
-    /// Two tools are called the same, or like one of the prompt's own.
-    #[error("the tool `{name}` in section `{path}` is there already, in {other}")]
+    /// Two tools have the same name, or one has the name of a built-in tool.
+    #[error("the tool `{name}` in section `{path}` already exists in {other}")]
     DuplicateTool {
-        /// The section of the second.
+        /// The section of the second tool.
         path: SectionPath,
         /// The name.
         name: String,
-        /// Where the first is.
+        /// Where the first tool is.
         other: String,
     },
-    /// A skill that is none.
+    /// A skill is invalid.
     #[error("the skill `{}` in section `{path}` is not valid: {reason}", shown(name))]
     InvalidSkill {
         /// The section.
         path: SectionPath,
-        /// What it is called.
+        /// The skill's name.
         name: String,
         /// What is wrong.
         reason: String,
     },
-    /// Two skills are called the same.
-    #[error("the skill `{name}` in section `{path}` is there already, in section `{other}`")]
+    /// Two skills have the same name.
+    #[error("the skill `{name}` in section `{path}` already exists in section `{other}`")]
     DuplicateSkill {
-        /// The section of the second.
+        /// The section of the second skill.
         path: SectionPath,
         /// The name.
         name: String,
-        /// The section of the first.
+        /// The section of the first skill.
         other: SectionPath,
     },
-    /// A reference to a skill that leads to none.
+    /// A referenced skill cannot be used.
     #[error("{}: {}{}", source_path.display(), reason.words(), details_of(details.as_deref()))]
     SkillRef {
-        /// Where it leads.
+        /// The path of the skill.
         source_path: PathBuf,
-        /// What is wrong there.
+        /// The reason.
         reason: RefReason,
-        /// More about it.
+        /// Details.
         details: Option<String>,
     },
-    /// A reference, and nothing to read it with.
-    #[error("section `{path}` refers to a skill, and the prompt was given nothing to read skills with")]
+    /// A section references a skill, but there is no skill reader.
+    #[error("section `{path}` references a skill, but the prompt has no skill reader")]
     NoReader {
         /// The section.
         path: SectionPath,
     },
-    /// A mount path that leads out of the workspace.
+    /// A mount path is outside the workspace.
     #[error(
         "`{}` in section `{path}` must be a path inside the workspace: relative, without `..`",
         shown(mount)
     )]
     MountPath {
-        /// The section.
+        /// The given path.
         path: SectionPath,
         /// What was given.
         mount: String,
     },
-    /// A pattern for names that cannot be read.
-    #[error("`{}` in section `{path}` is no pattern: {reason}", shown(pattern))]
+    /// A name pattern is invalid.
+    #[error("invalid pattern `{}` in section `{path}`: {reason}", shown(pattern))]
     Pattern {
         /// The section.
         path: SectionPath,
-        /// What was given.
+        /// The given pattern.
         pattern: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// An override that does not fit the prompt.
-    #[error("the override of `{target}` does not fit: {reason}")]
+    /// An override does not fit the prompt.
+    #[error("the override of `{target}` cannot be applied: {reason}")]
     Override {
-        /// The section's path, or the tool.
+        /// The section's path, or the tool's name.
         target: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What is wrong where a reference leads.
+/// Why a referenced skill cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefReason {
-    /// There is nothing.
+    /// The path does not exist.
     NotFound,
-    /// It is no directory.
+    /// The path is not a directory.
     NotDirectory,
     /// The directory has no `SKILL.md`.
     MissingSkillMd,
@@ -214,7 +214,7 @@ pub enum RefReason {
 }
 
 impl RefReason {
-    /// A name that does not change.
+    /// A stable code.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
@@ -226,10 +226,10 @@ impl RefReason {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::NotFound => "there is no skill",
-            Self::NotDirectory => "a skill that is referred to must be a directory",
+            Self::NotFound => "the path does not exist",
+            Self::NotDirectory => "a referenced skill must be a directory",
             Self::MissingSkillMd => "the directory has no SKILL.md",
-            Self::InvalidFrontmatter => "the SKILL.md is not valid",
+            Self::InvalidFrontmatter => "the SKILL.md is invalid",
         }
     }
 }
@@ -271,9 +271,9 @@ impl Coded for PromptError {
             Self::UnexpectedParams { .. } => "remove the binding, or add a section with these params",
             Self::MissingSummary { .. } => "give the section a summary, or show it in full",
             Self::DuplicateTool { .. } | Self::DuplicateSkill { .. } => "rename one of them",
-            Self::SkillRef { .. } => "check the path; a skill is a directory with a SKILL.md",
+            Self::SkillRef { .. } => "check the path; a skill is a directory that contains a SKILL.md",
             Self::NoReader { .. } => "give the builder a `skill_reader`",
-            Self::Override { .. } => "make the override again from the prompt's current descriptor",
+            Self::Override { .. } => "recreate the override from the prompt's current descriptor",
             _ => return None,
         };
         Some(hint.to_owned())
@@ -291,7 +291,7 @@ fn details_of(details: Option<&str>) -> String {
     details.map(|details| format!(": {details}")).unwrap_or_default()
 }
 
-/// What somebody made up, short and on one line.
+/// A text of unknown origin for a message, short and on one line.
 fn shown(text: &str) -> String {
     let clean = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
     let mut short: String = clean.take(80).collect();

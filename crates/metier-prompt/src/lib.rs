@@ -1,13 +1,13 @@
-//! What a model sees: prompts in sections that show as much as is needed, with tools and skills that come with them; and the list of
-//! the skills that it can use, in several formats and within a budget.
+//! Prompts that show a model only as much as it needs, in sections with tools and skills, and skill lists in
+//! several formats and within a budget.
 //!
-//! A [`Prompt`] is built once from [`Section`]s, and everything that can be known about it is checked then. It is rendered for a
-//! session as that is now: sections that are summaries tell the model how to open them; what is opened brings its tools and skills
-//! along. Skills come in three ways: attached to a section ([`SkillMount`]), written or referred to in a [`SkillsSection`], and
-//! found in a directory or a catalog ([`AgentSkillsSection`]).
+//! A [`Prompt`] is built once from [`Section`]s and checked completely. It is then rendered for the current
+//! state of a session. Summarized sections tell the model how to open them, and opening a section adds its
+//! tools and skills. Skills can be attached to a section ([`SkillMount`]), written or referenced in a
+//! [`SkillsSection`], or discovered in a directory or catalog ([`AgentSkillsSection`]).
 //!
-//! *Architecture invariant:* pure text and data. This crate reads no disk and runs nothing by itself, and knows neither catalogs nor
-//! agents; whoever calls it says what there is to show, and what reads skills.
+//! *Architecture invariant:* pure text and data. This crate does not read the disk or run anything, and does
+//! not know catalogs or agents. The caller passes in what to show and how to read skills.
 
 mod disclosure;
 mod discovered;

@@ -1,11 +1,11 @@
-//! The list of skills that were found, as a part of a prompt.
+//! The list of discovered skills as part of a prompt.
 
 use std::fmt::Write as _;
 
 use crate::node::{Found, FoundSkill};
 use crate::skill_list::{ActivationHint, ListedSkill, RenderedList, SkillList};
 
-/// The list, with what best fits the task first where not all of it can be shown.
+/// The full list. If it does not fit completely, the skills that fit the task best come first.
 pub(crate) fn full(found: &Found, task: Option<&str>) -> RenderedList {
     let listed: Vec<ListedSkill<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
     let activation = found.options.activation_tool.as_deref().map(ActivationHint::Tool);
@@ -13,11 +13,11 @@ pub(crate) fn full(found: &Found, task: Option<&str>) -> RenderedList {
         .format(found.options.format)
         .budget(found.options.budget)
         .activation(activation);
-    // Only the host knows what this agent can search with.
+    // Only the host knows the agent's search tool.
     list.search(found.options.search.as_deref()).render()
 }
 
-/// What stands for a list of which nothing fits, if even that does.
+/// Replaces a list of which nothing fits, if it fits itself.
 pub(crate) fn left_out(found: &Found) -> String {
     let count = found.skills.len();
     let text = match count {
@@ -34,11 +34,11 @@ pub(crate) fn names(found: &Found) -> String {
     let mut text = String::from("Skills:");
     for (place, skill) in found.skills.iter().enumerate() {
         let rest = found.skills.len() - place;
-        // Names that are not mounted are whatever somebody has written down; they stay on this line.
+        // Names that are not mounted can be any text; they are kept on this line.
         let words: Vec<&str> = skill.name.split(|c: char| c.is_whitespace() || c.is_control()).collect();
         let name = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         let name: String = name.chars().map(visible).collect();
-        // Room for the words that say how many are missing.
+        // Reserves room for the number of missing names.
         if text.len() + name.len() + 40 > most {
             if place == 0 {
                 return format!("{rest} skills");
@@ -55,7 +55,7 @@ pub(crate) fn names(found: &Found) -> String {
     text
 }
 
-/// A character that nobody sees, as something that everybody does.
+/// Replaces an invisible character with a visible one.
 fn visible(c: char) -> char {
     if metier_skill::is_invisible(c) { '\u{fffd}' } else { c }
 }

@@ -1,4 +1,4 @@
-//! Skills that an agent is to find in its home or workspace: which, under what name, and where from.
+//! Skills to mount in an agent's home or workspace: which, under what name, and from where.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use metier_skill::{Digest, effective_name};
 use crate::error::{PromptError, RefReason};
 use crate::path::SectionPath;
 
-/// A skill to be mounted. Nothing is looked at before it is.
+/// A skill to mount. It is not read before it is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillMount {
     source: MountSource,
@@ -21,9 +21,9 @@ pub struct SkillMount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MountSource {
-    /// A directory, its `SKILL.md`, or a markdown file that stands for one.
+    /// A directory, its `SKILL.md`, or a single Markdown file.
     Path(PathBuf),
-    /// The text of a `SKILL.md` that is all there is of the skill.
+    /// The text of a `SKILL.md` without other files.
     SkillMd(String),
 }
 
@@ -40,7 +40,7 @@ impl SkillMount {
         Self { source: MountSource::Path(path.into()), name: None, is_enabled: true, tree_digest: None }
     }
 
-    /// The skill whose `SKILL.md` this is.
+    /// The skill with this `SKILL.md`.
     pub fn from_text(name: impl Into<String>, skill_md: impl Into<String>) -> Self {
         Self {
             source: MountSource::SkillMd(skill_md.into()),
@@ -50,20 +50,20 @@ impl SkillMount {
         }
     }
 
-    /// The same under another name.
+    /// Mounts it under another name.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 
-    /// The same, on or off. What is off is not looked at, and in nobody's way.
+    /// Enables or disables the mount. A disabled mount is not read and conflicts with nothing.
     #[must_use]
     pub fn enabled(self, is_enabled: bool) -> Self {
         Self { is_enabled, ..self }
     }
 
-    /// The same, mounted only if its content has this digest. Use it when the skill was checked before: content that changed in
-    /// between is not mounted.
+    /// Mounts it only if its content has this digest. Use it when the skill was checked before, so that later
+    /// changes are not mounted.
     #[must_use]
     pub fn expecting(self, tree_digest: Digest) -> Self {
         Self { tree_digest: Some(tree_digest), ..self }
@@ -79,17 +79,17 @@ impl SkillMount {
         &self.source
     }
 
-    /// Whether it is on.
+    /// Whether it is enabled.
     pub fn is_enabled(&self) -> bool {
         self.is_enabled
     }
 
-    /// The name that it was given, if any.
+    /// The name it was given, if any.
     pub fn explicit_name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// What it is mounted as: the name that it was given, else that of its directory or file.
+    /// The name it is mounted under: the given name, or that of its directory or file.
     pub fn effective_name(&self) -> Option<String> {
         match (&self.name, &self.source) {
             (Some(name), _) => Some(name.clone()),
@@ -99,63 +99,63 @@ impl SkillMount {
     }
 }
 
-/// A skill that a rendered prompt wants mounted.
+/// A skill that a rendered prompt requests to mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RenderedSkill {
-    /// What it is mounted as.
+    /// The name it is mounted under.
     pub name: Arc<str>,
-    /// The section that wants it.
+    /// The section that requests it.
     pub section: SectionPath,
-    /// How it came into the prompt.
+    /// How it became part of the prompt.
     pub kind: SkillKind,
     /// The skill.
     pub mount: Arc<SkillMount>,
-    /// The directory of the workspace that it goes into; `None` for where the agent looks for skills.
+    /// The workspace directory that it is mounted in; `None` for the place where the agent looks for skills.
     pub mount_path: Option<Arc<str>>,
 }
 
-/// How a skill came into a prompt.
+/// How a skill became part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkillKind {
     /// Attached to a section.
     Attached,
-    /// Written in the prompt.
+    /// Its text is part of the prompt.
     Inline,
-    /// Referred to by its path.
+    /// Referenced by its path.
     Referenced,
-    /// Found in a directory or a catalog.
+    /// Discovered in a directory or catalog.
     Discovered,
 }
 
 /// A skill that was read for a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadSkill {
-    /// Its name, by its frontmatter.
+    /// The name in its frontmatter.
     pub name: String,
     /// What it does and when to use it.
     pub description: String,
     /// Its instructions.
     pub body: String,
-    /// The directory that it is in.
+    /// Its directory.
     pub directory: PathBuf,
 }
 
-/// What reads the skills that a prompt refers to. Prompts touch no disk themselves.
+/// Reads the skills that a prompt references. Prompts do not access the disk themselves.
 pub trait SkillReader: Send + Sync {
-    /// The valid skill in the directory at a path.
+    /// Reads the valid skill in the directory at a path.
     fn read(&self, path: &Path) -> Result<ReadSkill, RefProblem>;
 }
 
-/// What is wrong where a reference leads.
+/// Why a referenced skill cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefProblem {
-    /// The path, as it was looked at.
+    /// The path that was read.
     pub path: PathBuf,
-    /// What.
+    /// The reason.
     pub reason: RefReason,
-    /// More about it.
+    /// Details.
     pub details: Option<String>,
 }
 

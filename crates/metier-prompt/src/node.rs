@@ -1,4 +1,4 @@
-//! A section that was checked: its templates read, its place known, its skills told apart.
+//! A checked section: templates parsed, position known, skills identified.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -16,12 +16,13 @@ use crate::template::Template;
 use crate::tool::{Tool, ToolPolicy};
 use crate::view::Visibility;
 
-/// A section in its place.
+/// A section at its position.
 pub(crate) struct Node {
     pub(crate) key: SectionKey,
     pub(crate) path: SectionPath,
     pub(crate) title: String,
-    /// The line above it, with its number and path. The number is that of its place, whoever else is there.
+    /// The heading line with its number and path. The number depends only on its position, not on which
+    /// sections are enabled.
     pub(crate) heading: String,
     pub(crate) body: Template,
     pub(crate) summary: Option<Template>,
@@ -30,7 +31,7 @@ pub(crate) struct Node {
     pub(crate) enabled: Option<Predicate>,
     pub(crate) visibility: VisibilityRule,
     pub(crate) tools: Vec<Tool>,
-    /// What is attached and on.
+    /// The attached skills that are enabled.
     pub(crate) skills: Vec<RenderedSkill>,
     pub(crate) policies: Vec<Arc<dyn ToolPolicy>>,
     pub(crate) accepts_overrides: bool,
@@ -38,7 +39,7 @@ pub(crate) struct Node {
     pub(crate) content: Content,
 }
 
-/// What a section has beside its text.
+/// What a section contains besides its text.
 pub(crate) enum Content {
     /// Nothing.
     Plain,
@@ -46,24 +47,24 @@ pub(crate) enum Content {
     Skills,
     /// It is a skill itself.
     Inline { name: String, description: String },
-    /// It is a skill that is somewhere else.
+    /// It references a skill in a directory.
     Reference(Reference),
-    /// A list of skills that were found.
+    /// A list of discovered skills.
     Discovered(Found),
 }
 
-/// A skill that is somewhere else, once it was read.
+/// A referenced skill, once it was read.
 pub(crate) struct Reference {
     pub(crate) skill: SkillRef,
     read: OnceLock<(ReadSkill, Template, Template)>,
 }
 
-/// Skills that were found, without those that are not wanted.
+/// Discovered skills, without the excluded ones.
 pub(crate) struct Found {
     pub(crate) skills: Vec<FoundSkill>,
     pub(crate) is_mounted: bool,
     pub(crate) options: ListOptions,
-    /// The places of skills by name, for a ranking.
+    /// The positions of skills by name, for ranking.
     pub(crate) places: HashMap<Arc<str>, usize>,
 }
 
@@ -74,10 +75,10 @@ pub(crate) struct FoundSkill {
     pub(crate) wanted: RenderedSkill,
 }
 
-/// Where a section is to be put.
+/// The position of a new section.
 pub(crate) struct Spot<'a> {
     pub(crate) parent: Option<&'a SectionPath>,
-    /// The number of the parent, as `2.1.`.
+    /// The number of the parent, such as `2.1.`.
     pub(crate) number: &'a str,
     pub(crate) depth: usize,
     pub(crate) reader: Option<&'a dyn SkillReader>,
@@ -126,14 +127,15 @@ impl Node {
         })
     }
 
-    /// The section itself and everything below it, from the top.
+    /// The section and everything below it, in order.
     pub(crate) fn all(&self) -> Vec<&Self> {
         let mut all = vec![self];
         all.extend(self.children.iter().flat_map(Self::all));
         all
     }
 
-    /// What overrides of it are bound to: the template of its body, and that of its summary after a zero byte.
+    /// The digest that overrides of the section are bound to. It covers the templates of the body and the
+    /// summary, separated by a zero byte.
     pub(crate) fn digest(&self) -> Digest {
         match &self.summary {
             None => Digest::of(self.body.text().as_bytes()),
@@ -146,17 +148,17 @@ impl Node {
         matches!(self.content, Content::Inline { .. } | Content::Reference(_))
     }
 
-    /// Whether it is a skill, or a list of them.
+    /// Whether it is a skill or a list of skills.
     pub(crate) fn is_or_lists_skills(&self) -> bool {
         self.is_skill() || matches!(&self.content, Content::Discovered(found) if !found.skills.is_empty())
     }
 
-    /// The same, or whether it has some attached: opening it is more than reading it.
+    /// Whether it is a skill, lists skills or has attached skills: opening it does more than reading it.
     pub(crate) fn brings_skills(&self) -> bool {
         self.is_or_lists_skills() || !self.skills.is_empty()
     }
 
-    /// The skill's name, where it is one and that is known.
+    /// The skill's name, if this is a skill and its name is known.
     pub(crate) fn skill_name(&self) -> Option<&str> {
         match &self.content {
             Content::Inline { name, .. } => Some(name),
@@ -165,7 +167,7 @@ impl Node {
         }
     }
 
-    /// Every skill that it brings itself, by name, with the directory of the workspace that it goes into.
+    /// The names of the skills that it brings, with the workspace directory that each is mounted in.
     pub(crate) fn skill_names(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let attached = self.skills.iter().map(|skill| (None, &*skill.name));
         let own = self.skill_name().map(|name| (None, name));
@@ -178,7 +180,7 @@ impl Node {
     }
 }
 
-/// Sections in one place. No two of them are called the same.
+/// The sections at one level. Their keys must differ.
 pub(crate) fn nodes(drafts: Vec<Draft>, spot: &Spot<'_>) -> Result<Vec<Node>, PromptError> {
     let mut nodes: Vec<Node> = Vec::with_capacity(drafts.len());
     for (place, draft) in drafts.into_iter().enumerate() {
@@ -192,19 +194,19 @@ pub(crate) fn nodes(drafts: Vec<Draft>, spot: &Spot<'_>) -> Result<Vec<Node>, Pr
 }
 
 impl Content {
-    /// Whether there is something to show in the place of a summary.
+    /// Whether it has a summary.
     pub(crate) fn has_summary(&self) -> bool {
         !matches!(self, Self::Plain | Self::Skills)
     }
 }
 
 impl Reference {
-    /// The skill, if it was read by now.
+    /// The skill, if it was already read.
     pub(crate) fn known(&self) -> Option<&ReadSkill> {
         self.read.get().map(|(skill, _, _)| skill)
     }
 
-    /// The skill with its instructions and its summary. It is read once.
+    /// The skill with its parsed instructions and summary. It is read once.
     pub(crate) fn get(
         &self,
         reader: Option<&dyn SkillReader>,
@@ -221,7 +223,7 @@ impl Reference {
     }
 }
 
-/// What stands for a skill until it is opened.
+/// The text that stands for a skill until it is opened.
 pub(crate) fn summary_of(name: &str, description: &str) -> String {
     format!("[Skill: {name}] {description}")
 }
@@ -233,7 +235,7 @@ fn templates(draft: &Draft, path: &SectionPath) -> Result<(Template, Option<Temp
     let body = template("body", &draft.body)?;
     let summary = match (&draft.summary, &draft.role) {
         (Some(summary), _) => Some(template("summary", summary)?),
-        // No template: a description may well speak of money.
+        // Not a template, because a description may contain dollar signs.
         (None, Role::Inline { name, description }) => {
             Some(Template::verbatim(&summary_of(name, description)))
         }
@@ -264,7 +266,7 @@ fn check_params(
     }
 }
 
-/// The first name in a template that the params have no field for.
+/// The first placeholder in a template without a matching field.
 pub(crate) fn check_names(
     params: Option<&ParamsType>,
     part: &'static str,
@@ -330,7 +332,7 @@ fn content(
     })
 }
 
-/// The text of a `SKILL.md`, if that is a valid skill.
+/// The text of a `SKILL.md`, if it is a valid skill.
 pub(crate) fn skill_md(name: &str, description: &str, body: &str) -> Result<String, String> {
     let checked = SkillName::new(name).map_err(|error| error.to_string())?;
     let mut skill = Skill::new(checked, description);
@@ -352,7 +354,7 @@ fn found(discovered: &Discovered, path: &SectionPath) -> Result<Found, PromptErr
     };
     let is_wanted =
         |name: &str| (discovered.allow.is_empty() || allow.is_match(name)) && !deny.is_match(name);
-    // What is mounted becomes a directory of that name.
+    // A mounted skill becomes a directory with this name.
     let mounted = discovered.skills.iter().filter(|skill| mount_path.is_some() && is_wanted(&skill.name));
     for skill in mounted {
         SkillName::new(skill.name.as_str())
@@ -400,7 +402,7 @@ fn globs(patterns: &[String], path: &SectionPath) -> Result<GlobSet, PromptError
     set.build().map_err(|error| wrong(&patterns.join(" "), &error))
 }
 
-/// A path inside the workspace, in the one way to write it.
+/// A normalized path inside the workspace.
 fn workspace_path(mount: &str, path: &SectionPath) -> Result<Arc<str>, PromptError> {
     let mut parts = Vec::new();
     for part in mount.split('/') {

@@ -1,4 +1,5 @@
-//! Stored changes to a prompt: another text for a section, other words for a tool. They hold as long as what they were made for does.
+//! Stored changes to a prompt: other texts for sections, other descriptions for tools. An override applies only
+//! while what it was made for is unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +16,7 @@ use crate::template::Template;
 use crate::tool::Tool;
 use crate::view::Visibility;
 
-/// What can be overridden in a prompt, and what an override of it is bound to.
+/// What can be overridden in a prompt, with the digests that overrides are bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PromptDescriptor {
@@ -23,80 +24,80 @@ pub struct PromptDescriptor {
     pub namespace: String,
     /// Its name.
     pub key: String,
-    /// Each section with the digest of its template; where it has a summary, that is part of it.
+    /// The digest of each section's template, including its summary.
     pub sections: BTreeMap<SectionPath, Digest>,
-    /// Each tool with the digest of what it says, takes and gives.
+    /// The digest of each tool's description, parameters and result.
     pub tools: BTreeMap<String, Digest>,
 }
 
-/// Changes to one prompt.
+/// Overrides for one prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PromptOverrides {
-    /// By section.
+    /// Overrides of sections.
     pub sections: BTreeMap<SectionPath, SectionOverride>,
-    /// By tool.
+    /// Overrides of tools.
     pub tools: BTreeMap<String, ToolOverride>,
 }
 
-/// Changes to a section. What is `None` stays.
+/// An override of a section. Fields that are `None` change nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SectionOverride {
     /// The digest of the template that it was made for.
     pub expected: Digest,
-    /// Another body.
+    /// The new body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Another summary.
+    /// The new summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// How much is shown.
+    /// The new visibility.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
 }
 
 impl SectionOverride {
-    /// No changes yet to a section, as its digest in [`Prompt::descriptor`] says that it is.
+    /// An empty override for a section with this digest, taken from [`Prompt::descriptor`].
     pub const fn new(expected: Digest) -> Self {
         Self { expected, body: None, summary: None, visibility: None }
     }
 
-    /// Another body.
+    /// Sets the new body.
     #[must_use]
     pub fn body(self, template: impl Into<String>) -> Self {
         Self { body: Some(template.into()), ..self }
     }
 
-    /// Another summary.
+    /// Sets the new summary.
     #[must_use]
     pub fn summary(self, template: impl Into<String>) -> Self {
         Self { summary: Some(template.into()), ..self }
     }
 
-    /// How much is shown.
+    /// Sets the new visibility.
     #[must_use]
     pub fn visibility(self, visibility: Visibility) -> Self {
         Self { visibility: Some(visibility), ..self }
     }
 }
 
-/// Changes to how a tool is described. What it takes and does stays.
+/// An override of a tool's description. Its parameters and behaviour stay the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolOverride {
     /// The digest of the tool that it was made for.
     pub expected: Digest,
-    /// Another description.
+    /// The new description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Other descriptions of its parameters.
+    /// New descriptions of its parameters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
 }
 
 impl Prompt {
-    /// What can be overridden in it.
+    /// What can be overridden in the prompt.
     pub fn descriptor(&self) -> PromptDescriptor {
         let open = || self.nodes().iter().flat_map(Node::all).filter(|node| node.accepts_overrides);
         let tools = self.nodes().iter().flat_map(Node::all).flat_map(|node| &node.tools);
@@ -109,7 +110,7 @@ impl Prompt {
         }
     }
 
-    /// Whether all of these overrides would count. What does not fit must not be stored.
+    /// Checks that all overrides apply. Do not store overrides that fail this check.
     pub fn check_overrides(&self, overrides: &PromptOverrides) -> Result<(), PromptError> {
         match Applied::new(self, overrides).warnings.into_iter().next() {
             None => Ok(()),
@@ -120,12 +121,12 @@ impl Prompt {
     }
 }
 
-/// The overrides that count.
+/// The overrides that apply.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     pub(crate) sections: HashMap<SectionPath, AppliedSection>,
     pub(crate) tools: HashMap<String, Tool>,
-    /// Those that do not.
+    /// Warnings about those that do not.
     pub(crate) warnings: Vec<RenderWarning>,
 }
 
@@ -166,11 +167,11 @@ impl Applied {
 fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Result<AppliedSection, String> {
     let node = prompt.way_to(path).and_then(|way| way.last().copied()).ok_or("there is no such section")?;
     if !node.accepts_overrides {
-        return Err("the section accepts no overrides".to_owned());
+        return Err("the section does not accept overrides".to_owned());
     }
     if node.digest() != change.expected {
         return Err(
-            "the section has changed since the override was made; remove it, or make it anew".to_owned()
+            "the section has changed since the override was made; remove or recreate the override".to_owned()
         );
     }
     let template = |part, text: &Option<String>| -> Result<Option<Template>, String> {
@@ -178,9 +179,7 @@ fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Res
         let template = Template::new(text)?;
         match check_names(node.params.as_ref(), part, &template) {
             None => Ok(Some(template)),
-            Some((part, name)) => {
-                Err(format!("its {part} has a place for `{name}`, and there is no such field"))
-            }
+            Some((part, name)) => Err(format!("its {part} uses `{name}`, but there is no such field")),
         }
     };
     let (body, summary) = (template("body", &change.body)?, template("summary", &change.summary)?);
@@ -190,7 +189,7 @@ fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Res
     }
     if let (Content::Inline { name, description }, Some(body)) = (&node.content, &body) {
         if body.is_empty() {
-            return Err("a skill without instructions is none".to_owned());
+            return Err("a skill must have instructions".to_owned());
         }
         skill_md(name, description, body.text())?;
     }
@@ -201,10 +200,12 @@ fn tool(prompt: &Prompt, name: &str, change: &ToolOverride) -> Result<Tool, Stri
     let mut tools = prompt.nodes().iter().flat_map(Node::all).flat_map(|node| &node.tools);
     let tool = tools.find(|tool| tool.name() == name).ok_or("there is no such tool")?;
     if !tool.accepts_overrides {
-        return Err("the tool accepts no overrides".to_owned());
+        return Err("the tool does not accept overrides".to_owned());
     }
     if tool.contract() != change.expected {
-        return Err("the tool has changed since the override was made; remove it, or make it anew".to_owned());
+        return Err(
+            "the tool has changed since the override was made; remove or recreate the override".to_owned()
+        );
     }
     let mut tool = tool.clone();
     if let Some(description) = &change.description {
@@ -216,7 +217,7 @@ fn tool(prompt: &Prompt, name: &str, change: &ToolOverride) -> Result<Tool, Stri
     for (parameter, description) in &change.parameters {
         let schema = tool.parameters.pointer_mut("/properties").and_then(|all| all.get_mut(parameter));
         let schema = schema.ok_or_else(|| format!("the tool has no parameter `{parameter}`"))?;
-        // What takes anything is `true`, and has no place for words.
+        // A schema that accepts anything is `true` and cannot have a description.
         if !schema.is_object() {
             *schema = Value::Object(Map::new());
         }

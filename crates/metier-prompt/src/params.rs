@@ -1,4 +1,4 @@
-//! Values for templates and predicates, bound by their type.
+//! Values for templates and predicates, bound by type.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::BTreeSet;
@@ -14,12 +14,13 @@ use crate::error::PromptError;
 
 /// A struct whose fields are the values of a template: `$language` is the field `language`.
 ///
-/// Everything that derives `Serialize` and `JsonSchema` is one; the schema tells which fields there are before there is a value.
+/// Implemented for every type that derives `Serialize` and `JsonSchema`. The schema gives the fields before a
+/// value exists.
 pub trait Params: Serialize + JsonSchema + Send + Sync + 'static {}
 
 impl<T: Serialize + JsonSchema + Send + Sync + 'static> Params for T {}
 
-/// What a section without values has, and what a tool without arguments takes.
+/// The params of a section without values, and of a tool without arguments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoParams {}
 
@@ -28,17 +29,17 @@ pub struct NoParams {}
 pub(crate) struct ParamsType {
     pub(crate) id: TypeId,
     pub(crate) name: &'static str,
-    /// `None` where it is no struct with named fields.
+    /// `None` if it is not a struct with named fields.
     pub(crate) fields: Option<BTreeSet<String>>,
 }
 
 impl ParamsType {
-    /// The type, or `None` for that of sections without values.
+    /// The type, or `None` for sections without values.
     pub(crate) fn of<P: Params>() -> Option<Self> {
         if TypeId::of::<P>() == TypeId::of::<NoParams>() {
             return None;
         }
-        // Templates get values as they are written, and those may have other names than values that are read.
+        // Templates see serialized values, whose field names may differ from those for deserializing.
         let schema = SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<P>();
         let is_struct = schema.get("type").and_then(Value::as_str) == Some("object");
         let fields = schema.get("properties").and_then(Value::as_object);
@@ -46,17 +47,17 @@ impl ParamsType {
         Some(Self { id: TypeId::of::<P>(), name: type_name::<P>(), fields: is_struct.then_some(fields) })
     }
 
-    /// As messages name it.
+    /// The short type name for messages.
     pub(crate) fn short_name(&self) -> &'static str {
         short(self.name)
     }
 }
 
-/// A value whose type only those know that take it.
+/// A value whose type is only known to its users.
 pub(crate) type Erased = dyn Any + Send + Sync;
 type Fields = Result<Map<String, Value>, String>;
 
-/// A value of some type of params.
+/// A value of some params type.
 #[derive(Clone)]
 pub struct Binding {
     id: TypeId,
@@ -66,7 +67,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The value of its type.
+    /// Binds a value by its type.
     pub fn new<P: Params>(value: P) -> Self {
         Self {
             id: TypeId::of::<P>(),
@@ -75,7 +76,7 @@ impl Binding {
             fields: |value| match value.downcast_ref::<P>().map(serde_json::to_value) {
                 Some(Ok(Value::Object(fields))) => Ok(fields),
                 Some(Err(error)) => Err(error.to_string()),
-                _ => Err("it is no struct with named fields".to_owned()),
+                _ => Err("it is not a struct with named fields".to_owned()),
             },
         }
     }
@@ -104,12 +105,12 @@ impl fmt::Debug for Binding {
     }
 }
 
-/// Values for a prompt, one of each type.
+/// Values for a prompt, one for each type.
 #[derive(Debug, Clone, Default)]
 pub struct Bindings(Vec<Binding>);
 
 impl Bindings {
-    /// These values. Two of one type are an error: one of them would be lost.
+    /// Binds these values. Two values of the same type are an error, because one would be lost.
     pub fn all(values: impl IntoIterator<Item = Binding>) -> Result<Self, PromptError> {
         let mut bindings = Self::default();
         for value in values {
@@ -121,7 +122,7 @@ impl Bindings {
         Ok(bindings)
     }
 
-    /// Binds a value in the place of an earlier one of its type.
+    /// Binds a value. It replaces an earlier one of the same type.
     pub fn bind(&mut self, value: Binding) {
         self.0.retain(|bound| bound.id != value.id);
         self.0.push(value);

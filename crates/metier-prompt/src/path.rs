@@ -1,4 +1,4 @@
-//! What sections are called: a key among siblings, a path from the top.
+//! Keys of sections among their siblings, and paths from the top.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::PromptError;
 
-/// The most characters that a key may have.
+/// The maximum number of characters in a key.
 const KEY_MAX: usize = 64;
 
-/// What a section is called among its siblings: `^[a-z0-9][a-z0-9_-]{0,63}$`. Without dots, so that a path can be told apart again.
+/// The key of a section among its siblings: `^[a-z0-9][a-z0-9_-]{0,63}$`. It has no dots, so that paths are
+/// unambiguous.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SectionKey(Arc<str>);
 
 impl SectionKey {
-    /// A key; white space around it and capital letters are taken for a slip of the pen.
+    /// Parses a key. Surrounding white space is removed, and capitals become lower case.
     ///
     /// ```
     /// use metier_prompt::SectionKey;
@@ -50,12 +51,12 @@ impl fmt::Display for SectionKey {
     }
 }
 
-/// Where a section is: the keys from the top down to it, with dots between.
+/// The path of a section: the keys from the top down, separated by dots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SectionPath(Arc<str>);
 
 impl SectionPath {
-    /// A path as it is written.
+    /// Parses a path.
     ///
     /// ```
     /// use metier_prompt::SectionPath;
@@ -70,7 +71,7 @@ impl SectionPath {
         Ok(Self(keys.join(".").into()))
     }
 
-    /// The section of this key below this one, or at the top.
+    /// The path of the section with this key below a parent, or at the top.
     pub(crate) fn below(parent: Option<&Self>, key: &SectionKey) -> Self {
         match parent {
             Some(parent) => Self(format!("{parent}.{key}").into()),
@@ -83,7 +84,7 @@ impl SectionPath {
         &self.0
     }
 
-    /// Its keys, from the top.
+    /// Its keys, from the top down.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.split('.')
     }

@@ -1,4 +1,4 @@
-//! A prompt: sections that fit together, ready to be rendered again and again.
+//! A prompt: sections that were checked together and can be rendered repeatedly.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::path::{SectionKey, SectionPath};
 use crate::render::Rendering;
 use crate::section::{AnySection, Draft};
 
-/// A prompt whose sections were checked: keys, placeholders, names of tools and skills, summaries.
+/// A prompt whose keys, placeholders, tool and skill names and summaries were checked.
 ///
 /// ```
 /// use metier_prompt::{Prompt, PromptError, Section, SessionView};
@@ -37,12 +37,12 @@ struct Built {
     namespace: SectionKey,
     key: SectionKey,
     nodes: Vec<Node>,
-    /// The first default of each type of params; `None` where no section has one.
+    /// The first default of each params type; `None` if no section has one.
     params: HashMap<TypeId, Option<Binding>>,
     reader: Option<Arc<dyn SkillReader>>,
 }
 
-/// Sections that become a prompt.
+/// Builds a prompt from sections.
 pub struct PromptBuilder {
     namespace: String,
     key: String,
@@ -51,21 +51,21 @@ pub struct PromptBuilder {
 }
 
 impl PromptBuilder {
-    /// One more section, after the others.
+    /// Appends a section.
     #[must_use]
     pub fn section(mut self, section: impl Into<AnySection>) -> Self {
         self.drafts.push(section.into().0);
         self
     }
 
-    /// What reads the skills that sections refer to.
+    /// Sets the reader for skills that sections reference.
     #[must_use]
     pub fn skill_reader(mut self, reader: impl SkillReader + 'static) -> Self {
         self.reader = Some(Arc::new(reader));
         self
     }
 
-    /// The prompt, if everything that can be known about it by now fits together.
+    /// Builds the prompt, or returns the first error that can be found before rendering.
     pub fn build(self) -> Result<Prompt, PromptError> {
         let (namespace, key) = (SectionKey::new(&self.namespace)?, SectionKey::new(&self.key)?);
         let top = Spot { parent: None, number: "", depth: 0, reader: self.reader.as_deref() };
@@ -90,7 +90,7 @@ impl fmt::Debug for PromptBuilder {
 }
 
 impl Prompt {
-    /// A prompt of that name, in a namespace; both are keys, as those of sections.
+    /// Starts a prompt with this key in a namespace. Both follow the rules for section keys.
     pub fn builder(namespace: &str, key: &str) -> PromptBuilder {
         let (namespace, key) = (namespace.to_owned(), key.to_owned());
         PromptBuilder { namespace, key, drafts: Vec::new(), reader: None }
@@ -101,22 +101,22 @@ impl Prompt {
         self.0.namespace.as_str()
     }
 
-    /// The name in it.
+    /// The key in its namespace.
     pub fn key(&self) -> &str {
         self.0.key.as_str()
     }
 
-    /// Rendering it with this value for every section that takes one of its type.
+    /// Renders with this value for every section with params of its type.
     pub fn with<P: Params>(&self, params: P) -> Rendering {
         self.rendering().bind(params)
     }
 
-    /// Rendering it, with what else there is to say about that.
+    /// Starts rendering, with further options.
     pub fn rendering(&self) -> Rendering {
         Rendering::new(self.clone())
     }
 
-    /// The paths of all sections, from the top.
+    /// The paths of all sections, in order.
     pub fn paths(&self) -> impl Iterator<Item = &SectionPath> {
         self.nodes().iter().flat_map(Node::all).map(|node| &node.path)
     }
@@ -129,12 +129,12 @@ impl Prompt {
         self.0.reader.as_deref()
     }
 
-    /// Whether some section takes params of this type, and the first default.
+    /// The first default for this params type; `None` if no section uses the type.
     pub(crate) fn default_of(&self, id: TypeId) -> Option<&Option<Binding>> {
         self.0.params.get(&id)
     }
 
-    /// The sections on the way to a path, from the top.
+    /// The sections from the top to a path.
     pub(crate) fn way_to(&self, path: &SectionPath) -> Option<Vec<&Node>> {
         let mut level = self.nodes();
         let mut way = Vec::new();
@@ -173,7 +173,8 @@ fn check_tools(nodes: &[Node]) -> Result<(), PromptError> {
     Ok(())
 }
 
-/// Skills that an agent finds side by side must be called differently. Several lists of skills each have a directory of their own.
+/// Skills that an agent finds in the same directory need different names. Each skill list with a mount path has
+/// its own directory.
 pub(crate) fn check_skills(nodes: &[Node]) -> Result<(), PromptError> {
     let mut seen: HashMap<(Option<&str>, &str), &SectionPath> = HashMap::new();
     for node in nodes.iter().flat_map(Node::all) {

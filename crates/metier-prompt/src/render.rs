@@ -1,4 +1,4 @@
-//! From a prompt to the text, tools and skills that a model and its agent get.
+//! Renders a prompt into the text, tools and skills for a model and its agent.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -20,7 +20,7 @@ use crate::resolve::Resolver;
 use crate::tool::{Tool, ToolPolicy, ToolText};
 use crate::view::{SessionState, SessionView, Visibility};
 
-/// How a prompt is to be rendered: with which values, and with what shown.
+/// Options for rendering a prompt: values and visibility.
 #[derive(Debug, Clone)]
 pub struct Rendering {
     pub(crate) prompt: Prompt,
@@ -30,29 +30,29 @@ pub struct Rendering {
     pub(crate) overrides: Option<Arc<PromptOverrides>>,
 }
 
-/// What became of a prompt.
+/// The result of rendering a prompt.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RenderedPrompt {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// What it can call, in the order of the sections; the prompt's own tools come last.
+    /// The tools that the model can call, in the order of the sections. The prompt's own tools come last.
     pub tools: Vec<RenderedTool>,
-    /// The skills that its agent is to find, in the order of the sections.
+    /// The skills that the agent must be able to find, in the order of the sections.
     pub skills: Vec<RenderedSkill>,
-    /// What was shown, in the order of the text.
+    /// The sections that were shown, in the order of the text.
     pub sections: Vec<RenderedSection>,
-    /// What a person should know.
+    /// Warnings for the user.
     pub warnings: Vec<RenderWarning>,
 }
 
 impl RenderedPrompt {
-    /// The tool of that name.
+    /// The tool with this name.
     pub fn tool(&self, name: &str) -> Option<&RenderedTool> {
         self.tools.iter().find(|tool| tool.tool.name() == name)
     }
 
-    /// About how many tokens the text is.
+    /// The approximate number of tokens of the text.
     pub fn tokens(&self) -> usize {
         tokens(self.text.len())
     }
@@ -62,45 +62,45 @@ impl RenderedPrompt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RenderedSection {
-    /// Which.
+    /// Its path.
     pub path: SectionPath,
-    /// How much of it.
+    /// How much of it was shown.
     pub visibility: Visibility,
-    /// About how many tokens its own text is, without that of the sections below it.
+    /// The approximate number of tokens of its own text, without child sections.
     pub tokens: usize,
-    /// The skill that it is, where it is one.
+    /// The name of the skill, if the section is one.
     pub skill: Option<String>,
-    /// Of a list of skills, how many descriptions were shortened to keep the budget.
+    /// For a skill list, how many descriptions were shortened to keep the budget.
     pub shortened: usize,
-    /// Of a list of skills, how many were left out to keep the budget.
+    /// For a skill list, how many skills were left out to keep the budget.
     pub omitted: usize,
 }
 
-/// A tool that the model has.
+/// A tool that the model can call.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RenderedTool {
-    /// The tool, as it is described here.
+    /// The tool as it is described here.
     pub tool: Tool,
-    /// The section that it belongs to; `None` for the prompt's own.
+    /// The section that it belongs to; `None` for the prompt's own tools.
     pub section: Option<SectionPath>,
     policies: Vec<Arc<dyn ToolPolicy>>,
 }
 
 impl RenderedTool {
-    /// Whether its sections let it be called with that.
+    /// Whether the policies of its sections allow a call with these arguments.
     pub fn check(&self, arguments: &Value, state: &SessionState) -> Result<(), String> {
         self.policies.iter().try_for_each(|policy| policy.check(self.tool.name(), arguments, state))
     }
 
-    /// Tells its sections what came of a call that succeeded.
+    /// Informs its sections about a successful call.
     pub fn tell(&self, arguments: &Value, answer: &ToolText, state: &mut SessionState) {
         for policy in &self.policies {
             policy.on_result(self.tool.name(), arguments, answer, state);
         }
     }
 
-    /// Whether it is one of the two that open and read sections.
+    /// Whether it is one of the two tools that open and read sections.
     pub fn is_disclosure(&self) -> bool {
         self.section.is_none()
     }
@@ -112,15 +112,15 @@ impl fmt::Debug for RenderedTool {
     }
 }
 
-/// Something that was not done as it was asked for.
+/// A requested change that was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RenderWarning {
-    /// A name that does not change.
+    /// A stable code.
     pub code: &'static str,
-    /// The section, or the tool.
+    /// The section or tool.
     pub target: String,
-    /// What a person should know.
+    /// What happened, for the user.
     pub message: String,
 }
 
@@ -130,34 +130,34 @@ impl Rendering {
         Self { prompt, bindings, explicit, installs_skills: false, overrides: None }
     }
 
-    /// This value for every section that takes one of its type.
+    /// Binds this value for every section with params of its type.
     #[must_use]
     pub fn bind<P: Params>(mut self, params: P) -> Self {
         self.bindings.bind(Binding::new(params));
         self
     }
 
-    /// These values, in the place of all that were bound so far.
+    /// Replaces all bound values.
     #[must_use]
     pub fn bindings(self, bindings: Bindings) -> Self {
         Self { bindings, ..self }
     }
 
-    /// A section is shown like this, whatever the session and the section say.
+    /// Sets how a section is shown. Takes precedence over the session and the section.
     #[must_use]
     pub fn visibility(mut self, path: SectionPath, visibility: Visibility) -> Self {
         self.explicit.insert(path, visibility);
         self
     }
 
-    /// Skills are written into the home of the agent, where it finds them itself, and so need not be in the text. It is for whoever
-    /// says so to do it, with the skills that are rendered. Otherwise all of them stay in the text, as summaries.
+    /// Skills are installed in the agent's home instead of being part of the text. The caller must install the
+    /// rendered skills there. By default all skills are in the text, as summaries.
     #[must_use]
     pub fn install_skills(self, installs_skills: bool) -> Self {
         Self { installs_skills, ..self }
     }
 
-    /// What somebody has stored to be shown instead.
+    /// Stored overrides to apply.
     #[must_use]
     pub fn overrides(self, overrides: impl Into<Arc<PromptOverrides>>) -> Self {
         Self { overrides: Some(overrides.into()), ..self }
@@ -168,7 +168,7 @@ impl Rendering {
         &self.prompt
     }
 
-    /// Renders the prompt for a session as it is now.
+    /// Renders the prompt for the current state of a session.
     pub fn render(&self, session: &SessionView) -> Result<RenderedPrompt, PromptError> {
         let mut walk = Walk::new(self, session)?;
         for node in self.prompt.nodes() {
@@ -176,20 +176,20 @@ impl Rendering {
                 walk.node(node, None, &[])?;
             }
         }
-        // Only now is every skill read that somebody has switched on since the prompt was built.
+        // A skill that was enabled after the prompt was built is read now.
         check_skills(self.prompt.nodes())?;
         Ok(walk.finish())
     }
 }
 
 impl Prompt {
-    /// Renders it for a session as it is now, with nothing bound.
+    /// Renders it for the current state of a session, without bound values.
     pub fn render(&self, session: &SessionView) -> Result<RenderedPrompt, PromptError> {
         self.rendering().render(session)
     }
 }
 
-/// One way through the sections.
+/// One pass over the sections.
 pub(crate) struct Walk<'a> {
     pub(crate) resolver: Resolver<'a>,
     out: RenderedPrompt,
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
         Ok(Self { resolver, out: RenderedPrompt::default(), has_to_open: false, has_to_read: false })
     }
 
-    /// Renders a section that is enabled, with the policies of those above it.
+    /// Renders an enabled section, with the policies of its parents.
     pub(crate) fn node(
         &mut self,
         node: &'a Node,
@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
             }
         }
         if text.is_empty() && self.out.text.len() == own {
-            // A heading above nothing tells nobody anything.
+            // A heading without content is useless.
             self.out.text.truncate(begin);
         } else {
             self.out.sections[place].tokens = tokens(own - begin);
@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds a block, after an empty line where there is something already.
+    /// Adds a block, after an empty line if there is text already.
     fn block(&mut self, text: &str) {
         if !self.out.text.is_empty() {
             self.out.text.push_str("\n\n");
@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
         let body = match &node.content {
             Content::Reference(reference) => {
                 let (skill, body, _) = reference.get(self.resolver.reader(), &node.path)?;
-                // Its files are only there, and its instructions may speak of them.
+                // Only its files are there, and its instructions may refer to them.
                 let place = skill.directory.display();
                 return Ok(format!("The files of this skill are in `{place}`.\n\n{}", body.render(None)));
             }
@@ -272,7 +272,7 @@ impl<'a> Walk<'a> {
         };
         let Content::Discovered(found) = &node.content else { return Ok(body) };
         if found.skills.is_empty() {
-            // Without skills there is nothing to explain.
+            // An empty list needs no explanation.
             return Ok(String::new());
         }
         let listed = listing::full(found, self.resolver.session.task.as_deref());
@@ -281,7 +281,7 @@ impl<'a> Walk<'a> {
         if listed.omitted > 0 && listed.omitted == found.skills.len() {
             let (code, target) = ("skills-left-out", node.path.to_string());
             let message =
-                format!("none of the {} skills of section `{target}` fits its budget", listed.omitted);
+                format!("none of the {} skills of section `{target}` fits into its budget", listed.omitted);
             self.out.warnings.push(RenderWarning { code, target, message });
         }
         let list = listed.text.trim_end();
@@ -303,12 +303,12 @@ impl<'a> Walk<'a> {
         };
         let unlocks = self.resolver.unlocks(node);
         if unlocks.has_more && self.resolver.rendering.explicit.contains_key(&node.path) {
-            // Whoever renders it wants it so, and nothing that the model calls would change that.
+            // The caller fixed this visibility, so no tool call could change it.
             return Ok(text);
         }
         let mut keys = Vec::new();
         for child in self.resolver.known_children(node) {
-            // What is installed is not below it once it is open.
+            // An installed skill is not shown below an open section.
             if !self.resolver.is_native(child)? {
                 keys.push(child.key.as_str());
             }
@@ -320,7 +320,7 @@ impl<'a> Walk<'a> {
         Ok(if text.is_empty() { line } else { format!("{text}\n\n{line}") })
     }
 
-    /// Takes a section's tools and skills along.
+    /// Collects a section's tools and skills.
     fn collect(&mut self, node: &'a Node, policies: &[Arc<dyn ToolPolicy>]) -> Result<(), PromptError> {
         for tool in &node.tools {
             let tool = self.resolver.tool(tool);
@@ -339,7 +339,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether an agent with a home would find a skill of this section there.
+    /// Whether a skill of this section would be installed in the agent's home.
     fn has_to_install(&self, node: &'a Node) -> Result<bool, PromptError> {
         if !node.skills.is_empty() {
             return Ok(true);
@@ -355,15 +355,15 @@ impl<'a> Walk<'a> {
     fn warn_not_installed(&mut self, node: &Node) {
         let path = &node.path;
         let message = if node.skills.is_empty() {
-            format!("no skills are installed here: those of section `{path}` stay in the text, as summaries")
+            format!("skills are not installed here; those of section `{path}` stay in the text as summaries")
         } else {
-            format!("no skills are installed here: those attached to section `{path}` are not there")
+            format!("skills are not installed here; those attached to section `{path}` are missing")
         };
         let (code, target) = ("skills-not-installed", path.to_string());
         self.out.warnings.push(RenderWarning { code, target, message });
     }
 
-    /// A skill that the agent finds in its home, and that is not in the text.
+    /// A skill that is installed in the agent's home and is not in the text.
     fn native(&mut self, node: &'a Node) -> Result<(), PromptError> {
         let (kind, mount) = match &node.content {
             Content::Reference(reference) => {
@@ -392,7 +392,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The whole text of a skill, with what is below it as further headings.
+    /// The whole text of a skill, with its child sections under further headings.
     fn instructions(&mut self, node: &'a Node, level: usize, out: &mut String) -> Result<(), PromptError> {
         let body = self.resolver.body(node)?;
         if !out.is_empty() && !body.is_empty() {

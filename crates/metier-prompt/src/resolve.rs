@@ -1,4 +1,4 @@
-//! What holds for a section in one rendering: its values, whether it is there, how much of it is shown.
+//! The state of sections in one rendering: their values, whether they exist, and how much is shown.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -18,21 +18,21 @@ use crate::template::Template;
 use crate::tool::Tool;
 use crate::view::{SessionView, Visibility};
 
-/// Answers about sections, for one rendering of one session.
+/// Answers questions about sections, for one rendering of a session.
 pub(crate) struct Resolver<'a> {
     pub(crate) rendering: &'a Rendering,
     pub(crate) session: &'a SessionView,
     applied: Applied,
-    /// The fields of values that templates were filled with; many sections share few values.
+    /// The fields of values that templates used. Many sections share few values.
     fields: RefCell<HashMap<usize, Map<String, Value>>>,
 }
 
-/// What opening a section brings beside its text.
+/// What opening a section provides besides its text.
 #[derive(Debug, Default)]
 pub(crate) struct Unlocks {
-    /// The tools that are there as soon as it is open.
+    /// The tools that become available.
     pub(crate) tools: Vec<String>,
-    /// Whether there are any tools or skills, in it or below it: opening it is more than reading it.
+    /// Whether there are any tools or skills in it or below it, so that opening it does more than reading it.
     pub(crate) has_more: bool,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Resolver<'a> {
         self.applied.tools.get(tool.name()).unwrap_or(tool).clone()
     }
 
-    /// The value that a section's predicates and templates take.
+    /// The value that a section's predicates and templates use.
     fn params(&self, node: &'a Node) -> Result<Option<&'a Binding>, PromptError> {
         let Some(kind) = &node.params else { return Ok(None) };
         let bound = self.rendering.bindings.get(kind.id).or(node.default.as_ref());
@@ -79,7 +79,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Whether a section is there, by itself: the one above it may still not be.
+    /// Whether a section exists by itself. Its parent may still be disabled.
     pub(crate) fn is_enabled(&self, node: &'a Node) -> Result<bool, PromptError> {
         if matches!(&node.content, Content::Reference(reference) if !reference.skill.is_enabled()) {
             return Ok(false);
@@ -89,7 +89,7 @@ impl<'a> Resolver<'a> {
         answer.map_err(|reason| PromptError::Predicate { path: node.path.clone(), reason })
     }
 
-    /// The sections right below one that are there.
+    /// The enabled child sections.
     pub(crate) fn children(&self, node: &'a Node) -> Result<Vec<&'a Node>, PromptError> {
         let mut children = Vec::with_capacity(node.children.len());
         for child in &node.children {
@@ -100,7 +100,8 @@ impl<'a> Resolver<'a> {
         Ok(children)
     }
 
-    /// The same, without those that cannot be told of: that is an error once they are shown, and no reason not to show a summary.
+    /// The same without those whose predicate fails. That is an error only once they are shown, not in a
+    /// summary.
     pub(crate) fn known_children(&self, node: &'a Node) -> Vec<&'a Node> {
         let is_there = |child: &&'a Node| {
             self.is_enabled(child).unwrap_or(false) && self.is_chosen(node, child).unwrap_or(false)
@@ -108,7 +109,7 @@ impl<'a> Resolver<'a> {
         node.children.iter().filter(is_there).collect()
     }
 
-    /// Whether a container of skills has this one among those that are wanted.
+    /// Whether a container of skills has this one enabled.
     pub(crate) fn is_chosen(&self, parent: &'a Node, child: &'a Node) -> Result<bool, PromptError> {
         if !matches!(parent.content, Content::Skills) {
             return Ok(true);
@@ -123,7 +124,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Everything below a section that is there.
+    /// Everything below a section that is enabled.
     pub(crate) fn enabled_below(&self, node: &'a Node) -> Result<Vec<&'a Node>, PromptError> {
         let mut below = Vec::new();
         for child in self.children(node)? {
@@ -133,7 +134,8 @@ impl<'a> Resolver<'a> {
         Ok(below)
     }
 
-    /// How much of a section is shown: as was said for this rendering, by the session, by an override, by itself.
+    /// How much of a section is shown. The rendering decides first, then the session, an override, and the
+    /// section itself.
     pub(crate) fn visibility(&self, node: &'a Node) -> Result<Visibility, PromptError> {
         let explicit = self.rendering.explicit.get(&node.path).copied();
         let said = explicit.or_else(|| self.session.state.visibility(&node.path));
@@ -147,16 +149,17 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Whether a section is a skill that the agent finds in its home instead.
+    /// Whether a section is a skill that is installed in the agent's home instead.
     pub(crate) fn is_native(&self, node: &'a Node) -> Result<bool, PromptError> {
         Ok(self.rendering.installs_skills && self.can_be_native(node)?)
     }
 
-    /// The same, if only the agent had a home.
+    /// Whether it would be if the agent had a home.
     pub(crate) fn can_be_native(&self, node: &'a Node) -> Result<bool, PromptError> {
         Ok(match &node.content {
             Content::Reference(_) => true,
-            // Tools have to be called through the session, and skills below it be found there: so it stays where the session is.
+            // Tools are called through the session, and the skills below it are found there, so it stays in the
+            // text.
             Content::Inline { .. } => {
                 let stays = |below: &&Node| !below.tools.is_empty() || below.is_or_lists_skills();
                 node.tools.is_empty() && !self.enabled_below(node)?.iter().any(stays)
@@ -165,7 +168,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// What opening a section would bring.
+    /// What opening a section would provide.
     pub(crate) fn unlocks(&self, node: &'a Node) -> Unlocks {
         let mut unlocks = Unlocks::default();
         self.unlock(node, true, &mut unlocks);

@@ -1,4 +1,4 @@
-//! Sections, as they are written down. Whether all fits together is checked when the prompt is built.
+//! Sections as they are defined. Consistency is checked when the prompt is built.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::view::{SessionView, Visibility};
 pub(crate) type Predicate = Arc<dyn Fn(&Erased, &SessionView) -> Result<bool, String> + Send + Sync>;
 type Choice = Arc<dyn Fn(&Erased, &SessionView) -> Visibility + Send + Sync>;
 
-/// How much of a section is shown where nobody else says.
+/// How much of a section is shown by default.
 #[derive(Clone)]
 pub(crate) enum VisibilityRule {
     Always(Visibility),
     By(Choice),
 }
 
-/// A section as it was written down.
+/// A section as it was defined.
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) key: String,
@@ -42,42 +42,42 @@ pub(crate) struct Draft {
     pub(crate) accepts_overrides: bool,
     pub(crate) children: Vec<Draft>,
     pub(crate) role: Role,
-    /// Only for the list of skills that were found.
+    /// Only for the list of discovered skills.
     pub(crate) discovered: Discovered,
 }
 
-/// What a section is.
+/// The kind of a section.
 #[derive(Clone)]
 pub(crate) enum Role {
     /// Text.
     Plain,
-    /// A container of skills.
+    /// A container for skills.
     Skills,
-    /// A skill that is written in the prompt.
+    /// A skill whose text is part of the prompt.
     Inline { name: String, description: String },
-    /// A skill that is somewhere else.
+    /// A skill in a directory.
     Reference(SkillRef),
-    /// The list of skills that were found.
+    /// The list of discovered skills.
     Discovered,
 }
 
-/// Marks what a [`SectionBuilder`] makes.
+/// Markers for the kinds of [`SectionBuilder`].
 pub mod kind {
-    /// Text.
+    /// A text section.
     #[derive(Debug, Clone, Copy)]
     pub struct Text;
-    /// A skill that is written in the prompt.
+    /// A skill whose text is part of the prompt.
     #[derive(Debug, Clone, Copy)]
     pub struct Skill;
-    /// A container of skills.
+    /// A container for skills.
     #[derive(Debug, Clone, Copy)]
     pub struct Skills;
-    /// The list of skills that were found.
+    /// The list of discovered skills.
     #[derive(Debug, Clone, Copy)]
     pub struct Discovered;
 }
 
-/// A part of a prompt: a title, text, tools, skills, and further sections.
+/// A part of a prompt: a title, text, tools, skills and child sections.
 ///
 /// ```
 /// use metier_prompt::{Prompt, Section, SessionView};
@@ -95,24 +95,26 @@ pub mod kind {
 /// ```
 pub type Section<P = NoParams> = SectionBuilder<P, kind::Text>;
 
-/// A skill that is written in the prompt, in a [`SkillsSection`]. Its key is its name, and it is shown as a summary at first.
+/// A skill whose text is part of the prompt, in a [`SkillsSection`]. Its key is its name, and it starts as a
+/// summary.
 ///
-/// Without tools it is written into the agent's home as a `SKILL.md` of its own, where skills are installed.
+/// If it has no tools and skills are installed, it is written into the agent's home as its own `SKILL.md`.
 pub type InlineSkill<P = NoParams> = SectionBuilder<P, kind::Skill>;
 
-/// The skills of a prompt, both those that are written in it and those that it refers to.
+/// A container for the skills of a prompt: skills with their text in the prompt, and references to directories.
 pub type SkillsSection = SectionBuilder<EnabledSkills, kind::Skills>;
 
-/// The list of skills that were found in a directory or a catalog. As a summary, it has only their names.
+/// The list of the skills that were discovered in a directory or catalog. Its summary contains only their
+/// names.
 pub type AgentSkillsSection<P = NoParams> = SectionBuilder<P, kind::Discovered>;
 
-/// What sections of all kinds are written down with.
+/// Builds sections of all kinds.
 pub struct SectionBuilder<P, K> {
     pub(crate) draft: Draft,
     types: PhantomData<fn(P, K)>,
 }
 
-// Not derived: that would ask for params that can be cloned, and there are none of them in here.
+// Not derived, because deriving would require `P: Clone` although no value of `P` is stored.
 impl<P, K> Clone for SectionBuilder<P, K> {
     fn clone(&self) -> Self {
         Self::of(self.draft.clone())
@@ -125,7 +127,7 @@ impl<P, K> fmt::Debug for SectionBuilder<P, K> {
     }
 }
 
-/// A section of any kind, ready to be put into a prompt or below another.
+/// A section of any kind, ready to be added to a prompt or to another section.
 pub struct AnySection(pub(crate) Draft);
 
 impl fmt::Debug for AnySection {
@@ -163,13 +165,13 @@ impl Draft {
 }
 
 impl<K> SectionBuilder<NoParams, K> {
-    /// The values that its templates and predicates take are of this type.
+    /// Sets the type of the values that its templates and predicates use.
     #[must_use]
     pub fn params<P: Params>(self) -> SectionBuilder<P, K> {
         SectionBuilder::of(Draft { params: ParamsType::of::<P>(), ..self.draft })
     }
 
-    /// The same, with a value for where none is bound.
+    /// Sets the type and a default value, which is used if no value is bound.
     #[must_use]
     pub fn default_params<P: Params>(self, value: P) -> SectionBuilder<P, K> {
         let default = Some(Binding::new(value));
@@ -182,70 +184,70 @@ impl<P, K> SectionBuilder<P, K> {
         Self { draft, types: PhantomData }
     }
 
-    /// Another key than it had.
+    /// Changes the key.
     #[must_use]
     pub fn key(mut self, key: &str) -> Self {
         key.clone_into(&mut self.draft.key);
         self
     }
 
-    /// Another title than it had.
+    /// Changes the title.
     #[must_use]
     pub fn title(mut self, title: &str) -> Self {
         title.clone_into(&mut self.draft.title);
         self
     }
 
-    /// Its text: a template with `$name`, `${name}` and `$$`. Common indentation is taken away.
+    /// Sets the text: a template with `$name`, `${name}` and `$$`. Common indentation is removed.
     #[must_use]
     pub fn body(mut self, template: &str) -> Self {
         template.clone_into(&mut self.draft.body);
         self
     }
 
-    /// What is shown instead of it while it is not open: a template, too.
+    /// Sets the text that is shown while the section is summarized. It is a template too.
     #[must_use]
     pub fn summary(mut self, template: &str) -> Self {
         self.draft.summary = Some(template.to_owned());
         self
     }
 
-    /// How much of it is shown, where the session does not say.
+    /// Sets how much is shown, unless the session says otherwise.
     #[must_use]
     pub fn visibility(mut self, visibility: Visibility) -> Self {
         self.draft.visibility = VisibilityRule::Always(visibility);
         self
     }
 
-    /// A tool that the model has while the section is open.
+    /// Adds a tool that the model has while the section is open.
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
         self.draft.tools.push(tool);
         self
     }
 
-    /// A skill that the agent finds while the section is open.
+    /// Adds a skill that the agent finds while the section is open.
     #[must_use]
     pub fn skill(mut self, skill: SkillMount) -> Self {
         self.draft.skills.push(skill);
         self
     }
 
-    /// These skills instead of those it had.
+    /// Replaces the skills.
     #[must_use]
     pub fn skills(mut self, skills: impl IntoIterator<Item = SkillMount>) -> Self {
         self.draft.skills = skills.into_iter().collect();
         self
     }
 
-    /// Decides about calls of its tools and of those below it.
+    /// Sets a policy for calls of its tools and of those below it.
     #[must_use]
     pub fn policy(mut self, policy: impl ToolPolicy + 'static) -> Self {
         self.draft.policies.push(Arc::new(policy));
         self
     }
 
-    /// A section below it.
+    /// Adds a child section.
     #[must_use]
     pub fn child(mut self, child: impl Into<AnySection>) -> Self {
         self.draft.children.push(child.into().0);
@@ -261,13 +263,14 @@ impl<P, K> SectionBuilder<P, K> {
 }
 
 impl<P: Params, K> SectionBuilder<P, K> {
-    /// Whether it is there at all, by its params and the session. Without it, what is below it is gone as well.
+    /// Sets a predicate on its params and the session that decides whether the section exists. If not, its
+    /// children are gone as well.
     #[must_use]
     pub fn enabled(self, predicate: impl Fn(&P, &SessionView) -> bool + Send + Sync + 'static) -> Self {
         self.try_enabled(move |params, session| Ok::<_, String>(predicate(params, session)))
     }
 
-    /// The same with a predicate that can fail, and then fails the rendering.
+    /// The same with a predicate that can fail. If it does, rendering fails.
     #[must_use]
     pub fn try_enabled<E: fmt::Display>(
         mut self,
@@ -275,19 +278,20 @@ impl<P: Params, K> SectionBuilder<P, K> {
     ) -> Self {
         self.draft.enabled = Some(Arc::new(move |params, session| match params.downcast_ref::<P>() {
             Some(params) => predicate(params, session).map_err(|error| error.to_string()),
-            None => Err("its params are of another type".to_owned()),
+            None => Err("its params have a different type".to_owned()),
         }));
         self
     }
 
-    /// How much of it is shown, by its params and the session, where the session does not say itself.
+    /// Sets a function of its params and the session that decides how much is shown, unless the session says
+    /// otherwise.
     #[must_use]
     pub fn visibility_by(
         mut self,
         choose: impl Fn(&P, &SessionView) -> Visibility + Send + Sync + 'static,
     ) -> Self {
         self.draft.visibility = VisibilityRule::By(Arc::new(move |params, session| {
-            // Params are looked up by the same type that this is of.
+            // Params are looked up by their type, so this has the right type.
             params.downcast_ref::<P>().map_or(Visibility::Summary, |params| choose(params, session))
         }));
         self
@@ -295,14 +299,14 @@ impl<P: Params, K> SectionBuilder<P, K> {
 }
 
 impl Section {
-    /// A section with nothing in it yet.
+    /// An empty section.
     pub fn new(key: &str, title: &str) -> Self {
         Self::of(Draft::new(key, title, Role::Plain))
     }
 }
 
 impl InlineSkill {
-    /// A skill with nothing in it yet. Its key and title are its name, unless it gets others.
+    /// An empty skill. Its key and title default to its name.
     pub fn new(name: &str, description: &str) -> Self {
         let role = Role::Inline { name: name.to_owned(), description: description.to_owned() };
         let visibility = VisibilityRule::Always(Visibility::Summary);
@@ -310,7 +314,7 @@ impl InlineSkill {
     }
 }
 
-/// Which skills of a [`SkillsSection`] are there. All of them, unless a value of this is bound.
+/// Which skills of a [`SkillsSection`] are enabled. Without a bound value, all are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EnabledSkills {
     /// Their names; `None` for all.
@@ -318,7 +322,7 @@ pub struct EnabledSkills {
 }
 
 impl EnabledSkills {
-    /// Those of these names.
+    /// Enables the skills with these names.
     pub fn only<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Self {
         Self { only: Some(names.into_iter().map(Into::into).collect()) }
     }
@@ -329,7 +333,7 @@ impl EnabledSkills {
 }
 
 impl SkillsSection {
-    /// No skills yet. Its key is `skills`, unless it gets another.
+    /// An empty container. Its key defaults to `skills`.
     pub fn new() -> Self {
         Self::of(Draft {
             params: ParamsType::of::<EnabledSkills>(),
@@ -338,13 +342,13 @@ impl SkillsSection {
         })
     }
 
-    /// A skill that is written in the prompt.
+    /// Adds a skill whose text is part of the prompt.
     #[must_use]
     pub fn inline<P>(self, skill: InlineSkill<P>) -> Self {
         self.child(skill)
     }
 
-    /// A skill that is somewhere else.
+    /// Adds a reference to a skill in a directory.
     #[must_use]
     pub fn reference(mut self, skill: SkillRef) -> Self {
         let name = metier_skill::effective_name(&skill.path()).unwrap_or_default();
@@ -364,7 +368,7 @@ impl Default for SkillsSection {
     }
 }
 
-/// A skill's directory somewhere else. It is read when the prompt is built, or when it is first enabled.
+/// A reference to a skill's directory. It is read when the prompt is built, or when it is first enabled.
 #[derive(Clone)]
 pub struct SkillRef {
     path: PathBuf,
@@ -373,18 +377,19 @@ pub struct SkillRef {
 }
 
 impl SkillRef {
-    /// The skill in this directory. A relative path is relative to its base, else to where the prompt's reader is.
+    /// A reference to the skill in this directory. A relative path is resolved against its base, or else by the
+    /// prompt's reader.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), base: None, enabled: None }
     }
 
-    /// What a relative path is relative to.
+    /// Sets the directory that a relative path is resolved against.
     #[must_use]
     pub fn base(self, base: impl Into<PathBuf>) -> Self {
         Self { base: Some(base.into()), ..self }
     }
 
-    /// Whether it is there at all. While it is not, nobody looks whether there is a skill.
+    /// Sets a predicate that decides whether the skill exists. While it does not, its directory is not read.
     #[must_use]
     pub fn enabled(self, predicate: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { enabled: Some(Arc::new(predicate)), ..self }

@@ -1,4 +1,4 @@
-//! The list of skills that a model chooses from, and how it is made to fit.
+//! The skill list that a model chooses from, and how it is fitted into a budget.
 
 use metier_skill::tokens;
 
@@ -12,21 +12,21 @@ pub use self::options::{ActivationHint, ListFormat, LocationStyle};
 
 use self::write::{Length, Text};
 
-/// One skill as a model sees it before it is used.
+/// One skill as a model sees it before loading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedSkill<'a> {
     /// The name.
     pub name: &'a str,
-    /// What it does and when to use it; `None` where only the name is to be shown.
+    /// What it does and when to use it; `None` to show only its name.
     pub description: Option<&'a str>,
-    /// Where its `SKILL.md` is, in whatever form the model can use; see [`LocationStyle`].
+    /// The location of its `SKILL.md`, in a form that the model can use; see [`LocationStyle`].
     pub location: Option<&'a str>,
 }
 
-/// A list of skills to be written.
+/// A list of skills to render.
 ///
-/// Whatever a skill says of itself, it cannot change the list: XML and JSON parse to exactly what was given, a skill is one
-/// item of the Markdown list, and what a reader would not see is made visible; [`ListFormat`] says how.
+/// No text of a skill can change the list: XML and JSON parse to exactly the given texts, each skill is one
+/// item of the Markdown list, and invisible characters are made visible. [`ListFormat`] has the details.
 ///
 /// ```
 /// use metier_prompt::{ActivationHint, SkillList, ListedSkill};
@@ -45,22 +45,22 @@ pub struct SkillList<'a> {
     search: Option<&'a str>,
 }
 
-/// What was written, and what was not.
+/// The rendered text, and what was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RenderedList {
-    /// The text; empty where there are no skills, or where not even one fits the budget.
+    /// The text; empty if there are no skills or none fits the budget.
     pub text: String,
-    /// About how many tokens it is.
+    /// The approximate number of tokens.
     pub tokens: usize,
-    /// How many descriptions were shortened.
+    /// The number of shortened descriptions.
     pub shortened: usize,
-    /// How many skills were left out.
+    /// The number of skills that were left out.
     pub omitted: usize,
 }
 
 impl<'a> SkillList<'a> {
-    /// All of these skills, the most relevant first.
+    /// A list of these skills, most relevant first.
     pub const fn new(skills: &'a [ListedSkill<'a>]) -> Self {
         Self {
             skills,
@@ -71,34 +71,34 @@ impl<'a> SkillList<'a> {
         }
     }
 
-    /// The same in another format.
+    /// Sets the format.
     #[must_use]
     pub const fn format(self, format: ListFormat) -> Self {
         Self { format, ..self }
     }
 
-    /// The same in at most so many tokens. Descriptions are shortened first; then the least relevant skills are
+    /// Sets the maximum number of tokens. Descriptions are shortened first; then the least relevant skills are
     /// left out, and the text says how many.
     #[must_use]
     pub const fn budget(self, tokens: Option<usize>) -> Self {
         Self { budget: tokens, ..self }
     }
 
-    /// The same for an agent that gets at skills in this way. `None` is the usual one: the file at its location is read
-    /// where any skill has one, and else skills are loaded by name.
+    /// Sets how the agent loads skills. With `None`, it reads the file at the location if any skill has one,
+    /// and otherwise loads skills by name.
     #[must_use]
     pub const fn activation(self, activation: Option<ActivationHint<'a>>) -> Self {
         Self { activation, ..self }
     }
 
-    /// The same with what finds skills that are left out, in words that follow on "find them with": "the tool
-    /// `search_skills`". It is `` `metier search` `` at first; `None` is for agents that cannot search.
+    /// Sets how to find skills that were left out, as words after "find them with", such as "the tool
+    /// `search_skills`". The default is `` `metier search` ``. Use `None` for agents that cannot search.
     #[must_use]
     pub const fn search(self, hint: Option<&'a str>) -> Self {
         Self { search: hint, ..self }
     }
 
-    /// Writes the list.
+    /// Renders the list.
     pub fn render(&self) -> RenderedList {
         let Some(plan) = self.plan() else {
             return RenderedList { omitted: self.skills.len(), ..RenderedList::default() };
@@ -117,7 +117,7 @@ impl<'a> SkillList<'a> {
         RenderedList { tokens: tokens(text.len()), shortened, omitted, text }
     }
 
-    /// What becomes of each skill, and what it costs: where the tokens of [`SkillList::render`] go.
+    /// What happens to each skill and what it costs: where the tokens of [`SkillList::render`] go.
     pub fn explain(&self) -> ListExplanation<'a> {
         let Some(plan) = self.plan() else {
             return ListExplanation::new(self.skills, self.budget, Vec::new(), 0);
@@ -139,7 +139,7 @@ impl<'a> SkillList<'a> {
         }
     }
 
-    /// What stands before the skills and after them, when so many are left out.
+    /// The text before and after the skills, if this many are left out.
     fn around(&self, omitted: usize) -> (String, String) {
         let has_places = || self.skills.iter().any(|skill| skill.location.is_some());
         let inferred = || if has_places() { ActivationHint::ReadFile } else { ActivationHint::ByName };
@@ -157,7 +157,7 @@ impl<'a> SkillList<'a> {
             ListFormat::Json => {
                 let notice =
                     notice.map(|notice| format!(",\"omitted\":{omitted},\"notice\":{}", json(&notice)));
-                // Without skills there is nothing to explain.
+                // An empty list needs no introduction.
                 let introduction = if self.skills.is_empty() {
                     String::new()
                 } else {
@@ -171,7 +171,7 @@ impl<'a> SkillList<'a> {
         }
     }
 
-    /// What is said about those left out: never nothing.
+    /// The notice about skills that were left out.
     fn notice(&self, omitted: usize) -> Option<String> {
         let (what, which) = match omitted {
             0 => return None,

@@ -1,7 +1,7 @@
-//! Schemas that refuse what they do not know, and arguments that are held to them.
+//! Schemas that reject unknown members, and checking arguments against them.
 //!
-//! Types that are read leniently (flattened, tagged or untagged ones) pass over members that nobody looks at. So it is the schema that
-//! is asked, and not the type: what a model is told and what it is held to are then the same.
+//! Types that are parsed leniently (flattened, tagged or untagged) ignore unknown members. So arguments are
+//! checked against the schema, not the type: what a model is told is exactly what is checked.
 
 use std::collections::HashSet;
 
@@ -10,23 +10,23 @@ use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-/// What a schema can be put together from.
+/// Keywords that combine schemas.
 const COMBINED: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// The schema of what is read into a type. Unknown members are refused in it.
+/// The schema for parsing a type. It rejects unknown members.
 pub(crate) fn schema_to_read<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::default().for_deserialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     RecursiveTransform(close).transform(&mut schema);
     RecursiveTransform(close_as_a_whole).transform(&mut schema);
-    // The tool has a name and a description of its own; those of the type are for programmers.
+    // The tool has its own name and description; those of the type are for programmers.
     for noise in ["$schema", "title", "description"] {
         schema.remove(noise);
     }
     schema.to_value()
 }
 
-/// The schema of what a type is written as.
+/// The schema of a type's serialized form.
 pub(crate) fn schema_to_write<T: JsonSchema>() -> Value {
     SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
 }
@@ -37,7 +37,7 @@ fn close(schema: &mut Schema) {
     }
 }
 
-/// Where members come from several parts, no part may refuse those of the others.
+/// If members come from several parts, no part may reject those of the others.
 fn close_as_a_whole(schema: &mut Schema) {
     let is_closed = |part: &Map<String, Value>| part.get("additionalProperties") == Some(&Value::Bool(false));
     let Some(whole) = schema.as_object_mut().filter(|whole| is_closed(whole)) else { return };
@@ -54,7 +54,8 @@ fn close_as_a_whole(schema: &mut Schema) {
     whole.insert("unevaluatedProperties".to_owned(), Value::Bool(false));
 }
 
-/// What is wrong with a value that its type has read: members that the schema does not know, and lists in the place of members.
+/// Finds problems in a value that its type accepted: members that the schema does not know, and lists instead
+/// of objects.
 pub(crate) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     let mut strict = Strict { root: schema, seen: HashSet::new(), unknown: Vec::new(), lists: Vec::new() };
     strict.look(schema, value, "");
@@ -64,13 +65,13 @@ pub(crate) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     };
     match (strict.lists.is_empty(), strict.unknown.is_empty()) {
         (true, true) => Ok(()),
-        (true, false) => Err(format!("it takes no `{}`", named(strict.unknown))),
-        (false, _) if strict.lists[0].is_empty() => Err("it takes an object, not a list".to_owned()),
-        (false, _) => Err(format!("it takes an object, not a list, as `{}`", named(strict.lists))),
+        (true, false) => Err(format!("unknown argument `{}`", named(strict.unknown))),
+        (false, _) if strict.lists[0].is_empty() => Err("expected an object, not a list".to_owned()),
+        (false, _) => Err(format!("expected an object, not a list, for `{}`", named(strict.lists))),
     }
 }
 
-/// Which alternatives of a schema are part of it.
+/// Which alternatives of a schema apply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alternatives {
     Fitting,
@@ -79,7 +80,7 @@ enum Alternatives {
 
 struct Strict<'a> {
     root: &'a Value,
-    /// What was looked at by what: alternatives that share a part lead to it many times over.
+    /// Which values were checked against which schemas. Alternatives that share a part lead to it many times.
     seen: HashSet<(usize, usize)>,
     unknown: Vec<String>,
     lists: Vec<String>,
@@ -131,7 +132,8 @@ impl<'a> Strict<'a> {
         }
     }
 
-    /// Everything in a schema that is about this value. Where several alternatives fit, a member that any of them knows is known.
+    /// All schemas that apply to this value. If several alternatives fit, a member that any of them knows is
+    /// known.
     fn parts(
         &self,
         schema: &'a Value,
@@ -139,7 +141,7 @@ impl<'a> Strict<'a> {
         alternatives: Alternatives,
         out: &mut Vec<&'a Map<String, Value>>,
     ) {
-        // Schemas that refer to themselves say nothing new.
+        // A schema that refers to itself adds nothing.
         let is_new = |part: &&Map<String, Value>| !out.iter().any(|known| std::ptr::eq(*known, *part));
         let Some(part) = schema.as_object().filter(is_new) else { return };
         out.push(part);
@@ -155,7 +157,7 @@ impl<'a> Strict<'a> {
                 }
             } else if alternatives == Alternatives::Fitting {
                 let fitting: Vec<&Value> = all.iter().filter(|one| self.fits(one, value)).collect();
-                // Its type has read the value, so one of them must be meant.
+                // Its type accepted the value, so one of them must apply.
                 let all = if fitting.is_empty() { all.iter().collect() } else { fitting };
                 for one in all {
                     self.parts(one, value, alternatives, out);
@@ -164,7 +166,7 @@ impl<'a> Strict<'a> {
         }
     }
 
-    /// Whether this may be the alternative that is meant, by what it says itself.
+    /// Whether this alternative may apply, judged by its own keywords.
     fn fits(&self, schema: &'a Value, value: &Value) -> bool {
         let mut parts = Vec::new();
         self.parts(schema, value, Alternatives::None, &mut parts);

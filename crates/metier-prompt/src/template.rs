@@ -1,4 +1,4 @@
-//! Text with places for values: `$name`, `${name}`, and `$$` for a dollar sign.
+//! Text with placeholders: `$name`, `${name}`, and `$$` for a dollar sign.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-/// A text that was dedented and trimmed, taken apart at its placeholders.
+/// A dedented and trimmed text, split at its placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     text: String,
@@ -15,14 +15,14 @@ pub(crate) struct Template {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// As it stands there.
+    /// Literal text.
     Text(Range<usize>),
-    /// The value of that name.
+    /// A placeholder with this name.
     Value(Range<usize>),
 }
 
 impl Template {
-    /// Takes a text apart; an error says what is wrong with it.
+    /// Parses a template. The error says what is wrong.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let text = dedent(text);
         let mut parts = Vec::new();
@@ -33,11 +33,11 @@ impl Template {
             let wrong = || {
                 let shown: String = text[dollar..].chars().take(12).collect();
                 format!(
-                    "`{shown}` is no placeholder; write `$name` or `${{name}}`, or `$$` for a dollar sign"
+                    "invalid placeholder `{shown}`; write `$name` or `${{name}}`, or `$$` for a dollar sign"
                 )
             };
             let (part, length) = if rest.starts_with('$') {
-                // Everything up to the first of the two, which stands for both.
+                // Up to and including the first `$`; the second one is skipped.
                 (Part::Text(dollar..dollar + 1), 1)
             } else if let Some(braced) = rest.strip_prefix('{') {
                 let length = name_length(braced);
@@ -60,14 +60,14 @@ impl Template {
         Ok(Self { text, parts })
     }
 
-    /// A text in which no dollar sign means anything.
+    /// A text without placeholders, in which dollar signs have no meaning.
     pub(crate) fn verbatim(text: &str) -> Self {
         let text = text.trim().to_owned();
         let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(0..text.len())] };
         Self { text, parts }
     }
 
-    /// The names that it has places for.
+    /// The names of its placeholders.
     pub(crate) fn names(&self) -> BTreeSet<&str> {
         let names = self.parts.iter().filter_map(|part| match part {
             Part::Value(range) => Some(&self.text[range.clone()]),
@@ -76,7 +76,7 @@ impl Template {
         names.collect()
     }
 
-    /// The text with values put in. What stands in a value is never looked at again.
+    /// Inserts values. They are not parsed for placeholders again.
     pub(crate) fn render(&self, values: Option<&Map<String, Value>>) -> Cow<'_, str> {
         if let [] | [Part::Text(_)] = self.parts.as_slice() {
             return Cow::Borrowed(match self.parts.first() {
@@ -91,7 +91,7 @@ impl Template {
                 Part::Value(range) => {
                     match values.and_then(|values| values.get(&self.text[range.clone()])) {
                         Some(Value::String(text)) => out.push_str(text),
-                        // What a type leaves out, and `None`, is nothing to read.
+                        // Missing fields and `None` are empty.
                         None | Some(Value::Null) => {}
                         Some(other) => out.push_str(&other.to_string()),
                     }
@@ -104,23 +104,23 @@ impl Template {
         }
     }
 
-    /// Whether it has any places for values.
+    /// Whether it has placeholders.
     pub(crate) fn has_names(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Value(_)))
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Dedented and trimmed, with its placeholders.
+    /// The dedented and trimmed text, with its placeholders.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// How many bytes from here on are a name.
+/// The length in bytes of the name at the start of a text.
 fn name_length(text: &str) -> usize {
     let is_name = |(place, c): &(usize, u8)| {
         c.is_ascii_alphabetic() || *c == b'_' || (*place > 0 && c.is_ascii_digit())
@@ -128,7 +128,7 @@ fn name_length(text: &str) -> usize {
     text.bytes().enumerate().take_while(is_name).count()
 }
 
-/// The text without the white space that all of its lines begin with, and without any around it.
+/// Removes the common indentation of all lines and surrounding white space.
 fn dedent(text: &str) -> String {
     let has_text = |line: &&str| !line.trim().is_empty();
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();

@@ -1,4 +1,4 @@
-//! Tools: what a model can call, with typed arguments and a handler that cannot leave things half done.
+//! Tools that a model can call, with typed arguments and handlers whose changes are undone on failure.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -16,28 +16,28 @@ use serde_json::Value;
 use crate::strict;
 use crate::view::SessionState;
 
-/// What a handler is told of the session that it is called in.
+/// What a handler knows about the session in which it is called.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ToolContext<'a> {
-    /// The session.
+    /// The session's id.
     pub session: &'a str,
-    /// The task, inside the session.
+    /// The current task.
     pub task: Option<&'a str>,
-    /// This call: what the agent calls it, else an id of its own.
+    /// The id of this call: the agent's id, or a generated one.
     pub call: &'a str,
-    /// The active skills' ids with the digests of their trees.
+    /// The ids of active skills with their tree digests.
     pub skills: &'a BTreeMap<String, Digest>,
-    /// What the session still may spend.
+    /// What the session may still spend.
     pub allowance: Allowance,
-    /// What the handler may change. If it fails, everything is as it was.
+    /// State that the handler may change. Changes are undone if it fails.
     pub state: &'a mut SessionState,
-    /// What the handler wants to have in the journal, in the record of this call.
+    /// Notes for the journal, stored with the record of this call.
     pub notes: Vec<String>,
 }
 
 impl<'a> ToolContext<'a> {
-    /// A call in a session that says nothing else about itself.
+    /// The context of a call in a session without further data.
     pub fn new(
         session: &'a str,
         call: &'a str,
@@ -49,25 +49,25 @@ impl<'a> ToolContext<'a> {
     }
 }
 
-/// What a session still may spend. `None` is no limit.
+/// What a session may still spend. `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Allowance {
-    /// Until its deadline; nothing once that is past.
+    /// The time until its deadline; zero if the deadline has passed.
     pub time: Option<Duration>,
-    /// Tokens that a model is given.
+    /// Input tokens of the model.
     pub input: Option<u64>,
-    /// Tokens that it produces.
+    /// Output tokens of the model.
     pub output: Option<u64>,
-    /// Both together.
+    /// Input and output tokens together.
     pub total: Option<u64>,
 }
 
-/// What a tool gives back, beside its message.
+/// A value that a tool returns in addition to its message.
 pub trait ToolValue: Serialize + JsonSchema {
-    /// As a model reads it: JSON, unless a type knows better. Where it is empty, the model reads the message.
+    /// The text for the model: JSON by default. If it is empty, the model reads the message.
     fn render(&self) -> String {
-        // What cannot be written has nothing to say.
+        // A value that cannot be serialized has no text.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
@@ -84,7 +84,7 @@ impl ToolValue for String {
     }
 }
 
-/// What a handler answers with.
+/// The answer of a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAnswer<R = ()> {
     message: String,
@@ -100,23 +100,23 @@ impl ToolAnswer {
 }
 
 impl<R> ToolAnswer<R> {
-    /// A value, and a message for where it says nothing by itself.
+    /// A value, and a message that is used if the value has no text.
     pub fn new(message: impl Into<String>, value: R) -> Self {
         Self { message: message.into(), value: Some(value), is_shown: true }
     }
 
-    /// The model reads only the message; the value is for programs.
+    /// Shows only the message to the model; the value is for programs.
     #[must_use]
     pub fn value_hidden(self) -> Self {
         Self { is_shown: false, ..self }
     }
 }
 
-/// Why a handler did not do what it was asked, in words for the model.
+/// Why a handler failed, as a text for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFailure(pub String);
 
-/// Handlers can use `?` on any error. (So this is none itself.)
+/// Lets handlers use `?` on any error. For that reason the type is not an error itself.
 impl<E: std::error::Error> From<E> for ToolFailure {
     fn from(error: E) -> Self {
         Self(error.to_string())
@@ -124,45 +124,45 @@ impl<E: std::error::Error> From<E> for ToolFailure {
 }
 
 impl ToolFailure {
-    /// The words.
+    /// A failure with this text.
     pub fn new(words: impl fmt::Display) -> Self {
         Self(words.to_string())
     }
 }
 
-/// What handlers end with.
+/// The result of a handler.
 pub type ToolResult<R = ()> = Result<ToolAnswer<R>, ToolFailure>;
 
-/// What a model reads after a call, and what programs do.
+/// The result of a call for the model and for programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolText {
-    /// For the model.
+    /// The text for the model.
     pub text: String,
-    /// The value, where there is one.
+    /// The value, if there is one.
     pub value: Option<Value>,
 }
 
-/// Why a call came to nothing. The state is as before.
+/// Why a call failed. The state is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// The arguments are not what the tool takes; its handler was not called.
+    /// The arguments are invalid; the handler was not called.
     #[error("Validation error: {0}")]
     Arguments(String),
-    /// The handler said so.
+    /// The handler returned an error.
     #[error("Error: {0}")]
     Failed(String),
     /// The handler panicked.
     #[error("Error: the tool stopped unexpectedly: {0}")]
     Panicked(String),
-    /// It is declared for others to handle.
+    /// The tool is handled elsewhere.
     #[error("`{0}` has no handler here")]
     NoHandler(String),
 }
 
 impl ToolError {
-    /// What a panic said, where it said something.
+    /// The message of a panic, if it has one.
     pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
         Self::Panicked(said(panic).to_owned())
     }
@@ -181,10 +181,10 @@ impl Coded for ToolError {
 
 type Handler = Arc<dyn Fn(&Value, &mut ToolContext<'_>) -> Result<ToolText, ToolError> + Send + Sync>;
 
-/// The longest text that a model is given for one call.
+/// The maximum length of a text for a model per call.
 const TEXT_MAX: usize = 1 << 20;
 
-/// Something that a model can call.
+/// A tool that a model can call.
 ///
 /// ```
 /// use metier_prompt::{Tool, ToolAnswer, ToolContext, ToolResult};
@@ -210,7 +210,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool with its handler. What it is called with and what it answers with are known by their types.
+    /// A tool with its handler. The schemas of arguments and value follow from the types.
     pub fn new<P, R, H>(name: impl Into<String>, description: impl Into<String>, handler: H) -> Self
     where
         P: DeserializeOwned + JsonSchema,
@@ -228,7 +228,7 @@ impl Tool {
         Self { result: strict::schema_to_write::<R>(), handler: Some(handler), ..declared }
     }
 
-    /// A tool that somebody else handles: it is listed, and cannot be called here.
+    /// A tool that is handled elsewhere: it is listed, but cannot be called here.
     pub fn declared<P: JsonSchema>(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -240,7 +240,7 @@ impl Tool {
         }
     }
 
-    /// Whether stored overrides may change how it is described.
+    /// Whether stored overrides may change its description.
     #[must_use]
     pub fn accepts_overrides(self, accepts: bool) -> Self {
         Self { accepts_overrides: accepts, ..self }
@@ -251,17 +251,17 @@ impl Tool {
         &self.name
     }
 
-    /// What it does, for the model.
+    /// Its description for the model.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The JSON schema of what it is called with. Unknown members are not allowed, however deep.
+    /// The JSON schema of its arguments. Unknown members are rejected at any depth.
     pub fn parameters(&self) -> &Value {
         &self.parameters
     }
 
-    /// The JSON schema of its value; `null` where it is not known.
+    /// The JSON schema of its value; `null` if unknown.
     pub fn result(&self) -> &Value {
         &self.result
     }
@@ -271,7 +271,7 @@ impl Tool {
         self.handler.is_some()
     }
 
-    /// Calls it. Where that fails, for whatever reason, the session's state is as it was before.
+    /// Calls the tool. If that fails for any reason, the session's state is unchanged.
     pub fn call(&self, arguments: &Value, context: &mut ToolContext<'_>) -> Result<ToolText, ToolError> {
         let handler = self.handler.as_ref().ok_or_else(|| ToolError::NoHandler(self.name.clone()))?;
         let before = context.state.clone();
@@ -283,7 +283,7 @@ impl Tool {
         done
     }
 
-    /// What overrides of it are bound to: what it says and takes.
+    /// The digest that overrides are bound to. It covers the description and the parameters.
     pub(crate) fn contract(&self) -> Digest {
         let contract = serde_json::json!([self.description, self.parameters, self.result]);
         Digest::of(contract.to_string().as_bytes())
@@ -296,30 +296,30 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// Decides about calls of a section's tools and those below it, beside the policy of the session.
+/// A policy for calls of a section's tools and those below it, in addition to the session's policy.
 pub trait ToolPolicy: Send + Sync {
-    /// Whether the tool may be called with that; an error has the reason, for the model.
+    /// Whether the tool may be called with these arguments. The error is a reason for the model.
     fn check(&self, tool: &str, arguments: &Value, state: &SessionState) -> Result<(), String>;
 
-    /// Told after a call that succeeded.
+    /// Called after a successful call.
     fn on_result(&self, tool: &str, arguments: &Value, answer: &ToolText, state: &mut SessionState) {
         let _ = (tool, arguments, answer, state);
     }
 }
 
-/// The arguments as the handler wants them; what it would not look at is an error, too.
+/// Parses the arguments for the handler. Members that it would ignore are an error.
 fn parsed<P: DeserializeOwned>(arguments: &Value, schema: &Value) -> Result<P, String> {
     let parsed = P::deserialize(arguments).map_err(|error| error.to_string())?;
     strict::check(schema, arguments)?;
     Ok(parsed)
 }
 
-/// Cuts what is too long for a model to be given at once, and says so.
+/// Cuts a text that is too long for a model, and says so.
 pub fn cut(text: &mut String) {
     if text.len() > TEXT_MAX {
         let whole = text.len();
         text.truncate(text.floor_char_boundary(TEXT_MAX));
-        let _ = write!(text, "\n[cut here: this is the first MiB of {whole} bytes]");
+        let _ = write!(text, "\n[truncated: first 1 MiB of {whole} bytes]");
     }
 }
 
@@ -331,8 +331,8 @@ fn text_of<R: ToolValue>(answer: &ToolAnswer<R>) -> ToolText {
     ToolText { text, value: value.filter(|value| !value.is_null()) }
 }
 
-/// What a panic said, where it said something.
+/// The message of a panic, if it has one.
 fn said(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("nothing was said")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

@@ -1,4 +1,4 @@
-//! What the four tools that give a model its skills are called.
+//! The names of the four tools that give a model access to skills.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What prompts see of a session, and what tools may change of it.
+//! What prompts see of a session, and what tools may change in it.
 
 use std::collections::BTreeMap;
 
@@ -12,38 +12,38 @@ use crate::path::SectionPath;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// All of it.
+    /// The whole section.
     Full,
-    /// Its summary, and how to open it.
+    /// Only its summary, and how to open it.
     Summary,
 }
 
-/// The part of a session that prompts depend on and that tools may change. A tool that fails leaves it as it was.
+/// The part of a session that prompts depend on and tools may change. A failed tool call does not change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionState {
     visibility: BTreeMap<SectionPath, Visibility>,
-    /// What tools and hosts remember, for predicates to look at.
+    /// Values stored by tools and hosts, for use by predicates.
     pub values: BTreeMap<String, Value>,
 }
 
 impl SessionState {
-    /// What the session says about a section, if anything.
+    /// The session's override for a section, if any.
     pub fn visibility(&self, path: &SectionPath) -> Option<Visibility> {
         self.visibility.get(path).copied()
     }
 
-    /// From now on the section is shown like this.
+    /// Overrides how a section is shown.
     pub fn set_visibility(&mut self, path: SectionPath, visibility: Visibility) {
         self.visibility.insert(path, visibility);
     }
 
-    /// From now on the section is shown as it says itself.
+    /// Removes the override of a section.
     pub fn clear_visibility(&mut self, path: &SectionPath) {
         self.visibility.remove(path);
     }
 
-    /// From now on every section is shown as it says itself.
+    /// Removes all overrides.
     pub fn clear_all_visibility(&mut self) {
         self.visibility.clear();
     }
@@ -52,12 +52,12 @@ impl SessionState {
 /// What predicates and tools see of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionView {
-    /// Its id.
+    /// The session's id.
     pub id: String,
-    /// The task that is worked on.
+    /// The current task.
     pub task: Option<String>,
-    /// The active skills' ids with the digests of their trees.
+    /// The ids of active skills with their tree digests.
     pub skills: BTreeMap<String, Digest>,
-    /// What can change.
+    /// The part that can change.
     pub state: SessionState,
 }

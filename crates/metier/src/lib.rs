@@ -48,7 +48,8 @@
 //!
 //! # Features
 //!
-//! None is on by default; a program that only lists skills compiles no database, no async runtime and no TLS.
+//! By default no feature is enabled. A program that only lists skills compiles no database, no async runtime
+//! and no TLS.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -62,71 +63,71 @@
 //!
 //! # Scripts
 //!
-//! The sandbox starts a small launcher. Call [`launch_if_asked`] first in `main` and your program is its own launcher.
-//! Where that is not possible, [`Metier`] uses `metier-launcher` or `metier`, beside your program or in `PATH`.
+//! The sandbox starts a small launcher. Call [`launch_if_asked`] first in `main`, and your program is its own
+//! launcher. Otherwise [`Metier`] uses `metier-launcher` or `metier`, beside your program or in `PATH`.
 //!
 //! # Which type do I need?
 //!
 //! | type | use it |
 //! |---|---|
-//! | [`Metier`] | start here: settings and environment, from which everything else is made |
-//! | [`MetierBuilder`] | to use other roots, another journal or another environment than the usual ones |
-//! | [`Environment`] | to run in a test or a service whose home and working directory are not the process's |
-//! | [`Settings`] | to show which settings hold and where each came from |
+//! | [`Metier`] | to start: it loads settings and the environment, and creates everything else |
+//! | [`MetierBuilder`] | to change the default roots, journal or environment |
+//! | [`Environment`] | to use a home and working directory that differ from the process's, as in tests and services |
+//! | [`Settings`] | to show the effective settings and the origin of each |
 //! | [`HostError`] | as the error of everything that [`Metier`] does |
 //! | [`Coded`] | to tell errors apart by a stable code, and to show a hint |
-//! | [`HostCatalog`] | to list skills; it derefs to [`Catalog`] and renders skill lists |
+//! | [`HostCatalog`] | to list skills; it dereferences to [`Catalog`] and renders skill lists |
 //! | [`SkillListBuilder`] | to put the list of skills into a prompt within a budget |
 //! | [`Catalog`] | as one immutable snapshot of every skill that was found |
-//! | [`Entry`] | for one skill of a catalog: what it says, where it is, whether it is on |
+//! | [`Entry`] | for one skill of a catalog: its content, location and state |
 //! | [`Listing`] | for what a model may see of one skill |
-//! | [`SkillId`] | to name a skill with its tier where two have the same name |
-//! | [`State`] | to see whether a skill is on, shown by name only, for people only, or off |
+//! | [`SkillId`] | to identify a skill by tier and name |
+//! | [`State`] | to see whether a skill is on, name-only, user-only or off |
 //! | [`Problem`] | to show why a skill could not be used |
 //! | [`Root`] | to scan a directory of your own choice |
 //! | [`Scanner`] | to scan again and again, with an index |
-//! | [`Watcher`] | to be told when skills change |
-//! | [`Tier`] | to see how far a skill is trusted |
+//! | [`Watcher`] | to be notified when skills change |
+//! | [`Tier`] | for how far a skill is trusted |
 //! | [`Skill`] | to read or write one `SKILL.md` |
 //! | [`Location`] | to find and validate a skill at a path |
-//! | [`Reading`] | for a skill and everything there is to say about it |
-//! | [`Diagnostic`] | for one finding: code, severity, place, fix |
+//! | [`Reading`] | for a skill and its diagnostics |
+//! | [`Diagnostic`] | for one finding: code, severity, position, fix |
 //! | [`Severity`] | to filter findings |
 //! | [`Rules`] | to validate strictly or leniently |
-//! | [`Profile`] | to name one of the three sets of rules |
+//! | [`Profile`] | to choose one of the three sets of rules |
 //! | [`Digest`] | to compare content |
 //! | [`SkillError`] | as the error of operations on one skill |
-//! | [`SkillList`] | to render a list from names and descriptions of your own |
+//! | [`SkillList`] | to render a list from your own names and descriptions |
 //! | [`RenderedList`] | for the text of a list and what was left out |
-//! | [`Prompt`] | to build a prompt of sections that a model opens on demand |
+//! | [`Prompt`] | to build a prompt from sections that a model opens on demand |
 //! | [`Section`] | for one part of a prompt |
-//! | [`Tool`] | to give a model a tool of your own with a section |
-//! | [`ToolRules`] | for what a skill says in `allowed-tools` |
+//! | [`Tool`] | to add your own tool to a section |
+//! | [`ToolRules`] | for a skill's `allowed-tools` |
 //! | [`Policy`] | to decide requests without a session |
 //! | [`Guard`] | to decide tool calls without a session |
-//! | [`ToolCall`] | for a tool call that is to be decided |
+//! | [`ToolCall`] | for a tool call to decide |
 //! | [`Decision`] | for a verdict with its reasons |
 //! | [`Verdict`] | to see whether something is allowed, asked or denied |
 //! | [`Approve`] | for ready-made approvers: at the terminal, by a function, once, never |
-//! | [`Approver`] | to ask a person by means of your own |
-//! | [`Question`] | for what a person is asked |
-//! | [`Answer`] | for what a person answers |
+//! | [`Approver`] | to ask the user in your own way |
+//! | [`Question`] | for an approval question |
+//! | [`Answer`] | for the answer to an approval question |
 //! | [`Session`] | for one conversation: activate, read, run, decide tool calls |
 //! | [`SessionBuilder`] | to start a session with an approver, an id, a budget |
 //! | [`SessionError`] | as the error of everything that a session does |
 //! | [`Activation`] | for a skill that was loaded: its text and digests |
 //! | [`Resource`] | for a file of a skill |
 //! | [`ScriptRun`] | to run a script with arguments, input and limits |
-//! | [`ScriptReport`] | for how a script ended, what it printed and what it touched |
+//! | [`ScriptReport`] | for a script's exit code, output and changed files |
 //! | [`SkillTool`] | to describe the four skill tools to a model API |
-//! | [`SkillToolAnswer`] | for what a model is told after it called one of them |
-//! | [`SkillToolError`] | for why such a call was refused, in words for the model |
+//! | [`SkillToolAnswer`] | for the result of one of these tools |
+//! | [`SkillToolError`] | for the error of such a call, in words for the model |
 //! | [`Budget`] | to limit tokens and time |
 //! | [`Event`] | for what a session records |
 //! | [`Clock`] | to fix times and ids in tests |
-//! | [`SystemClock`] | as the machine's clock |
-//! | [`Executor`] | to run scripts in a sandbox of your own |
-//! | [`Network`] | to say what of the network a script may reach |
+//! | [`SystemClock`] | for the system clock |
+//! | [`Executor`] | to run scripts in your own sandbox |
+//! | [`Network`] | to choose which network destinations a script may reach |
 
 pub use metier_catalog as catalog;
 #[cfg(feature = "home")]
@@ -172,7 +173,7 @@ pub use metier_skill::{
     ToolRules,
 };
 
-/// The programs in the guides are run, too.
+/// Runs the examples in the guides as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/prompt.md")]
 struct PromptGuide;

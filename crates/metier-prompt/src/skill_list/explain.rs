@@ -1,21 +1,22 @@
-//! Where the tokens of a list go, and what became of each skill.
+//! Explains a list: the tokens of each part, and what happened to each skill.
 
 use metier_skill::tokens;
 
 use super::ListedSkill;
 use super::write::MORE;
 
-/// What a list costs, part by part. The parts add up to the whole, so one of them may be a token off on its own.
+/// The token cost of a list, part by part. The parts add up to the total, so a single part may be off by one
+/// token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListExplanation<'a> {
-    /// Every skill that was given, in that order.
+    /// All given skills, in the given order.
     pub skills: Vec<ExplainedSkill<'a>>,
-    /// The tokens of everything else: what the model is told before the list and after it, and what holds it together.
+    /// The tokens of everything else: the text before and after the list, and its syntax.
     pub frame: usize,
     /// The tokens of the whole text.
     pub tokens: usize,
-    /// The most that there may be.
+    /// The maximum number of tokens.
     pub budget: Option<usize>,
 }
 
@@ -25,33 +26,33 @@ pub struct ListExplanation<'a> {
 pub struct ExplainedSkill<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The tokens that it takes; none if it is left out.
+    /// Its tokens; 0 if it was left out.
     pub tokens: usize,
-    /// What became of it.
+    /// What happened to it.
     pub fate: Fate,
 }
 
-/// What became of a skill in a list.
+/// What happened to a skill in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fate {
-    /// It is there with its description.
+    /// Included with its full description.
     Whole,
-    /// It is there, and some of its description.
+    /// Included with a shortened description.
     Shortened {
-        /// The bytes of the description.
+        /// The length of the description in bytes.
         from: usize,
-        /// The bytes that are left of it, with the mark that it was cut.
+        /// The length of what is left of it in bytes, including the ellipsis.
         to: usize,
     },
-    /// It was given without a description, and is there without one.
+    /// Given without a description, and included without one.
     NameOnly,
-    /// It is not there, because of the budget.
+    /// Left out because of the budget.
     LeftOut,
 }
 
 impl Fate {
-    /// What becomes of a skill that is there, when its description is cut after so many bytes.
+    /// What happens to an included skill if its description is cut after this many bytes.
     pub(super) fn of(skill: &ListedSkill<'_>, cut: Option<usize>) -> Self {
         match (skill.description, cut) {
             (None, _) => Self::NameOnly,
@@ -62,7 +63,7 @@ impl Fate {
 }
 
 impl<'a> ListExplanation<'a> {
-    /// From the bytes that each skill takes that is there, and those of everything else.
+    /// Computes the explanation from the bytes of each included skill and of everything else.
     pub(super) fn new(
         skills: &[ListedSkill<'a>],
         budget: Option<usize>,
@@ -72,7 +73,7 @@ impl<'a> ListExplanation<'a> {
         let left_out = std::iter::repeat((0, Fate::LeftOut));
         let mut end = frame;
         let explained = skills.iter().zip(shown.into_iter().chain(left_out)).map(|(skill, (bytes, fate))| {
-            // Rounded where they end, and not each for itself: so they add up.
+            // Running totals are rounded instead of each part, so that the parts add up.
             let begin = end;
             end += bytes;
             ExplainedSkill { name: skill.name, tokens: tokens(end) - tokens(begin), fate }

@@ -1,30 +1,30 @@
-//! What of a list fits a budget: every description is measured once, and none is written to find out.
+//! Fits a list into a budget. Every description is measured once, without writing it.
 
 use super::write::{self, Length, MORE};
 use super::{ListFormat, ListedSkill, SkillList};
 
-/// Descriptions are not cut below this many bytes; rather are skills left out.
+/// Descriptions are not cut below this many bytes; skills are left out instead.
 const SHORTEST: usize = 80;
 
-/// What is to be written.
+/// What to write.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// How many skills, from the first on.
+    /// The number of included skills, counted from the first.
     pub(super) count: usize,
-    /// How many bytes they take, where that is known.
+    /// Their length in bytes, if known.
     bytes: Option<usize>,
-    /// Where each description is cut; none of those that have no place here is.
+    /// Where each description is cut. Descriptions without an entry are not cut.
     cuts: Vec<Cut>,
 }
 
 impl Plan {
-    /// Where the description of a skill is cut, if it is.
+    /// Where the description of a skill is cut, or `None`.
     pub(super) fn cut(&self, index: usize, skill: &ListedSkill<'_>) -> Option<usize> {
         let end = self.cuts.get(index)?.end;
         skill.description.filter(|text| end < text.len()).map(|_| end)
     }
 
-    /// Enough for the whole text, or about that where it was not measured.
+    /// Enough capacity for the whole text, or an estimate if it was not measured.
     pub(super) fn capacity(&self, skill_list: &SkillList<'_>, frame: usize) -> usize {
         const TAGS: usize = 90;
         let about = |skill: &ListedSkill<'_>| {
@@ -35,23 +35,23 @@ impl Plan {
     }
 }
 
-/// Some of a description.
+/// A prefix of a description.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cut {
-    /// Where it ends.
+    /// The end of the prefix.
     end: usize,
-    /// The bytes that are written for it, with [`MORE`] where it is not all.
+    /// The bytes written for it, including [`MORE`] if it was cut.
     bytes: usize,
 }
 
-/// What a skill takes in a format.
+/// The measurements of a skill in a format.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
-    /// Everything but the text of its description.
+    /// Everything except the text of its description.
     rest: usize,
-    /// All of its description.
+    /// Its whole description.
     whole: Cut,
-    /// Whether each byte of the description is written as it is.
+    /// Whether the description is written unchanged, byte for byte.
     is_plain: bool,
 }
 
@@ -60,7 +60,7 @@ impl Measured {
         let empty = ListedSkill { description: skill.description.map(|_| ""), ..*skill };
         let mut rest = Length::default();
         write::item(format, &empty, None, &mut rest);
-        // What stands between two skills.
+        // The separator between two skills.
         let between = if format == ListFormat::Json { 2 } else { 0 };
         let text = skill.description.unwrap_or_default();
         let mut whole = Length::default();
@@ -69,7 +69,8 @@ impl Measured {
         Self { rest: rest.0 + between, whole: Cut { end: text.len(), bytes: whole.0 }, is_plain }
     }
 
-    /// The text in at most so many bytes, given what it is in fewer; all of it where cutting would save nothing.
+    /// Cuts the text to at most this many bytes, given a shorter cut. Returns all of it if cutting would save
+    /// nothing.
     fn cut(&self, format: ListFormat, text: &str, longest: usize, shorter: Cut) -> Cut {
         if text.len() <= longest || shorter.end == text.len() {
             return self.whole;
@@ -80,18 +81,18 @@ impl Measured {
         } else if shorter.end == 0 {
             written(format, "", &text[..end]) + MORE.len()
         } else {
-            // Only what is new is looked at: all halvings together look at a text once.
+            // Only the new part is measured, so that all halvings together read a text once.
             shorter.bytes + written(format, &text[..shorter.end], &text[shorter.end..end])
         };
         if bytes < self.whole.bytes { Cut { end, bytes } } else { self.whole }
     }
 }
 
-/// What a text takes after another that is already there.
+/// The bytes that a text needs after a text that is already written.
 fn written(format: ListFormat, before: &str, text: &str) -> usize {
     let mut length = Length::default();
     write::description(format, text, &mut length);
-    // In Markdown any blanks are one, and none where a text begins or ends.
+    // In Markdown any run of white space becomes one space, and none at the start and end.
     let is_apart = format == ListFormat::Markdown
         && text.starts_with(char::is_whitespace)
         && length.0 > 0
@@ -99,17 +100,17 @@ fn written(format: ListFormat, before: &str, text: &str) -> usize {
     length.0 + usize::from(is_apart)
 }
 
-/// Where a text is cut, between two words, so that with [`MORE`] it has at most so many bytes.
+/// Where to cut a text between two words, so that it has at most this many bytes including [`MORE`].
 fn word_end(text: &str, longest: usize) -> usize {
     let end = text.floor_char_boundary(longest.saturating_sub(MORE.len()));
     let kept = &text[..end];
     let words = kept.rfind(char::is_whitespace).map_or("", |at| kept[..at].trim_end());
-    // One long word is cut anywhere.
+    // A single long word is cut anywhere.
     if words.is_empty() { end } else { words.len() }
 }
 
 impl SkillList<'_> {
-    /// What is to be written; `None` where that is nothing at all.
+    /// What to write; `None` if nothing is written.
     pub(super) fn plan(&self) -> Option<Plan> {
         let all = self.skills.len();
         if all == 0 && self.format != ListFormat::Json {
@@ -120,12 +121,13 @@ impl SkillList<'_> {
         };
         let most = budget.saturating_mul(4);
         let plan = self.fitting(most);
-        // A frame around nothing is no use where nobody can search for the rest, or where it is itself more than was asked for.
+        // A frame without skills is useless if the model cannot search for the rest, or if the frame alone
+        // exceeds the budget.
         let is_useless = self.search.is_none() || self.frame(all) > most;
         if plan.count == 0 && all > 0 && is_useless { None } else { Some(plan) }
     }
 
-    /// Everything but the skills: what the text costs with none of them, when so many are left out.
+    /// The cost of everything except the skills, if this many are left out.
     fn frame(&self, omitted: usize) -> usize {
         let (before, after) = self.around(omitted);
         before.len() + after.len()
@@ -144,12 +146,12 @@ impl SkillList<'_> {
                 return fitting.widen(shortest, room);
             }
         }
-        // Room for the line that says how many are missing, at its longest.
+        // Reserves room for the longest form of the line that tells how many are missing.
         fitting.fill(most.saturating_sub(self.frame(all)), SHORTEST)
     }
 }
 
-/// The skills of a list, measured as far as that was needed.
+/// The skills of a list, measured as far as needed.
 struct Fitting<'a> {
     skill_list: SkillList<'a>,
     measured: Vec<Measured>,
@@ -158,10 +160,10 @@ struct Fitting<'a> {
 }
 
 impl Fitting<'_> {
-    /// As many skills as there is room for, with descriptions of at most so many bytes.
+    /// As many skills as fit into the room, with descriptions of at most this many bytes.
     fn fill(&mut self, room: usize, longest: usize) -> Plan {
         let (format, skills) = (self.skill_list.format, self.skill_list.skills);
-        // The last skill of a list in JSON has no comma after it.
+        // The last skill of a JSON list has no comma after it.
         let room = room + usize::from(format == ListFormat::Json);
         let mut used = 0;
         let mut cuts = Vec::with_capacity(skills.len().min(room / 32));
@@ -188,7 +190,7 @@ impl Fitting<'_> {
         let longest = skills.iter().filter_map(|skill| skill.description).map(str::len).max();
         let mut used = shortest.bytes;
         self.shorter = shortest.cuts;
-        // More is shown the longer they may be, so halving finds it.
+        // A longer limit never shows less, so a binary search works.
         let (mut good, mut bad) = (SHORTEST, longest.unwrap_or(SHORTEST).max(SHORTEST + 1));
         while bad - good > 1 {
             let middle = usize::midpoint(good, bad);

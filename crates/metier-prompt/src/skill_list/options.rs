@@ -1,42 +1,42 @@
-//! How a list of skills is written and for whom: formats, ways to get at a skill, forms of its location.
+//! Options of a skill list: its format, how an agent loads skills, and the form of their locations.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-/// How the list is written.
+/// The format of the list.
 ///
-/// What a reader would not see, such as control characters, what turns the direction of text, or what has no width, is
-/// visible in each; [`metier_skill::is_invisible`] is the list.
+/// Each format makes invisible characters visible: control characters, characters that change the text
+/// direction, and characters without width. [`metier_skill::is_invisible`] defines them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ListFormat {
-    /// `<available_skills>`. It parses to exactly what was given: what is not seen is a reference, `&#x202E;`. Only what XML
-    /// cannot have at all is changed, into text that shows it: `\u{1}`.
+    /// `<available_skills>`. It parses to exactly the given texts; invisible characters are references such as
+    /// `&#x202E;`. Only characters that XML cannot contain are changed, into visible text: `\u{1}`.
     #[default]
     Xml,
-    /// A list with bold names, one line a skill; blanks and line breaks of names and descriptions are one blank each. What is
-    /// not seen is text that shows it: `\u{202E}`. Locations come before descriptions, so that no description can change
-    /// how they are read; of names, what would be markup is marked with `\`.
+    /// A list with bold names and one line per skill. Each run of white space in names and descriptions becomes
+    /// one space. Invisible characters become visible text: `\u{202E}`. Locations come before descriptions, so
+    /// that a description cannot change how they are read. Markup in names is escaped with `\`.
     Markdown,
-    /// An object with a list. It parses to exactly what was given: what is not seen is `\u202E`.
+    /// An object with a list. It parses to exactly the given texts; invisible characters are `\u202E`.
     Json,
 }
 
-/// How an agent gets at a skill that it has chosen; it is told so before the list.
+/// How an agent loads a skill that it has chosen. The text before the list says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ActivationHint<'a> {
-    /// It reads the file at the location.
+    /// The agent reads the file at the location.
     ReadFile,
-    /// It reads `SKILL.md` in the directory at the location.
+    /// The agent reads `SKILL.md` in the directory at the location.
     ReadDirectory,
-    /// It calls the tool of this name with the name of the skill.
+    /// The agent calls the tool with this name, with the name of the skill as argument.
     Tool(&'a str),
-    /// It knows how to load a skill by its name.
+    /// The agent knows how to load a skill by its name.
     ByName,
 }
 
 impl ActivationHint<'_> {
-    /// What the agent is told.
+    /// The text for the agent.
     pub(super) fn introduction(self) -> Cow<'static, str> {
         match self {
             Self::ReadFile => "\
@@ -65,7 +65,7 @@ before you begin, and follow it.
     }
 }
 
-/// The form in which a list says where skills are.
+/// How a list gives the locations of skills.
 ///
 /// ```
 /// use std::path::Path;
@@ -79,20 +79,20 @@ before you begin, and follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum LocationStyle<'a> {
-    /// The path of `SKILL.md` as it is.
+    /// The absolute path of `SKILL.md`.
     #[default]
     Absolute,
-    /// The same from this directory on; what is not below it keeps its whole path, since a way up through links could lead
-    /// elsewhere.
+    /// The path relative to this directory. Paths outside it stay absolute, because `..` through links could
+    /// point elsewhere.
     Relative(&'a Path),
-    /// The path of the directory that `SKILL.md` is in.
+    /// The directory that contains `SKILL.md`.
     Directory,
-    /// None, for agents that load skills by name.
+    /// No locations, for agents that load skills by name.
     Omit,
 }
 
 impl LocationStyle<'_> {
-    /// The location of a skill, given the path of its `SKILL.md`. What is not text in a path is `�`.
+    /// The location of a skill, given the path of its `SKILL.md`. Bytes that are not text become `�`.
     pub fn text(self, skill_md: &Path) -> Option<Cow<'_, str>> {
         match self {
             Self::Absolute => Some(skill_md.to_string_lossy()),
@@ -102,7 +102,7 @@ impl LocationStyle<'_> {
         }
     }
 
-    /// How an agent gets at skills whose locations have this form.
+    /// How an agent loads skills whose locations have this form.
     pub const fn activation(self) -> ActivationHint<'static> {
         match self {
             Self::Absolute | Self::Relative(_) => ActivationHint::ReadFile,

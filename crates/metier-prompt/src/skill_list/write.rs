@@ -1,10 +1,10 @@
-//! One skill in each format. Whoever only wants to know how long it is has the same code count.
+//! Writes one skill in each format. The same code is used to measure its length.
 
 use metier_skill::{Escape, Replacement};
 
 use super::{ListFormat, ListedSkill};
 
-/// Where text goes.
+/// A target for text.
 pub(super) trait Text {
     fn add(&mut self, text: &str);
 }
@@ -15,7 +15,7 @@ impl Text for String {
     }
 }
 
-/// How long a text would be.
+/// Measures the length of a text.
 #[derive(Debug, Default)]
 pub(super) struct Length(pub(super) usize);
 
@@ -25,7 +25,7 @@ impl Text for Length {
     }
 }
 
-/// What stands at the end of a description that was cut.
+/// Ends a shortened description.
 pub(super) const MORE: &str = "…";
 
 static JSON: Escape = Escape::new(b"\"\\", |c| match c {
@@ -38,7 +38,7 @@ static JSON: Escape = Escape::new(b"\"\\", |c| match c {
     _ => Replacement::Same,
 });
 
-/// A word of a name in Markdown. None of these is in a name that is valid.
+/// A word of a name in Markdown. Valid names contain none of these characters.
 static WORD: Escape = Escape::new(b"\\`*[]<&", |c| match c {
     '\\' => Replacement::Text("\\\\"),
     '`' => Replacement::Text("\\`"),
@@ -50,16 +50,16 @@ static WORD: Escape = Escape::new(b"\\`*[]<&", |c| match c {
     c => Replacement::shown(c),
 });
 
-/// Text in Markdown that may have markup, but nothing unseen.
+/// Text in Markdown that may contain markup, but no invisible characters.
 static SHOWN: Escape = Escape::new(b"", Replacement::shown);
 
-/// The same on one line without changing blanks.
+/// The same on one line, without changing spaces.
 static PLACE: Escape = Escape::new(b"", |c| match c {
     '\t' | '\n' => Replacement::VISIBLE,
     c => Replacement::shown(c),
 });
 
-/// Writes a skill, with so many bytes of its description where that is cut.
+/// Writes a skill, with this many bytes of its description if it is cut.
 pub(super) fn item(format: ListFormat, skill: &ListedSkill<'_>, cut: Option<usize>, text: &mut impl Text) {
     let begin = skill.description.map(|all| cut.map_or(all, |end| &all[..end]));
     let more = if cut.is_some() { MORE } else { "" };
@@ -125,7 +125,7 @@ fn escaped(escape: &Escape, from: &str, text: &mut impl Text) {
     escape.each(from, |piece| text.add(piece));
 }
 
-/// Text with one blank wherever it has any.
+/// Text with every run of white space replaced by one space.
 fn one_line(escape: &Escape, from: &str, text: &mut impl Text) {
     if is_tidy(from) {
         return escaped(escape, from, text);
@@ -138,25 +138,25 @@ fn one_line(escape: &Escape, from: &str, text: &mut impl Text) {
     }
 }
 
-/// Finds blanks that are not the usual one: it makes them longer.
+/// Finds white space other than the space character by making it longer.
 static OTHER_BLANK: Escape =
     Escape::new(b"", |c| if c.is_whitespace() { Replacement::VISIBLE } else { Replacement::Same });
 
-/// Whether a text is of words with one blank between them, as nearly all are.
+/// Whether a text consists of words separated by single spaces, as nearly all are.
 pub(super) fn is_tidy(text: &str) -> bool {
     let bytes = text.as_bytes();
     let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
-    // As numbers, so that the compiler makes vectors of them.
+    // As numbers, so that the compiler can vectorize it.
     let both = |(one, next): (&u8, &u8)| u8::from(*one == b' ') & u8::from(*next == b' ');
     let are_apart = pairs.map(both).fold(0, |any, both| any | both) == 0;
     are_apart && !text.starts_with(' ') && !text.ends_with(' ') && OTHER_BLANK.length(text) == text.len()
 }
 
-/// A location in backticks, more of them than it has in a row.
+/// A location in backticks, one more than the longest run of them in it.
 fn place(location: &str, text: &mut impl Text) {
     let run = || location.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = if location.contains('`') { run() + 1 } else { 1 };
-    // A blank at both ends is not part of what is quoted.
+    // A space at both ends is not part of the quoted text.
     let is_edge = |c: char| matches!(c, ' ' | '`');
     let blank = if location.starts_with(is_edge) || location.ends_with(is_edge) { " " } else { "" };
     let quote = |text: &mut _| (0..fence).for_each(|_| Text::add(text, "`"));

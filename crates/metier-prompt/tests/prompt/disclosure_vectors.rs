@@ -76,7 +76,7 @@ fn d02_what_the_session_says_is_for_exactly_that_path() {
 #[test]
 fn d03_a_summary_that_is_not_there_is_an_error_as_soon_as_it_can_be_known() {
     let error = build_one(plain("top").child(plain("a").visibility(Summary))).unwrap_err();
-    assert_eq!(error.to_string(), "section `top.a` is to be shown as a summary, and has none");
+    assert_eq!(error.to_string(), "section `top.a` should be shown as a summary, but has none");
     let prompt = one(plain("a"));
     let error = prompt.render(&session_shows("a", Summary)).unwrap_err();
     assert_eq!(error.code(), "prompt-missing-summary");

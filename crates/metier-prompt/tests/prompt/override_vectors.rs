@@ -42,7 +42,7 @@ fn is_refused(prompt: &Prompt, overrides: &PromptOverrides, words: &str) {
     assert_eq!((warning.code, warning.message.as_str()), ("override-ignored", words));
     let error = prompt.check_overrides(overrides).unwrap_err();
     assert_eq!(error.code(), "prompt-override");
-    assert_eq!(error.to_string(), format!("the override of `{}` does not fit: {words}", warning.target));
+    assert_eq!(error.to_string(), format!("the override of `{}` cannot be applied: {words}", warning.target));
 }
 
 #[test]
@@ -60,12 +60,12 @@ fn x01_an_override_counts_only_for_the_text_that_it_was_made_for() {
     is_refused(
         &prompt,
         &stale,
-        "the section has changed since the override was made; remove it, or make it anew",
+        "the section has changed since the override was made; remove or recreate the override",
     );
     let unknown = for_section("b", section_change(expected, "Other."));
     is_refused(&prompt, &unknown, "there is no such section");
     let hole = for_section("a", section_change(expected, "Hello $nobody."));
-    is_refused(&prompt, &hole, "its body has a place for `nobody`, and there is no such field");
+    is_refused(&prompt, &hole, "its body uses `nobody`, but there is no such field");
     let shut = SectionOverride { visibility: Some(Visibility::Summary), ..section_change(expected, "x") };
     is_refused(&prompt, &for_section("a", shut), "the section has no summary to show");
 }
@@ -90,13 +90,13 @@ fn x02_what_accepts_no_overrides_is_not_described_and_not_changed() {
     assert_eq!(descriptor.sections.keys().map(SectionPath::as_str).collect::<Vec<_>>(), ["shut.open"]);
     assert_eq!(descriptor.tools.keys().collect::<Vec<_>>(), ["open_tool"]);
     let change = section_change(Digest::of(b"Body of shut."), "Other.");
-    is_refused(&prompt, &for_section("shut", change), "the section accepts no overrides");
+    is_refused(&prompt, &for_section("shut", change), "the section does not accept overrides");
     let change = ToolOverride {
         expected: descriptor.tools["open_tool"],
         description: Some("Other.".to_owned()),
         parameters: BTreeMap::new(),
     };
-    is_refused(&prompt, &for_tool("shut_tool", change), "the tool accepts no overrides");
+    is_refused(&prompt, &for_tool("shut_tool", change), "the tool does not accept overrides");
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -132,7 +132,7 @@ fn x04_an_override_of_a_tool_changes_words_and_nothing_else() {
     is_refused(
         &prompt,
         &for_tool("lint", stale),
-        "the tool has changed since the override was made; remove it, or make it anew",
+        "the tool has changed since the override was made; remove or recreate the override",
     );
     for bad in ["", "Grüße", &"d".repeat(201)] {
         let change = ToolOverride { description: Some(bad.to_owned()), ..change("paths") };

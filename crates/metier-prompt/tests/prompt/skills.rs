@@ -173,9 +173,8 @@ fn names_are_unique_across_everything_that_is_found_side_by_side() {
         let builder = Prompt::builder("tests", "twice").section(section).section(other).skill_reader(shelf());
         builder.build().unwrap_err().to_string()
     };
-    let words = |other: &str| {
-        format!("the skill `pdf` in section `{other}` is there already, in section `skills.pdf`")
-    };
+    let words =
+        |other: &str| format!("the skill `pdf` in section `{other}` already exists in section `skills.pdf`");
     let reference = || SkillsSection::new().reference(SkillRef::new("skills/pdf"));
     let attached = plain("a").skill(SkillMount::new("other/pdf"));
     assert_eq!(twice(reference(), attached.into()), words("a"));

@@ -126,7 +126,7 @@ fn found() -> Vec<DiscoveredSkill> {
         skill_md: format!("/skills/{name}/SKILL.md").into(),
     };
     let long = "Turns tables of any kind into any other kind, with headers or without them, and says what was \
-                lost on the way. Use it when somebody sends a spreadsheet, a CSV file or a picture of a table.";
+                lost on the way. Use it when a user sends a spreadsheet, a CSV file or a picture of a table.";
     vec![
         skill("pdf", "Reads <PDF> files & fills in \"forms\"."),
         skill("tables", long),
@@ -163,7 +163,7 @@ fn found_skills() {
 struct Search {
     /// What to look for.
     query: String,
-    /// Where to look; everywhere if nothing is said.
+    /// Where to look; everywhere by default.
     #[serde(default)]
     scope: Option<Scope>,
     /// How many answers.

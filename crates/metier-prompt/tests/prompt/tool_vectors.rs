@@ -36,7 +36,7 @@ fn t01_names_and_descriptions_of_tools_keep_their_rules() {
 fn t02_two_tools_of_one_name_are_an_error_even_if_one_is_hidden() {
     let hidden = folded("b").child(plain("c").tool(tool("lint")).enabled(|_, _| false));
     let error = build([plain("a").tool(tool("lint")).into(), hidden.into()]).unwrap_err();
-    let words = "the tool `lint` in section `b.c` is there already, in section `a`";
+    let words = "the tool `lint` in section `b.c` already exists in section `a`";
     assert_eq!((error.code(), error.to_string().as_str()), ("prompt-duplicate-tool", words));
     assert!(build_one(plain("a").tool(tool("lint")).tool(tool("lint"))).is_err());
 }
@@ -121,7 +121,7 @@ fn t03_arguments_are_checked_strictly_and_the_handler_is_not_called() {
 fn t03_what_is_unknown_is_named_with_its_place() {
     let tool = remembering(|_| Ok(ToolAnswer::message("done")));
     let (done, _) = called(&tool, &json!({ "count": 5, "wrong": 1, "options": { "deep": 1 } }));
-    assert_eq!(done.unwrap_err().to_string(), "Validation error: it takes no `wrong`, `options.deep`");
+    assert_eq!(done.unwrap_err().to_string(), "Validation error: unknown argument `wrong`, `options.deep`");
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -173,20 +173,20 @@ fn t03_types_that_are_read_leniently_are_held_to_their_schema() {
     }
     let no = |words: &str| Err(format!("Validation error: {words}"));
     for (bad, words) in [
-        (json!({ "id": 1, "how": "quick", "speed": 2, "x": 3 }), "it takes no `x`"),
-        (json!({ "id": 1, "how": "quick", "speed": 2, "depth": 3 }), "it takes no `depth`"),
+        (json!({ "id": 1, "how": "quick", "speed": 2, "x": 3 }), "unknown argument `x`"),
+        (json!({ "id": 1, "how": "quick", "speed": 2, "depth": 3 }), "unknown argument `depth`"),
         (
             json!({ "id": 1, "how": "quick", "speed": 2, "where_to": ["a", { "number": 5, "x": 1 }] }),
-            "it takes no `where_to.1.x`",
+            "unknown argument `where_to.1.x`",
         ),
         (
             json!({ "id": 1, "how": "quick", "speed": 2, "labels": { "any": { "x": 1 } } }),
-            "it takes no `labels.any.x`",
+            "unknown argument `labels.any.x`",
         ),
-        (json!({ "id": 1, "how": "quick", "speed": 2, "maybe": { "x": 1 } }), "it takes no `maybe.x`"),
+        (json!({ "id": 1, "how": "quick", "speed": 2, "maybe": { "x": 1 } }), "unknown argument `maybe.x`"),
         (
             json!({ "id": 1, "how": "quick", "speed": 2, "maybe": [true] }),
-            "it takes an object, not a list, as `maybe`",
+            "expected an object, not a list, for `maybe`",
         ),
     ] {
         assert_eq!(said(bad.clone()), no(words), "{bad}");
@@ -225,7 +225,7 @@ fn t04_a_handler_that_fails_leaves_the_state_as_it_was() {
 #[test]
 fn t04_a_handler_that_panics_leaves_the_state_as_it_was() {
     let words: [fn(); 3] = [|| panic!("no"), || panic!("no, {}", 2 + 3), || std::panic::panic_any(5)];
-    let said = ["no", "no, 5", "nothing was said"];
+    let said = ["no", "no, 5", "no message"];
     for (panics, said) in words.into_iter().zip(said) {
         let tool = remembering(move |_| {
             panics();
@@ -272,7 +272,7 @@ fn t05_a_text_is_cut_where_it_would_be_too_much_and_says_so() {
     let tool = remembering(|_| Ok(ToolAnswer::message("ä".repeat(1 << 20))));
     let text = called(&tool, &json!({ "count": 1 })).0.unwrap().text;
     assert!(text.len() < (1 << 20) + 100);
-    assert!(text.ends_with("ä\n[cut here: this is the first MiB of 2097152 bytes]"));
+    assert!(text.ends_with("ä\n[truncated: first 1 MiB of 2097152 bytes]"));
 }
 
 /// Lets through what has no `stop`, and writes down what it is told.

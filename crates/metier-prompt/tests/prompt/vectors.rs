@@ -91,7 +91,7 @@ fn s04_a_predicate_that_fails_fails_the_rendering_and_names_the_section() {
     let child = plain("child").try_enabled(|_, _| Err::<bool, _>("the flag is unreadable"));
     let error = one(plain("top").child(child)).render(&session()).unwrap_err();
     assert_eq!(error.code(), "prompt-predicate");
-    let words = "whether section `top.child` is enabled cannot be told: the flag is unreadable";
+    let words = "the predicate of section `top.child` failed: the flag is unreadable";
     assert_eq!(error.to_string(), words);
 }
 
@@ -121,7 +121,7 @@ fn s05_without_any_value_the_error_names_section_and_type() {
     let prompt = one(plain("top").child(Section::new("a", "A").params::<Review>().body("$language")));
     let error = prompt.render(&session()).unwrap_err();
     assert_eq!(error.code(), "prompt-missing-params");
-    let words = "section `top.a` needs a value of `Review`; bind one, or give the section a default";
+    let words = "section `top.a` needs a value of type `Review`; bind one, or give the section a default";
     assert_eq!(error.to_string(), words);
 }
 
@@ -187,7 +187,7 @@ fn s07_templates_are_dedented_trimmed_and_filled() {
 fn s07_an_unknown_placeholder_is_an_error_of_build_in_body_and_summary() {
     let body = Section::new("a", "A").params::<Review>().body("$langage");
     let error = build_one(body).unwrap_err();
-    let wanted = "the body of section `a` has a place for `langage`, and `Review` has no such field";
+    let wanted = "the body of section `a` uses `langage`, but `Review` has no such field";
     assert_eq!((error.code(), error.to_string().as_str()), ("prompt-placeholder", wanted));
     let summary = Section::new("a", "A").params::<Review>().body("$language").summary("$langage");
     let error = build_one(summary).unwrap_err();
@@ -207,7 +207,7 @@ fn s07_a_dollar_sign_without_a_name_is_an_error_of_build() {
 #[test]
 fn s08_placeholders_without_params_are_an_error() {
     let error = build_one(Section::new("a", "A").body("Hello $name")).unwrap_err();
-    let wanted = "the body of section `a` has a place for `name`, and it has no params";
+    let wanted = "the body of section `a` uses `name`, but it has no params";
     assert_eq!((error.code(), error.to_string().as_str()), ("prompt-placeholder", wanted));
 }
 
@@ -232,7 +232,7 @@ fn s09_an_empty_section_still_brings_its_tools() {
 #[test]
 fn s10_siblings_that_are_called_the_same_are_an_error() {
     let error = build([plain("a").into(), plain(" A").into()]).unwrap_err();
-    assert_eq!(error.to_string(), "two sections are called `a`; give one of them another key");
+    assert_eq!(error.to_string(), "two sections have the path `a`; change the key of one of them");
     let error = build_one(plain("p").child(plain("c")).child(plain("c"))).unwrap_err();
     assert!(matches!(error, PromptError::DuplicateKey { path } if path.as_str() == "p.c"));
     assert!(build([plain("a").child(plain("c")).into(), plain("b").child(plain("c")).into()]).is_ok());
@@ -283,7 +283,7 @@ fn s13_two_skills_of_one_name_are_an_error_even_if_one_is_disabled() {
     let first = plain("a").skill(SkillMount::new("here/pdf"));
     let second = plain("b").skill(SkillMount::new("there/pdf/SKILL.md")).enabled(|_, _| false);
     let error = build([first.clone().into(), second.into()]).unwrap_err();
-    let words = "the skill `pdf` in section `b` is there already, in section `a`";
+    let words = "the skill `pdf` in section `b` already exists in section `a`";
     assert_eq!((error.code(), error.to_string().as_str()), ("prompt-duplicate-skill", words));
     let renamed = plain("b").skill(SkillMount::new("there/pdf").named("pdf-two"));
     assert!(build([first.into(), renamed.into()]).is_ok());

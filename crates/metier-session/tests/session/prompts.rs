@@ -338,7 +338,7 @@ fn t08_a_failure_restores_the_state_and_no_record() {
         (
             "failing",
             json!({ "to": 2, "and": 3 }),
-            "Validation error: it takes no `and`",
+            "Validation error: unknown argument `and`",
             ToolOutcome::Refused,
             "tool-arguments",
         ),
