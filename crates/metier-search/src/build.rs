@@ -1,7 +1,7 @@
-//! An index made from the skills of a catalog, with what the last one has of those that did not change.
+//! Builds an index from the skills of a catalog, and reuses the last index for skills that did not change.
 //!
-//! Skills are read in parts, side by side; then the parts and the last index are merged, term by term. Whether a skill was
-//! read now or before makes no difference to the result, not by one bit.
+//! Skills are read in parallel parts. The parts and the last index are then merged term by term. The result is
+//! identical whether a skill was read now or taken from the last index.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::table::{Table, TableWriter};
 use crate::target::{Target, Targets};
 use crate::text::Texts;
 
-/// Skills of one part: enough that what is learned of one is worth keeping for the next, and that few are merged.
+/// The minimum number of skills in a part: enough to benefit from cached words, and few parts to merge.
 const PART_MIN: usize = 128;
 const PART_MAX: usize = 4096;
 
@@ -26,7 +26,7 @@ pub(crate) struct Part {
     pub(crate) words: TableWriter,
 }
 
-/// The number in the new index of a skill that is not in it any more.
+/// Marks a skill that is not in the new index.
 const GONE: u32 = u32::MAX;
 
 /// The index of these targets.
@@ -72,13 +72,13 @@ pub(crate) fn build(targets: &Targets<'_>, last: Option<&Index>) -> Result<Index
     Index::new(targets.fingerprint(), &skills, &stems?, &words?)
 }
 
-/// One table of several, each with the new numbers of its skills. Every term has so many lists.
+/// Merges tables, given the new numbers of the skills of each. Every term has `LISTS` lists.
 fn merge<const LISTS: usize>(sources: &[(Table<'_>, &[u32])]) -> Result<TableWriter, SearchError> {
     let mut terms: Vec<(&[u8], &[u8], &[u32])> = Vec::new();
     for (table, numbers) in sources {
         terms.extend((0..table.len()).map(|at| (table.term(at), table.block(at), *numbers)));
     }
-    // Each table is in order already, which makes this fast.
+    // Each table is already sorted, which makes this fast.
     terms.sort_by_key(|(term, _, _)| *term);
     let mut merged = TableWriter::default();
     let mut lists = [const { Vec::new() }; LISTS];
@@ -94,7 +94,7 @@ fn merge<const LISTS: usize>(sources: &[(Table<'_>, &[u32])]) -> Result<TableWri
     Ok(merged)
 }
 
-/// Adds what a block says of the skills that have a number now.
+/// Adds the postings of a block for skills that have a new number.
 fn read_block<const LISTS: usize>(mut block: &[u8], numbers: &[u32], lists: &mut [Vec<Posting>; LISTS]) {
     let counts: [u32; LISTS] = postings::counts(&mut block);
     for (list, count) in lists.iter_mut().zip(counts) {
@@ -105,7 +105,7 @@ fn read_block<const LISTS: usize>(mut block: &[u8], numbers: &[u32], lists: &mut
     }
 }
 
-/// Writes a block, and empties the lists.
+/// Writes a block and empties the lists.
 pub(crate) fn write_block<const LISTS: usize>(table: &mut TableWriter, lists: &mut [Vec<Posting>; LISTS]) {
     for list in lists.iter_mut() {
         list.sort_unstable();

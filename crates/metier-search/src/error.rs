@@ -1,24 +1,24 @@
-//! What keeps a search from being prepared, or its index from being kept.
+//! Errors in preparing a search or storing its index.
 
 use std::io;
 use std::path::PathBuf;
 
 use metier_skill::Coded;
 
-/// Why a catalog could not be made ready for searching, or what was prepared could not be kept on disk.
+/// Why a search could not be prepared, or its index could not be stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    /// The index would be larger than the numbers in it can say.
-    #[error("the skills have more text than one search index can hold (4 GiB)")]
+    /// The index would exceed the range of its numbers.
+    #[error("the text of the skills exceeds the limit of a search index (4 GiB)")]
     TooLarge,
-    /// The index could not be written. Searching goes on without it; see
+    /// The index could not be written. Searching works without it; see
     /// [`Search::not_kept`](crate::Search::not_kept).
     #[error("cannot write {}", path.display())]
     Write {
-        /// The directory that the index was to be kept in.
+        /// The directory for the index.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -33,10 +33,8 @@ impl Coded for SearchError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::TooLarge => "search fewer roots at a time",
-            Self::Write { .. } => {
-                "make the directory writable and free space on its disk, or use another one"
-            }
+            Self::TooLarge => "search fewer roots at once",
+            Self::Write { .. } => "make the directory writable and free disk space, or use another directory",
         };
         Some(hint.to_owned())
     }

@@ -1,14 +1,14 @@
-//! The index: everything that a search needs of its skills, in one file that is read in one go.
+//! The index: all data that a search needs, in one file that is read at once.
 //!
-//! It is a cache and nothing more. A file that is missing, cut off, damaged, of another version or for other skills is as
-//! good as none. It is replaced as a whole, by renaming, and never changed.
+//! The index is only a cache. A file that is missing, truncated, damaged, of another version or for other
+//! skills is ignored. It is never modified, only replaced by renaming.
 //!
 //! ```text
 //! magic, 16 bytes ┊ checksum of what follows ┊ fingerprint ┊ lengths of the sections ┊ section ┊ section ┊ …
 //! ```
 //!
-//! The skills are numbered in the order of the catalog. The sections are, for each skill, its key, the lengths of its texts
-//! and the two halves of its meaning; then the table of stems and the table of words.
+//! Skills are numbered in the order of the catalog. For each skill there are its key, the lengths of its texts
+//! and the two halves of its vector, followed by the table of stems and the table of words.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ const MAGIC: &[u8; 16] = b"metier-search-1\n";
 const SECTIONS: usize = 12;
 const HEAD: usize = MAGIC.len() + 8 * (2 + SECTIONS);
 
-/// How many texts a skill has that are searched: name, description, and the rest.
+/// The number of searched texts per skill: name, description, and the rest.
 pub(crate) const TEXTS: usize = 3;
 
 /// An index in memory.
@@ -33,18 +33,18 @@ pub(crate) struct Index {
     sections: [Range<usize>; SECTIONS],
 }
 
-/// What an index has of each skill beside its words.
+/// The data of each skill besides its words.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Described {
-    /// Changes when the skill does.
+    /// Changes when the skill changes.
     pub(crate) key: u64,
-    /// How many words each of its texts has.
+    /// The number of words in each of its texts.
     pub(crate) lengths: [u32; TEXTS],
     pub(crate) meaning: Row,
 }
 
 impl Index {
-    /// Puts an index together. The fingerprint says for which skills it is.
+    /// Builds an index. The fingerprint identifies its skills.
     pub(crate) fn new(
         fingerprint: u64,
         skills: &[Described],
@@ -79,7 +79,7 @@ impl Index {
         Self::read(bytes).ok_or(SearchError::TooLarge)
     }
 
-    /// The index in these bytes, if they are one and nothing is missing or damaged.
+    /// Reads an index; `None` if the bytes are not a complete and intact one.
     pub(crate) fn read(bytes: Vec<u8>) -> Option<Self> {
         let rest = bytes.strip_prefix(MAGIC)?;
         let (checksum, rest) = rest.split_first_chunk()?;
@@ -107,13 +107,13 @@ impl Index {
         &self.bytes
     }
 
-    /// For which skills it is.
+    /// Identifies the skills of the index.
     pub(crate) fn fingerprint(&self) -> u64 {
         let bytes = self.bytes.get(MAGIC.len() + 8..).and_then(|rest| rest.first_chunk());
         bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// How many skills it has.
+    /// The number of skills.
     pub(crate) fn len(&self) -> usize {
         self.keys().len()
     }
@@ -127,13 +127,13 @@ impl Index {
         self.section(0).as_chunks().0.iter().map(|key| u64::from_le_bytes(*key))
     }
 
-    /// How many words the texts of each skill have.
+    /// The number of words in the texts of each skill.
     pub(crate) fn lengths(&self) -> impl ExactSizeIterator<Item = [u32; TEXTS]> {
         let all = self.section(1).as_chunks::<4>().0.as_chunks::<TEXTS>().0;
         all.iter().map(|lengths| lengths.map(u32::from_le_bytes))
     }
 
-    /// What the skills are about.
+    /// The vectors of the skills.
     pub(crate) fn meanings(&self) -> Meanings<'_> {
         Meanings {
             coarse: self.section(2).as_chunks::<COARSE>().0,
@@ -141,25 +141,25 @@ impl Index {
         }
     }
 
-    /// What is known of each skill beside its words.
+    /// The data of each skill besides its words.
     pub(crate) fn skills(&self) -> Vec<Described> {
         let rows = self.meanings().rows();
         let all = self.keys().zip(self.lengths()).zip(rows);
         all.map(|((key, lengths), meaning)| Described { key, lengths, meaning }).collect()
     }
 
-    /// Stems, with a list for each of the texts.
+    /// The table of stems, with one list per text.
     pub(crate) fn stems(&self) -> Table<'_> {
         Table::new([4, 5, 6, 7].map(|at| self.section(at)))
     }
 
-    /// The words of names and descriptions as they are written, with one list.
+    /// The table of unstemmed words in names and descriptions, with one list.
     pub(crate) fn words(&self) -> Table<'_> {
         Table::new([8, 9, 10, 11].map(|at| self.section(at)))
     }
 }
 
-/// More skills than this have no place in the numbers of a list.
+/// The maximum number of skills that the numbers in a list can represent.
 const SKILLS_MAX: u32 = 1 << 30;
 
 #[cfg(test)]

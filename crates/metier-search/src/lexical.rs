@@ -1,42 +1,42 @@
-//! Words to skills, scored by how rare and how prominent the words are.
+//! Finds skills by words, and scores them by the rarity and position of the words.
 
 use crate::index::{Index, TEXTS};
 use crate::postings;
 use crate::question::Question;
 use crate::table::Table;
 
-/// Words one letter away, and words that begin alike, that are looked up.
+/// The maximum number of similar words to look up: one letter away, or with the same prefix.
 const NEAR_MAX: usize = 3;
 const BEGINNING_MAX: usize = 5;
-/// Words that are looked at to find the commonest of those that begin alike.
+/// The maximum number of words to check when looking for the most common ones with a prefix.
 const BEGINNING_SEEN: usize = 200;
 
-/// What a word is worth in the name, in the description and in the rest, and what repetition and length take from it (as
-/// BM25F has it).
+/// The weights of a word in the name, the description and the rest, and the effect of repetition and length (as
+/// in BM25F).
 const WEIGHTS: [f32; TEXTS] = [3.0, 1.0, 0.3];
 const DAMPING: f32 = 0.8;
 const LENGTH: f32 = 0.75;
 
-/// An index, with what every question needs of it.
+/// An index with precomputed data that every query needs.
 pub(crate) struct Lexical {
     pub(crate) index: Index,
-    /// For each text of each skill, what its length takes from the worth of its words.
+    /// For each text of each skill, the penalty for its length.
     norms: [Vec<f32>; TEXTS],
 }
 
-/// Where a stem is in the index.
+/// A stem in the index.
 pub(crate) struct Found {
     place: Option<usize>,
-    /// How many names, descriptions and rests have it.
+    /// How many names, descriptions and other texts contain it.
     counts: [u32; TEXTS],
-    /// How many skills have it, at least.
+    /// A lower bound for the number of skills that contain it.
     pub(crate) count: u32,
-    /// How much it tells: the fewer skills have it, the more.
+    /// Its weight: the fewer skills contain it, the higher.
     pub(crate) rarity: f32,
 }
 
 impl Found {
-    /// How many postings there are to read.
+    /// The number of postings to read.
     pub(crate) fn postings(&self) -> usize {
         self.counts.iter().map(|count| *count as usize).sum()
     }
@@ -61,7 +61,7 @@ impl Lexical {
         Self { index, norms }
     }
 
-    /// Looks a stem up.
+    /// Looks up a stem.
     pub(crate) fn find(&self, stem: &str) -> Found {
         let stems = self.index.stems();
         let place = stems.find(stem.as_bytes());
@@ -72,7 +72,7 @@ impl Lexical {
         Found { place, counts, count, rarity }
     }
 
-    /// The best skills for a question, each with a score of about one for a perfect match.
+    /// The best skills for a query, each with a score of about one for a perfect match.
     pub(crate) fn query(&self, question: &Question, limit: usize) -> Vec<(usize, f32)> {
         let most: f32 = question.concepts.iter().map(|concept| concept.rarity).sum();
         let mut best = self.score(question);
@@ -86,7 +86,7 @@ impl Lexical {
         best
     }
 
-    /// Every skill that has any of the words: of each concept the best alternative counts.
+    /// Scores every skill that contains any of the words. For each concept, the best alternative counts.
     fn score(&self, question: &Question) -> Vec<(usize, f32)> {
         let [mut total, mut of_concept, mut of_term] = [(); 3].map(|()| Sums::new(self.index.len()));
         for concept in &question.concepts {
@@ -104,7 +104,7 @@ impl Lexical {
         all
     }
 
-    /// How often a stem stands in each skill, weighted by where and by the length of the text around it.
+    /// The frequency of a stem in each skill, weighted by text and text length.
     fn frequencies(&self, found: &Found, sums: &mut Sums) {
         let Some(place) = found.place else { return };
         let mut block = self.index.stems().block(place);
@@ -118,20 +118,20 @@ impl Lexical {
         }
     }
 
-    /// Words of names and descriptions that are one letter away from this one, the commonest first.
+    /// Words of names and descriptions that differ by one letter, most common first.
     pub(crate) fn near(&self, word: &str) -> Vec<String> {
         let words = self.index.words();
         commonest(words, words.near(word).into_iter(), NEAR_MAX)
     }
 
-    /// Words of names and descriptions that begin with this one, the commonest first.
+    /// Words of names and descriptions with this prefix, most common first.
     pub(crate) fn beginning_with(&self, word: &str) -> Vec<String> {
         let words = self.index.words();
         commonest(words, words.beginning_with(word.as_bytes()).take(BEGINNING_SEEN), BEGINNING_MAX)
     }
 }
 
-/// The words that most skills have.
+/// The words that occur in most skills.
 fn commonest(words: Table<'_>, places: impl Iterator<Item = usize>, most: usize) -> Vec<String> {
     let counted = |place| {
         let [count] = postings::counts(&mut words.block(place));
@@ -143,17 +143,17 @@ fn commonest(words: Table<'_>, places: impl Iterator<Item = usize>, most: usize)
     all.into_iter().take(most).map(text).collect()
 }
 
-/// A length of which four bits count, from 40 on: longer texts need not be told apart by a word.
+/// A length of 40 or more, rounded to four significant bits. Longer texts need no more precision.
 fn rounded(length: u32) -> u32 {
     let beyond = length.saturating_sub(24);
     let dropped = (u32::BITS - beyond.leading_zeros()).saturating_sub(4);
     length.min(24) + (beyond >> dropped << dropped)
 }
 
-/// A number for each skill, of which most are zero.
+/// A number for each skill; most are zero.
 struct Sums {
     numbers: Vec<f32>,
-    /// The skills whose numbers are not, as many as `count` says.
+    /// The skills with a non-zero number. Only the first `count` entries are valid.
     touched: Vec<u32>,
     count: usize,
 }
@@ -166,7 +166,7 @@ impl Sums {
     #[inline]
     fn change(&mut self, skill: u32, change: impl FnOnce(f32) -> f32) {
         let Some(number) = self.numbers.get_mut(skill as usize) else { return };
-        // Written in any case and counted only if new: whether it is cannot be predicted.
+        // Always written and counted only if new, because a branch here could not be predicted.
         if let Some(place) = self.touched.get_mut(self.count) {
             *place = skill;
         }
@@ -184,7 +184,7 @@ impl Sums {
         self.change(skill, |number| number.max(to));
     }
 
-    /// Hands out every number that is not zero, and makes it zero.
+    /// Passes on every non-zero number and resets it.
     #[inline]
     fn drain(&mut self, mut each: impl FnMut(u32, f32)) {
         for skill in self.touched.iter().take(std::mem::take(&mut self.count)) {

@@ -1,10 +1,10 @@
-//! Finds skills by what a person or a model wants done: by words, and by what the words mean.
+//! Finds skills for a task by words and by meaning.
 //!
-//! [`Search::open`] prepares a [`Catalog`](metier_catalog::Catalog) and [`Search::query`] answers with the
-//! [`SearchHit`]s that fit best. Everything is in the binary; nothing is fetched, and nothing leaves the machine.
+//! [`Search::open`] prepares a [`Catalog`](metier_catalog::Catalog), and [`Search::query`] returns the best
+//! [`SearchHit`]s. All data is in the binary; nothing is downloaded or sent anywhere.
 //!
-//! *Architecture invariant:* this crate reads the `SKILL.md` files of a catalog and its own index file, but not the
-//! environment, the clock or the terminal. It does not look for skills; `metier-catalog` does.
+//! *Architecture invariant:* this crate reads the `SKILL.md` files of a catalog and its own index file, but not
+//! the environment, the clock or the terminal. Finding skills on disk is the task of `metier-catalog`.
 
 mod build;
 mod error;

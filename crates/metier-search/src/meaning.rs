@@ -1,7 +1,7 @@
-//! What words mean, as directions: texts about the same thing point the same way even where they share no word.
+//! Word vectors: texts about the same subject have similar vectors even if they share no word.
 //!
-//! The model is a table of stems and their vectors, made once from a sentence encoder (`docs/search.md`). A text's
-//! vector is the sum of its words'; nothing is computed that a table and some additions cannot do.
+//! The model is a table of stems and their vectors, computed once from a sentence encoder (`docs/search.md`).
+//! The vector of a text is the sum of its words' vectors; no other computation is needed.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,32 +9,32 @@ use std::sync::LazyLock;
 use foldhash::fast::RandomState;
 use twox_hash::XxHash3_64;
 
-/// The table: a head, the stems in a line each, a scale for each stem, then the rows of four bits a number, then the
-/// nearest other stems of each: which, and how near.
+/// The table: a head, one line per stem, a scale per stem, then the rows with four bits per number, then the
+/// nearest other stems of each with their similarity.
 static TABLE: &[u8] = include_bytes!("../data/meanings.bin");
 
 const MAGIC: &[u8; 4] = b"SKE1";
 
-/// Numbers of one vector.
+/// The length of a vector.
 pub(crate) const DIMENSIONS: usize = 192;
 
-/// The table, ready to be looked things up in.
+/// The parsed table.
 pub(crate) struct Model {
     rows: HashMap<&'static str, u32, RandomState>,
     scales: Vec<f32>,
     numbers: &'static [u8],
     stems: Vec<&'static str>,
-    /// For each stem, the places of its nearest and how near they are, in 255ths.
+    /// The offset of the nearest stems and their similarities, in 255ths.
     near: usize,
     nearest: &'static [u8],
     nearness: &'static [u8],
     checksum: u64,
 }
 
-/// Bytes of one row.
+/// The bytes of one row.
 const ROW: usize = DIMENSIONS / 2;
 
-/// A direction. The zero vector where no word was known.
+/// A direction. The zero vector if no word was known.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Vector([f32; DIMENSIONS]);
 
@@ -44,7 +44,7 @@ impl Model {
         &MODEL
     }
 
-    /// A table with nothing in it: no text has a direction then.
+    /// An empty table, in which no text has a direction.
     fn empty() -> Self {
         Self {
             rows: HashMap::default(),
@@ -88,7 +88,7 @@ impl Model {
         })
     }
 
-    /// Stems that mean nearly the same, and how near each is.
+    /// Stems with a similar meaning, and their similarity.
     pub(crate) fn neighbours(&self, stem: &str) -> impl Iterator<Item = (&'static str, f32)> {
         let row = self.row(stem).map(|row| row as usize);
         let of_row = |all: &'static [u8], width: usize| {
@@ -101,17 +101,17 @@ impl Model {
         })
     }
 
-    /// Tells one table from another.
+    /// Identifies the table.
     pub(crate) fn checksum(&self) -> u64 {
         self.checksum
     }
 
-    /// Where a stem is in the table.
+    /// The row of a stem.
     pub(crate) fn row(&self, stem: &str) -> Option<u32> {
         self.rows.get(stem).copied()
     }
 
-    /// Adds the vector of a stem, as often as it weighs.
+    /// Adds the vector of a stem with a weight.
     pub(crate) fn add(&self, sum: &mut Vector, stem: &str, weight: f32) {
         self.add_row(sum, self.row(stem), weight);
     }
@@ -124,7 +124,7 @@ impl Model {
         else {
             return;
         };
-        // Two numbers a byte, each from -8 to 7.
+        // Two numbers per byte, each from -8 to 7.
         let weight = weight * scale;
         for (pair, byte) in sum.0.chunks_exact_mut(2).zip(numbers) {
             pair[0] += weight * (f32::from(byte & 15) - 8.0);
@@ -136,13 +136,13 @@ impl Model {
 impl Vector {
     pub(crate) const ZERO: Self = Self([0.0; DIMENSIONS]);
 
-    /// The same direction, of length one.
+    /// The same direction with length one.
     pub(crate) fn unit(&self) -> Self {
         let length = self.0.iter().map(|number| number * number).sum::<f32>().sqrt();
         if length > 0.0 { Self(self.0.map(|number| number / length)) } else { self.clone() }
     }
 
-    /// The sum of two, each as often as it weighs.
+    /// The weighted sum of two vectors.
     pub(crate) fn blend(&self, weight: f32, other: &Self, other_weight: f32) -> Self {
         let mut sum = self.0;
         for (a, b) in sum.iter_mut().zip(other.0) {
@@ -151,20 +151,20 @@ impl Vector {
         Self(sum)
     }
 
-    /// The vector in bytes, for lengths up to [`LENGTH_MAX`].
+    /// The vector as bytes, for lengths up to [`LENGTH_MAX`].
     #[expect(clippy::cast_possible_truncation, reason = "a number beyond the range becomes the end of it")]
     pub(crate) fn quantised(&self) -> Row {
         self.0.map(|number| ((number / LENGTH_MAX * 127.0).round() as i8).cast_unsigned())
     }
 }
 
-/// No vector of a skill is longer than this.
+/// The maximum length of a skill's vector.
 pub(crate) const LENGTH_MAX: f32 = 1.7;
 
-/// A vector in bytes, each a number from -128 to 127.
+/// A vector as bytes, each a number from -128 to 127.
 pub(crate) type Row = [u8; DIMENSIONS];
 
-/// The greatest of some numbers, the greatest first, with their places.
+/// The greatest numbers with their positions, greatest first.
 fn best(mut all: Vec<(i32, usize)>, limit: usize) -> Vec<(i32, usize)> {
     let order = |a: &(i32, usize), b: &(i32, usize)| b.0.cmp(&a.0).then(a.1.cmp(&b.1));
     if all.len() > limit {
@@ -175,7 +175,7 @@ fn best(mut all: Vec<(i32, usize)>, limit: usize) -> Vec<(i32, usize)> {
     all
 }
 
-/// How well two quantised vectors agree.
+/// The dot product of two quantised vectors.
 fn product<const N: usize>(a: &[u8; N], b: &[u8; N]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(a.cast_signed()) * i32::from(b.cast_signed())).sum()
 }
@@ -185,15 +185,15 @@ fn closeness(product: i32) -> f32 {
     product as f32 * (LENGTH_MAX / 127.0) * (LENGTH_MAX / 127.0)
 }
 
-/// The first numbers of a vector say most; these are compared first.
+/// The first numbers of a vector carry most information and are compared first.
 pub(crate) const COARSE: usize = 64;
-/// The others.
+/// The remaining numbers.
 pub(crate) const FINE: usize = DIMENSIONS - COARSE;
-/// How many times as many as wanted are compared whole.
+/// How many times more candidates than results are compared completely.
 const REFINED: usize = 10;
 
-/// The vectors of all skills, as they are in the index. The beginnings are close together, because reading them is what
-/// takes the time.
+/// The vectors of all skills as stored in the index. Their first parts are stored together, because reading
+/// them dominates the time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meanings<'a> {
     pub(crate) coarse: &'a [[u8; COARSE]],
@@ -201,7 +201,7 @@ pub(crate) struct Meanings<'a> {
 }
 
 impl Meanings<'_> {
-    /// How many there are, if both halves have as many.
+    /// The number of vectors, if both halves have the same number.
     pub(crate) fn len(self) -> Option<usize> {
         (self.coarse.len() == self.fine.len()).then_some(self.coarse.len())
     }
@@ -216,7 +216,7 @@ impl Meanings<'_> {
         })
     }
 
-    /// The closest to a vector, the best first: place and closeness.
+    /// The vectors closest to another one, best first: position and similarity.
     pub(crate) fn closest(self, asked: &Vector, limit: usize) -> Vec<(usize, f32)> {
         if *asked == Vector::ZERO {
             return Vec::new();
@@ -229,7 +229,7 @@ impl Meanings<'_> {
         best(exact.collect(), limit).into_iter().map(|(product, at)| (at, closeness(product))).collect()
     }
 
-    /// How close one is to a vector.
+    /// The similarity of one vector to another.
     pub(crate) fn closeness(self, asked: &Vector, at: usize) -> f32 {
         closeness(self.product(&asked.quantised(), at))
     }

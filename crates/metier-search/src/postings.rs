@@ -1,10 +1,10 @@
-//! Which skills have a term, and how often: numbers of one to five bytes, as they are in the index.
+//! Posting lists: which skills contain a term, and how often. Numbers take one to five bytes, as in the index.
 //!
-//! A block begins with how many postings each of its lists has. The postings of a list are in the order of the skills: how many
-//! skills are between it and the one before, doubled, and one more where the term stands there more than once; then how
-//! often follows. Two bytes for each posting would make the index half as large again.
+//! A block starts with the number of postings in each of its lists. Postings are sorted by skill. Each is
+//! stored as twice the gap to the previous skill, plus one if the term occurs more than once; then the
+//! frequency follows. Two bytes for each posting would make the index half as large again.
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// Appends a number, seven bits per byte, lowest bits first.
 #[expect(clippy::cast_possible_truncation, reason = "what does not fit into a byte goes into the next")]
 pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u32) {
     while number > 0x7f {
@@ -14,7 +14,7 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-/// Takes a number off the beginning, if there is one.
+/// Reads a number from the start, if there is one.
 #[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     let (&first, rest) = bytes.split_first()?;
@@ -34,12 +34,12 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// Takes off the beginning of a block how many postings its lists have; the lists remain.
+/// Reads the numbers of postings of a block's lists from its start; the lists remain.
 pub(crate) fn counts<const LISTS: usize>(block: &mut &[u8]) -> [u32; LISTS] {
     [(); LISTS].map(|()| take(block).unwrap_or(0))
 }
 
-/// Appends a block. The postings of each list are in the order of the skills, each of which stands there once.
+/// Appends a block. The postings of each list are sorted by skill, each skill once.
 pub(crate) fn put_block(bytes: &mut Vec<u8>, lists: &[Vec<Posting>]) {
     for list in lists {
         put(bytes, u32::try_from(list.len()).unwrap_or(u32::MAX));
@@ -57,14 +57,14 @@ pub(crate) fn put_block(bytes: &mut Vec<u8>, lists: &[Vec<Posting>]) {
     }
 }
 
-/// One skill that has a term.
+/// One skill that contains a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Posting {
     pub(crate) skill: u32,
     pub(crate) times: u32,
 }
 
-/// Takes so many postings off the beginning; fewer where the bytes do not have them.
+/// Reads this many postings from the start, or fewer if the bytes end.
 #[inline]
 pub(crate) fn each(bytes: &mut &[u8], count: u32, mut each: impl FnMut(Posting)) {
     let mut next = 0_u32;

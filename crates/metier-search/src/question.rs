@@ -1,4 +1,4 @@
-//! A question taken apart: what it asks for, in which other words that might be said, and what it means.
+//! A parsed query: its concepts with alternative words, and its meaning.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use crate::meaning::{Model, Vector};
 use crate::synonyms::{PHRASE_MAX, synonyms};
 use crate::words::{Words, is_stop_word, is_unparted};
 
-/// Words of a question that are looked up.
+/// The maximum number of words of a query to look up.
 const WORDS_MAX: usize = 32;
 
-/// What other words are worth beside the one that was asked for.
+/// The weights of alternative words relative to the word in the query.
 const TYPING_ERROR: f32 = 0.85;
 const BEGINNING: f32 = 0.7;
 const JOINED: f32 = 0.8;
@@ -18,32 +18,33 @@ const SYNONYM: f32 = 0.8;
 /// The same for the meaning.
 const SYNONYM_MEANING: f32 = 0.2;
 
-/// Postings that are read for a question: about a millisecond. Only libraries of tens of thousands have so many.
+/// The maximum number of postings to read for a query, about a millisecond. Only libraries with tens of
+/// thousands of skills have more.
 const POSTINGS_MAX: usize = 150_000;
 
-/// Neighbours that are less close than this have another meaning.
+/// Less similar neighbours have another meaning.
 const NEIGHBOUR_MIN: f32 = 0.3;
 
-/// One thing that a question asks for.
+/// One concept of a query.
 pub(crate) struct Concept {
-    /// The stem that stands for it: the one that was asked for, or what was probably meant.
+    /// Its main stem: the stem in the query, or the one that was probably meant.
     main: String,
-    /// How much that tells.
+    /// The weight of that stem.
     pub(crate) rarity: f32,
-    /// All stems that would do.
+    /// All stems that match.
     pub(crate) alternatives: Vec<Alternative>,
 }
 
-/// One way to say it.
+/// An alternative stem.
 pub(crate) struct Alternative {
     stem: String,
-    /// What it is worth beside the word that was asked for.
+    /// Its weight relative to the word in the query.
     pub(crate) weight: f32,
     pub(crate) found: Found,
 }
 
 impl Concept {
-    /// Adds a way to say it that some skill uses. Of two weights the first counts.
+    /// Adds an alternative if some skill contains it. If it is added twice, the first weight counts.
     fn add(&mut self, stem: &str, weight: f32, index: &Lexical) {
         if !self.alternatives.iter().any(|other| other.stem == stem) {
             let found = index.find(stem);
@@ -54,7 +55,7 @@ impl Concept {
     }
 }
 
-/// A question, ready to be answered.
+/// A query, ready to be answered.
 pub(crate) struct Question {
     pub(crate) concepts: Vec<Concept>,
     pub(crate) meaning: Vector,
@@ -84,7 +85,7 @@ impl Question {
         question
     }
 
-    /// Leaves out the commonest words where all together would take too long: they tell the least.
+    /// Drops the most common words if reading all would take too long: they tell least.
     fn bound(&mut self) {
         let all = self.concepts.iter().flat_map(|concept| &concept.alternatives);
         let mut sizes: Vec<usize> = all.map(|alternative| alternative.found.postings()).collect();
@@ -101,7 +102,7 @@ impl Question {
         }
     }
 
-    /// Other words for what is asked for, by the table; and the direction of all of it.
+    /// Adds synonyms from the table, and computes the direction of the query.
     fn add_synonyms(&mut self, index: &Lexical) {
         let model = Model::get();
         let mains: Vec<String> = self.concepts.iter().map(|concept| concept.main.clone()).collect();
@@ -122,7 +123,7 @@ impl Question {
         }
     }
 
-    /// Words that mean nearly the same as what is asked for, by the model.
+    /// Adds words with similar meaning from the model.
     fn add_neighbours(&mut self, index: &Lexical) {
         let mains: HashSet<String> = self.concepts.iter().map(|concept| concept.main.clone()).collect();
         for concept in &mut self.concepts {
@@ -134,7 +135,7 @@ impl Question {
                 concept.add(stem, 0.0, index);
                 let rarity = concept.rarity;
                 if let Some(known) = concept.alternatives.iter_mut().find(|other| other.stem == stem) {
-                    // A rare word that is only near must not outweigh the common one that was asked for.
+                    // A rare word that is only similar must not outweigh the common word in the query.
                     let share = (rarity / known.found.rarity).min(1.0);
                     known.weight = known.weight.max(nearness * share);
                 }
@@ -143,7 +144,7 @@ impl Question {
     }
 }
 
-/// The words of a question that say something; all of them where none does.
+/// The significant words of a query; all words if none is significant.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     Words::split(text, |word| words.push(word.to_owned()));
@@ -154,7 +155,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// What a word asks for. One that no skill has may be mistyped, or not yet typed to its end.
+/// The concept of a word. If no skill contains the word, it may be mistyped or incomplete.
 fn concept(word: &str, is_last: bool, stems: &mut Words, index: &Lexical) -> Concept {
     let stem = stems.stem(word).to_owned();
     let found = index.find(&stem);
@@ -171,7 +172,7 @@ fn concept(word: &str, is_last: bool, stems: &mut Words, index: &Lexical) -> Con
     }
     let is_unfinished = (is_doubtful && length >= 4 && (is_last || concept.alternatives.len() == known))
         || (is_last && count == 0 && length >= 2)
-        // One character of a script that does not part words begins the pairs that it is in.
+        // In scripts without spaces, one character starts the pairs that contain it.
         || (length == 1 && word.chars().all(is_unparted));
     if is_unfinished {
         for longer in index.beginning_with(word) {

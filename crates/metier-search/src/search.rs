@@ -1,4 +1,4 @@
-//! A catalog that can be searched, and what it answers.
+//! Searches a catalog.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::snippet::Snippets;
 use crate::store;
 use crate::target::Targets;
 
-/// How many of each kind are looked at before the two are put together.
+/// The number of candidates of each kind before both are combined.
 const CANDIDATES: usize = 200;
 
-/// What fits less than this does not fit: a perfect match of one common word gives more.
+/// The minimum score of a hit: a perfect match of one common word scores higher.
 const SCORE_MIN: f32 = 0.25;
 
-/// A catalog that can be asked.
+/// A catalog that can be searched.
 ///
 /// ```no_run
 /// # use metier_catalog::Catalog;
@@ -32,29 +32,29 @@ const SCORE_MIN: f32 = 0.25;
 /// ```
 pub struct Search {
     catalog: Catalog,
-    /// Its skills have the numbers that they have in the catalog; those that cannot be used follow.
+    /// Its skills have the same numbers as in the catalog, followed by unusable skills.
     lexical: Lexical,
     not_kept: Option<SearchError>,
 }
 
-/// One skill that fits a question.
+/// One skill that matches a query.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SearchHit<'a> {
     /// The skill.
     pub skill: SearchMatch<'a>,
-    /// How well it fits; higher is better, and only comparable within one answer.
+    /// The score. Higher is better; only comparable within one result.
     pub score: f32,
-    /// The part of its description that fits best.
+    /// The part of its description that matches best.
     pub snippet: String,
 }
 
-/// What was hit.
+/// The skill of a hit.
 #[derive(Debug, Clone, Copy)]
 pub enum SearchMatch<'a> {
-    /// A skill that can be used, or that is switched off: its state says which.
+    /// A usable skill, or one that is disabled, as its state says.
     Entry(&'a Entry),
-    /// One that cannot, for a reason that it carries.
+    /// An unusable skill, with the reason.
     Unusable(&'a UnusableSkill),
 }
 
@@ -64,7 +64,7 @@ impl SearchHit<'_> {
         &self.facts().name
     }
 
-    /// What the skill says.
+    /// The content of the skill.
     pub fn facts(&self) -> &SkillFacts {
         match self.skill {
             SearchMatch::Entry(entry) => &entry.facts,
@@ -72,7 +72,7 @@ impl SearchHit<'_> {
         }
     }
 
-    /// How far the skill is trusted.
+    /// The trust tier.
     pub fn tier(&self) -> Tier {
         match self.skill {
             SearchMatch::Entry(entry) => entry.tier(),
@@ -88,25 +88,25 @@ impl std::fmt::Debug for Search {
 }
 
 impl Search {
-    /// Makes a catalog ready to be asked. With a directory, the index is kept there, and only skills that changed are
-    /// read again the next time.
+    /// Prepares a catalog for searching. With a directory, the index is stored there, and only skills that
+    /// changed are read again the next time.
     pub fn open(catalog: &Catalog, directory: Option<&Path>) -> Result<Self, SearchError> {
         let (index, not_kept) = store::prepare(directory, &Targets::of(catalog))?;
         Ok(Self { catalog: catalog.clone(), lexical: Lexical::new(index), not_kept })
     }
 
-    /// The catalog that is asked.
+    /// The catalog.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Why the index could not be kept in its directory, if so. Answers are the same; the next search is slower.
+    /// Why the index could not be stored in its directory, if so. Results are the same, but the next search is
+    /// slower.
     pub fn not_kept(&self) -> Option<&SearchError> {
         self.not_kept.as_ref()
     }
 
-    /// The skills that fit a question best, at most so many. Of equal ones the more trusted comes first, then the
-    /// order of names.
+    /// The best skills for a query, at most `limit`. Equal scores are sorted by trust, then by name.
     pub fn query(&self, question: &str, limit: usize) -> Vec<SearchHit<'_>> {
         let asked = Question::new(question, &self.lexical);
         let meanings = self.lexical.index.meanings();
@@ -145,7 +145,7 @@ impl Search {
         hits
     }
 
-    /// The skill of a number, if people may find it: no other wins over it.
+    /// The skill with this number, unless it is shadowed.
     fn skill(&self, number: usize) -> Option<SearchMatch<'_>> {
         let entries = self.catalog.all();
         if let Some(entry) = entries.get(number) {

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use crate::words::Words;
 
-/// Finds the parts of descriptions that fit a question best.
+/// Finds the parts of descriptions that match a query best.
 pub(crate) struct Snippets {
     words: Words,
-    /// Which stems of `words` are asked for.
+    /// Which stems of `words` are in the query.
     asked: HashSet<u32>,
 }
 
@@ -23,7 +23,7 @@ impl Snippets {
         Self { words, asked }
     }
 
-    /// As many sentences as are short enough, from the one with the most words of the question on.
+    /// As many sentences as fit, starting with the one that contains most words of the query.
     pub(crate) fn of(&mut self, description: &str) -> String {
         const LONGEST: usize = 200;
         let description = description.split_whitespace().collect::<Vec<_>>().join(" ");

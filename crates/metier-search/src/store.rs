@@ -1,8 +1,8 @@
-//! The index on disk between runs.
+//! Stores the index on disk between runs.
 //!
-//! Each state of a catalog has a file of its own, named for it, which is written beside and renamed into place: a process
-//! that finds it finds it whole, and no process waits for another. A new state begins with what the last one has, so that
-//! only skills that changed are read again.
+//! Each state of a catalog has its own file, named after it. Files are written under another name and renamed
+//! into place, so other processes only see complete files and do not wait. A new index reuses the last one, so
+//! that only skills that changed are read again.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -16,23 +16,23 @@ use crate::build::build;
 use crate::index::Index;
 use crate::target::Targets;
 
-/// What the name of an index ends with.
+/// The extension of an index.
 const ENDING: &str = "index";
 
-/// What the name of an index begins with while it is written.
+/// The prefix of an index while it is being written.
 const UNFINISHED: &str = "new-";
 
-/// What was not renamed into place within this time was left by a process that was killed.
+/// Unfinished files older than this were left behind by a process that was killed.
 const ABANDONED: Duration = Duration::from_hours(1);
 
-/// So few skills are prepared sooner than looked up on the disk.
+/// For this many skills or fewer, building an index is faster than reading one.
 const FEW: usize = 32;
 
-/// Larger files are not ours.
+/// Larger files were not written by metier.
 const SIZE_MAX: u64 = 1 << 33;
 
-/// The index of these targets: the one in the directory, or else a new one. With why that could not be kept, if so: a disk
-/// that is full or read-only must not keep people from searching.
+/// The index of these targets: the stored one, or a new one. Also returns why a new one could not be stored,
+/// because searching must work with a full or read-only disk.
 pub(crate) fn prepare(
     directory: Option<&Path>,
     targets: &Targets<'_>,
@@ -58,7 +58,7 @@ fn load(path: &Path) -> Option<Index> {
 
 fn save(index: &Index, directory: &Path, path: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    // No sync: after a loss of power the checksum tells, and the index is made again.
+    // No sync: after a power failure the checksum does not match, and the index is rebuilt.
     let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
     file.write_all(index.bytes())?;
     file.persist(path)?;
@@ -66,16 +66,16 @@ fn save(index: &Index, directory: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The index that was made last.
+/// The most recent index.
 fn newest(directory: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
     let finished = entries.filter(|path| path.extension().is_some_and(|ending| ending == ENDING));
     finished.max_by_key(|path| modified(path))
 }
 
-/// Removes every other index, and what processes that were killed left behind. Files of other programs stay.
+/// Removes all other indexes, and files that killed processes left behind. Files of other programs stay.
 fn sweep(directory: &Path, kept: &Path) {
-    // What was made just now tells the time.
+    // The file that was just written gives the current time.
     let now = modified(kept);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -86,9 +86,9 @@ fn sweep(directory: &Path, kept: &Path) {
         let is_abandoned = name.starts_with(UNFINISHED) && age.is_some_and(|age| age > ABANDONED);
         let is_index =
             name.strip_suffix(ENDING).and_then(|name| name.strip_suffix('.')).is_some_and(is_state);
-        // Another process may be sweeping too.
+        // Another process may remove the same files.
         if is_directory && is_state(name) {
-            // Versions before 0.2 kept directories.
+            // Versions before 0.2 stored directories.
             let _ = fs::remove_dir_all(&path);
         } else if !is_directory && (is_index || is_abandoned) {
             let _ = fs::remove_file(&path);
@@ -96,7 +96,7 @@ fn sweep(directory: &Path, kept: &Path) {
     }
 }
 
-/// Whether this is how the state of a catalog is written in a name.
+/// Whether a file name is that of a catalog's state.
 fn is_state(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -1,17 +1,18 @@
-//! Other words for the same thing, from a table.
+//! A table of synonyms.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::words::{Words, is_stop_word};
 
-/// `a = b = c`: each stands for the others. `a, b > c, d`: those before stand for those after.
+/// `a = b = c`: each is a synonym of the others. `a, b > c, d`: those before `>` can be replaced by those after
+/// it.
 static TABLE: &str = include_str!("../data/synonyms.txt");
 
-/// Words of the longest phrase that has synonyms.
+/// The number of words in the longest phrase that has synonyms.
 pub(crate) const PHRASE_MAX: usize = 4;
 
-/// The stems that a phrase of stems, joined by blanks, may stand for.
+/// The stems that a phrase of stems, joined by spaces, can stand for.
 pub(crate) fn synonyms(phrase: &str) -> &'static [String] {
     static ALL: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(read);
     ALL.get(phrase).map(Vec::as_slice).unwrap_or_default()

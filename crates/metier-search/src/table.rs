@@ -1,17 +1,17 @@
-//! Terms in the order of their bytes, each with a block of bytes: the dictionary of the index.
+//! A sorted table of terms, each with a block of bytes: the dictionary of the index.
 //!
-//! The bytes come from a file, so nothing about them is taken for granted: what lies outside is empty, and what is out of
-//! order is not found.
+//! The bytes come from a file and are not trusted: ranges outside the file are empty, and terms out of order
+//! are not found.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::SearchError;
 
-/// A table as it is in the index.
+/// A table as stored in the index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table<'a> {
-    /// Where each term ends in `text`, and each block in `blocks`.
+    /// The end of each term in `text`, and of each block in `blocks`.
     term_ends: &'a [[u8; 4]],
     text: &'a [u8],
     block_ends: &'a [[u8; 4]],
@@ -35,7 +35,7 @@ impl<'a> Table<'a> {
         piece(self.block_ends, self.blocks, at)
     }
 
-    /// Where a term is.
+    /// The position of a term.
     pub(crate) fn find(self, term: &[u8]) -> Option<usize> {
         self.find_in(0..self.len(), term)
     }
@@ -45,18 +45,18 @@ impl<'a> Table<'a> {
         (range.contains(&at) && self.term(at) == term).then_some(at)
     }
 
-    /// The terms that begin with something.
+    /// The terms with this prefix.
     pub(crate) fn beginning_with(self, beginning: &[u8]) -> impl Iterator<Item = usize> + use<'a> {
         let from = self.end_of(0..self.len(), |term| term < beginning);
         let to = self.end_of(from..self.len(), |term| term.starts_with(beginning));
         from..to
     }
 
-    /// The terms that differ from a word by one character at most: one more, one less, another one, or two in the wrong
-    /// order.
+    /// The terms that differ from a word by at most one character: inserted, removed or changed, or two
+    /// characters swapped.
     ///
-    /// Up to the difference both are the same, so only what begins like the word is looked at, with every character that
-    /// comes next in the table.
+    /// Up to the difference both are equal. So only terms that share a prefix with the word are checked, with
+    /// every next character in the table.
     pub(crate) fn near(self, word: &str) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut alike = 0..self.len();
@@ -85,7 +85,7 @@ impl<'a> Table<'a> {
         found
     }
 
-    /// The characters that come next in terms that have so many bytes in common, each with the terms where it does.
+    /// The next characters of terms that have this many bytes in common, each with its terms.
     fn continued(self, terms: Range<usize>, length: usize) -> impl Iterator<Item = (&'a str, Range<usize>)> {
         let mut from = terms.start;
         std::iter::from_fn(move || {
@@ -106,7 +106,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The end of those at the beginning of a range for which something holds.
+    /// The end of the prefix of a range for which a condition holds.
     fn end_of(self, range: Range<usize>, holds: impl Fn(&[u8]) -> bool) -> usize {
         let Range { start: mut from, end: mut to } = range;
         while from < to {
@@ -120,7 +120,7 @@ impl<'a> Table<'a> {
         from
     }
 
-    /// The same, sooner if they are few.
+    /// The same, faster for short prefixes.
     fn end_of_few(self, range: Range<usize>, holds: impl Fn(&[u8]) -> bool) -> usize {
         let (mut from, mut step) = (range.start, 1);
         while from + step < range.end && holds(self.term(from + step)) {
@@ -131,24 +131,24 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The piece at a place, between the end of the one before and its own.
+/// The piece at a position, between the end of the previous one and its own.
 fn piece<'a>(ends: &[[u8; 4]], bytes: &'a [u8], at: usize) -> &'a [u8] {
     let end = |at: usize| ends.get(at).map_or(0, |end| u32::from_le_bytes(*end) as usize);
     bytes.get(at.checked_sub(1).map_or(0, end)..end(at)).unwrap_or_default()
 }
 
-/// A table while it is written.
+/// A table while it is being written.
 #[derive(Debug, Default)]
 pub(crate) struct TableWriter {
     term_ends: Vec<u8>,
     text: Vec<u8>,
     block_ends: Vec<u8>,
-    /// Where the block of the next term is written to.
+    /// The target for the block of the next term.
     pub(crate) blocks: Vec<u8>,
 }
 
 impl TableWriter {
-    /// Adds a term after those before it in order, with what was written to `blocks` since the last one.
+    /// Adds the next term in order, with everything written to `blocks` since the last one.
     pub(crate) fn end_block(&mut self, term: &[u8]) -> Result<(), SearchError> {
         self.text.extend_from_slice(term);
         let end = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| SearchError::TooLarge);
@@ -161,7 +161,7 @@ impl TableWriter {
         Table::new(self.sections())
     }
 
-    /// What [`Table::new`] reads.
+    /// The sections that [`Table::new`] reads.
     pub(crate) fn sections(&self) -> [&[u8]; 4] {
         [&self.term_ends, &self.text, &self.block_ends, &self.blocks]
     }

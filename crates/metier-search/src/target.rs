@@ -1,4 +1,4 @@
-//! The skills of a catalog as they go into the index.
+//! The skills of a catalog as they are indexed.
 
 use std::hash::Hasher as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +11,7 @@ use twox_hash::XxHash3_64;
 
 use crate::meaning::Model;
 
-/// The skills of a catalog as they go into the index, each with a key that changes when it does.
+/// The skills of a catalog as they are indexed, each with a key that changes with its content.
 pub(crate) struct Targets<'a> {
     pub(crate) all: Vec<Target<'a>>,
 }
@@ -23,11 +23,11 @@ pub(crate) struct Target<'a> {
     source: Source<'a>,
 }
 
-/// Where the text of a skill is.
+/// The source of a skill's text.
 enum Source<'a> {
-    /// In the `SKILL.md` of a directory.
+    /// The `SKILL.md` of a directory.
     Directory(&'a Path),
-    /// Inside the binary.
+    /// A text inside the binary.
     Text(&'a str),
 }
 
@@ -51,7 +51,7 @@ impl<'a> Targets<'a> {
         Self { all: entries.chain(unusable).collect() }
     }
 
-    /// Changes when anything in it does.
+    /// Changes with any of the skills.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hash = XxHash3_64::with_seed(Model::get().checksum());
         for target in &self.all {
@@ -62,7 +62,7 @@ impl<'a> Targets<'a> {
 }
 
 impl Target<'_> {
-    /// Everything after the frontmatter. What cannot be read any more has none; the next scan will tell.
+    /// The text after the frontmatter. Empty if it can no longer be read; the next scan reports that.
     pub(crate) fn body(&self) -> String {
         const MOST: u64 = 1 << 20;
         let text = match self.source {
@@ -77,7 +77,7 @@ impl Target<'_> {
     }
 }
 
-/// Changes with what is made of a text, so that what was prepared otherwise is prepared anew.
+/// Changes with the processing of texts, so that older indexes are rebuilt.
 const TEXTS_VERSION: u64 = 1;
 
 fn key(path: &Path, facts: &SkillFacts) -> u64 {

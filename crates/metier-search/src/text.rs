@@ -1,5 +1,5 @@
-//! What of a skill is searched: its name, description, metadata, headings and first lines, each word as often as it
-//! weighs, and the direction that they point to together.
+//! The searched texts of a skill: its name, description, metadata, headings and first lines, with weighted
+//! words, and the direction of all of them.
 
 use metier_catalog::SkillFacts;
 
@@ -12,16 +12,16 @@ use crate::table::TableWriter;
 use crate::target::Target;
 use crate::words::{Known, Words};
 
-/// Bytes of a body that are looked at for headings and opening lines.
+/// The number of bytes of a body to search for headings and opening lines.
 const BODY_MAX: usize = 20_000;
 const HEADINGS_MAX: usize = 1_000;
 const OPENING_MAX: usize = 1_500;
 
-/// How much the name counts beside the description, and both beside the body.
+/// The weight of the name relative to the description, and of both relative to the body.
 const NAME_MEANING: f32 = 2.0;
 const BODY_MEANING: f32 = 0.7;
 
-/// Where a stem stands.
+/// The text that a stem is in.
 #[derive(Debug, Clone, Copy)]
 enum Text {
     Name,
@@ -29,16 +29,16 @@ enum Text {
     Rest,
 }
 
-/// Makes parts of an index, one after the other.
+/// Builds the parts of an index, one after the other.
 pub(crate) struct Texts {
     words: Words,
-    /// For each word and each row of the model, the last round that it was seen in.
+    /// For each word and each row of the model, the last round in which it was seen.
     seen: [Vec<u32>; 2],
     round: u32,
     part: Noted,
 }
 
-/// What was noted of the skills of one part.
+/// Notes about the skills of one part.
 #[derive(Debug, Default)]
 struct Noted {
     stems: Vec<Note>,
@@ -47,7 +47,7 @@ struct Noted {
     skill: u32,
 }
 
-/// That a term is in a text of a skill: the numbers of the three.
+/// A term occurs in a text of a skill: the numbers of the three.
 type Note = (u32, u8, u32);
 
 impl Noted {
@@ -88,7 +88,7 @@ impl Texts {
         Ok(Part { skills, stems, words })
     }
 
-    /// Notes the words of a skill, and says what it is about.
+    /// Notes the words of a skill, and computes its direction.
     fn note(&mut self, facts: &SkillFacts, body: &str) -> Row {
         let (mut said, mut done) = (Vector::ZERO, Vector::ZERO);
         let model = Model::get();
@@ -110,7 +110,7 @@ impl Texts {
         self.next_round();
         for part in [&headings, &opening] {
             self.each(part, |noted, word| {
-                // Once: how often a word stands in a body says little, and costs as much each time.
+                // Each word counts once: how often it occurs in a body says little, and costs time.
                 if word.is_new {
                     noted.stem(word.known, Text::Rest);
                 }
@@ -124,7 +124,7 @@ impl Texts {
         said.unit().blend(1.0, &done.unit(), BODY_MEANING).quantised()
     }
 
-    /// Hands out every word of a text that says something.
+    /// Passes on every significant word of a text.
     fn each(&mut self, text: &str, mut each: impl FnMut(&mut Noted, Word<'_>)) {
         let Self { words, seen: [seen_words, seen_rows], round, part } = self;
         Words::split_to_find(text, |word| {
@@ -158,7 +158,7 @@ impl Word<'_> {
     }
 }
 
-/// The table of what was noted. Every term has so many lists.
+/// Builds a table from the notes. Every term has `LISTS` lists.
 fn table<'a, const LISTS: usize>(
     mut noted: Vec<Note>,
     text: impl Fn(u32) -> &'a str,
@@ -183,7 +183,7 @@ fn table<'a, const LISTS: usize>(
     Ok(table)
 }
 
-/// Whether a place is seen for the first time in a round.
+/// Whether a position is seen for the first time in a round.
 fn is_first(seen: &mut Vec<u32>, place: u32, round: u32) -> bool {
     let place = place as usize;
     if seen.len() <= place {
@@ -192,12 +192,12 @@ fn is_first(seen: &mut Vec<u32>, place: u32, round: u32) -> bool {
     std::mem::replace(&mut seen[place], round) != round
 }
 
-/// The headings of a body and how it begins, without code.
+/// The headings and the first lines of a body, without code.
 fn outline(body: &str) -> (String, String) {
     let body = &body[..body.floor_char_boundary(BODY_MAX)];
     let (mut headings, mut opening) = (String::new(), String::new());
     let mut is_code = false;
-    // As `SKILL.md` is read, a carriage return ends a line too.
+    // As in `SKILL.md`, a carriage return also ends a line.
     for line in body.trim_end().split(['\n', '\r']) {
         let line = line.trim();
         if line.starts_with("```") || line.starts_with("~~~") {

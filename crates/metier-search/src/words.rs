@@ -1,4 +1,4 @@
-//! Text taken apart into words, the same way for skills and for questions.
+//! Splits text into words, in the same way for skills and queries.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,16 +9,16 @@ use frostem::{Algorithm, Stemmer};
 
 use crate::meaning::Model;
 
-/// Words that say nothing about what a skill is for.
+/// Words that do not tell what a skill is for.
 static STOP_WORDS: &str = include_str!("../data/stop-words.txt");
 
-/// Longer words are noise: hashes, encoded data.
+/// Longer words are noise, such as hashes and encoded data.
 const WORD_MAX: usize = 40;
 
-/// Words that are remembered.
+/// The maximum number of words to remember.
 const KNOWN_MAX: usize = 50_000;
 
-/// Stems words, and remembers: the same few thousand come again and again.
+/// Stems words and caches the results: the same few thousand words occur repeatedly.
 pub(crate) struct Words {
     stemmer: Stemmer,
     places: HashMap<Arc<str>, u32, RandomState>,
@@ -27,15 +27,15 @@ pub(crate) struct Words {
     stems: Vec<Arc<str>>,
 }
 
-/// What there is to know of a word.
+/// The data of a word.
 #[derive(Debug)]
 pub(crate) struct Known {
     word: Arc<str>,
-    /// What it has in common with its other forms, as a number that [`Words::stem_at`] knows.
+    /// Its stem, as a number for [`Words::stem_at`].
     pub(crate) stem: u32,
-    /// Where the model has it.
+    /// Its row in the model.
     pub(crate) row: Option<u32>,
-    /// Whether it says nothing about what a skill is for.
+    /// Whether it does not tell what a skill is for.
     pub(crate) is_stop_word: bool,
 }
 
@@ -50,7 +50,7 @@ impl Words {
         }
     }
 
-    /// What there is to know of a word, and the number that it has until [`Words::forget`].
+    /// The data of a word, and its number, which is valid until [`Words::forget`].
     pub(crate) fn know(&mut self, word: &str) -> (u32, &Known) {
         let place = match self.places.get(word) {
             Some(place) => *place,
@@ -70,23 +70,23 @@ impl Words {
         add(&mut self.places, &mut self.known, word, |word| Known { word, stem, row, is_stop_word })
     }
 
-    /// The word of a number.
+    /// The word with this number.
     pub(crate) fn word_at(&self, place: u32) -> &str {
         &self.known[place as usize].word
     }
 
-    /// The stem of a number.
+    /// The stem with this number.
     pub(crate) fn stem_at(&self, place: u32) -> &str {
         &self.stems[place as usize]
     }
 
-    /// What a word has in common with its other forms.
+    /// The stem of a word, which it shares with its other forms.
     pub(crate) fn stem(&mut self, word: &str) -> &str {
         let stem = self.know(word).1.stem;
         self.stem_at(stem)
     }
 
-    /// Makes room, now and then. Numbers of words and stems from before mean nothing then.
+    /// Clears the cache if it is too large. Numbers of words and stems become invalid.
     pub(crate) fn forget(&mut self) {
         if self.known.len() > KNOWN_MAX {
             self.places.clear();
@@ -96,14 +96,14 @@ impl Words {
         }
     }
 
-    /// Every word of a text in lower case: runs of letters and digits, parted at a capital inside. Scripts that
-    /// do not part words give pairs of characters, and a character that stands alone gives itself.
+    /// Passes on every word of a text in lower case: runs of letters and digits, split at capitals. Scripts
+    /// without spaces give pairs of characters, and a single character gives itself.
     pub(crate) fn split(text: &str, each: impl FnMut(&str)) {
         Self::split_as(text, Use::Question, each);
     }
 
-    /// The same for what is to be found: with the last character of each run as well, so that each one can be found by what
-    /// begins with it.
+    /// The same for indexing: it also passes on the last character of each run, so that each character can be
+    /// found as a prefix.
     pub(crate) fn split_to_find(text: &str, each: impl FnMut(&str)) {
         Self::split_as(text, Use::Index, each);
     }
@@ -121,12 +121,12 @@ impl Words {
             word.clear();
         };
         let mut last = ' ';
-        // Whether the character in `word` was the second of a pair already.
+        // Whether the character in `word` was already the second of a pair.
         let mut is_paired = false;
         for c in text.chars() {
             match (is_unparted(last), is_unparted(c)) {
                 (true, true) => {
-                    // Two characters, of which the second begins the next pair.
+                    // Two characters, the second of which starts the next pair.
                     word.push(c);
                     flush(&mut word);
                     word.push(c);
@@ -174,14 +174,14 @@ fn add<T>(
     place
 }
 
-/// What words are wanted for.
+/// What words are needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Question,
     Index,
 }
 
-/// The same for text without other characters, which is most of it, and four times as fast.
+/// The same for ASCII text, which is most text, and four times as fast.
 fn split_ascii(text: &str, mut each: impl FnMut(&str)) {
     let mut word = String::with_capacity(WORD_MAX);
     let mut last = b' ';
@@ -203,7 +203,7 @@ fn split_ascii(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// Names of languages that would fall apart.
+/// Names of programming languages that would be split.
 fn spelled_out(text: &str) -> Cow<'_, str> {
     const NAMES: [(&str, &str); 6] = [
         ("C++", " cpp "),
@@ -222,7 +222,7 @@ fn spelled_out(text: &str) -> Cow<'_, str> {
     text
 }
 
-/// Whether a word says nothing about what a skill is for.
+/// Whether a word does not tell what a skill is for.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.split_whitespace().collect());
     ALL.contains(word)
