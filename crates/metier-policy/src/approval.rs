@@ -337,7 +337,7 @@ pub enum Answer {
     Approve(Lifetime),
     /// No.
     Refuse(Lifetime),
-    /// Nobody can be asked, or no decision was made.
+    /// Approval cannot be requested, or no decision was made.
     Nobody,
     /// The question was passed on; the answer is available when the request is repeated.
     Later,
@@ -354,7 +354,7 @@ pub trait Approver {
     }
 }
 
-/// An approver for situations in which nobody can be asked.
+/// An approver for situations in which approval cannot be requested.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoApprover;
 

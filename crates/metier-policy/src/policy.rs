@@ -124,8 +124,8 @@ impl Policy {
         request.accesses().filter(is_open).collect()
     }
 
-    /// Decides about a request, asks for approval if needed, and stores the answers. If nobody can be asked, the
-    /// request is denied.
+    /// Decides about a request, asks for approval if needed, and stores the answers. If approval cannot
+    /// be requested, the request is denied.
     ///
     /// The decision is [`Verdict::Ask`] only if the approver answers [`Answer::Later`].
     pub fn settle(

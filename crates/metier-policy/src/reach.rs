@@ -43,7 +43,7 @@ struct Host {
     port: u16,
 }
 
-/// The maximum number of hosts in one approval question: nobody reads a longer list.
+/// The maximum number of hosts in one approval question; users do not read longer lists.
 const MOST: usize = 32;
 
 /// The maximum length of a name.

@@ -44,7 +44,7 @@ pub(crate) fn resolve_links(path: &Path, unreachable: Unreachable) -> io::Result
     Ok(Resolved { path, links })
 }
 
-/// The same; also reports every link on the way, even if the path leads nowhere.
+/// The same; also reports every link on the way, even if the path does not exist.
 pub(crate) fn resolve_telling(
     path: &Path,
     unreachable: Unreachable,

@@ -49,7 +49,7 @@ impl Purpose {
     }
 }
 
-/// A new directory that nobody else writes to; removed when this value is dropped.
+/// A new directory that no other process writes to. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory(PathBuf);
 

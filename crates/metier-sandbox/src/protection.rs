@@ -24,7 +24,7 @@ pub enum Protection {
     HostnameNamespace,
     /// Files in the work directory that other programs act on cannot be changed.
     ProtectedPaths,
-    /// It does not run as root, whoever started it.
+    /// It does not run as root, even if root started it.
     UnprivilegedUser,
     /// It has no capabilities and cannot gain any.
     NoCapabilities,

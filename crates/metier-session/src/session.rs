@@ -211,7 +211,7 @@ impl Session {
         self.context.task = task;
     }
 
-    /// Sets the approver; by default, nobody can be asked.
+    /// Sets the approver. By default, approval cannot be requested.
     pub fn set_approver(&mut self, approver: Box<dyn Approver + Send>) {
         self.approver = approver;
     }

@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// The work directory of a script: the one of the call, or an empty one. It is checked against every rule of this
-    /// session, whoever opened it.
+    /// session, even if the caller opened it.
     pub(crate) fn work_of(
         &self,
         call: &ScriptCall,

@@ -237,7 +237,7 @@ impl FileGateway {
         }
     }
 
-    /// Stages every new content. A change without a difference is no step.
+    /// Stages every new content. A change without a difference is skipped.
     fn stage(
         &self,
         envelope: &MutationEnvelope,
