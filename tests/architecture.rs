@@ -1,4 +1,4 @@
-//! Dependencies point one way, pure crates stay pure, and licences are compatible with ours.
+//! Dependencies point one way, pure crates stay pure, and licences are compatible.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -8,7 +8,7 @@ use std::process::Command;
 use metier_tests::top;
 use serde_json::Value;
 
-/// Our crates along the life of a skill. Each may depend on those before it.
+/// Our crates in the order of a skill's life. Each may depend on those before it.
 const LIFE: &[&str] = &[
     "metier-skill",
     "metier-scan",
@@ -31,11 +31,11 @@ const LIFE: &[&str] = &[
     "metier-tests",
 ];
 
-/// Crates that must work anywhere, and what must never be among their dependencies, however deep.
+/// Crates that must work anywhere, with packages that they must not depend on, even indirectly.
 const PURE: &[&str] = &["metier-skill", "metier-scan", "metier-policy", "metier-prompt"];
 const IMPURE: &[&str] = &["tokio", "clap", "rmcp", "rusqlite", "reqwest", "ureq", "rayon"];
 
-/// Licences whose terms we can keep under MIT and under Apache-2.0.
+/// Licences whose terms are compatible with MIT and Apache-2.0.
 const LICENCES: &[&str] = &[
     "MIT",
     "Apache-2.0",
@@ -59,7 +59,7 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// For each package, the names of those it depends on, without what only its tests need.
+/// For each package, the names of its dependencies, without dev-dependencies.
 fn dependencies(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
     let packages = metadata["packages"].as_array().unwrap();
     let name_of = |id: &Value| {
@@ -108,7 +108,7 @@ fn pure_crates_stay_pure() {
     }
 }
 
-/// What listing skills must not bring along.
+/// Packages that listing skills must not depend on.
 const HEAVY: &[&str] = &["rusqlite", "tokio", "tantivy", "rustls"];
 
 #[test]

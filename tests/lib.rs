@@ -1,8 +1,8 @@
-//! What the tests of the repository share: where it is.
+//! Shared by the tests of the repository: where the repository is.
 
 use std::path::{Path, PathBuf};
 
-/// The top of the repository.
+/// The top directory of the repository.
 pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -1,11 +1,11 @@
-//! Public names: one name means one thing in the whole workspace, and the facade stays a selection.
+//! Public names: each name means one thing in the whole workspace, and the facade stays a selection.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use metier_tests::top;
 
-/// Names that two crates may share, with the reason.
+/// Names that two crates may share, with a reason.
 const SHARED: &[(&str, &str)] = &[];
 
 /// The types and traits that a crate's `lib.rs` exports and that are its own, from `pub use` and public modules.

@@ -1,7 +1,9 @@
-//! Real agents with homes of ours, and a fake model: what they show it of skills, and what they do when it asks for one.
+//! Tests real agents in metier's homes with a fake model: which skills they show it, and what they do when it
+//! asks for one.
 //!
-//! Each test starts itself again where there is no network but loopback, so that nothing else can be contacted. Agents are looked
-//! for in the directory that `scripts/real-agents` installs them into, and they are only run by it.
+//! Each test starts itself again in a network namespace with loopback only, so that nothing else can be
+//! contacted. Agents are looked for in the directory where `scripts/real-agents` installs them; only that
+//! script runs these tests.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,9 +1,8 @@
-//! Many skills side by side, in one run: metier, the tools that people use today, and programs that only read
-//! or stat.
+//! Compares metier with other tools, and with programs that only read or stat, on many skills in one run.
 //!
-//! `scripts/bench-catalog` installs the tools and prints the tables of `docs/benchmarks.md`. What is compared
-//! runs in turns; a figure is the best of the rounds. `--sizes 100,1000`, `--rounds 3`, `--search-sizes 10000`
-//! and `--peers DIR` make a run shorter or point to the tools.
+//! `scripts/bench-catalog` installs the tools and prints the tables of `docs/benchmarks.md`. All programs run
+//! in turns; each figure is the best of the rounds. `--sizes 100,1000`, `--rounds 3`, `--search-sizes 10000`
+//! and `--peers DIR` make a run shorter or set the directory of the tools.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::print_stderr, reason = "a long run says where it is")]

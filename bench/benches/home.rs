@@ -1,6 +1,7 @@
-//! What mounting skills costs, beside copying the same files with `cp -r`.
+//! Measures mounting skills, compared with copying the same files with `cp -r`.
 //!
-//! `scripts/bench-home` prints the table of `docs/benchmarks.md`. Both run in turns; the figure is the best of the rounds.
+//! `scripts/bench-home` prints the table of `docs/benchmarks.md`. Both run in turns; each figure is the best of
+//! the rounds.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]

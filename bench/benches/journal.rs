@@ -1,6 +1,7 @@
-//! What recording costs, beside the least that could do: plain SQLite inserts, writing the bytes to a file, hashing them.
+//! Measures recording, compared with the minimum: plain SQLite inserts, writing the bytes to a file, and
+//! hashing them.
 //!
-//! All in one run, the ways of a row in turns. `METIER_RECORDS` says how many records are verified.
+//! All in one run, with the programs of a row in turns. `METIER_RECORDS` sets how many records are verified.
 
 #![expect(clippy::print_stdout, reason = "printing is this program's purpose")]
 #![expect(clippy::disallowed_methods, reason = "this is where time is measured")]

@@ -1,7 +1,7 @@
-//! How long one decision takes, beside what another parser takes only to read the command.
+//! Measures one decision, compared with the time that another parser needs just to parse the command.
 //!
-//! `scripts/bench-policy` prints the table of `docs/benchmarks.md`. What is compared runs in turns; the figure is the
-//! best of the rounds, the one with the least noise.
+//! `scripts/bench-policy` prints the table of `docs/benchmarks.md`. All candidates run in turns; each figure is
+//! the best of the rounds, which has the least noise.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]

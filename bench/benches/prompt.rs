@@ -1,7 +1,7 @@
-//! What rendering a large prompt costs, beside writing the same bytes and ranking the skills.
+//! Measures rendering a large prompt, compared with writing the same bytes and ranking the skills.
 //!
-//! `scripts/bench-prompt` prints the table of `docs/benchmarks.md`. What is compared runs in turns; the figure is the best of the
-//! rounds, the one with the least noise.
+//! `scripts/bench-prompt` prints the table of `docs/benchmarks.md`. All candidates run in turns; each figure is
+//! the best of the rounds, which has the least noise.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]

@@ -1,7 +1,8 @@
-//! What it costs to start a program: bare, under bubblewrap with the same files, in metier's sandbox with every layer.
+//! Measures starting a program: directly, under bubblewrap with the same files, and in metier's sandbox with
+//! all layers.
 //!
-//! All in one run, in random order within each round: what one start leaves to the kernel to clean up slows whichever
-//! comes next. `metier` is measured as a library starts it (with the binary as its launcher) and as a command.
+//! All in one run, in random order within each round, because cleanup by the kernel after one start slows down
+//! the next. `metier` is measured as a library (with the binary as launcher) and as a command.
 
 #![expect(clippy::print_stdout, reason = "printing is this program's purpose")]
 #![expect(clippy::disallowed_methods, reason = "this is where time is measured")]

@@ -1,5 +1,5 @@
-//! What serving skills costs: from the start to the answer to `tools/list`, beside the smallest server that there can be and beside the
-//! servers that people use; calls over HTTP; memory of idle sessions.
+//! Measures serving skills: from the start to the answer to `tools/list`, compared with a minimal server and
+//! with other servers; calls over HTTP; memory of idle sessions.
 //!
 //! `scripts/bench-serve` prints the tables of `docs/benchmarks.md`.
 

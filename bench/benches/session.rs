@@ -1,7 +1,7 @@
-//! What activating a skill costs, beside only reading its file and digesting it.
+//! Measures activating a skill, compared with only reading and hashing its file.
 //!
-//! `scripts/bench-session` prints the table of `docs/benchmarks.md`. What is compared runs in turns over the same ten thousand
-//! skills; the figure is the best of the rounds, the one with the least noise.
+//! `scripts/bench-session` prints the table of `docs/benchmarks.md`. All candidates run in turns over the same
+//! ten thousand skills; each figure is the best of the rounds, which has the least noise.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]

@@ -1,7 +1,8 @@
-//! What installing costs, beside unpacking the same archive with `unzip` and digesting the files with `sha256sum`.
+//! Measures installing, compared with unpacking the same archive with `unzip` and hashing the files with
+//! `sha256sum`.
 //!
-//! `scripts/bench-store` prints the table of `docs/benchmarks.md`. Both run in turns, each into a directory of its own; the figure is the
-//! best of the rounds.
+//! `scripts/bench-store` prints the table of `docs/benchmarks.md`. Both run in turns, each in its own
+//! directory; each figure is the best of the rounds.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]

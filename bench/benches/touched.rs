@@ -1,5 +1,5 @@
-//! What it costs to record which files of a work directory a script touched: the same script in the same directory of 10,000 files,
-//! with and without that, in turns.
+//! Measures the cost of recording which files of a work directory a script changed: the same script in a
+//! directory of 10,000 files, with and without recording, in turns.
 
 #![expect(clippy::print_stdout, reason = "printing is this program's purpose")]
 #![expect(clippy::disallowed_methods, reason = "this is where time is measured")]

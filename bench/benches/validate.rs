@@ -1,7 +1,7 @@
-//! Validation side by side, in one run: metier, the reference validator, and a program that only reads.
+//! Compares validation in metier, in the reference validator, and a program that only reads, in one run.
 //!
-//! `cargo bench -p metier-bench` prints the tables of `docs/benchmarks.md`. What is compared runs in turns, so
-//! that a busy moment hits all of them; the figure is the best of the rounds, the one with the least noise.
+//! `cargo bench -p metier-bench` prints the tables of `docs/benchmarks.md`. All programs run in turns, so that
+//! a busy moment affects all of them; each figure is the best of the rounds, which has the least noise.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
@@ -40,10 +40,10 @@ fn main() -> anyhow::Result<()> {
     worst_inputs(&place.path().join("worst"))
 }
 
-/// How many skills are validated.
+/// The numbers of skills to validate.
 const COUNTS: [usize; 2] = [1_000, 10_000];
 
-/// A row a program, a column a count, and the ratios that the goals are about.
+/// One row per program, one column per number of skills, and the ratios that the goals refer to.
 fn rows(columns: &[Vec<Duration>]) {
     let row = |title: &str, cell: &dyn Fn(&[Duration]) -> Option<String>| {
         let cells: Vec<String> =

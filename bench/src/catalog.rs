@@ -1,8 +1,8 @@
-//! Skills for the benchmark of the catalogue: many, alike in size, and different in words.
+//! Generates skills for the catalog benchmark: many, similar in size, with different words.
 //!
-//! Each has a `SKILL.md` of about 5 kB and two small files. The words are a few dozen that skills use and some
-//! thousands that are made up, drawn as in real text: few of them often, most of them seldom. A skill depends
-//! on the seed and its number alone, so that many threads write the same bytes as one.
+//! Each has a `SKILL.md` of about 5 kB and two small files. The words are a few dozen common ones and some
+//! thousand generated ones, with a distribution as in real text: few words are frequent, most are rare. A skill
+//! depends only on the seed and its number, so any number of threads writes the same bytes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,19 +13,19 @@ use rayon::prelude::*;
 
 use crate::{Random, WORDS};
 
-/// How many different words there are.
+/// The number of different words.
 const VOCABULARY: usize = 6_000;
 
-/// What skills are made from.
+/// A generator of skills.
 #[derive(Debug)]
 pub struct Catalog {
     seed: u64,
     words: Vec<String>,
-    /// The sum of the weights up to each word: the word at rank `r` has a weight of about `1 / r`.
+    /// The cumulative weights of the words: the word at rank `r` has a weight of about `1 / r`.
     sums: Vec<usize>,
 }
 
-/// One skill, before it is written.
+/// A skill that has not been written yet.
 #[derive(Debug)]
 struct Made {
     name: String,
@@ -64,7 +64,7 @@ impl Catalog {
         (0..count).into_par_iter().try_for_each(|number| self.write_one(directory, number))
     }
 
-    /// What somebody who looks for the skill with this number might type: some of its words, in any order.
+    /// A query that a user might type to find the skill with this number: some of its words, in any order.
     pub fn query(&self, number: usize) -> String {
         let mut made = self.made(number);
         let words: Vec<&str> = made.description.split(' ').collect();
@@ -73,8 +73,8 @@ impl Catalog {
         picked.join(" ").to_lowercase()
     }
 
-    /// The bytes of the names, descriptions and paths of the first `count` skills below a directory: what a
-    /// list of them cannot do without.
+    /// The bytes of the names, descriptions and paths of the first `count` skills: the minimum for listing
+    /// them.
     pub fn held(&self, directory: &Path, count: usize) -> usize {
         let prefix = directory.as_os_str().len() + "//SKILL.md".len();
         let one = |number| {
@@ -84,7 +84,7 @@ impl Catalog {
         (0..count).into_par_iter().map(one).sum()
     }
 
-    /// Where the skills' files are, in the order of their numbers.
+    /// The paths of the skills' files, sorted by number.
     pub fn paths(&self, directory: &Path, count: usize) -> Vec<PathBuf> {
         (0..count).map(|number| directory.join(self.made(number).name).join("SKILL.md")).collect()
     }
@@ -144,7 +144,7 @@ impl Catalog {
     }
 }
 
-/// A word of two or three syllables that one could pronounce.
+/// A pronounceable word of two or three syllables.
 fn made_up(random: &mut Random) -> String {
     const BEGIN: &[&str] = &[
         "b", "br", "c", "ch", "d", "dr", "f", "fl", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "pl", "r",

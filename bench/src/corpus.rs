@@ -1,4 +1,4 @@
-//! How the profiles take the skills below a directory: what is valid, what is not and why.
+//! Reports how each profile handles the skills below a directory: which are valid, and why the others are not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use metier_skill::{Code, Location, Rules, is_skill_directory};
 use rayon::prelude::*;
 
-/// What one profile makes of the skills.
+/// The counts of one profile.
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
@@ -15,12 +15,12 @@ struct Counts {
     with_matching_name: usize,
     valid: usize,
     valid_with_matching_name: usize,
-    /// Not valid, and no finding says why: there must be none.
+    /// Invalid without any finding; this must not occur.
     silent: usize,
     errors: BTreeMap<Code, usize>,
 }
 
-/// A share in percent, with two places after the point.
+/// A percentage with two decimals.
 fn percent(part: usize, whole: usize) -> String {
     let hundredths = part * 10_000 / whole.max(1);
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
@@ -59,7 +59,7 @@ pub(crate) fn report(directory: &Path) -> std::io::Result<()> {
 
 fn print(profile: &str, counts: &Counts, read: usize) {
     println!(
-        "{profile}: {read} of {} read, {} valid, {} dropped without a word",
+        "{profile}: {read} of {} read, {} valid, {} dropped without a finding",
         counts.all, counts.valid, counts.silent
     );
     println!(
@@ -74,7 +74,7 @@ fn print(profile: &str, counts: &Counts, read: usize) {
     }
 }
 
-/// Every skill below a directory, in no particular order. Skills inside of skills are not searched for.
+/// Every skill below a directory, in no particular order. Skills inside other skills are not searched for.
 pub(crate) fn skills_below(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut skills = Vec::new();
     let mut open = vec![directory.to_owned()];

@@ -1,18 +1,18 @@
-//! What a search found, whichever tool has searched.
+//! The results of a search by any tool.
 
 use serde_json::Value;
 
-/// A skill that was found. Tools name it in different ways: by its name, its directory's, or its path.
+/// A skill in a search result. Tools identify it by its name, its directory's name or its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// What the tool calls its name.
+    /// The name that the tool reports.
     pub name: String,
-    /// Where the tool says that it is, in whatever form; can be empty.
+    /// The location that the tool reports, in any form. Can be empty.
     pub place: String,
 }
 
 impl Hit {
-    /// Whether this is the skill with a name, at a path such as `0150/eloquent/SKILL.md`.
+    /// Whether this is the skill with this name at a path such as `0150/eloquent/SKILL.md`.
     pub fn is(&self, name: &str, path: &str) -> bool {
         let directory = path.trim_end_matches("/SKILL.md");
         let place = self.place.trim_end_matches("/SKILL.md");
@@ -21,8 +21,8 @@ impl Hit {
     }
 }
 
-/// The hits in what `metier search --json` prints, or in the structured result of a tool: the objects of the
-/// first list that has any with a name.
+/// The hits in the output of `metier search --json` or in a structured tool result: the objects of the first
+/// list that contains any with a name.
 pub fn from_json(value: &Value) -> Vec<Hit> {
     let own = |item: &Value| {
         let text = |key: &str| {
@@ -43,7 +43,7 @@ pub fn from_json(value: &Value) -> Vec<Hit> {
     }
 }
 
-/// The hits in the result of a tool call: structured, or JSON as text, or a heading `## owner/name (…)` each.
+/// The hits in the result of a tool call: structured, JSON as text, or one heading `## owner/name (…)` per hit.
 pub fn from_call(result: &Value) -> Vec<Hit> {
     let facts = || result.pointer("/_meta/io.metier~1result");
     if let Some(structured) = result.get("structuredContent").or_else(facts) {

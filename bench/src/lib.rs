@@ -1,7 +1,7 @@
-//! Skills by the thousand for benchmarks, shaped like those that people publish.
+//! Generates skills for benchmarks, with the size distribution of published skills.
 //!
-//! The shape: half have a `SKILL.md` of more than 5.6 kB and 1 in 20 one of more than 20 kB; half are a
-//! single file; 1 in 5 brings scripts. The same seed gives the same bytes.
+//! Half of them have a `SKILL.md` of more than 5.6 kB, and 1 in 20 has one of more than 20 kB. Half consist of
+//! a single file, and 1 in 5 contains scripts. The same seed gives the same bytes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ pub mod peers;
 pub mod run;
 pub mod table;
 
-/// A small generator of numbers that look random: `SplitMix64`.
+/// A small pseudo-random number generator: `SplitMix64`.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -34,17 +34,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`, which is not zero.
+    /// A number below `limit`, which must not be zero.
     pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.number() % limit as u64).unwrap_or(0)
     }
 
-    /// True once in `times`.
+    /// True with a probability of 1 in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of some things.
+    /// One of the given values.
     pub fn pick<T: Copy>(&mut self, things: &[T]) -> T {
         things[self.below(things.len())]
     }

@@ -1,6 +1,6 @@
-//! What benchmarks and scripts run beside metier: the generators, and the programs that only read.
+//! The programs that benchmarks and scripts run beside metier: generators, and programs that only read files.
 //!
-//! `metier-bench` without arguments says what there is.
+//! `metier-bench` without arguments prints its usage.
 
 #![expect(clippy::print_stdout, reason = "printing is this program's purpose")]
 
@@ -20,17 +20,17 @@ mod scan;
 
 const USAGE: &str = "usage:
   metier-bench generate DIR COUNT          write skills shaped like published ones
-  metier-bench generate-catalog DIR COUNT  write skills that are alike in size, for the catalogue
+  metier-bench generate-catalog DIR COUNT  write skills of similar size, for the catalog
   metier-bench read DIR                    find and read every SKILL.md
   metier-bench read-known DIR|LIST         read every DIR/*/SKILL.md, or every file in a list
-  metier-bench stat-known DIR|LIST         look at them without opening them
-  metier-bench corpus DIR                  how the profiles take all skills below a directory
-  metier-bench scan LABELS DIR HALF        how much the scan finds of labelled skills; HALF is all, even or odd
-  metier-bench scan-corpus DIR             what the scan makes of all skills below a directory
+  metier-bench stat-known DIR|LIST         stat them without opening them
+  metier-bench corpus DIR                  how each profile handles all skills below a directory
+  metier-bench scan LABELS DIR HALF        how many labelled skills the scan finds; HALF is all, even or odd
+  metier-bench scan-corpus DIR             what the scan finds in all skills below a directory
   metier-bench quality METIER DIR QUERIES [PEERS]
-                                           how often searches find what was meant; QUERIES has lines of
-                                           query, name and path, with tabs between them
-  metier-bench peak FILE PROGRAM ARG...    run a program, and write its greatest memory into a file";
+                                           how often searches find the right skill; QUERIES has lines of
+                                           query, name and path, separated by tabs
+  metier-bench peak FILE PROGRAM ARG...    run a program and write its peak memory to a file";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

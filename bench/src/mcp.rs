@@ -1,4 +1,4 @@
-//! The least of a client for the Model Context Protocol: starts a server, calls one of its tools again and again.
+//! A minimal MCP client: starts a server and calls one of its tools repeatedly.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A server that runs; it is ended when this is dropped.
+/// A running server. It is stopped when this is dropped.
 #[derive(Debug)]
 pub struct Client {
     child: Child,
@@ -21,7 +21,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a server. Nothing is waited for longer than `limit`.
+    /// Starts a server. No operation waits longer than `limit`.
     pub fn start(mut command: Command, limit: Duration) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let gone = || io::Error::other("the server has no standard input or output");
@@ -47,14 +47,14 @@ impl Client {
         Ok(client)
     }
 
-    /// Calls a tool; its result, and how long that took.
+    /// Calls a tool. Returns its result and the duration.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> io::Result<(Value, Duration)> {
         let start = Instant::now();
         let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         Ok((result, start.elapsed()))
     }
 
-    /// Asks for the list of tools.
+    /// Requests the list of tools.
     pub fn list(&mut self) -> io::Result<Value> {
         self.request("tools/list", &json!({}))
     }

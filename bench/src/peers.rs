@@ -1,51 +1,51 @@
-//! The tools that people use for skills today: a table of how each is called for what it can do.
+//! Other tools for skills: a table of how to call each of them for each task.
 //!
-//! `scripts/bench-catalog` installs them; one that is missing is left out aloud.
+//! `scripts/bench-catalog` installs them. A missing tool is skipped with a message.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// What a tool is asked for.
+/// A task for a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// To say its version.
+    /// Print its version.
     Start,
-    /// To find all skills, and say only how many there are.
+    /// Find all skills and print only their number.
     Count,
-    /// To list all skills.
+    /// List all skills.
     List,
-    /// To write the part of a prompt that lists all skills.
+    /// Write the part of a prompt that lists all skills.
     Prompt,
-    /// To find skills for some words.
+    /// Search for skills by words.
     Search,
 }
 
-/// One way to call a tool. In arguments `{skills}`, `{above}`, `{home}` and `{query}` stand for the directory of
-/// skills, the one that it is in, a directory of the tool's own, and what is searched.
+/// One way to call a tool. In arguments, `{skills}`, `{above}`, `{home}` and `{query}` stand for the directory
+/// of skills, its parent, the tool's own home directory and the query.
 #[derive(Debug)]
 pub struct Call {
-    /// What for.
+    /// The task.
     pub task: Task,
-    /// The program, below the directory with all tools.
+    /// The program, relative to the directory with all tools.
     pub program: &'static str,
     /// Its arguments.
     pub args: &'static [&'static str],
-    /// Whether the next call profits from what this one leaves behind.
+    /// Whether later calls are faster because of data that this call stores.
     pub has_index: bool,
 }
 
-/// A tool that searches over the Model Context Protocol.
+/// A tool that searches over MCP.
 #[derive(Debug)]
 pub struct Server {
-    /// The program, below the directory with all tools.
+    /// The program, relative to the directory with all tools.
     pub program: &'static str,
     /// Its arguments, as in [`Call`].
     pub args: &'static [&'static str],
-    /// The name of the tool that searches; its argument is `query`.
+    /// The name of the search tool. Its argument is `query`.
     pub tool: &'static str,
-    /// Further arguments, so that it is at its best.
+    /// Further arguments that give the best results.
     pub settings: &'static [(&'static str, f64)],
 }
 
@@ -57,39 +57,39 @@ impl Server {
     }
 }
 
-/// One tool.
+/// A tool.
 #[derive(Debug)]
 pub struct Peer {
     /// Its name.
     pub name: &'static str,
     /// The version that is installed.
     pub version: &'static str,
-    /// How it is called.
+    /// How to call it.
     pub calls: &'static [Call],
-    /// How it is asked many things.
+    /// How to send it many queries.
     pub server: Option<Server>,
 }
 
-/// Where a tool finds things. The project is the parent of `above`.
+/// The locations for a call. The project is the parent of `above`.
 #[derive(Debug)]
 pub struct Place<'a> {
-    /// All tools.
+    /// The directory with all tools.
     pub peers: &'a Path,
-    /// The project that the skills are in, at `.claude/skills`.
+    /// The project, with the skills in `.claude/skills`.
     pub project: &'a Path,
-    /// A home directory of the tool's own.
+    /// The tool's own home directory.
     pub home: &'a Path,
-    /// What is searched.
+    /// The query.
     pub query: &'a str,
 }
 
 impl Place<'_> {
-    /// The directory that the skills are in.
+    /// The directory of skills.
     pub fn skills(&self) -> PathBuf {
         self.project.join(".claude/skills")
     }
 
-    /// A program with its arguments, in the project, offline, silent, with the tool's own home.
+    /// A command that runs in the project: offline, without output, with the tool's own home.
     pub fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(self.peers.join(program));
         let above = self.project.join(".claude");
@@ -101,21 +101,21 @@ impl Place<'_> {
                 .replace("{query}", self.query);
             command.arg(arg);
         }
-        // The programs written for Node find the right one beside them.
+        // Programs written for Node find the right version beside them.
         let node = self.peers.join("npm/node_modules/.bin");
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", node.display());
         command.current_dir(self.project).env("HOME", self.home).env("PATH", path);
         command.env("XDG_CACHE_HOME", self.home.join(".cache")).env("NO_COLOR", "1");
         command.env("DISABLE_TELEMETRY", "1").env("DO_NOT_TRACK", "1").env("RUST_LOG", "off");
-        // `skrills` trusts what it found before for a time, without looking; here it may do so for an hour.
+        // `skrills` caches results for a time without checking; here for up to an hour.
         command.env("SKRILLS_CACHE_PATH", self.home.join("skrills.json"));
         command.env("SKRILLS_CACHE_TTL_MS", "3600000");
         command
     }
 }
 
-/// `skillport` searches in its server only; this calls the same functions in the same order, once. It leaves at
-/// once: its database now and then crashes on the way out.
+/// `skillport` can only search in its server; this calls the same functions in the same order, once. It exits
+/// immediately, because its database sometimes crashes on exit.
 const SKILLPORT_SEARCH: &str = "import os, sys
 from pathlib import Path
 from skillport.shared.config import Config
@@ -140,7 +140,7 @@ pub const PEERS: &[Peer] = &[
         version: "0.8.2",
         calls: &[
             call(Task::Start, "cargo/bin/skrills", &["--version"], false),
-            // What it writes for agents has no list of skills, only their number.
+            // Its output for agents contains only the number of skills, not a list.
             call(
                 Task::Count,
                 "cargo/bin/skrills",
@@ -164,7 +164,7 @@ pub const PEERS: &[Peer] = &[
             program: "cargo/bin/skrills",
             args: &["serve", "--skill-dir", "{skills}"],
             tool: "search-skills-fuzzy",
-            // Of itself it leaves out what is less than 0.3 alike, which is all for most questions.
+            // By default it drops results with a similarity below 0.3, which is all results for most queries.
             settings: &[("threshold", 0.0)],
         }),
     },
@@ -245,7 +245,7 @@ pub const PEERS: &[Peer] = &[
     },
 ];
 
-/// The tools of which every program is there, and the names of the others.
+/// The tools whose programs are all installed, and the names of the others.
 pub fn installed(peers: &Path) -> (Vec<&'static Peer>, Vec<&'static str>) {
     let there = |peer: &&Peer| peer.calls.iter().all(|call| peers.join(call.program).exists());
     let (found, missing): (Vec<_>, Vec<_>) = PEERS.iter().partition(there);

@@ -1,7 +1,7 @@
-//! How often a search finds what was meant: for metier and for every tool that searches, in one run.
+//! Measures how often a search finds the right skill, for metier and every other search tool in one run.
 //!
-//! The queries come from a file with three columns: what somebody typed, the name of the skill that was meant,
-//! and where its `SKILL.md` is below the corpus.
+//! The queries come from a file with three columns: the query, the name of the expected skill, and the path of
+//! its `SKILL.md` below the corpus.
 
 use std::error::Error;
 use std::fs;
@@ -26,7 +26,8 @@ struct Answers {
     hits: Vec<Vec<Hit>>,
 }
 
-/// Prints how many queries had what was meant among the first 1, 5 and 10 hits, and what metier missed.
+/// Prints for how many queries the expected skill is among the first 1, 5 and 10 hits, and which ones metier
+/// missed.
 pub(crate) fn report(
     metier: &Path,
     corpus: &Path,
@@ -34,7 +35,7 @@ pub(crate) fn report(
     peers: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let queries = read(queries)?;
-    // The tools look for skills at different places in a project; this one has all of them.
+    // The tools look for skills in different places of a project; this project has all of them.
     let project = tempfile::tempdir()?;
     fs::create_dir(project.path().join(".claude"))?;
     let corpus = fs::canonicalize(corpus)?;
@@ -56,7 +57,7 @@ pub(crate) fn report(
         let mut hits = ask(server, &place, &queries);
         if hits.as_ref().is_ok_and(|all| all.iter().all(Vec::is_empty)) {
             row(&Answers { who: who.clone(), hits: vec![Vec::new(); queries.len()] }, &queries);
-            // One skill with a date that is not quoted, and `skillport` has no index at all.
+            // A single skill with an unquoted date prevents `skillport` from building its index.
             let undated = project.path().join(format!("{}-undated", peer.name));
             let left_out = without_dates(&corpus, &undated)?;
             let place = Place { project: &undated, ..place };
@@ -118,7 +119,7 @@ fn ask(server: &Server, place: &Place<'_>, queries: &[Query]) -> Result<Vec<Vec<
     Ok(hits)
 }
 
-/// A project with links to all skills but those with a date among their fields; says how many those are.
+/// A project with links to all skills except those with a date in a field. Also returns how many those are.
 fn without_dates(corpus: &Path, project: &Path) -> std::io::Result<usize> {
     let mut left_out = 0;
     for group in fs::read_dir(corpus)? {
@@ -138,7 +139,7 @@ fn without_dates(corpus: &Path, project: &Path) -> std::io::Result<usize> {
     Ok(left_out)
 }
 
-/// Whether a field between the first two fences is a date as YAML understands it: `2025-01-31`, not quoted.
+/// Whether a field between the first two fences is an unquoted YAML date, such as `2025-01-31`.
 fn has_date(text: &str) -> bool {
     let fields = text.lines().skip(1).take_while(|line| !line.starts_with("---"));
     let mut values = fields.filter_map(|line| line.split_once(": ").or_else(|| line.split_once("- ")));

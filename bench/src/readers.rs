@@ -1,5 +1,5 @@
-//! The limits that metier is measured against: programs that find, read or stat every `SKILL.md`, and do
-//! nothing with it. They use as many threads as rayon is told to.
+//! Baselines for metier: programs that find, read or stat every `SKILL.md` and do nothing else. They use
+//! rayon's number of threads.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-/// Every `SKILL.md` at any depth, found and read.
+/// Finds and reads every `SKILL.md` at any depth.
 pub(crate) fn read(directory: &Path) -> io::Result<u64> {
     let entries: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
     let one = |entry: fs::DirEntry| {
@@ -23,17 +23,17 @@ pub(crate) fn read(directory: &Path) -> io::Result<u64> {
     entries.into_par_iter().map(one).sum()
 }
 
-/// Every `SKILL.md` whose path is known, read.
+/// Reads every `SKILL.md` whose path is known.
 pub(crate) fn read_known(known: &Path) -> io::Result<u64> {
     paths(known)?.into_par_iter().map(|path| Ok(fs::read(path)?.len() as u64)).sum()
 }
 
-/// Every `SKILL.md` whose path is known, looked at and not opened.
+/// Stats every `SKILL.md` whose path is known, without opening it.
 pub(crate) fn stat_known(known: &Path) -> io::Result<u64> {
     paths(known)?.into_par_iter().map(|path| Ok(fs::metadata(path)?.len())).sum()
 }
 
-/// The paths in a list, without looking at any directory; or in a directory, by listing that one alone.
+/// The paths in a list, without listing directories; or the entries of one directory.
 fn paths(known: &Path) -> io::Result<Vec<PathBuf>> {
     if known.is_dir() {
         return fs::read_dir(known)?.map(|entry| Ok(entry?.path().join("SKILL.md"))).collect();

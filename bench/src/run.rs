@@ -1,6 +1,6 @@
-//! Programs run in turns and measured: how long each takes, and how much memory it takes at most.
+//! Runs programs in turns and measures their time and peak memory.
 //!
-//! Knows nothing of what the programs do.
+//! This module does not know what the programs do.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
 
@@ -14,45 +14,45 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Nothing is waited for longer.
+/// The maximum time of a run.
 pub const LIMIT: Duration = Duration::from_mins(5);
 
-/// What takes longer takes part in three rounds only.
+/// Slower programs run in three rounds only.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// What takes longer than this takes part in one round, and need not be tried with more skills.
+/// Slower programs run in one round, and need not be tried with more skills.
 pub const VERY_SLOW: Duration = Duration::from_mins(1);
 
-/// What is there when a program starts.
+/// The stored data that a program starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// Nothing that the program keeps from one run to the next.
+    /// None: the program stores nothing between runs.
     None,
     /// A directory that is emptied before every run.
     Cold(PathBuf),
-    /// What the run before left behind; there is one run that does not count.
+    /// The data of the previous run. One extra run is not measured.
     Warm,
 }
 
-/// A program with its arguments.
+/// A command to measure.
 #[derive(Debug)]
 pub struct Program {
-    /// What the row in the table is called.
+    /// The title of its row in the table.
     pub title: String,
-    /// How it is called.
+    /// The command.
     pub command: Command,
-    /// What it finds.
+    /// The stored data that it starts with.
     pub state: State,
 }
 
-/// How a program did.
+/// The result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It succeeded; the best time.
+    /// It succeeded, with this best time.
     Done(Duration),
-    /// It did not succeed, and this is the last thing that it said.
+    /// It failed, with this last line of output.
     Failed(String),
-    /// It was ended after [`LIMIT`].
+    /// It was stopped after [`LIMIT`].
     TooLong,
 }
 
@@ -64,7 +64,7 @@ impl Outcome {
 }
 
 impl Program {
-    /// A program that keeps nothing from one run to the next.
+    /// A program that stores nothing between runs.
     pub fn new(title: impl Into<String>, command: Command) -> Self {
         Self { title: title.into(), command, state: State::None }
     }
@@ -79,8 +79,8 @@ impl Program {
     }
 }
 
-/// The best time of each, run one after the other in every round, so that a busy moment hits all of them. Slow
-/// ones take part in fewer rounds.
+/// The best time of each program. All run once per round, so that a busy moment affects all of them. Slow
+/// programs run in fewer rounds.
 pub fn in_turns(programs: &mut [Program], rounds: usize) -> io::Result<Vec<Outcome>> {
     let mut best = Vec::new();
     for program in programs.iter_mut().filter(|program| program.state == State::Warm) {
@@ -109,7 +109,7 @@ pub fn in_turns(programs: &mut [Program], rounds: usize) -> io::Result<Vec<Outco
     Ok(best)
 }
 
-/// One run: its output is thrown away, what it says on standard error is kept in case it fails.
+/// One run. Its output is discarded; standard error is kept in case it fails.
 fn once(command: &mut Command) -> io::Result<Outcome> {
     let mut said = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone()?);
@@ -137,7 +137,7 @@ fn once(command: &mut Command) -> io::Result<Outcome> {
     Ok(Outcome::Failed(format!("{status}: {}", last_line(&mut said)?)))
 }
 
-/// A group of its own, so that whatever it starts can be ended with it.
+/// Starts it in its own process group, so that its children can be stopped with it.
 fn own_group(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
     command.process_group(0);
@@ -152,8 +152,8 @@ fn last_line(said: &mut File) -> io::Result<String> {
     Ok(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned())
 }
 
-/// The most memory that a program had resident, in bytes; `None` if it did not succeed. `helper` is the program
-/// `metier-bench`: what a process is started from counts as its memory, so it is started from a small one.
+/// The peak resident memory of a program in bytes; `None` if it failed. `helper` is the program `metier-bench`.
+/// A process counts the memory of its parent, so the program is started from a small one.
 pub fn peak(program: &mut Program, helper: &Path) -> io::Result<Option<u64>> {
     let result = tempfile::NamedTempFile::new()?;
     let command = &program.command;
@@ -174,8 +174,8 @@ pub fn peak(program: &mut Program, helper: &Path) -> io::Result<Option<u64>> {
     Ok(outcome.time().and_then(|_| text.trim().parse().ok()))
 }
 
-/// Builds the binary `metier` for release, and says where it is. `cargo` and `helper` are where this benchmark's
-/// own are.
+/// Builds the release binary of `metier` and returns its path. `cargo` and `helper` are those of this
+/// benchmark.
 pub fn build_metier(cargo: &str, helper: &Path) -> io::Result<PathBuf> {
     let status = Command::new(cargo).args(["build", "--release", "--quiet", "-p", "metier-cli"]).status()?;
     if !status.success() {

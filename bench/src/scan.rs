@@ -1,7 +1,8 @@
-//! How much of what is known to be malicious the scan finds, how much that is not it stops, and how long it takes.
+//! Measures the scan on labelled skills: how many malicious ones it finds, how many benign ones it blocks, and
+//! how long it takes.
 //!
-//! The labels come from a file with one JSON object a line: `id`, `label` (`malicious` or `benign`), `stratum` and
-//! `tree_sha256`; the skills lie below a directory by their ids. Neither is part of this repository.
+//! The labels come from a file with one JSON object per line: `id`, `label` (`malicious` or `benign`),
+//! `stratum` and `tree_sha256`. The skills are in a directory, by id. Neither is part of this repository.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
 
@@ -40,8 +41,8 @@ impl Counts {
     }
 }
 
-/// Prints a table for labelled skills. `half` is `all`, or one of the halves that the digest of a tree falls into:
-/// `even` to look at, `odd` only to measure.
+/// Prints a table for labelled skills. `half` is `all`, or one half selected by the tree digest: `even` for
+/// development, `odd` only for measuring.
 pub(crate) fn labelled(labels: &Path, skills: &Path, half: &str) -> Result<(), Box<dyn Error>> {
     let (mut strata, mut groups): (BTreeMap<String, Counts>, BTreeMap<&str, Counts>) = <_>::default();
     let (mut seen, mut times, mut missing) = (HashSet::new(), Vec::new(), 0);
@@ -51,7 +52,7 @@ pub(crate) fn labelled(labels: &Path, skills: &Path, half: &str) -> Result<(), B
         let (label, stratum, tree) = (text("label"), text("stratum"), text("tree_sha256"));
         let is_odd = Digest::of(tree.as_bytes()).as_bytes()[31] & 1 == 1;
         let is_wanted = half == "all" || (half == "odd") == is_odd;
-        // Copies of one skill would count a campaign by its size.
+        // Copies of one skill count once; otherwise a campaign would count by its size.
         if !is_wanted || !seen.insert((label.clone(), tree)) {
             continue;
         }
@@ -85,7 +86,7 @@ pub(crate) fn labelled(labels: &Path, skills: &Path, half: &str) -> Result<(), B
     Ok(())
 }
 
-/// Prints the same for skills that nobody labelled.
+/// Prints the same for skills without labels.
 pub(crate) fn corpus(directory: &Path) -> Result<(), Box<dyn Error>> {
     let skills = skills_below(directory)?;
     let (mut counts, mut times) = (Counts::default(), Vec::new());
@@ -99,7 +100,7 @@ pub(crate) fn corpus(directory: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What one skill comes to, and how long that took once it was read.
+/// The verdict on one skill, and how long it took after reading.
 fn look(path: &Path) -> Option<(ScanVerdict, Duration)> {
     let files = SubjectFiles::read(&Location::directory(path).ok()?, &Limits::default()).ok()?;
     let start = Instant::now();

@@ -1,9 +1,9 @@
-//! Tables as they are printed: a row a program, a column a number of skills.
+//! Prints tables: one row per program, one column per number of skills.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A table that grows by cells.
+/// A table that is filled cell by cell.
 #[derive(Debug, Default)]
 pub struct Table {
     columns: Vec<String>,
@@ -11,12 +11,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Begins the next column.
+    /// Starts the next column.
     pub fn column(&mut self, title: impl Into<String>) {
         self.columns.push(title.into());
     }
 
-    /// A cell in the newest column; the row is added if there is none with this title.
+    /// Adds a cell to the last column. The row is added if it does not exist.
     pub fn cell(&mut self, row: &str, text: impl Into<String>) {
         let index = self.rows.iter().position(|(title, _)| title == row).unwrap_or_else(|| {
             self.rows.push((row.to_owned(), Vec::new()));
@@ -42,7 +42,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A time in milliseconds, or in seconds from ten of them on.
+/// A time in milliseconds, or in seconds from ten seconds on.
 pub fn time(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 10.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
@@ -53,7 +53,7 @@ pub fn mebibytes(bytes: u64) -> String {
     format!("{}.{} MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20)
 }
 
-/// How many times as much one is as the other.
+/// The ratio of two numbers.
 pub fn ratio(one: f64, other: f64) -> String {
     let ratio = one / other;
     if ratio < 100.0 { format!("{ratio:.2}×") } else { format!("{ratio:.0}×") }

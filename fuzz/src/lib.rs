@@ -1,7 +1,7 @@
-//! What must hold whatever the bytes: one function a reader of foreign bytes.
+//! Properties that must hold for any bytes: one function per parser of untrusted input.
 //!
-//! The runner of this crate calls them with made-up inputs on the stable toolchain; `libfuzzer/` calls the same
-//! functions with coverage feedback.
+//! The runner in this crate calls them with generated inputs on the stable toolchain. `libfuzzer/` calls the
+//! same functions with coverage feedback.
 
 use metier_journal::verify_export;
 use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
@@ -13,7 +13,7 @@ use metier_skill::{
 use metier_store::{ArchiveLayout, ArchiveLimits, StoreError, unpack};
 use serde_json::Value;
 
-/// Reads the bytes in every profile and checks what must hold. Says what does not.
+/// Reads the bytes in every profile and checks the properties. The error names the one that was violated.
 pub fn check_read(bytes: &[u8]) -> Result<(), String> {
     for rules in [Rules::strict(), Rules::standard(), Rules::lenient()] {
         for origin in [Origin::directory("my-skill"), Origin::file("my-skill.md")] {
@@ -31,28 +31,28 @@ fn check_reading(reading: &Reading, rules: &Rules) -> Result<(), String> {
     if let Some(skill) = &reading.skill
         && skill.body != *body_of(&reading.text)
     {
-        return Err("the body alone is another than that of the whole".to_owned());
+        return Err("the body read alone differs from the body of the skill".to_owned());
     }
     let has_error = reading.diagnostics.iter().any(Diagnostic::is_error);
     if reading.is_valid() == has_error {
-        return Err(format!("valid is {}, but an error is {has_error}", reading.is_valid()));
+        return Err(format!("is_valid() is {}, but there are errors: {has_error}", reading.is_valid()));
     }
     for found in &reading.diagnostics {
         if reading.text.get(found.span.range()).is_none() || found.line == 0 || found.column == 0 {
-            return Err(format!("a finding lies outside the text: {found:?}"));
+            return Err(format!("a finding is outside the text: {found:?}"));
         }
     }
-    // A name that the profile only warns about is written as it was, and read back the same.
+    // A name that the profile only warns about is written unchanged, and reads back the same.
     let (true, Some(skill)) = (reading.is_valid(), &reading.skill) else { return Ok(()) };
     let written = skill.to_skill_md();
     let directory = if rules.profile == Profile::Lenient { "my-skill" } else { skill.name.as_str() };
     let again = read(written.as_bytes(), Origin::directory(directory), rules);
-    // Escapes can make the frontmatter longer than what may be read.
+    // Escapes can make the frontmatter longer than the limit for reading.
     let is_longer = written.len() > rules.limits.frontmatter_bytes;
     match again.skill {
         Some(again) if again == *skill => Ok(()),
         _ if is_longer => Ok(()),
-        again => Err(format!("written as {written:?}, which reads as {again:?}, not {skill:?}")),
+        again => Err(format!("written as {written:?}, which parses as {again:?} instead of {skill:?}")),
     }
 }
 
@@ -68,10 +68,11 @@ fn check_fixes(reading: &Reading, origin: Origin<'_>, rules: &Rules) -> Result<(
         }
         (text, count) = apply_fixes(&again.text, &again.diagnostics);
     }
-    Err(format!("fixes do not come to an end: {text:?}"))
+    Err(format!("applying fixes does not terminate: {text:?}"))
 }
 
-/// Decides about a call and checks what must hold. The bytes are a tool, rules and an input, with U+001F between them.
+/// Decides a tool call and checks the properties. The bytes are a tool, rules and an input, separated by
+/// U+001F.
 pub fn check_policy(bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\u{1f}');
@@ -87,7 +88,7 @@ pub fn check_policy(bytes: &[u8]) -> Result<(), String> {
     let decide = |mode| Guard::new(mode, vec![skill.clone()]).decide(&call);
     let strict = decide(GuardMode::Allowlist);
     if strict.verdict != decide(GuardMode::Allowlist).verdict {
-        return Err("two decisions about one call".to_owned());
+        return Err("two decisions about the same call differ".to_owned());
     }
     if (strict.verdict == Verdict::Allow) != (list.find(&call).is_ok() || strict.code.as_str() == "own-tool")
     {
@@ -98,50 +99,51 @@ pub fn check_policy(bytes: &[u8]) -> Result<(), String> {
     {
         let is_own = strict.code.as_str() == "own-tool";
         if !is_own {
-            return Err("a mode decides what it must not".to_owned());
+            return Err("advisory or pre-approve mode gives a wrong verdict".to_owned());
         }
     }
-    // What is both allowed and denied is denied; `Edit` allows reading and does not deny it.
+    // A call that is both allowed and denied is denied. `Edit` rules allow reading, but do not deny it.
     let denied = Denylist::new(&tools, &places).find(&call).is_some();
     if call.name() == "Bash" && strict.verdict == Verdict::Allow && !denied {
-        return Err(format!("allowed, and not denied by the same rules: {strict:?}"));
+        return Err(format!("allowed, but not denied by the same rules: {strict:?}"));
     }
     serde_json::to_string(&strict).map(drop).map_err(|error| error.to_string())
 }
 
-/// Verifies an exported journal and checks what must hold: what is called whole is as many lines as it has records, and its beginning is whole, too.
+/// Verifies an exported journal and checks the properties: an intact journal has as many lines as records, and
+/// every prefix of it is intact.
 pub fn check_export(bytes: &[u8]) -> Result<(), String> {
     let verify = |mut bytes: &[u8]| verify_export(&mut bytes, &[]).map_err(|error| error.to_string());
     let found = verify(bytes)?;
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let records = usize::try_from(found.records).unwrap_or(usize::MAX);
     if found.damage.is_none() && (records != lines.len() || bytes.last() != Some(&b'\n')) {
-        return Err(format!("{} lines are called whole, with {records} records", lines.len()));
+        return Err(format!("{} lines verify as intact, but with {records} records", lines.len()));
     }
     let whole = lines.get(..records).ok_or("more records than lines")?.concat();
     let again = verify(&whole)?;
     if records > 0 && (again.damage.is_some() || again.root != found.root) {
-        return Err(format!("{records} records are called whole, and alone they are not: {again:?}"));
+        return Err(format!("{records} records verify as intact, but not on their own: {again:?}"));
     }
     Ok(())
 }
 
-/// Reads what a skill consists of, as a store has it: what is taken for that is written again as the very same bytes.
+/// Parses a manifest as stored by a store. Anything that is accepted must serialize to exactly the same bytes.
 pub fn check_manifest(bytes: &[u8]) -> Result<(), String> {
     let Some(manifest) = Manifest::parse(bytes) else { return Ok(()) };
     if manifest.to_bytes() != bytes {
-        return Err("a manifest has two texts".to_owned());
+        return Err("a manifest has two serialized forms".to_owned());
     }
     let is_found = |file: &ManifestFile| manifest.get(&file.path) == Some(file);
     if manifest.files().iter().all(is_found) {
         Ok(())
     } else {
-        Err("a file of a manifest is not found".to_owned())
+        Err("a file of a manifest cannot be looked up".to_owned())
     }
 }
 
-/// Unpacks an archive and checks what must hold: every path is one that may be written, each is there once, and a second
-/// time the same comes out.
+/// Unpacks an archive and checks the properties: every path is safe to write and occurs once, and unpacking
+/// again gives the same result.
 pub fn check_archive(bytes: &[u8]) -> Result<(), String> {
     let run = || {
         let files = std::sync::Mutex::new(std::collections::BTreeMap::new());
@@ -162,14 +164,14 @@ pub fn check_archive(bytes: &[u8]) -> Result<(), String> {
         !std::path::Path::new(path).components().all(is_plain) || path.contains(['\\', '\0', ':'])
     });
     if let Some(path) = wrong {
-        return Err(format!("{path:?} is handed out"));
+        return Err(format!("{path:?} was unpacked"));
     }
     if is_twice {
-        return Err("a path is handed out twice".to_owned());
+        return Err("a path was unpacked twice".to_owned());
     }
     let Ok(unpacked) = unpacked else { return Ok(()) };
     if !unpacked.files.iter().eq(files.keys()) {
-        return Err("what is listed is not what was handed out".to_owned());
+        return Err("the listing differs from the unpacked files".to_owned());
     }
     if let Ok(layout) = ArchiveLayout::of(unpacked.files.iter().map(String::as_str))
         && layout.skills().iter().any(|skill| skill.is_empty() || skill.starts_with('/'))
@@ -179,23 +181,23 @@ pub fn check_archive(bytes: &[u8]) -> Result<(), String> {
     let (again, files_again, _) = run();
     match again.as_ref().map_err(StoreError::code) {
         Ok(again) if *again == unpacked && files_again == files => Ok(()),
-        again => Err(format!("the second time it is {again:?}")),
+        again => Err(format!("the second run gives {again:?}")),
     }
 }
 
-/// Looks at a file under several names and checks what must hold: findings lie in the file, the same bytes give the same
-/// report, and the verdict follows from the findings.
+/// Scans a file under several names and checks the properties: findings are inside the file, the same bytes
+/// give the same report, and the verdict follows from the findings.
 pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
     for path in ["SKILL.md", "scripts/run.sh", "data.json", "logo.png", "files.zip"] {
         let subject = Subject::new("my-skill", vec![SubjectEntry::file(path, bytes)]);
         let report = scan(&subject);
         if report != scan(&subject) {
-            return Err(format!("{path}: two reports about the same bytes"));
+            return Err(format!("{path}: two reports about the same bytes differ"));
         }
         for found in &report.findings {
             let is_inside = found.span.is_none_or(|span| bytes.get(span.range()).is_some());
             if !is_inside || found.line == 0 || found.column == 0 || found.excerpt.chars().count() > 120 {
-                return Err(format!("{path}: a finding lies outside the file: {found:?}"));
+                return Err(format!("{path}: a finding is outside the file: {found:?}"));
             }
         }
         let is_high = report.findings.iter().any(|found| found.severity == RiskLevel::High);

@@ -1,8 +1,9 @@
-//! Makes up inputs and checks what must hold for them: `metier-fuzz [COUNT] [SEED]`, so many for each target.
+//! Generates inputs and checks the properties for each target: `metier-fuzz [COUNT [SEED]]`, with COUNT inputs
+//! per target.
 //!
-//! Inputs are random bytes, texts put together from the pieces that such texts are made of, and mutations of
-//! both and of the vectors. The same seed gives the same inputs on any machine. An input that panics or breaks
-//! a promise is written to `fuzz-failure.bin` and ends the run with 1.
+//! Inputs are random bytes, texts made of typical pieces, and mutations of both and of the test vectors. The
+//! same seed gives the same inputs on any machine. An input that panics or violates a property is written to
+//! `fuzz-failure.bin`, and the exit code is 1.
 
 #![expect(clippy::print_stdout, reason = "the report is the result")]
 #![expect(clippy::disallowed_methods, reason = "the slowest input is part of the report")]
@@ -27,17 +28,17 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Promises that break are reported below, with the input.
+    // Violations are reported below, together with the input.
     std::panic::set_hook(Box::new(|_| {}));
     let all_hold = TARGETS.iter().all(|target| holds(target, count, seed));
     if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs a target and says how it went.
+/// Runs a target and prints the result.
 fn holds(target: &Target, count: u64, seed: u64) -> bool {
     let corpus = (target.corpus)();
     if corpus.len() < 100 {
-        println!("FAILED: {}: only {} texts among the vectors", target.name, corpus.len());
+        println!("FAILED: {}: only {} texts in the test vectors", target.name, corpus.len());
         return false;
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
@@ -72,7 +73,7 @@ fn holds(target: &Target, count: u64, seed: u64) -> bool {
     let inputs = share * threads;
     let seconds = start.elapsed().as_secs_f64();
     println!(
-        "{}: {inputs} inputs, no panic, nothing broken; {seconds:.1} s; slowest for its size: {slowest}",
+        "{}: {inputs} inputs, no panics, no violations; {seconds:.1} s; slowest per byte: {slowest}",
         target.name
     );
     true
@@ -83,7 +84,7 @@ struct Failure {
     what: String,
 }
 
-/// The input that took longest for its size; small ones say nothing about growth.
+/// The input that took longest for its size. Small inputs say nothing about growth.
 #[derive(Default)]
 struct Slowest {
     time: Duration,
@@ -104,7 +105,7 @@ impl Slowest {
 
 impl std::fmt::Display for Slowest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.0} ns a byte ({} bytes)", self.per_byte(), self.size)
+        write!(f, "{:.0} ns/byte ({} bytes)", self.per_byte(), self.size)
     }
 }
 
@@ -124,7 +125,7 @@ fn work(target: &Target, corpus: &[Vec<u8>], count: u64, seed: u64) -> Result<Sl
                 continue;
             }
             Ok(Err(what)) => what,
-            Err(_) => "it panics".to_owned(),
+            Err(_) => "panicked".to_owned(),
         };
         return Err(Failure { input, what });
     }

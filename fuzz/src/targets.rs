@@ -1,4 +1,4 @@
-//! The readers of foreign bytes, and what inputs for each are made of.
+//! The parsers of untrusted input, and the pieces from which inputs for each are generated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use metier_journal::{
 use metier_store::{ArchiveFormat, pack};
 use serde_json::Value;
 
-/// One reader of foreign bytes.
+/// A parser of untrusted input.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
-    /// What must hold.
+    /// The check of its properties.
     pub(crate) check: fn(&[u8]) -> Result<(), String>,
-    /// What its texts are made of.
+    /// The pieces of its texts.
     pub(crate) pieces: &'static [&'static str],
-    /// How most of them begin.
+    /// How most of its texts start.
     pub(crate) begin: &'static str,
     /// How most of them end.
     pub(crate) end: &'static str,
-    /// Real ones.
+    /// Real texts.
     pub(crate) corpus: fn() -> Vec<Vec<u8>>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) const TARGETS: &[Target] = &[
     },
 ];
 
-/// Skills of some files, packed in each way.
+/// Archives with a few files, in each format.
 fn archives() -> Vec<Vec<u8>> {
     let packed = |count: usize| -> Option<Vec<Vec<u8>>> {
         let place = tempfile::tempdir().ok()?;
@@ -162,7 +162,7 @@ const ATTACKS: &[&str] = &[
     "é",
 ];
 
-/// What skills of some files consist of.
+/// Manifests of skills with a few files.
 fn manifests() -> Vec<Vec<u8>> {
     let file = |number: usize| {
         let digest = metier_skill::Digest::of(&number.to_le_bytes());
@@ -186,7 +186,7 @@ const MANIFESTS: &[&str] = &[
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 ];
 
-/// The cases of a file of vectors.
+/// The cases in a file of test vectors.
 fn cases(path: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(path);
     let vectors = std::fs::read(path).unwrap_or_default();
@@ -201,7 +201,7 @@ fn skills() -> Vec<Vec<u8>> {
     texts.chain([b"---\nname: my-skill\ndescription: x\n---\n".to_vec()]).collect()
 }
 
-/// A tool, rules and an input, as the check takes them apart.
+/// A tool, rules and an input, in the form that the check expects.
 fn calls() -> Vec<Vec<u8>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let cases = cases("metier-policy/tests/vectors/allowed-tools.json");
@@ -210,7 +210,7 @@ fn calls() -> Vec<Vec<u8>> {
     each.map(String::into_bytes).collect()
 }
 
-/// A journal, cut off after each record.
+/// A journal, truncated after each record.
 fn exports() -> Vec<Vec<u8>> {
     let lines = exported().unwrap_or_default();
     let ends = lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
@@ -234,7 +234,7 @@ fn exported() -> Option<Vec<u8>> {
     Some(lines)
 }
 
-/// Numbers for times and ids.
+/// A counter for times and ids.
 struct Numbers(AtomicU64);
 
 impl Clock for Numbers {

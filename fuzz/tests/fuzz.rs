@@ -1,4 +1,5 @@
-//! The runner at a small count. `scripts/fuzz` runs the same program for longer; that a test needs it has it built with the tests.
+//! Runs the fuzzer with a small count. `scripts/fuzz` runs the same program for longer. Cargo builds it with
+//! the tests because this test needs it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

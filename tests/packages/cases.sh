@@ -228,7 +228,7 @@ for result in run["results"]:
     print(result["ruleId"], place["artifactLocation"]["uri"], place["region"]["startLine"])' "$1"
   }
   # Fails unless the file of this repository has these findings.
-  has_found() { diff <(found "$1/metier-sarif/$2.sarif") <(printf '%s' "${3:+$3$'\n'}") || fail "other findings in $1, $2.sarif"; }
+  has_found() { diff <(found "$1/metier-sarif/$2.sarif") <(printf '%s' "${3:+$3$'\n'}") || fail "unexpected findings in $1, $2.sarif"; }
 
   repository good good
   exits 0 act good

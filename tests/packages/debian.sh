@@ -26,5 +26,5 @@ done
 inside sh -c 'test -x /usr/bin/metier'
 inside dpkg --purge metier
 left=$(changed)
-[ -z "$left" ] || { printf 'left behind:\n%s\n' "$left"; exit 1; }
-! inside dpkg --status metier 2>/dev/null || { echo "dpkg still knows the package"; exit 1; }
+[ -z "$left" ] || { printf 'files left after removal:\n%s\n' "$left"; exit 1; }
+! inside dpkg --status metier 2>/dev/null || { echo "dpkg still lists the package"; exit 1; }

@@ -1,4 +1,4 @@
-//! What must hold for agents. Words are looked for anywhere in a request, never in a certain place.
+//! What must hold for agents. Words are searched for anywhere in a request, not at fixed positions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -105,7 +105,7 @@ pub(crate) const PLACES: &[&str] = &[
     ".opencode/skills",
 ];
 
-/// A skill that nobody gave to the agent.
+/// A skill that was not given to the agent.
 pub(crate) struct Foreign {
     file: PathBuf,
     description: String,
@@ -128,7 +128,7 @@ pub(crate) fn foreign(rig: &Rig) -> Vec<Foreign> {
     all.enumerate().map(make).collect()
 }
 
-/// Some come in when nobody keeps them out, and each of those is reported; none does when somebody does.
+/// Without `--hermetic` some are loaded, and each of those is reported. With it none is loaded.
 pub(crate) fn working_directory_stays_out(rig: &Rig) {
     working_directory_is_reported(rig);
     let mut run =
@@ -140,7 +140,7 @@ pub(crate) fn working_directory_stays_out(rig: &Rig) {
     assert!(!outcome.saw(FOREIGN_BODY), "{}", outcome.story());
 }
 
-/// Some come in, and each of those is reported.
+/// Some are loaded, and each of those is reported.
 pub(crate) fn working_directory_is_reported(rig: &Rig) {
     let foreign = foreign(rig);
     let outcome = Run::new(vec![codeword(rig)]).start(rig);

@@ -1,4 +1,5 @@
-//! The same with the command, `metier run --hermetic`: it keeps everything out, with agents that can be told and with those that cannot.
+//! The same through the command `metier run --hermetic`: it keeps foreign skills out, for agents with and
+//! without a setting for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};

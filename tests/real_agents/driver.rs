@@ -1,4 +1,4 @@
-//! How each agent is started, pointed at the fake model, and what its model calls: as data, one row each.
+//! How to start each agent, point it at the fake model, and call its tools, as one row of data per agent.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -194,7 +194,7 @@ fn step(agent: Agent, act: &Act<'_>) -> Step {
     Step::call(tool, arguments)
 }
 
-/// The host: somebody who has nothing but a key for the fake model, and knows where that is.
+/// The host of a user who has nothing but a key for the fake model and its address.
 pub(crate) fn host(rig: &Rig, url: &str) -> HostVariables {
     let own: &[(&str, String)] = match rig.agent {
         Agent::ClaudeCode => &[("ANTHROPIC_BASE_URL", url.to_owned()), ("ANTHROPIC_API_KEY", key())],

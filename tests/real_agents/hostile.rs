@@ -1,5 +1,6 @@
-//! A repository that has everything that agents read by themselves, of every agent, in the working directory, above it, below it and in
-//! the home above all that: with `--hermetic` none of it reaches the model, and none of it runs. Without, some of it does.
+//! A repository with every file that any agent reads by itself, in the working directory, above it, below it
+//! and in the home. With `--hermetic` none of it reaches the model, and none of it runs. Without it some of it
+//! does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +17,7 @@ use crate::driver::Act;
 use crate::outcome::Asked;
 use crate::rig::Rig;
 
-/// A user and group that no system has given to anybody.
+/// A user and group id that no system uses.
 const ORDINARY: u32 = 61_234;
 
 /// The agent's working directory, and where else everything is planted.

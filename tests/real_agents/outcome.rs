@@ -1,4 +1,4 @@
-//! What came of a run: what the model was asked, and what the agent said.
+//! The result of a run: the requests to the model and the agent's output.
 
 use std::ops::Deref;
 

@@ -1,4 +1,4 @@
-//! Where a test of an agent happens: a network namespace with nothing in it but loopback, and a directory of its own.
+//! The environment of an agent test: a network namespace with loopback only, and a separate directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};

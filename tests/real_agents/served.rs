@@ -1,4 +1,5 @@
-//! Agents whose skills are served by `metier serve`: each lists, loads, reads and runs through it, and finds none by itself.
+//! Agents with skills from `metier serve`: each lists, loads, reads and runs skills through it, and finds none
+//! by itself.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -39,7 +40,7 @@ impl Shelf {
         let home = rig.path("served-home");
         fs::create_dir_all(&home).unwrap();
         let shelf = Self { metier, home, root };
-        // There is nobody to ask where an agent runs without a terminal.
+        // An agent without a terminal cannot ask for approval.
         let approve =
             ["approve", "--root", &shelf.root, "codeword-skill", "--script", "scripts/run.sh", "--yes"];
         let approved = shelf.command(&approve).output().unwrap();
@@ -130,7 +131,7 @@ pub(crate) fn served_over_http(rig: &Rig) {
     let print = ["serve", "--print-config", "gemini", "--http", &listening.1, "--quiet"];
     let printed = shelf.command(&print).output().unwrap();
     let mut settings: Value = serde_json::from_slice(&printed.stdout).unwrap();
-    // Nobody can be asked whether a tool may be called.
+    // Approval of tool calls cannot be requested here.
     settings["mcpServers"]["metier"]["trust"] = json!(true);
     fs::create_dir_all(rig.work().join(".gemini")).unwrap();
     fs::write(rig.work().join(".gemini/settings.json"), settings.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! The clock of tests: it starts at a fixed time and counts, so that the same calls give the same times and ids.
+//! A clock for tests. It starts at a fixed time and counts, so that the same calls give the same times and ids.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

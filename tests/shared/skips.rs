@@ -1,4 +1,4 @@
-//! What tests do that lack a prerequisite: they say so, or fail where `METIER_NO_SKIPS` is set.
+//! Tests without their prerequisites are skipped with a message, or fail if `METIER_NO_SKIPS` is set.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -8,11 +8,12 @@ fn said(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Reports that something is not tested here. Call it before a test returns early because a program or a right is missing.
+/// Reports that something is not tested. Call it before a test returns early because a program or permission is
+/// missing.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn skip(what: &str) {
     eprintln!("SKIPPED: {what}");
-    // Runners hide what tests print that pass; scripts/test shows what is in this file.
+    // Test runners hide the output of tests that pass; scripts/test prints this file.
     if let Some(path) = said("METIER_SKIPS")
         && let Ok(mut file) = OpenOptions::new().append(true).open(path)
     {

@@ -1,4 +1,4 @@
-//! A file system that gets full soon, for tests: in memory, and in a mount namespace of its own.
+//! A small file system for tests: in memory, and in its own mount namespace.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,8 @@ fn asked(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Runs a test of this binary again where `METIER_SMALL` is a file system of so many MiB: its path in there, and nothing out here.
+/// Runs a test of this binary again with `METIER_SMALL` set to a file system of this many MiB. Returns its path
+/// inside, and `None` outside.
 pub(crate) fn in_small_file_system(test: &str, size: u32) -> Option<PathBuf> {
     if let Some(place) = asked("METIER_SMALL") {
         return Some(place.into());

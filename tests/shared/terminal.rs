@@ -1,4 +1,4 @@
-//! A terminal for tests: what a person sees who runs a command.
+//! A terminal for tests: captures what a user sees who runs a command.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,7 +6,8 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Runs a command with both streams at a terminal of so many columns, and nothing to read: what was on the screen, and how it ended.
+/// Runs a command at a terminal with this many columns and no input. Returns the screen's content and the exit
+/// status.
 pub(crate) fn at_terminal(mut command: Command, columns: usize) -> (String, ExitStatus) {
     let mut terminal = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
     grantpt(&terminal).unwrap();
@@ -15,10 +16,10 @@ pub(crate) fn at_terminal(mut command: Command, columns: usize) -> (String, Exit
     let other_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     command.env("COLUMNS", columns.to_string()).env("NO_COLOR", "1");
     command.stdin(Stdio::null()).stdout(other_end.try_clone().unwrap()).stderr(other_end);
-    // A terminal holds little, so that somebody has to read all the time.
+    // A terminal buffers little, so its output must be read all the time.
     let reading = std::thread::spawn(move || {
         let (mut seen, mut part) = (Vec::new(), [0; 4_096]);
-        // It ends with an error, once nobody has the other end.
+        // Reading fails once the other end is closed.
         while let Ok(count @ 1..) = terminal.read(&mut part) {
             seen.extend_from_slice(&part[..count]);
         }

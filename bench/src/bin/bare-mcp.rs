@@ -1,4 +1,5 @@
-//! The smallest server that `rmcp` makes: one tool, no skills. What `metier serve` is measured against. With an argument it is on one thread.
+//! A minimal `rmcp` server with one tool and no skills, as a baseline for `metier serve`. With an argument it
+//! runs on one thread.
 
 use rmcp::ServiceExt as _;
 use rmcp::model::{

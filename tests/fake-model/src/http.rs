@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as agents speak: a request with a body, an answer, and the connection is closed.
+//! The part of HTTP/1.1 that agents use: a request with a body, an answer, then the connection is closed.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -27,12 +27,12 @@ impl Head {
     }
 }
 
-/// Why a request is not read.
+/// Why a request cannot be read.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// Whoever connected is gone, or says nothing.
+    /// The client is gone or silent.
     Gone,
-    /// It is told why.
+    /// The client gets this status and reason.
     Status(u16, &'static str),
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn read_head(stream: &mut impl BufRead) -> Result<Head, Refusal> {
     }
 }
 
-/// Reads what comes after it. Who asks whether to go on is told to.
+/// Reads the body. A client that sends `Expect: 100-continue` gets its answer.
 pub(crate) fn read_body(
     head: &Head,
     stream: &mut impl BufRead,

@@ -1,9 +1,9 @@
-//! A model that says what a test tells it to, behind the interfaces of real ones: Anthropic Messages, `OpenAI` Responses and Chat
-//! Completions, Gemini. It listens on loopback alone, and remembers what it was asked.
+//! A fake model for tests. It gives scripted answers behind the APIs of real models: Anthropic Messages,
+//! `OpenAI` Responses and Chat Completions, and Gemini. It listens on loopback only and records its requests.
 //!
-//! An agent that is pointed at it does what it would do with a real model: it sends its prompt, gets a call of a tool, runs that,
-//! and sends the result. Which step comes next is told by how many results a request has, so that nothing has to be remembered
-//! between requests, and an agent that asks again gets the same answer.
+//! An agent that uses it behaves as with a real model: it sends its prompt, gets a tool call, runs it and sends
+//! the result. The number of tool results in a request selects the next step. So the server keeps no state
+//! between requests, and an agent that repeats a request gets the same answer.
 //!
 //! ```
 //! use metier_fake_model::{Server, Step};

@@ -1,4 +1,4 @@
-//! Which interface a path belongs to, and what all of them have in common.
+//! Selects the API by path, and contains what all APIs share.
 
 mod chat;
 mod gemini;
@@ -117,7 +117,7 @@ fn ask(
     (has_tools.then_some(number), answer)
 }
 
-/// The list of models, in a shape that is enough for everybody.
+/// The list of models, in a form that all agents accept.
 fn models() -> Value {
     json!({
         "object": "list",

@@ -1,31 +1,31 @@
-//! What an agent asked, as a test gets to see it.
+//! A request of an agent, as tests see it.
 
-/// Headers whose values say who somebody is.
+/// Headers with credentials.
 const WITHHELD: &[&str] =
     &["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
 
-/// A request that was read to its end.
+/// A complete request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
-    /// `POST`, mostly.
+    /// The method, usually `POST`.
     pub method: String,
     /// The path with its query, without keys.
     pub path: String,
-    /// Names in lower case; what authenticates has no value.
+    /// Header names in lower case. Credentials have no value.
     pub headers: Vec<(String, String)>,
-    /// What was sent.
+    /// The body.
     pub body: Vec<u8>,
-    /// How many results of tools it had, where a model was asked and could have called any.
+    /// The number of tool results in it, if it went to a model with tools.
     pub results: Option<usize>,
-    /// What it was answered with.
+    /// The status of the answer.
     pub status: u16,
 }
 
 impl Request {
-    /// Whether a text is anywhere in what was sent.
+    /// Whether the request contains a text anywhere.
     ///
-    /// Agents put things in different places, and in other places with the next version: that it is there is what counts.
+    /// Agents put content in different places, and may move it in later versions. Only its presence counts.
     pub fn contains(&self, text: &str) -> bool {
         !text.is_empty() && self.body.windows(text.len()).any(|window| window == text.as_bytes())
     }

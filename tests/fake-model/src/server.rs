@@ -1,4 +1,4 @@
-//! The server: one thread that listens, one for each connection.
+//! The server: one thread listens, and each connection has its own thread.
 
 use std::io::{self, BufReader, Read as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use crate::protocol;
 use crate::request::{Request, remembered, without_key};
 use crate::step::Step;
 
-/// How long somebody may say nothing.
+/// How long a client may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A fake model that listens on loopback until it is dropped.
@@ -31,7 +31,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Starts one that takes these steps, on a port that is free.
+    /// Starts a server with these steps on a free port.
     pub fn start(steps: Vec<Step>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -42,17 +42,17 @@ impl Server {
         Ok(Self { address, shared, listening })
     }
 
-    /// Where it is: `http://127.0.0.1:` and a port.
+    /// Its address: `http://127.0.0.1:` and a port.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where it is, for sockets.
+    /// Its socket address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it was asked up to now, in the order in which it was.
+    /// The requests so far, in order.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -61,7 +61,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
-        // Whoever listens for connections notices with the next one.
+        // The listening thread notices with the next connection.
         drop(TcpStream::connect_timeout(&self.address, PATIENCE));
         if let Some(listening) = self.listening.take() {
             let _ = listening.join();
@@ -77,7 +77,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
         thread::spawn(move || {
-            // Whoever hung up does not want to know.
+            // A client that disconnected needs no answer.
             let _ = serve(&stream, &shared);
         });
     }

@@ -1,4 +1,4 @@
-//! What the model says, one step after the other.
+//! The answers of the model, step by step.
 
 use serde_json::{Map, Value};
 
@@ -6,34 +6,34 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Step {
-    /// It calls a tool.
+    /// Calls a tool.
     Call {
         /// The tool.
         tool: String,
-        /// What it is called with: an object.
+        /// The arguments: an object.
         arguments: Value,
     },
-    /// It says something, and with that is done.
+    /// Answers with a text and finishes.
     Text(String),
-    /// It says the word that comes after these in what it was told last of all, and with that is done.
+    /// Answers with the word that follows this text in the latest message, and finishes.
     Quote {
-        /// The words before it.
+        /// The text before the word.
         after: String,
     },
 }
 
 impl Step {
-    /// A call of a tool.
+    /// A tool call.
     pub fn call(tool: impl Into<String>, arguments: Value) -> Self {
         Self::Call { tool: tool.into(), arguments }
     }
 
-    /// A last word.
+    /// A final answer.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A last word, out of what the model was told.
+    /// A final answer quoted from the latest message.
     pub fn quote(after: impl Into<String>) -> Self {
         Self::Quote { after: after.into() }
     }
