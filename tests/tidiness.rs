@@ -1,8 +1,10 @@
-//! The house rules that a program can check: file lengths, first lines, and what must not be in the repository.
+//! Repository rules that a program can check: file lengths, first lines, and content that must not be
+//! committed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod names;
+mod sentences;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +12,10 @@ use std::process::Command;
 
 use metier_tests::top;
 
-/// Files longer than this are two files.
+/// Longer files must be split.
 const LINES_MAX: usize = 700;
 
-/// Every file that is part of the repository: what git tracks, or in a copy without git everything but builds.
+/// All files of the repository: those tracked by git, or without git all files except build output.
 fn files() -> Vec<PathBuf> {
     let tracked = Command::new("git").args(["ls-files", "-z"]).current_dir(top()).output();
     if let Ok(output) = tracked
