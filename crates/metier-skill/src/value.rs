@@ -61,7 +61,7 @@ pub enum ScalarKind {
     Float,
     /// A date or a date and time.
     Timestamp,
-    /// `
+    /// `<<` or `=`, which have a special meaning in YAML 1.1.
     Reserved,
 }
 
