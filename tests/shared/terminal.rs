@@ -6,15 +6,21 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Runs a command at a terminal with this many columns and no input. Returns the screen's content and the exit
-/// status.
+/// Runs a command with both streams at a terminal of so many columns, without colours and with empty standard input. Returns what
+/// was on the screen, and how the command ended.
 pub(crate) fn at_terminal(mut command: Command, columns: usize) -> (String, ExitStatus) {
+    command.env("NO_COLOR", "1");
+    at_colour_terminal(command, columns)
+}
+
+/// The same with the escape sequences that a terminal with colours gets.
+pub(crate) fn at_colour_terminal(mut command: Command, columns: usize) -> (String, ExitStatus) {
     let mut terminal = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let other_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    command.env("COLUMNS", columns.to_string()).env("NO_COLOR", "1");
+    command.env("COLUMNS", columns.to_string());
     command.stdin(Stdio::null()).stdout(other_end.try_clone().unwrap()).stderr(other_end);
     // A terminal buffers little, so its output must be read all the time.
     let reading = std::thread::spawn(move || {

@@ -3,6 +3,8 @@
 //! One file a command in `commands/`; how findings look is in `render/`. No rule about skills lives here.
 
 mod commands;
+#[cfg(test)]
+mod docs_cli;
 mod exit;
 mod host;
 mod installing;

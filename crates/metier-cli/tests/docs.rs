@@ -1,12 +1,18 @@
-//! The documents are true: every `console` block prints what it says, and the table of findings is the code's.
+//! The documents are true: every `console` block prints what it says, and what is made from the code is what the code makes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod book;
+mod codes;
+mod json;
+mod picture;
+mod settings;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use metier_policy::DecisionCode;
 use metier_skill::{Code, Profile, Severity};
@@ -42,39 +48,28 @@ fn examples(document: &str) -> Vec<Example> {
     examples
 }
 
+/// Every page with examples: the README and what is directly in `docs`.
+fn documents() -> Vec<String> {
+    let names = fs::read_dir(top().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut pages: Vec<String> = names
+        .filter_map(|name| name.into_string().ok().filter(|name| name.ends_with(".md")))
+        .map(|name| format!("docs/{name}"))
+        .collect();
+    pages.push("README.md".to_owned());
+    pages.sort_unstable();
+    pages
+}
+
 #[test]
 fn every_example_prints_what_the_document_says() {
     let (mut count, mut wrong) = (0, Vec::new());
-    for document in [
-        "README.md",
-        "docs/cli.md",
-        "docs/install.md",
-        "docs/digests.md",
-        "docs/diagnostics.md",
-        "docs/search.md",
-        "docs/policy.md",
-        "docs/sandbox.md",
-        "docs/journal.md",
-        "docs/homes.md",
-        "docs/mcp.md",
-        "docs/prompt.md",
-        "docs/session.md",
-        "docs/scan.md",
-        "docs/store.md",
-    ] {
-        // The examples of a document run one after the other, in a place with what they speak of.
-        let base = tempfile::tempdir().unwrap();
-        let place = base.path().join("work");
-        fs::create_dir(&place).unwrap();
-        lay_out(&place);
-        if document == "docs/journal.md" {
-            fs::create_dir(place.join("docs")).unwrap();
-            let script = "docs/verify-journal.py";
-            fs::copy(top().join(script), place.join(script)).unwrap();
-        }
-        let text = fs::read_to_string(top().join(document)).unwrap();
+    for document in documents() {
+        let text = fs::read_to_string(top().join(&document)).unwrap();
         let mut updated = text.clone();
-        for Example { command, output } in examples(&text) {
+        let examples = examples(&text);
+        // The examples of a document run one after the other, in a place with what they speak of.
+        let place = Place::of(&document);
+        for Example { command, output } in examples {
             count += 1;
             if ["metier sandbox", "metier exec", "metier tour"].iter().any(|runs| command.contains(runs))
                 && std::env::vars_os().any(|(name, _)| name == "SKIP_NAMESPACES")
@@ -84,10 +79,8 @@ fn every_example_prints_what_the_document_says() {
                 ));
                 continue;
             }
-            // Only there are homes spoken of; elsewhere nobody has one, so that nothing of theirs is found.
-            let home = (document == "docs/homes.md").then(|| place.join("me"));
-            let printed = run(&command, base.path(), home.as_deref());
-            if !is_same(&stable(document, &printed), &stable(document, &output)) {
+            let printed = place.run(&command).0;
+            if !is_same(&stable(&document, &printed), &stable(&document, &output)) {
                 let (old, new) =
                     (format!("$ {command}\n{output}"), format!("$ {command}\n{}", cut(&printed)));
                 updated = updated.replacen(&old, &new, 1);
@@ -95,11 +88,30 @@ fn every_example_prints_what_the_document_says() {
             }
         }
         if is_updating() && updated != text {
-            fs::write(top().join(document), &updated).unwrap();
+            fs::write(top().join(&document), &updated).unwrap();
         }
     }
     assert!(wrong.is_empty(), "run with UPDATE_DOCS=1 to write what is printed\n\n{}", wrong.join("\n"));
-    assert!(count >= 10, "only {count} examples found");
+    assert!(count >= 60, "only {count} examples found");
+}
+
+/// The commands of the README are there to be typed one after the other.
+#[test]
+fn the_commands_of_the_readme_work() {
+    let text = fs::read_to_string(top().join("README.md")).unwrap();
+    let place = Place::of("README.md");
+    let blocks = text.split("```sh\n").skip(1).filter_map(|block| block.split_once("```"));
+    let lines = blocks.flat_map(|(block, _)| block.lines()).filter(|line| line.starts_with("metier "));
+    let mut count = 0;
+    for line in lines {
+        count += 1;
+        let (printed, code) = place.run(line);
+        // `policy check` also says by its exit code what is decided.
+        let fine: &[i32] = if line.starts_with("metier policy check") { &[0, 1, 3] } else { &[0] };
+        assert!(fine.contains(&code), "{line} ends with {code}:\n{printed}");
+        assert!(!printed.is_empty(), "{line} prints nothing");
+    }
+    assert!(count >= 11, "only {count} commands found");
 }
 
 /// Whether this is printed where a document says that. A document may cut a long line, with `…` at its end.
@@ -125,18 +137,48 @@ fn is_updating() -> bool {
 
 /// What does not change from run to run. Records have times, ids and hashes of their own.
 fn stable(document: &str, text: &str) -> String {
-    const CHANGING: [(&str, &str); 4] = [
+    const CHANGING: [(&str, &str); 5] = [
         (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{6}Z)?", "TIME"),
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID"),
         (r"sha256:[0-9a-f]{64}", "HASH"),
         (r"TIMEZ  \S+ +", "TIMEZ  WHO  "),
+        (r"WHO  [0-9a-f]{8} ", "WHO  SESSION "),
     ];
-    if document != "docs/journal.md" {
+    if !["docs/journal.md", "docs/responsible-for-agents.md"].contains(&document) {
         return text.to_owned();
     }
     CHANGING.iter().fold(text.to_owned(), |text, (pattern, name)| {
         regex::Regex::new(pattern).unwrap().replace_all(&text, *name).into_owned()
     })
+}
+
+/// A document that is made from the code is what the code makes.
+pub(crate) fn generated(path: &str, wanted: &str) {
+    let file = top().join(path);
+    if is_updating() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, wanted).unwrap();
+    }
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        found == wanted,
+        "{path} is not what the code makes; `UPDATE_DOCS=1 cargo test -p metier-cli docs` writes it.\n{}",
+        first_difference(&found, wanted)
+    );
+}
+
+fn first_difference(found: &str, wanted: &str) -> String {
+    let pairs = found.lines().chain([""]).zip(wanted.lines().chain([""]));
+    let mut different = pairs.enumerate().filter(|(_, (found, wanted))| found != wanted);
+    different.next().map_or_else(
+        || format!("it has {} lines instead of {}", found.lines().count(), wanted.lines().count()),
+        |(at, (found, wanted))| format!("line {}:\n- {found}\n+ {wanted}", at + 1),
+    )
+}
+
+fn copy(from: &Path, into: &Path) {
+    let status = Command::new("cp").arg("-R").arg(from).arg(into).status().unwrap();
+    assert!(status.success());
 }
 
 fn lay_out(place: &Path) {
@@ -147,34 +189,80 @@ fn lay_out(place: &Path) {
     fs::write(place.join("project/metier.toml"), format!("roots = [\"skills\"]\n\n{rules}")).unwrap();
     fs::create_dir(place.join("slips")).unwrap();
     fs::write(place.join("slips/SKILL.md"), slips).unwrap();
-    let status = Command::new("cp").arg("-R").arg(top().join("examples")).arg(place).status().unwrap();
-    assert!(status.success());
+    copy(&top().join("examples"), place);
 }
 
-/// What a person sees who types the command: both streams, in order. What metier keeps is beside the place, as it would be in a
-/// home.
-fn run(command: &str, base: &Path, home: Option<&Path>) -> String {
-    let metier = Path::new(env!("CARGO_BIN_EXE_metier")).parent().unwrap().to_str().unwrap();
-    // What is said about agents does not depend on those of this machine.
-    let agents = base.join("agents");
-    fs::create_dir_all(&agents).unwrap();
-    fs::write(agents.join("claude"), "").unwrap();
-    fs::set_permissions(agents.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{metier}:{}:/usr/local/bin:/usr/bin:/bin", agents.display());
-    let output = Command::new("sh")
-        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
-        .current_dir(base.join("work"))
-        .env_clear()
-        .env("PATH", path)
-        .envs(home.map(|home| ("HOME", home)))
-        .env("XDG_STATE_HOME", base.join("state"))
-        .env("XDG_DATA_HOME", base.join("data"))
-        .output()
-        .unwrap();
-    let base = fs::canonicalize(base).unwrap();
-    let shown = [("work", "/work"), ("state", "/home/me/.local/state"), ("data", "/home/me/.local/share")];
-    let printed = String::from_utf8(output.stdout).unwrap();
-    shown.iter().fold(printed, |text, (path, shown)| text.replace(base.join(path).to_str().unwrap(), shown))
+/// Where the directory of the program is.
+fn metier_directory() -> &'static str {
+    Path::new(env!("CARGO_BIN_EXE_metier")).parent().unwrap().to_str().unwrap()
+}
+
+/// Where the commands of one document run.
+struct Place {
+    base: tempfile::TempDir,
+    home: Option<PathBuf>,
+}
+
+impl Place {
+    fn of(document: &str) -> Self {
+        let base = tempfile::tempdir().unwrap();
+        let place = base.path().join("work");
+        fs::create_dir(&place).unwrap();
+        lay_out(&place);
+        if document == "docs/journal.md" {
+            fs::create_dir(place.join("docs")).unwrap();
+            let script = "docs/verify-journal.py";
+            fs::copy(top().join(script), place.join(script)).unwrap();
+        }
+        // Only there are homes spoken of; elsewhere nobody has one, so that nothing of theirs is found.
+        let home = match document {
+            "docs/homes.md" => Some(place.join("me")),
+            "README.md" | "docs/use-with-agents.md" | "docs/reference/json.md" => {
+                Some(base.path().join("me"))
+            }
+            _ => None,
+        };
+        Self { base, home }
+    }
+
+    /// What a person sees who types the command, both streams in order, and how it ends. What metier keeps is beside the place, as it
+    /// would be in a home.
+    fn run(&self, command: &str) -> (String, i32) {
+        self.shell(&format!("{{ {command}\n}} 2>&1"))
+    }
+
+    /// What a shell prints to standard output that runs a script, and how it ends.
+    fn shell(&self, script: &str) -> (String, i32) {
+        let base = fs::canonicalize(self.base.path()).unwrap();
+        // What is said about agents does not depend on those of this machine.
+        let agents = base.join("agents");
+        fs::create_dir_all(&agents).unwrap();
+        fs::write(agents.join("claude"), "").unwrap();
+        fs::set_permissions(agents.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}:/usr/local/bin:/usr/bin:/bin", metier_directory(), agents.display());
+        let output = Command::new("sh")
+            .args(["-c", script])
+            .current_dir(base.join("work"))
+            .env_clear()
+            .env("PATH", path)
+            .envs(self.home.as_ref().map(|home| ("HOME", home)))
+            .env("XDG_STATE_HOME", base.join("state"))
+            .env("XDG_DATA_HOME", base.join("data"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let shown = [
+            ("work", "/work"),
+            ("state", "/home/me/.local/state"),
+            ("data", "/home/me/.local/share"),
+            ("me", "/home/me"),
+        ];
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let replace = |text: String, (path, shown): (&str, &str)| {
+            text.replace(base.join(path).to_str().unwrap(), shown)
+        };
+        (shown.into_iter().fold(printed, replace), output.status.code().unwrap())
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Settings: files, variables and overrides, the later ones winning, each value with where it came from.
 
 mod file;
+mod list;
 mod recording;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use metier_skill::{Profile, Tier, did_you_mean, nearest_names};
 pub(crate) use file::project_roots;
 pub(crate) use file::{policy_of_settings, read_bounded, toml_reason};
 pub use file::{read_named, read_regular};
+pub use list::{OTHER_VARIABLES, SETTINGS, SettingInfo};
 #[cfg(feature = "session")]
 pub(crate) use recording::journal;
 pub use recording::{JournalSetting, RecordingSettings, TelemetryTable};
@@ -419,20 +421,11 @@ impl Settings {
     }
 
     fn apply_variables(&mut self, environment: &Environment) -> Result<(), HostError> {
-        const KNOWN: [&str; 8] = [
-            "METIER_ROOTS",
-            "METIER_BUILTIN",
-            "METIER_PROFILE",
-            "METIER_INDEX",
-            "METIER_CONFIG",
-            "METIER_JOURNAL",
-            "METIER_OTLP_ENDPOINT",
-            "METIER_OTLP_HEADERS",
-        ];
+        let known = list::variables();
         let ours = environment.variables().iter().map(|(name, _)| name.as_str());
-        for name in ours.filter(|name| name.starts_with("METIER_") && !KNOWN.contains(name)) {
-            let near = nearest_names(name, KNOWN);
-            let what = did_you_mean(&near, &format!("it knows {}", KNOWN.join(", ")));
+        for name in ours.filter(|name| name.starts_with("METIER_") && !known.contains(name)) {
+            let near = nearest_names(name, known.iter().copied());
+            let what = did_you_mean(&near, &format!("it knows {}", known.join(", ")));
             self.notes.push(format!("the variable `{name}` means nothing to metier{what}"));
         }
         if let Some(roots) = environment.variable("METIER_ROOTS") {
