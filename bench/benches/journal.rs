@@ -202,7 +202,7 @@ fn durable() -> anyhow::Result<()> {
             }
         }
     }
-    println!("Durable appends a second, median of {ROUNDS} rounds\n");
+    println!("Durable appends per second, median of {ROUNDS} rounds\n");
     println!("| writers | metier | plain SQLite | metier ÷ plain |\n|---|---|---|---|");
     let medians: Vec<Vec<f64>> =
         rates.into_iter().map(|ways| ways.into_iter().map(median).collect()).collect();
@@ -236,7 +236,7 @@ fn batched() -> anyhow::Result<()> {
         })?);
     }
     let (ours, files) = (median(ours), median(files));
-    println!("Batched appends a second, {BATCHED} records, all of them on the disk at the end\n");
+    println!("Batched appends per second, {BATCHED} records, all of them on the disk at the end\n");
     println!("| metier, `batched` | the same lines to a file | file ÷ metier |\n|---|---|---|");
     println!("| {ours:.0} | {files:.0} | {:.1} |\n", files / ours);
     Ok(())
