@@ -74,7 +74,7 @@ pub(crate) fn labelled(labels: &Path, skills: &Path, half: &str) -> Result<(), B
             groups.entry("malicious, real campaigns").or_default().add(verdict);
         }
     }
-    println!("| {half} | skills | blocked | blocked or to look at |\n|---|---|---|---|");
+    println!("| {half} | skills | blocked | blocked or needs review |\n|---|---|---|---|");
     let strata = strata.iter().map(|(title, counts)| (title.as_str(), counts));
     for (title, counts) in strata.chain(groups.iter().map(|(title, counts)| (*title, counts))) {
         counts.row(title);
@@ -94,7 +94,7 @@ pub(crate) fn corpus(directory: &Path) -> Result<(), Box<dyn Error>> {
         counts.add(verdict);
         times.push(time);
     }
-    println!("| corpus | skills | blocked | blocked or to look at |\n|---|---|---|---|");
+    println!("| corpus | skills | blocked | blocked or needs review |\n|---|---|---|---|");
     counts.row("all");
     print_times(times);
     Ok(())

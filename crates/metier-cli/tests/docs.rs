@@ -286,7 +286,9 @@ fn the_tables_of_codes_are_the_code_s() {
 }
 
 fn scanned() -> String {
-    let mut table = String::from("| rule | severity | weight | in | finds that |\n|---|---|---|---|---|\n");
+    let mut table = String::from(
+        "| rule | severity | weight | searched in | reports a skill that |\n|---|---|---|---|---|\n",
+    );
     for rule in metier_scan::rules() {
         let (severity, scope) = (rule.severity, rule.scope.as_str());
         let weight =

@@ -1,15 +1,15 @@
-//! What an archive inside a skill gives away without being unpacked: the names in it, and whether it wants a password.
+//! Lists the names in an archive inside a skill, and whether it is encrypted, without unpacking it.
 
-/// What is known of an archive.
+/// What is known about an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Listing {
     pub(super) names: Vec<String>,
     pub(super) is_encrypted: bool,
-    /// Whether the list is all there is.
+    /// Whether the list is complete.
     pub(super) is_whole: bool,
 }
 
-/// More entries than this are not listed.
+/// The most entries that are listed.
 const MOST: usize = 5_000;
 
 /// The entries of a ZIP archive, from its central directory.
@@ -33,7 +33,7 @@ pub(super) fn zip(bytes: &[u8]) -> Listing {
     listing
 }
 
-/// The entries of a tape archive.
+/// The entries of a tar archive.
 pub(super) fn tar(bytes: &[u8]) -> Listing {
     let mut listing = Listing::default();
     let mut at = 0_usize;
@@ -59,7 +59,7 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
 }
 
 impl Listing {
-    /// A name that leads out of the place where it is unpacked.
+    /// A name that points outside of the directory where the archive is unpacked.
     pub(super) fn escaping(&self) -> Option<&str> {
         let leaves = |name: &&String| {
             name.starts_with(['/', '\\'])
@@ -69,7 +69,7 @@ impl Listing {
         self.names.iter().find(leaves).map(String::as_str)
     }
 
-    /// A name that something would run or an agent would read: all but what is known to be neither.
+    /// A name of a file that can be executed or read by an agent: everything except known harmless types.
     pub(super) fn readable(&self) -> Option<&str> {
         const HARMLESS: &[&str] = &[
             "png", "jpg", "jpeg", "gif", "webp", "ico", "bmp", "tif", "tiff", "csv", "tsv", "parquet", "npy",
@@ -80,7 +80,7 @@ impl Listing {
         self.names.iter().find(is_read).map(String::as_str)
     }
 
-    /// A name of a program or a script, in a document that should have none.
+    /// A name of a program or a script, which documents should not contain.
     pub(super) fn runnable(&self) -> Option<&str> {
         const ENDINGS: &[&str] =
             &["exe", "dll", "sh", "py", "js", "ps1", "bat", "cmd", "vbs", "msi", "jar", "hta", "lnk", "scr"];
@@ -88,7 +88,7 @@ impl Listing {
         self.names.iter().find(runs).map(String::as_str)
     }
 
-    /// Whether a document brings macros, controls or objects of other programs.
+    /// Whether a document contains macros, controls or embedded objects.
     pub(super) fn has_macros(&self) -> bool {
         self.names.iter().map(|name| name.to_ascii_lowercase()).any(|name| {
             name.ends_with("vbaproject.bin") || name.contains("/activex/") || name.contains("embeddings/ole")
@@ -100,7 +100,7 @@ impl Listing {
 pub(super) mod tests {
     use super::*;
 
-    /// An archive with nothing but names in it.
+    /// An archive that contains only names.
     pub(crate) fn made(names: &[&str], flags: u16) -> Vec<u8> {
         let mut bytes = b"PK\x03\x04".to_vec();
         let start = u32::try_from(bytes.len()).unwrap();

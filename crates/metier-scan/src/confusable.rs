@@ -1,6 +1,6 @@
 //! Letters of other scripts that look like Latin ones.
 
-/// Lower and upper case letters that most fonts draw like a Latin letter, in the order of their code points.
+/// Letters that look like a Latin letter in most fonts, sorted by code point.
 const LOOKALIKES: &[(char, char)] = &[
     ('\u{131}', 'i'),
     ('\u{251}', 'a'),
@@ -64,14 +64,14 @@ const LOOKALIKES: &[(char, char)] = &[
     ('\u{2212}', '-'),
 ];
 
-/// The Latin letter or plain sign that a character looks like; itself if there is none.
+/// The Latin letter or ASCII character that a character looks like, else the character itself.
 pub(super) fn folded(c: char) -> char {
     LOOKALIKES.iter().find(|(other, _)| *other == c).map_or(c, |(_, plain)| *plain)
 }
 
-/// Whether a character is a letter of another script that passes for a Latin one.
+/// Whether a character is a letter of another script that looks like a Latin one.
 ///
-/// Greek capitals and most small letters stand beside Latin ones in formulas; only what has no such use counts.
+/// Most Greek letters are left out, because they appear next to Latin ones in formulas.
 pub(super) fn is_lookalike(c: char) -> bool {
     matches!(c, '\u{400}'..='\u{58f}' | '\u{3bf}' | '\u{39f}') && folded(c) != c
 }

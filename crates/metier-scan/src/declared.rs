@@ -1,4 +1,4 @@
-//! What a skill does against what it says it does. Low in severity, but for saying the opposite.
+//! Compares what a skill does with what it declares. The severity is low unless the skill claims the opposite.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::kind::{self, Kind};
 use super::rules::expand;
 use super::{Subject, SubjectEntry};
 
-/// Something that is done and was not said.
+/// An action that the skill does not declare.
 #[derive(Debug)]
 pub(super) struct Undeclared<'a> {
     pub(super) rule: &'static str,
@@ -17,10 +17,10 @@ pub(super) struct Undeclared<'a> {
     pub(super) detail: String,
 }
 
-/// A skill that says of itself that it stays on the machine.
+/// Claims that a skill stays offline.
 const OFFLINE: &str = r"(?:without (?:any )?(?:network|internet)|no (?:network|internet)(?: access| calls?| connection| requests?)?\b|(?:fully|completely|entirely|works|runs) offline|no data leaves|never leaves (?:your|the) (?:machine|computer|device)|no external (?:api )?(?:calls|requests|services))";
 
-/// Code that reaches the network.
+/// Code that uses the network.
 const NETWORK: &str = r"(?:\brequests\.(?:post|put|get|request)\(|\bhttpx\.|urlopen\(|\bfetch\(\s*[\x22'`]https?:|\baxios\b|\bcurl\s+[^\n]{0,80}https?://|\bwget\s|invoke-(?:webrequest|restmethod))";
 
 static SENDS: LazyLock<Option<Regex>> = LazyLock::new(|| plain(NETWORK));
@@ -39,7 +39,7 @@ fn is_in(regex: &LazyLock<Option<Regex>>, text: &[u8]) -> bool {
     regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
-/// Whether a text, in small letters, is something that a shell or an interpreter would run, or an address.
+/// Whether a text in lower case is an address, or a command for a shell or an interpreter.
 pub(super) fn is_command(text: &[u8]) -> bool {
     is_in(&COMMAND, text)
 }
@@ -60,7 +60,7 @@ pub(super) fn check<'a>(subject: &Subject<'a>) -> Vec<Undeclared<'a>> {
     let mut found = Vec::new();
     let Some((sender, _)) = sends else { return found };
     if is_in(&STAYS, &bytes.to_ascii_lowercase()) {
-        let detail = format!("`{skill_md}` says that nothing is sent");
+        let detail = format!("`{skill_md}` says that it works offline");
         found.push(Undeclared { rule: "undeclared-opposite", file: sender, detail });
     }
     let reading = read(bytes, Origin::directory(subject.name), &Rules::lenient());
@@ -69,7 +69,7 @@ pub(super) fn check<'a>(subject: &Subject<'a>) -> Vec<Undeclared<'a>> {
         ["Bash", "Web", "Fetch", "mcp", "*", "Shell", "Python"].iter().any(|tool| rule.contains(tool))
     };
     if tools.is_some_and(|tools| !tools.rules().iter().any(may_send)) {
-        let detail = "`allowed-tools` names nothing that could".to_owned();
+        let detail = "`allowed-tools` lists no tool with network access".to_owned();
         found.push(Undeclared { rule: "undeclared-network", file: sender, detail });
     }
     found

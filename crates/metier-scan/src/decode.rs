@@ -1,4 +1,4 @@
-//! Text inside text: base64 and hexadecimal, two levels deep.
+//! Finds encoded text: base64 and hexadecimal, two levels deep.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -6,16 +6,16 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::kind;
 
-/// What was written in another form.
+/// A decoded block.
 #[derive(Debug)]
 pub(super) struct Decoded {
-    /// Where in the file.
+    /// The range in the file.
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) what: What,
 }
 
-/// What came out.
+/// The decoded content.
 #[derive(Debug)]
 pub(super) enum What {
     Text(Vec<u8>),
@@ -23,9 +23,9 @@ pub(super) enum What {
     Program,
 }
 
-/// Shorter runs are words and numbers.
+/// The shortest run; shorter ones are words and numbers.
 const SHORTEST: usize = 16;
-/// So many runs of one file are tried, and no longer ones than this.
+/// The most runs that are tried in one file, and the longest run.
 const MOST: usize = 400;
 const LONGEST: usize = 1 << 18;
 const LEVELS: usize = 2;
@@ -36,7 +36,7 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Everything in a file that decodes to text or to a program.
+/// All blocks in a file that decode to text or to a program.
 pub(super) fn decode(bytes: &[u8], runs: &[(usize, usize)]) -> Vec<Decoded> {
     let mut found = Vec::new();
     for &(start, end) in runs {
@@ -48,7 +48,7 @@ pub(super) fn decode(bytes: &[u8], runs: &[(usize, usize)]) -> Vec<Decoded> {
                 break;
             }
             let Some(text) = as_text(next) else { break };
-            // What is inside this text is the next level, if it is all there is to it.
+            // The next level, if the decoded text consists only of another encoded block.
             inner.clone_from(&text);
             found.push(Decoded { start, end, what: What::Text(text) });
             inner = longest_run(&inner);
@@ -57,7 +57,7 @@ pub(super) fn decode(bytes: &[u8], runs: &[(usize, usize)]) -> Vec<Decoded> {
     found
 }
 
-/// Digits of base64, of hexadecimal numbers and what may end them.
+/// The characters of base64 and hexadecimal numbers, and their terminators.
 const DIGITS: [bool; 256] = {
     let mut digits = [false; 256];
     let mut byte = 0_u8;
@@ -69,7 +69,7 @@ const DIGITS: [bool; 256] = {
     digits
 };
 
-/// Encoded blocks that are too long to be a name or a digest, but for those of images and the like.
+/// Encoded blocks that are too long to be a name or a digest, except for embedded images and the like.
 pub(super) fn blobs(bytes: &[u8], runs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     const LONG: usize = 320;
     let is_media = |start: usize| {
@@ -80,7 +80,7 @@ pub(super) fn blobs(bytes: &[u8], runs: &[(usize, usize)]) -> Vec<(usize, usize)
     runs.iter().copied().filter(is_blob).collect()
 }
 
-/// A list of so many small numbers that they may be a text.
+/// A list of small numbers that is long enough to encode a text.
 pub(super) fn numbers(bytes: &[u8]) -> Option<(usize, usize)> {
     const MANY: usize = 48;
     let (mut start, mut count, mut digits) = (0, 0, 0);
@@ -101,7 +101,7 @@ pub(super) fn numbers(bytes: &[u8]) -> Option<(usize, usize)> {
     (count >= MANY).then_some((start, bytes.len()))
 }
 
-/// Long runs of digits of either form.
+/// Long runs of base64 or hexadecimal characters.
 pub(super) fn runs(bytes: &[u8]) -> Vec<(usize, usize)> {
     let is_other = |byte: &u8| !DIGITS[usize::from(*byte)];
     let mut runs = Vec::new();
@@ -109,7 +109,7 @@ pub(super) fn runs(bytes: &[u8]) -> Vec<(usize, usize)> {
     while let Some(shortest) = bytes.get(at..at + SHORTEST)
         && runs.len() < MOST
     {
-        // Most words are shorter, and are passed over from their end.
+        // Most words are shorter; start from their end to skip them quickly.
         if let Some(other) = shortest.iter().rposition(is_other) {
             at += other + 1;
             continue;
@@ -124,7 +124,8 @@ pub(super) fn runs(bytes: &[u8]) -> Vec<(usize, usize)> {
     runs
 }
 
-/// Words and paths are long runs as well; letters of both cases and digits, or nothing but hexadecimal ones, are not.
+/// Long words and paths are excluded: a run must have letters of both cases and digits, or only hexadecimal
+/// characters.
 fn looks_encoded(run: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| run.iter().any(is);
     let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
@@ -154,7 +155,7 @@ fn one_level(run: &[u8]) -> Option<Vec<u8>> {
     engine.decode(run).ok().or_else(|| engine.decode(&run[..run.len() & !3]).ok())
 }
 
-/// The bytes as text, if that is what they are: UTF-8, or UTF-16 as `PowerShell` takes it.
+/// The bytes as text if they are UTF-8, or UTF-16 as `PowerShell` uses it.
 fn as_text(bytes: Vec<u8>) -> Option<Vec<u8>> {
     let is_wide = bytes.len() >= 8 && bytes.iter().skip(1).step_by(2).all(|byte| *byte == 0);
     let bytes = if is_wide { bytes.into_iter().step_by(2).collect() } else { bytes };

@@ -1,12 +1,12 @@
-//! Whether a match is only spoken of: told not to be done, or quoted. That a skill is about security excuses nothing.
+//! Decides whether a match is only mentioned: prohibited or quoted. A skill about security gets no special treatment.
 //!
-//! A word such as "avoid" near a match says nothing by itself: "do not forget to run …" asks for it. What counts is what the
-//! word governs. A prohibition excuses where the match is what must not be done, in the same clause; where the line above
-//! leads to it ("Never run this:"); or where the heading is one ("Anti-patterns"). Lines and headings are read as a whole, by
-//! lists of the words they may have: any other word may turn them into something else ("Do not run this twice:").
+//! A word such as "avoid" near a match is not enough: "do not forget to run …" asks for it. What the word governs
+//! decides. A prohibition excuses a match in three cases: the match is its object in the same clause; the line above
+//! leads to the match ("Never run this:"); or the heading is a prohibition ("Anti-patterns"). Lines and headings must
+//! consist entirely of known words, because any other word can change the meaning ("Do not run this twice:").
 //!
-//! In files of code only a text that is searched for is excused, and words in a remark. In fenced code a remark counts as well: on
-//! the line itself, or as a whole on the line above.
+//! In code files, only text that code searches for, and words in comments, are excused. In fenced code, a comment on
+//! the line itself or on the line above counts as well.
 
 mod sought;
 mod words;
@@ -35,24 +35,24 @@ fn is_in(regex: &LazyLock<Option<Regex>>, text: &[u8]) -> bool {
     regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
-/// How far back a sentence or a heading is looked for.
+/// How far back a sentence or a heading is searched.
 const SENTENCE: usize = 160;
 const SECTION: usize = 4_000;
 
-/// The most words between a prohibition and what it is about.
+/// The most words between a prohibition and its object.
 const APART: usize = 12;
 
-/// Whether a match is what its clause, the line above or its heading says not to do.
+/// Whether the clause, the line above or the heading prohibits a match.
 pub(super) fn is_negated(text: &[u8], start: usize, end: usize, reads: Reads, scope: RuleScope) -> bool {
     let line = line_start(text, start);
     let before = &text[line.max(start.saturating_sub(SENTENCE))..start];
     let is_told_here = || is_governed(before, rest_of_clause(text, line, start, end), scope);
     if reads == Reads::Code {
-        // Words that an agent reads in a remark are not run; their own clause counts, and nothing around it.
+        // Words in a comment are not executed; only their own clause counts.
         return scope == RuleScope::Instructions && is_told_here();
     }
     let is_told = match fence(text, line) {
-        // A line of code is run, unless it is a remark.
+        // A line of code is executed unless it is a comment.
         Some(opening) => {
             (is_remark(before) && is_told_here())
                 || is_remark(line_above(text, line)) && is_prohibition(line_above(text, line))
@@ -69,13 +69,13 @@ struct Clause<'a> {
     ahead: &'a [u8],
     /// The words between the prohibition and what follows.
     between: &'a [u8],
-    /// Whether it says "not"; else it keeps away from something, or reports it.
+    /// Whether it says "not"; otherwise it avoids or reports something.
     is_not: bool,
-    /// Whether it keeps away, so that what limits it allows the rest.
+    /// Whether it avoids something, so that a limited form allows the rest.
     is_limitable: bool,
 }
 
-/// The last prohibition of a clause. Two of them say the opposite, and one that depends on something says nothing.
+/// The last prohibition of a clause. Two prohibitions cancel each other, and a conditional one does not count.
 fn prohibition(clause: &[u8]) -> Option<Clause<'_>> {
     let last = |regex: &LazyLock<Option<Regex>>| {
         let regex = regex.as_ref()?;
@@ -93,10 +93,10 @@ fn prohibition(clause: &[u8]) -> Option<Clause<'_>> {
     Some(Clause { ahead, between: &clause[end..], is_not, is_limitable })
 }
 
-/// Whether a clause that ends here says not to do what follows, and nothing behind that limits it.
+/// Whether a clause that ends here prohibits what follows, and nothing after it limits the prohibition.
 fn is_governed(before: &[u8], after: &[u8], scope: RuleScope) -> bool {
     let (clause, leads) = last_clause(before);
-    // What a colon or a dash ends is read as a line of its own.
+    // Text before a colon or a dash is treated as a line of its own.
     if leads {
         return is_prohibition(clause);
     }
@@ -107,16 +107,16 @@ fn is_governed(before: &[u8], after: &[u8], scope: RuleScope) -> bool {
     })
 }
 
-/// Whether a word limits what is prohibited.
+/// Whether a word limits a prohibition.
 fn is_limit(word: &[u8], scope: RuleScope) -> bool {
     is_one_of(word, LIMITS) || (scope != RuleScope::Instructions && is_one_of(word, WAYS))
 }
 
-/// Whether a prohibition goes on with what is not to be done: at once, or with a verb for it.
+/// Whether a prohibition is followed by its object: directly, or after a verb.
 fn is_prohibited(between: &[u8], scope: RuleScope) -> bool {
     let is_adverb = |word: &&[u8]| is_one_of(word, ADVERBS);
     let Some(verb) = words(between).find(|word| !is_adverb(word)) else { return true };
-    // A comma before the verb parts an adverb; behind it begins another thing.
+    // A comma before the verb ends an adverb; a comma after it starts something else.
     let from = memchr::memmem::find(between, verb).unwrap_or_default();
     let rest = &between[from + verb.len()..];
     if rest.contains(&b',') || words(between).count() > APART || !is_one_of(verb, DOING) {
@@ -134,14 +134,14 @@ fn is_prohibited(between: &[u8], scope: RuleScope) -> bool {
     true
 }
 
-/// Whether nothing but words that lead to it stand before an object.
+/// Whether only connecting words precede an object.
 fn is_object(between: &[u8]) -> bool {
     !between.contains(&b',')
         && words(between).count() <= APART
         && words(between).all(|word| is_one_of(word, FILL))
 }
 
-/// What follows the last end of a clause, and whether that ends with a colon and so leads to what follows.
+/// The text after the last clause boundary, and whether it ends with a colon and so leads to what follows.
 fn last_clause(before: &[u8]) -> (&[u8], bool) {
     let whole = trim_end(before.trim_ascii_end(), b"`\"'*_([{$>");
     let trimmed = trim_end(whole, b":*_");
@@ -152,7 +152,7 @@ fn last_clause(before: &[u8]) -> (&[u8], bool) {
             b'\n' | b'!' | b'?' | b';' | b'|' => true,
             b'.' | b':' => next.is_none_or(u8::is_ascii_whitespace),
             b'-' => next.is_none_or(|next| *next == b' ' || *next == b'-') && *at > 2,
-            // Dashes of typesetters.
+            // Typographic dashes.
             0xe2 => {
                 trimmed[*at..].starts_with(b"\xe2\x80\x93") || trimmed[*at..].starts_with(b"\xe2\x80\x94")
             }
@@ -163,7 +163,7 @@ fn last_clause(before: &[u8]) -> (&[u8], bool) {
     (&trimmed[from..], leads)
 }
 
-/// What follows a match in its clause: behind the mark that closes it, where it stands in one.
+/// The rest of the clause after a match, starting after the closing quotation mark if the match is quoted.
 fn rest_of_clause(text: &[u8], line: usize, start: usize, end: usize) -> &[u8] {
     let rest = &text[end..text.len().min(end + SENTENCE)];
     let rest = &rest[..rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())];
@@ -185,7 +185,7 @@ fn trim_end<'a>(mut text: &'a [u8], marks: &[u8]) -> &'a [u8] {
     text
 }
 
-/// Whether a line says, as a whole, that what follows it is not to be done.
+/// Whether a line as a whole prohibits what follows it.
 fn is_prohibition(line: &[u8]) -> bool {
     let is_mark = |byte: &u8| b"#*_/<>!-+.) \t`0123456789".contains(byte);
     let from = line.iter().position(|byte| !is_mark(byte)).unwrap_or(line.len());
@@ -193,7 +193,8 @@ fn is_prohibition(line: &[u8]) -> bool {
     !title.is_empty() && (is_label(title) || is_order(title))
 }
 
-/// Whether a title names what is not to be done ("Anti-patterns", "❌", "Bad: runs a download"), with nothing but a reason behind.
+/// Whether a title names bad examples ("Anti-patterns", "❌", "Bad: runs a download"), followed by nothing but a
+/// reason.
 fn is_label(title: &[u8]) -> bool {
     let Some(found) = LABELS.as_ref().and_then(|regex| regex.find(title)) else { return false };
     let rest = title[found.end()..].trim_ascii();
@@ -209,7 +210,7 @@ fn is_label(title: &[u8]) -> bool {
     }
 }
 
-/// Whether a title is an order not to do what follows: nothing else is asked for in it, and nothing limits it.
+/// Whether a title prohibits what follows, without asking for anything else and without a limit.
 fn is_order(title: &[u8]) -> bool {
     let (clause, _) = last_clause(title);
     let Some(found) = prohibition(clause) else { return false };
@@ -224,11 +225,11 @@ fn is_order(title: &[u8]) -> bool {
     }
 }
 
-/// The line above a fence or a line, if it leads to what follows: it ends with a colon, or is a remark.
+/// The line above a fence or a line, if it leads to what follows: it ends with a colon, or is a comment.
 fn introduction(text: &[u8], line: usize) -> &[u8] {
     let mut above = line_above(text, line);
     let mut at = line;
-    // One blank line may be between.
+    // One empty line may be between.
     if above.is_empty() && at > 0 {
         at = line_start(text, at - 1);
         above = line_above(text, at);
@@ -239,25 +240,25 @@ fn introduction(text: &[u8], line: usize) -> &[u8] {
     if leads || is_aside { trimmed } else { &[] }
 }
 
-/// The line before the one that begins here, trimmed.
+/// The line before the one that starts here, trimmed.
 fn line_above(text: &[u8], line: usize) -> &[u8] {
     if line == 0 { &[] } else { text[line_start(text, line - 1)..line - 1].trim_ascii() }
 }
 
-/// Whether a line of code is a remark.
+/// Whether a line of code is a comment.
 fn is_remark(line: &[u8]) -> bool {
     let trimmed = line.trim_ascii_start();
     [&b"#"[..], b"//", b"--", b"* ", b"/*", b"<!--", b"rem "].iter().any(|mark| trimmed.starts_with(mark))
 }
 
-/// Where the line of the fence begins that a line is in.
+/// The start of the line of the fence that encloses a line.
 fn fence(text: &[u8], line: usize) -> Option<usize> {
     ["```", "~~~"].into_iter().find_map(|mark| {
         let mut opening = None;
         let mut last = None;
         for at in memchr::memmem::find_iter(&text[..line], mark) {
             let begin = line_start(text, at);
-            // More than three marks are one fence, and marks inside a line are none.
+            // More than three marks are one fence, and marks inside a line do not count.
             if last != Some(begin) && text[begin..at].trim_ascii().is_empty() {
                 (opening, last) = (if opening.is_some() { None } else { Some(begin) }, Some(begin));
             }
@@ -273,7 +274,7 @@ fn heading_above(text: &[u8], start: usize) -> &[u8] {
     while end > floor {
         let begin = line_start(text, end - 1);
         let line = &text[begin..end];
-        // In code one sign begins a remark; in a text it is the title, which would excuse all of it.
+        // In code, a single `#` starts a comment. In text it is the page's title, which would excuse everything.
         if line.starts_with(b"##") {
             return line;
         }
@@ -283,7 +284,7 @@ fn heading_above(text: &[u8], start: usize) -> &[u8] {
 }
 
 fn line_start(text: &[u8], at: usize) -> usize {
-    // Lines without an end would make this quadratic.
+    // Very long lines would make this quadratic.
     let floor = at.saturating_sub(SECTION);
     text[floor..at].iter().rposition(|byte| *byte == b'\n').map_or(floor, |found| floor + found + 1)
 }

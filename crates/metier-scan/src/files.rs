@@ -1,4 +1,4 @@
-//! Rules about files as such: what they are against what they are called, where links lead, what agents would take from them.
+//! Rules about files themselves: type against name, link targets, and files that agents load automatically.
 
 use super::archive::{self, Listing};
 use super::confusable;
@@ -6,7 +6,7 @@ use super::kind::{self, Kind, Magic};
 use super::matching::{self, Reads};
 use super::text::View;
 
-/// A rule that a file breaks, and what there is to add.
+/// A rule that a file breaks, with details.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) rule: &'static str,
@@ -19,7 +19,7 @@ impl Broken {
     }
 }
 
-/// Everything about one file but its text.
+/// All checks of one file except those of its text.
 pub(super) fn check(path: &str, bytes: &[u8], kind: Kind) -> Vec<Broken> {
     let mut broken = Vec::new();
     broken.extend(name(path));
@@ -28,7 +28,7 @@ pub(super) fn check(path: &str, bytes: &[u8], kind: Kind) -> Vec<Broken> {
     broken
 }
 
-/// Whether a link from a file of the skill leads out of it, by its text alone.
+/// Whether a link's target is outside of the skill, judged by its text alone.
 pub(super) fn leaves(path: &str, target: &str) -> bool {
     if target.starts_with(['/', '\\', '~']) || target.get(1..2) == Some(":") {
         return true;
@@ -47,22 +47,22 @@ pub(super) fn leaves(path: &str, target: &str) -> bool {
     false
 }
 
-/// What a name alone gives away.
+/// Checks a file's name.
 pub(super) fn name(path: &str) -> Option<Broken> {
     let name = kind::file_name(path);
     let is_odd = |c: char| c.is_control() || metier_skill::is_invisible(c);
     if path.chars().any(is_odd) || name.ends_with([' ', '.']) {
-        return Some(Broken::new("file-name-deceives", "its name has characters that are not seen"));
+        return Some(Broken::new("file-name-deceives", "its name contains invisible characters"));
     }
-    // A name in another script is honest; one word of two scripts is not.
+    // A name in another script is legitimate; a word that mixes two scripts is not.
     let is_mixed = |word: &str| {
         word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(confusable::is_lookalike)
     };
     if name.split(['.', '-', '_', ' ']).any(is_mixed) {
-        return Some(Broken::new("file-name-deceives", "a letter of its name only looks like a Latin one"));
+        return Some(Broken::new("file-name-deceives", "its name contains a letter that only looks Latin"));
     }
     if is_out_of_sight(path) {
-        return Some(Broken::new("file-hidden-code", "a listing does not show it"));
+        return Some(Broken::new("file-hidden-code", "directory listings do not show it"));
     }
     let mut parts = name.rsplit('.').map(str::to_ascii_lowercase);
     let (last, before) = (parts.next()?, parts.next()?);
@@ -76,10 +76,10 @@ pub(super) fn name(path: &str) -> Option<Broken> {
     ];
     let is_double = runs.contains(&last.as_str()) && shows.contains(&before.as_str());
     is_double
-        .then(|| Broken::new("file-name-deceives", format!("it looks like `.{before}` and is `.{last}`")))
+        .then(|| Broken::new("file-name-deceives", format!("it looks like `.{before}` but is `.{last}`")))
 }
 
-/// Whether a script is kept where a listing does not show it, and where no tool would look for it either.
+/// Whether a script is in a hidden file or directory that no known tool uses.
 fn is_out_of_sight(path: &str) -> bool {
     const KNOWN: &[&str] = &[
         ".github",
@@ -111,30 +111,30 @@ fn is_out_of_sight(path: &str) -> bool {
     runs && path.split('/').any(is_odd)
 }
 
-/// What a file is, against what it is called.
+/// Compares a file's content with its name.
 fn contents(path: &str, bytes: &[u8], kind: Kind) -> Vec<Broken> {
     let ending = kind::ending(path);
     let one = |rule, detail: &str| vec![Broken::new(rule, detail)];
     match kind::magic(bytes) {
-        Magic::Native => one("file-native-program", "it is a program for a machine"),
-        Magic::Bytecode => one("file-bytecode", "it is compiled code"),
+        Magic::Native => one("file-native-program", "it is a native program"),
+        Magic::Bytecode => one("file-bytecode", "it is bytecode"),
         Magic::Zip => zip(&ending, &archive::zip(bytes)),
         Magic::Tar => vec![archived(&archive::tar(bytes))],
         Magic::Packed => {
             let is_archive = ["tar", "tgz", "tbz", "txz", "7z", "rar", "cab", "iso"]
                 .iter()
                 .any(|word| path.contains(word));
-            // A table that is compressed is common; anything else hides what it is.
+            // Compressed tables are common; other compressed files hide their content.
             let tables = [
                 "csv", "tsv", "json", "jsonl", "fasta", "fastq", "fa", "fq", "nii", "vcf", "bed", "parquet",
                 "mtx", "svg",
             ];
             let is_table = tables.iter().any(|ending| path.contains(&format!(".{ending}.")));
             let rule = if is_archive || !is_table { "file-archive-opaque" } else { "file-compressed" };
-            one(rule, "what is in it cannot be seen")
+            one(rule, "its content cannot be scanned")
         }
         Magic::Script if kind == Kind::Media || is_plain_data(&ending) => {
-            one("file-script-disguised", "it begins with `#!`, and its name says that it is something else")
+            one("file-script-disguised", "it starts with `#!`, but has the extension of another file type")
         }
         Magic::Media
             if bytes.starts_with(b"%PDF")
@@ -142,13 +142,13 @@ fn contents(path: &str, bytes: &[u8], kind: Kind) -> Vec<Broken> {
                     .iter()
                     .any(|word| has(bytes, word)) =>
         {
-            one("file-macros", "it runs something when it is opened")
+            one("file-macros", "it runs code when it is opened")
         }
         Magic::Media => trailing(bytes),
         _ if kind == Kind::Media && !bytes.is_empty() && kind::is_text(bytes) && !is_vector(bytes) => {
             let runs = matching::find(&View::read(bytes).text, Reads::Code);
             let rule = if runs.is_empty() { "file-kind-unlike-name" } else { "file-script-disguised" };
-            one(rule, "it is text, and its name says that it is not")
+            one(rule, "it is text, but has the extension of a binary file")
         }
         _ if matches!(
             ending.as_str(),
@@ -172,10 +172,10 @@ fn contents(path: &str, bytes: &[u8], kind: Kind) -> Vec<Broken> {
                 | "reg"
         ) =>
         {
-            one("file-native-program", "its name says that it is a program")
+            one("file-native-program", "its extension is that of a program")
         }
         _ if ending == "svg" && (has(bytes, b"<script") || has(bytes, b"onload=")) => {
-            one("file-macros", "it runs something when it is shown")
+            one("file-macros", "it runs code when it is displayed")
         }
         _ => Vec::new(),
     }
@@ -194,7 +194,7 @@ fn is_vector(bytes: &[u8]) -> bool {
 fn zip(ending: &str, listing: &Listing) -> Vec<Broken> {
     let is_document = kind::PACKED_DOCUMENTS.contains(&ending);
     if listing.has_macros() {
-        return vec![Broken::new("file-macros", "it brings macros")];
+        return vec![Broken::new("file-macros", "it contains macros")];
     }
     if is_document && listing.is_whole && !listing.is_encrypted && listing.runnable().is_none() {
         return Vec::new();
@@ -205,19 +205,19 @@ fn zip(ending: &str, listing: &Listing) -> Vec<Broken> {
 fn archived(listing: &Listing) -> Broken {
     let opaque = |detail: String| Broken::new("file-archive-opaque", detail);
     if listing.is_encrypted {
-        opaque("it wants a password".to_owned())
+        opaque("it is encrypted".to_owned())
     } else if let Some(name) = listing.escaping() {
-        opaque(format!("`{}` in it leads out of it", name.escape_debug()))
+        opaque(format!("its entry `{}` points outside of the archive", name.escape_debug()))
     } else if let Some(name) = listing.readable() {
-        opaque(format!("`{}` in it can be run or read", name.escape_debug()))
+        opaque(format!("its entry `{}` can be executed or read by an agent", name.escape_debug()))
     } else if listing.is_whole {
-        Broken::new("file-archive", format!("{} entries, none of which is code or text", listing.names.len()))
+        Broken::new("file-archive", format!("{} entries, none with code or text", listing.names.len()))
     } else {
         opaque("its list of entries cannot be read".to_owned())
     }
 }
 
-/// Code behind the end of an image.
+/// Finds code after the end of an image.
 fn trailing(bytes: &[u8]) -> Vec<Broken> {
     let end = match bytes {
         [0x89, b'P', b'N', b'G', ..] => memchr::memmem::rfind(bytes, b"IEND").map(|at| at + 8),
@@ -231,11 +231,11 @@ fn trailing(bytes: &[u8]) -> Vec<Broken> {
     let is_code = kind::is_program(rest) || rest.starts_with(b"#!") || rest.starts_with(b"PK\x03\x04");
     let is_found =
         is_code || (kind::is_text(rest) && !matching::find(&View::read(rest).text, Reads::Code).is_empty());
-    let detail = "there is code behind the end of the image";
+    let detail = "code follows the end of the image";
     if is_found { vec![Broken::new("file-script-disguised", detail)] } else { Vec::new() }
 }
 
-/// Files that an agent, an editor or an interpreter takes for its own settings.
+/// Finds files that an agent, an editor or an interpreter loads as its own settings.
 fn settings(path: &str, bytes: &[u8]) -> Option<Broken> {
     let name = kind::file_name(path);
     let lower = path.to_ascii_lowercase();
@@ -260,10 +260,7 @@ fn settings(path: &str, bytes: &[u8]) -> Option<Broken> {
     let hooks = [".git/hooks/", ".githooks/", ".husky/", ".claude/hooks/"];
     let is_hook = hooks.into_iter().any(folder) && ending != "sample";
     if is_hook || name == ".envrc" || (name == ".gitattributes" && has(bytes, b"filter=")) {
-        return Some(Broken::new(
-            "file-agent-hook",
-            "it is run by an event, not by anybody who asked for it",
-        ));
+        return Some(Broken::new("file-agent-hook", "it runs automatically on an event"));
     }
     if is_settings {
         let is_live = [
@@ -280,11 +277,11 @@ fn settings(path: &str, bytes: &[u8]) -> Option<Broken> {
         let lower = bytes.to_ascii_lowercase();
         let runs = is_live.iter().any(|word| has(&lower, word));
         let rule = if runs { "file-agent-hook" } else { "file-agent-settings" };
-        return Some(Broken::new(rule, "an agent or editor takes it for its own settings"));
+        return Some(Broken::new(rule, "an agent or editor loads it as its own settings"));
     }
     let is_loaded =
         matches!(name, "sitecustomize.py" | "usercustomize.py") || (ending == "pth" && kind::is_text(bytes));
-    is_loaded.then(|| Broken::new("file-loaded-unasked", "Python runs it whenever it starts"))
+    is_loaded.then(|| Broken::new("file-loaded-unasked", "Python runs it at every start"))
 }
 
 fn has(bytes: &[u8], what: &[u8]) -> bool {

@@ -1,12 +1,12 @@
-//! Installers that many use, told by the address that is really fetched: its host as a whole and the beginning of its path. Hosts on
-//! which anybody can publish are not here, or only with the paths that belong to the installer's own makers.
+//! Well-known installers, identified by the URL that is really fetched: the whole host and the start of the path.
+//! Hosts where anyone can publish are not listed, or only with paths that belong to the makers of the installer.
 
 mod fetch;
 
-/// A host, and what the path must begin with: a whole part of it, or a part up to its ending.
+/// A host, and the required start of the path: whole path components, or a component up to its extension.
 type Known = (&'static str, &'static [&'static str]);
 
-/// Hosts whose every path belongs to the makers have an empty path.
+/// The path is empty for hosts that belong entirely to the makers.
 const KNOWN: &[Known] = &[
     ("aka.ms", &[""]),
     ("apt.llvm.org", &[""]),
@@ -63,8 +63,8 @@ const KNOWN: &[Known] = &[
     ("taskfile.dev", &["install"]),
 ];
 
-/// Makers whose repositories are read as files; the part after the repository must be a branch or a tag of theirs, since a commit
-/// can be anybody's.
+/// Owners whose repositories are read as raw files. The part after the repository must be one of their branches or
+/// tags, because a commit can come from a fork.
 const MAKERS: &[&str] = &[
     "anchore",
     "aquasecurity",
@@ -89,23 +89,23 @@ const MAKERS: &[&str] = &[
     "rbenv",
 ];
 
-/// Whether a command fetches an installer that many use, and nothing else.
+/// Whether a command fetches a well-known installer and nothing else.
 pub(super) fn is_known(command: &[u8]) -> bool {
     is_fetched(command, is_installer)
 }
 
-/// Whether a command fetches from this machine alone.
+/// Whether a command fetches from this machine only.
 pub(super) fn is_local(command: &[u8]) -> bool {
     is_fetched(command, |_, host, _| matches!(host, "localhost" | "127.0.0.1" | "0.0.0.0"))
 }
 
-/// Whether the one address that a command fetches is one that is meant.
+/// Whether the only address that a command fetches is one of the expected ones.
 fn is_fetched(command: &[u8], is_meant: impl Fn(&str, &str, &str) -> bool) -> bool {
     let address = std::str::from_utf8(command).ok().and_then(fetch::fetched);
     address.and_then(apart).is_some_and(|(scheme, host, path)| is_meant(scheme, host, path))
 }
 
-/// Scheme, host and path of an address. Where a reader could take another part for the host, there is none.
+/// The scheme, host and path of an address; `None` if another program could read a different host.
 fn apart(address: &str) -> Option<(&str, &str, &str)> {
     let (scheme, rest) = address.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -121,7 +121,7 @@ fn apart(address: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn is_installer(scheme: &str, host: &str, path: &str) -> bool {
-    // On the way through a plain connection anything can be put in its place.
+    // Without encryption, the content can be replaced in transit.
     if scheme != "https" || path.split('/').any(|part| part == "..") || path.contains('%') {
         return false;
     }

@@ -1,36 +1,36 @@
-//! What a file is: by its name, and by its first bytes.
+//! Detects the kind of a file by its name and its first bytes.
 
-/// What a file is taken for.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An agent reads it as instructions.
+    /// Instructions for an agent.
     Instructions,
     /// Code.
     Code,
     /// Data and settings as text.
     Data,
-    /// A signature: full of encoded data that is nobody's secret, and still a file that could be run.
+    /// A signature: contains encoded data that is not suspicious, but can still be executed.
     Signature,
-    /// Something else than text, by its name: images, fonts, documents.
+    /// Binary content by its name: images, fonts, documents.
     Media,
 }
 
-/// What first bytes say.
+/// The format that the first bytes indicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Magic {
-    /// A program for a machine.
+    /// A native program.
     Native,
-    /// A program for an interpreter.
+    /// Bytecode for an interpreter.
     Bytecode,
     /// A ZIP archive.
     Zip,
-    /// A tape archive.
+    /// A tar archive.
     Tar,
-    /// An archive or a compressed file that is not looked into.
+    /// An archive or compressed file whose content is not scanned.
     Packed,
-    /// A text with `#!`.
+    /// A script that starts with `#!`.
     Script,
-    /// An image, a sound, a font, a document.
+    /// An image, a sound, a font or a document.
     Media,
     /// None of these.
     Other,
@@ -41,12 +41,12 @@ pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The ending of a name, in small letters; empty without one.
+/// The file extension in lower case; empty if there is none.
 pub(super) fn ending(path: &str) -> String {
     file_name(path).rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()
 }
 
-/// Endings of code.
+/// Extensions of code files.
 const CODE: &[&str] = &[
     "py",
     "pyw",
@@ -103,13 +103,13 @@ const MEDIA: &[&str] = &[
     "mov", "avi", "ttf", "otf", "woff", "woff2", "pdf", "docx", "xlsx", "pptx", "odt", "ods", "odp", "epub",
     "dotx", "xltx", "potx", "stl", "parquet", "npy", "h5",
 ];
-/// Documents that are ZIP archives.
+/// Document formats that are ZIP archives.
 pub(super) const PACKED_DOCUMENTS: &[&str] = &[
     "docx", "xlsx", "pptx", "odt", "ods", "odp", "epub", "dotx", "xltx", "potx", "docm", "xlsm", "pptm",
     "npz", "kmz",
 ];
 
-/// What a file is taken for.
+/// The kind of a file.
 pub(super) fn of(path: &str, bytes: &[u8]) -> Kind {
     let ending = ending(path);
     let ending = ending.as_str();
@@ -125,7 +125,7 @@ pub(super) fn of(path: &str, bytes: &[u8]) -> Kind {
     }
 }
 
-/// What the first bytes say.
+/// The format that the first bytes indicate.
 pub(super) fn magic(bytes: &[u8]) -> Magic {
     match bytes {
         [0x50, 0x4b, 0x03, 0x04, ..] | [0x50, 0x4b, 0x05, 0x06, ..] => Magic::Zip,
@@ -142,7 +142,7 @@ pub(super) fn magic(bytes: &[u8]) -> Magic {
         | [b'x', b'a', b'r', b'!', 0, ..] => Magic::Packed,
         _ if bytes.get(257..262) == Some(b"ustar") => Magic::Tar,
         _ if bytes.get(0x8001..0x8006) == Some(b"CD001") => Magic::Packed,
-        // A disk image of macOS says so at its end.
+        // macOS disk images have their signature at the end.
         _ if bytes.last_chunk::<512>().is_some_and(|end| end.starts_with(b"koly")) => Magic::Packed,
         _ if is_bytecode(bytes) => Magic::Bytecode,
         _ if is_program(bytes) => Magic::Native,
@@ -152,7 +152,7 @@ pub(super) fn magic(bytes: &[u8]) -> Magic {
     }
 }
 
-/// Whether bytes are a program for a machine: ELF, Mach-O, Windows, `WebAssembly`.
+/// Whether the bytes are a native program: ELF, Mach-O, Windows or `WebAssembly`.
 pub(super) fn is_program(bytes: &[u8]) -> bool {
     let is_windows = || {
         let at = bytes.get(0x3c..0x40).and_then(|at| at.try_into().ok()).map(u32::from_le_bytes);
@@ -166,7 +166,7 @@ pub(super) fn is_program(bytes: &[u8]) -> bool {
 }
 
 fn is_bytecode(bytes: &[u8]) -> bool {
-    // Java's and a fat Mach-O's first bytes are the same; both are programs.
+    // Java class files and fat Mach-O files have the same first bytes; both are programs.
     let is_python = bytes.len() > 16 && matches!(bytes, [_, _, b'\r', b'\n', ..]) && bytes[..16].contains(&0);
     is_python
         || bytes.starts_with(&[0xca, 0xfe, 0xba, 0xbe])
@@ -208,7 +208,7 @@ fn is_media(bytes: &[u8]) -> bool {
         || bytes.get(4..8) == Some(b"ftyp")
 }
 
-/// Whether bytes read as text: no zeros, hardly any control characters.
+/// Whether the bytes are text: no zero bytes and hardly any control characters.
 pub(super) fn is_text(bytes: &[u8]) -> bool {
     if matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return true;

@@ -1,10 +1,11 @@
-//! What a reviewer would look for in a skill before it is used: bytes in, a [`ScanReport`] out.
+//! Scans the files of a skill for attacks and other risks: bytes in, a [`ScanReport`] out.
 //!
-//! Two levels: some findings block alone ([`RiskLevel::High`]); others carry weights and block together. What cannot be
-//! looked into is something to look at, never clean. A clean report is a floor, not a promise: instructions that are only
-//! harmful where they are followed are found by no static tool.
+//! A high finding ([`RiskLevel::High`]) blocks on its own. Other findings have weights and can block together. Files
+//! that cannot be scanned need a review and are never clean. A clean report is no guarantee: a static scan cannot
+//! find instructions that are harmful only in context.
 //!
-//! *Architecture invariant:* [`scan`] reads no disk, no clock and no environment, and ends in bounded time for any bytes.
+//! *Architecture invariant:* [`scan`] does not access the disk, the clock or the environment, and takes bounded time
+//! for any input.
 //!
 //! ```
 //! use metier_scan::{Subject, SubjectEntry, ScanVerdict, scan};
@@ -40,60 +41,60 @@ pub use subject_files::SubjectFiles;
 
 use look::Look;
 
-/// A skill to look at.
+/// A skill to scan.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Subject<'a> {
-    /// The name of its folder.
+    /// The name of the skill's folder.
     pub name: &'a str,
-    /// Everything in it.
+    /// All files, links and other entries in the folder.
     pub entries: Vec<SubjectEntry<'a>>,
 }
 
 impl<'a> Subject<'a> {
-    /// A skill with these files.
+    /// Creates a subject from the name of the folder and its entries.
     pub const fn new(name: &'a str, entries: Vec<SubjectEntry<'a>>) -> Self {
         Self { name, entries }
     }
 }
 
-/// Something in a skill's folder. Paths are relative to it, with `/` between their parts.
+/// An entry in a skill's folder. Paths are relative to the folder and use `/`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SubjectEntry<'a> {
     /// A regular file.
     File {
-        /// Where.
+        /// The path.
         path: &'a str,
-        /// What is in it.
+        /// The content.
         bytes: &'a [u8],
-        /// Whether it may be run.
+        /// Whether the file is executable.
         is_executable: bool,
     },
     /// A symbolic link.
     Link {
-        /// Where.
+        /// The path.
         path: &'a str,
-        /// What it says.
+        /// The target as stored in the link.
         target: &'a str,
     },
-    /// Something that cannot be read.
+    /// An entry that cannot be read.
     Unreadable {
-        /// Where.
+        /// The path.
         path: &'a str,
-        /// Why.
+        /// The reason.
         why: &'a str,
     },
 }
 
 impl<'a> SubjectEntry<'a> {
-    /// A file that may not be run.
+    /// Creates an entry for a file that is not executable.
     pub const fn file(path: &'a str, bytes: &'a [u8]) -> Self {
         Self::File { path, bytes, is_executable: false }
     }
 }
 
-/// Looks at a skill.
+/// Scans a skill.
 pub fn scan(subject: &Subject<'_>) -> ScanReport {
     let mut look = Look::default();
     for entry in &subject.entries {

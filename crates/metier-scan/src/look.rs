@@ -1,4 +1,4 @@
-//! One look at a skill: goes through its files and collects findings.
+//! Scans one skill: goes through its files and collects findings.
 
 use metier_skill::{Span, is_invisible};
 
@@ -10,21 +10,21 @@ use super::rule::{RiskLevel, ScanRule};
 use super::text::{self, View};
 use super::{Subject, declared, files, names, rules, unseen};
 
-/// Texts longer than this are looked at up to here, and said to be too long.
+/// The limit for one text, in bytes. Longer texts are scanned up to it and reported as too large.
 const LONGEST: usize = 2 << 20;
-/// The same for all files of a skill together.
+/// The same limit for all files of a skill together.
 const ALL: usize = 24 << 20;
-/// More findings say nothing new.
+/// The most findings in a report.
 const MOST: usize = 200;
 
 #[derive(Debug, Default)]
 pub(super) struct Look {
     findings: Vec<ScanFinding>,
-    /// Bytes of text that were looked through.
+    /// Bytes of text scanned so far.
     seen: usize,
 }
 
-/// Where a finding is.
+/// The place of a finding.
 #[derive(Debug, Clone, Copy)]
 struct Place<'a> {
     path: &'a str,
@@ -44,20 +44,20 @@ impl Look {
         }
         if !kind::is_text(bytes) {
             if matches!(kind, Kind::Instructions | Kind::Code) && !self.has(path) {
-                // A zero byte must not keep the rest from being read.
-                self.whole("file-not-text", path, "it should be text, and is not");
+                // A zero byte must not prevent the scan of the rest.
+                self.whole("file-not-text", path, "expected text, found binary data");
                 self.text(path, &bytes[..bytes.len().min(LONGEST)], kind);
             } else if is_executable && kind != Kind::Media && !self.has(path) {
-                self.whole("file-not-text", path, "it can be run, and is no text");
+                self.whole("file-not-text", path, "it is executable and not text");
             } else if kind == Kind::Data && kind::magic(bytes) == kind::Magic::Other && !self.has(path) {
-                self.whole("file-not-text", path, "it is no text, nor anything that is known");
+                self.whole("file-not-text", path, "unknown binary format");
             }
             return;
         }
         let most = LONGEST.min(ALL.saturating_sub(self.seen));
         self.seen += bytes.len().min(most);
         if bytes.len() > most {
-            self.whole("file-too-large", path, "it is too long to be looked through");
+            self.whole("file-too-large", path, "only the first part was scanned");
         }
         if kind != Kind::Media {
             self.text(path, &bytes[..bytes.len().min(most)], kind);
@@ -70,9 +70,9 @@ impl Look {
         }
         let shown = target.escape_debug();
         if files::leaves(path, target) {
-            self.whole("link-leaves", path, &format!("it leads to `{shown}`"));
+            self.whole("link-leaves", path, &format!("it points to `{shown}`"));
         } else {
-            self.whole("link-inside", path, &format!("it leads to `{shown}`"));
+            self.whole("link-inside", path, &format!("it points to `{shown}`"));
         }
     }
 
@@ -85,7 +85,7 @@ impl Look {
             self.whole(
                 "name-imitates",
                 "SKILL.md",
-                &format!("`{}` is nearly `{known}`", name.escape_debug()),
+                &format!("`{}` is similar to `{known}`", name.escape_debug()),
             );
         }
     }
@@ -105,7 +105,7 @@ impl Look {
         ScanReport { findings: self.findings }
     }
 
-    /// Everything about a text.
+    /// Runs all checks on a text.
     fn text(&mut self, path: &str, bytes: &[u8], kind: Kind) {
         let chars = text::chars(bytes);
         for found in unseen::characters(&chars, kind) {
@@ -140,7 +140,7 @@ impl Look {
         }
     }
 
-    /// What is written in another form, and what that says.
+    /// Scans the text of encoded blocks.
     fn decoded(&mut self, path: &str, bytes: &[u8], runs: &[(usize, usize)]) {
         for decoded in decode::decode(bytes, runs) {
             let place = Place { path, bytes, start: decoded.start, end: decoded.end };
@@ -149,7 +149,7 @@ impl Look {
                 What::Text(text) => {
                     let view = View::read(&text);
                     for found in matching::find(&view.text, Reads::Instructions) {
-                        // Nobody encodes what is not to be done.
+                        // There is no reason to encode a prohibition, so nothing is excused.
                         self.add(found.rule.id, place, "in encoded text", false);
                     }
                     if declared::is_command(&view.text) {
@@ -160,7 +160,7 @@ impl Look {
         }
     }
 
-    /// What a reader of the page does not see, and whether that asks for anything.
+    /// Scans the parts that a rendered page does not show.
     fn hidden(&mut self, path: &str, bytes: &[u8], view: &View) {
         for (start, end) in unseen::parts(&view.text) {
             for found in matching::find(&view.text[start..end], Reads::Hidden) {
@@ -185,7 +185,7 @@ impl Look {
         }
     }
 
-    /// Blocks in instructions that nobody can read.
+    /// Finds unreadable blocks in instructions.
     fn blocks(&mut self, path: &str, bytes: &[u8], runs: &[(usize, usize)]) {
         for (start, end) in decode::blobs(bytes, runs) {
             self.add("encoded-blob", Place { path, bytes, start, end }, "", false);
@@ -195,7 +195,7 @@ impl Look {
         }
     }
 
-    /// A finding about a file as a whole.
+    /// Adds a finding about a file as a whole.
     fn whole(&mut self, id: &'static str, path: &str, detail: &str) {
         let Some(rule) = rule(id) else { return };
         let message = format!("{}: {detail}", rule.why);
@@ -220,7 +220,7 @@ impl Look {
         let same =
             |other: &&mut ScanFinding| other.rule == id && other.file == place.path && other.line == line;
         if let Some(other) = self.findings.iter_mut().find(same) {
-            // The same place seen in another form; what was not excused in one of them is not.
+            // The same place seen in another form. A match counts as excused only if it is excused in every form.
             if severity > other.severity {
                 (other.severity, other.weight) = (severity, weight);
             }
@@ -231,10 +231,10 @@ impl Look {
         }
         let mut message = rule.why.to_owned();
         if !detail.is_empty() {
-            message = format!("{message}, {detail}");
+            message = format!("{message} ({detail})");
         }
         if is_excused {
-            message.push_str(", though it seems only to be spoken of");
+            message.push_str("; it may only be mentioned or prohibited here");
         }
         self.findings.push(ScanFinding {
             rule: rule.id,
@@ -255,8 +255,8 @@ impl Look {
     }
 }
 
-/// How bad a finding is. What is only spoken of is one step less, and nothing below the last; what blocks alone stays something to
-/// look at, since whether it is only spoken of is a guess.
+/// The severity of a finding. An excused match is one level lower, and an excused low one is dropped. A high one
+/// becomes medium at most, because the excuse is a heuristic.
 const fn weighed(rule: &ScanRule, is_excused: bool) -> Option<(RiskLevel, u32)> {
     match (rule.severity, is_excused) {
         (severity, false) => Some((severity, rule.weight)),
@@ -280,7 +280,7 @@ fn column_of(bytes: &[u8], at: usize) -> usize {
     String::from_utf8_lossy(&before[line..]).chars().count() + 1
 }
 
-/// The beginning of what was found, on one line, with nothing unseen in it.
+/// The start of the matched text, on one line, without invisible characters.
 fn excerpt(bytes: &[u8], start: usize, end: usize) -> String {
     const LONGEST: usize = 120;
     let part = &bytes[start.min(bytes.len())..end.min(bytes.len()).max(start.min(bytes.len()))];

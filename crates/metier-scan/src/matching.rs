@@ -1,4 +1,4 @@
-//! Rules with patterns, found in one text. A search for literals says which patterns are worth trying at all.
+//! Matches rules with patterns against a text. A search for literals finds out which patterns to try.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::excuse;
 use super::rule::{Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 use super::rules;
 
-/// A place in a text where a rule is found.
+/// A place where a rule matches.
 #[derive(Debug)]
 pub(super) struct Match {
     pub(super) rule: &'static ScanRule,
@@ -18,14 +18,14 @@ pub(super) struct Match {
     pub(super) is_excused: bool,
 }
 
-/// What kind of text is looked through.
+/// The kind of text to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// Markdown and plain text: everything applies.
+    /// Markdown and plain text: all rules apply.
     Instructions,
-    /// Files of code and data.
+    /// Code and data files.
     Code,
-    /// What a reader of the rendered page does not see.
+    /// Text that a rendered page does not show.
     Hidden,
 }
 
@@ -34,7 +34,7 @@ impl Reads {
         match rule.scope {
             RuleScope::Text => true,
             RuleScope::Code => matches!(self, Self::Instructions | Self::Code | Self::Hidden),
-            // Agents read remarks in code as well; what blocks alone is looked for there.
+            // Agents also read comments in code, so high rules are searched there.
             RuleScope::Instructions => {
                 matches!(self, Self::Instructions | Self::Hidden) || matches!(rule.severity, RiskLevel::High)
             }
@@ -44,12 +44,12 @@ impl Reads {
     }
 }
 
-/// Places per rule in one text; more say nothing new.
+/// The most matches per rule in one text.
 const MOST: usize = 3;
-/// Candidates that are tried per rule: a text can be made of nothing else.
+/// The most candidates to try per rule, because a text can consist of nothing else.
 const MOST_TRIED: usize = 60;
 
-/// A rule with its patterns compiled, when they are first needed.
+/// A rule with its patterns, which are compiled on first use.
 struct Ready {
     rule: &'static ScanRule,
     pattern: &'static Pattern,
@@ -63,7 +63,7 @@ type Compile = Box<dyn FnOnce() -> Vec<Regex> + Send + Sync>;
 struct Matcher {
     rules: Vec<Ready>,
     literals: AhoCorasick,
-    /// For each literal, the rule it belongs to, and whether it counts at the beginning of a word only.
+    /// For each literal, its rule, and whether it counts only at the start of a word.
     owners: Vec<(usize, bool)>,
 }
 
@@ -91,13 +91,13 @@ static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
     Some(Matcher { rules: ready, literals, owners })
 });
 
-/// Builds what every scan needs, which takes some 20 ms. The first [`scan`](crate::scan) does so itself; call this on another
-/// thread where there is something else to do before it.
+/// Compiles what every scan needs, which takes about 20 ms. The first [`scan`](crate::scan) does this itself; call
+/// this on another thread to hide the delay.
 pub fn prepare() {
     LazyLock::force(&MATCHER);
 }
 
-/// Patterns that do not compile find nothing; a test compiles them all.
+/// Patterns that do not compile never match; a test compiles all of them.
 fn compile(patterns: &[&str], scope: RuleScope) -> Vec<Regex> {
     patterns.iter().filter_map(|pattern| regex(pattern, scope).ok()).collect()
 }
@@ -111,10 +111,11 @@ pub(super) fn regex(pattern: &str, scope: RuleScope) -> Result<Regex, regex::Err
     RegexBuilder::new(&pattern).unicode(false).size_limit(4 << 20).build()
 }
 
-/// A match is looked for this far from a literal of its rule, so that one word does not make a rule go through a whole book.
+/// A match is searched up to this distance from a literal of its rule, so that one word does not cause a search of
+/// the whole text.
 const REACH: usize = 600;
 
-/// Every rule that is found in a text.
+/// All rules that match in a text.
 pub(super) fn find(text: &[u8], reads: Reads) -> Vec<Match> {
     let Some(matcher) = MATCHER.as_ref() else { return Vec::new() };
     let mut windows: Vec<Vec<(usize, usize)>> = vec![Vec::new(); matcher.rules.len()];
@@ -161,7 +162,7 @@ impl Ready {
         }
     }
 
-    /// What a match of the first pattern comes to: nothing, where the others do not agree.
+    /// Checks the other conditions for a match of the first pattern; `None` if one of them fails.
     fn judge(&self, text: &[u8], start: usize, end: usize, rest: &[Regex], reads: Reads) -> Option<Match> {
         let lines = around(text, start, end, self.pattern.within);
         if !rest.iter().all(|other| other.is_match(lines)) {
@@ -191,7 +192,7 @@ impl Ready {
     }
 }
 
-/// The lines of a range, and some before and after. Fences do not count: what they part belongs together.
+/// The lines of a range, and some before and after. Fence lines do not count.
 fn around(text: &[u8], start: usize, end: usize, lines: usize) -> &[u8] {
     // A line can be a whole file.
     const REACH: usize = 2_000;

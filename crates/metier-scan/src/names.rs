@@ -1,8 +1,8 @@
-//! Names that are nearly those of well-known skills.
+//! Finds names that imitate those of well-known skills.
 
 use super::text::View;
 
-/// Skills of publishers that many people have. Short names are left out: everything is near them.
+/// Popular skills of known publishers. Short names are left out, because too many names are similar to them.
 const KNOWN: &[&str] = &[
     "algorithmic-art",
     "artifacts-builder",
@@ -41,7 +41,7 @@ const KNOWN: &[&str] = &[
     "writing-skills",
 ];
 
-/// The known name that this one is nearly, but is not.
+/// The known name that this one imitates; `None` if there is none or the name is equal.
 pub(super) fn imitated(name: &str) -> Option<&'static str> {
     let read = String::from_utf8(View::read(name.as_bytes()).text).ok()?;
     let plain = read.replace(['_', ' ', '.'], "-").replace('0', "o").replace('1', "l");
@@ -50,7 +50,7 @@ pub(super) fn imitated(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether one letter more, one less, one other, or two that changed places make the difference.
+/// Whether the names differ by one inserted, removed, replaced or swapped letter.
 fn is_near(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() <= other.len() {
         (one.as_bytes(), other.as_bytes())
@@ -63,7 +63,7 @@ fn is_near(one: &str, other: &str) -> bool {
     let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();
     let (short, long) = (&short[same..], &long[same..]);
     match (short, long) {
-        // `skill` and `skills` are two honest names.
+        // `skill` and `skills` can be two legitimate names.
         ([], [extra]) => *extra != b's',
         ([a, rest @ ..], [b, others @ ..]) if short.len() == long.len() => {
             rest == others

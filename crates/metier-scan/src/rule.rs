@@ -1,21 +1,22 @@
-//! What a rule is: data with its own examples. What the rules are stands in `rules/`; how they are matched in `matching.rs`.
+//! The type of a rule: data with its own examples. The rules themselves are in `rules/`; matching is in
+//! `matching.rs`.
 
 use std::fmt;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RiskLevel {
-    /// Worth knowing; alone it changes nothing.
+    /// Informational: has no effect alone.
     Low,
-    /// Somebody should look; with others it blocks.
+    /// Needs a review; can block together with other findings.
     Medium,
-    /// Blocks alone.
+    /// Blocks on its own.
     High,
 }
 
 impl RiskLevel {
-    /// The word for it, as in JSON.
+    /// The name in JSON and text output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -31,44 +32,45 @@ impl fmt::Display for RiskLevel {
     }
 }
 
-/// One thing that the scan looks for.
+/// A rule of the scan.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ScanRule {
-    /// The stable id.
+    /// The stable id, such as `download-to-shell`.
     pub id: &'static str,
-    /// How bad a finding is.
+    /// The severity of its findings.
     pub severity: RiskLevel,
-    /// What it adds to a skill's score, once however often it is found. High ones block without.
+    /// The weight in a skill's score. Each rule counts once, however often it matches. High findings block regardless
+    /// of the score.
     pub weight: u32,
-    /// Where it is looked for.
+    /// The part of a skill in which the rule is searched.
     pub scope: RuleScope,
-    /// What it means, in one sentence without a full stop.
+    /// What a skill with a match does, as a phrase without a full stop: `reads a private key`.
     pub why: &'static str,
-    /// What to do.
+    /// A hint that says what to do.
     pub help: &'static str,
     pub(super) test: Test,
 }
 
-/// Where a rule is looked for.
+/// The part of a skill in which a rule is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleScope {
-    /// Text that an agent reads as instructions: markdown and plain text. A blank in a pattern stands for whatever may
-    /// be between two words there: blanks, line breaks, marks of emphasis, signs of quotes and lists.
+    /// Text that an agent reads as instructions: Markdown and plain text. A space in a pattern matches everything
+    /// that can separate two words there: spaces, line breaks, and the marks of emphasis, quotes and lists.
     Instructions,
-    /// Commands and code, in files of their own and inside markdown.
+    /// Commands and code, in code files and inside Markdown.
     Code,
     /// All text.
     Text,
-    /// What a reader of the rendered page does not see.
+    /// Text that a rendered page does not show.
     Hidden,
-    /// The skill's files as such: their kinds, names, links.
+    /// The files themselves: their types, names and links.
     Files,
 }
 
 impl RuleScope {
-    /// The word for it.
+    /// The name in the documentation and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -85,35 +87,36 @@ impl RuleScope {
 pub(super) enum Test {
     /// By patterns.
     Pattern(Pattern),
-    /// By code, which looks up the rule by its id.
+    /// By code that looks up the rule by its id.
     Built,
 }
 
-/// Patterns over lower-case text, in the syntax of `regex` without Unicode; `%name%` stands for a fragment.
+/// Patterns over lower-case text, in the syntax of `regex` without Unicode; `%name%` inserts a fragment.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// One of these must be near before any pattern is tried; one that begins with `\b` at the beginning of a word.
+    /// Patterns are tried only near one of these literals. A literal that starts with `\b` counts only at the start
+    /// of a word.
     pub(super) literals: &'static [&'static str],
-    /// Where the first is found, all others must be found as well, at most `within` lines away.
+    /// The first pattern must match, and each other one at most `within` lines away.
     pub(super) all: &'static [&'static str],
     pub(super) within: usize,
-    /// Where one of these is in the match itself, it does not count.
+    /// The match is ignored if one of these matches inside it.
     pub(super) except: &'static [&'static str],
-    /// Where one of these is in the lines of the match, it does not count.
+    /// The match is ignored if one of these matches in its lines.
     pub(super) unless: &'static [&'static str],
-    /// Where this says no to the match, it does not count; for what a pattern cannot tell.
+    /// The match is ignored if this returns `false`; for conditions that a pattern cannot express.
     pub(super) holds: Option<fn(&[u8]) -> bool>,
     /// What excuses a match.
     pub(super) excuse: Excuse,
-    /// Examples that must be found.
+    /// Examples that must match.
     #[cfg_attr(not(test), expect(dead_code, reason = "examples are for tests"))]
     pub(super) hits: Examples,
-    /// Examples that must not be found, or be excused.
+    /// Examples that must not match, or be excused.
     #[cfg_attr(not(test), expect(dead_code, reason = "examples are for tests"))]
     pub(super) misses: Examples,
 }
 
-/// Texts beside a rule that only tests read. Elsewhere the type is empty, so that programs do not carry the texts.
+/// Examples that only tests read. Outside of tests the type is empty, so that programs do not contain the texts.
 #[derive(Debug)]
 pub(super) struct Examples {
     #[cfg(test)]
@@ -132,15 +135,15 @@ impl Examples {
     }
 }
 
-/// What excuses a match: it then is one step less severe, and adds next to nothing to the score. Prohibitions do not count in
-/// files of code.
+/// What excuses a match. An excused match is one severity level lower and has a small weight. Prohibitions do not
+/// excuse anything in code files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Excuse {
     /// Nothing.
     Never,
-    /// Being told not to.
+    /// A prohibition.
     Negation,
-    /// Being told not to, and being spoken of: in quotation marks, in a table, as a pattern that code looks for.
+    /// A prohibition, or a mention: in quotation marks, in a table, or as a pattern that code searches for.
     Quoting,
 }
 

@@ -1,4 +1,4 @@
-//! The files of a skill in memory. `metier-skill` reads them, once, within limits, through no link.
+//! The files of a skill in memory. `metier-skill` reads each file once, within limits and without following links.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ enum Read {
 }
 
 impl SubjectFiles {
-    /// A skill without files yet, by the name of its folder.
+    /// Creates a skill without files; `name` is the name of its folder.
     pub const fn new(name: String) -> Self {
         Self { name, entries: Vec::new() }
     }
@@ -48,7 +48,7 @@ impl SubjectFiles {
         self.entries.push(Entry { path, what: Read::File { bytes, is_executable } });
     }
 
-    /// Reads a skill. What passes the limits or cannot be read is in it as such, and will be found.
+    /// Reads a skill. Entries that exceed the limits or cannot be read are included as such and reported by the scan.
     pub fn read(location: &Location, limits: &Limits) -> Result<Self, SkillError> {
         let tree = location.tree(limits, SymlinkPolicy::Skip)?;
         let name = location.name().map_or_else(|| stem(location.path()), ToOwned::to_owned);
@@ -60,7 +60,7 @@ impl SubjectFiles {
         &self.name
     }
 
-    /// What [`scan`] takes.
+    /// The subject to pass to [`scan`].
     pub fn subject(&self) -> Subject<'_> {
         let entries = self.entries.iter().map(|Entry { path, what }| match what {
             Read::File { bytes, is_executable } => {
@@ -72,12 +72,12 @@ impl SubjectFiles {
         Subject::new(&self.name, entries.collect())
     }
 
-    /// Looks at it.
+    /// Scans the files.
     pub fn scan(&self) -> ScanReport {
         scan(&self.subject())
     }
 
-    /// The bytes of a file of it, to show what a finding is about.
+    /// The content of a file, to show the context of a finding.
     pub fn bytes(&self, path: &str) -> Option<&[u8]> {
         self.entries.iter().find(|entry| entry.path == path).and_then(|entry| match &entry.what {
             Read::File { bytes, .. } => Some(bytes.as_slice()),
@@ -101,7 +101,7 @@ fn entries(tree: &Tree, limits: &Limits) -> Vec<Entry> {
                 Read::File { bytes, is_executable: file.executable }
             }
             Ok(None) => {
-                Read::Unreadable { why: format!("the skill has more than {} bytes", limits.skill_bytes) }
+                Read::Unreadable { why: format!("the skill is larger than {} bytes", limits.skill_bytes) }
             }
             Err(error) => Read::Unreadable { why: error.to_string() },
         };
@@ -116,17 +116,17 @@ fn entries(tree: &Tree, limits: &Limits) -> Vec<Entry> {
                 entries.push(Entry { path, what: Read::Link { target } });
                 continue;
             }
-            // It is never installed with the skill.
+            // Version-control directories are never installed with a skill.
             SkipReason::VersionControl => continue,
-            SkipReason::Special => "it is a socket, a pipe or a device",
-            SkipReason::Changing => "it was changed while it was read",
+            SkipReason::Special => "it is a socket, a FIFO or a device",
+            SkipReason::Changing => "it changed while it was read",
             _ => "it cannot be read",
         };
         entries.push(Entry { path, what: Read::Unreadable { why: why.to_owned() } });
     }
     if tree.within(limits).is_err() {
         let why =
-            "there are more or deeper files than the limits allow, and some were not looked at".to_owned();
+            "the skill has more or deeper files than the limits allow; some were not scanned".to_owned();
         entries.push(Entry { path: "SKILL.md".to_owned(), what: Read::Unreadable { why } });
     }
     entries

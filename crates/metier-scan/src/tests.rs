@@ -10,7 +10,7 @@ use super::rule::{RiskLevel, RuleScope, Test};
 use super::text::View;
 use super::*;
 
-/// How bad a rule finds a text; nothing where it does not find it.
+/// Whether a rule matches a text, and if so whether it is excused.
 fn found(rule: &ScanRule, text: &str) -> Option<bool> {
     let reads = match rule.scope {
         RuleScope::Hidden => Reads::Hidden,
@@ -64,10 +64,10 @@ fn ids_are_unique_and_weights_fit_their_severity() {
     }
 }
 
-/// A rule, and bytes and a name that it finds, and others that it does not.
+/// A rule, bytes and a name that it matches, and others that it does not match.
 type Example = (&'static str, Vec<u8>, &'static str, Vec<u8>, &'static str);
 
-/// What finds each rule that is not a pattern, and what is near and does not.
+/// Examples for every rule that is not a pattern, with similar input that does not match.
 fn built() -> Vec<Example> {
     let encoded = |text: &[u8]| base64::engine::general_purpose::STANDARD.encode(text).into_bytes();
     let long = "Qm9yZWQ5".repeat(50).into_bytes();
@@ -157,7 +157,7 @@ fn every_rule_that_is_code_finds_its_example_and_not_the_other() {
         assert!(!has(&good, good_path), "{id} finds what it should not");
         covered.insert(id);
     }
-    // These are about more than one file; the test below has them.
+    // These need more than one file; see the test below.
     covered.extend([
         "link-leaves",
         "link-inside",

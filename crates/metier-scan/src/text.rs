@@ -1,8 +1,8 @@
-//! Text as rules see it, with the way back to the bytes of the file.
+//! Normalized text for matching rules, with the positions in the original file.
 //!
-//! An attacker writes so that a person or an agent reads one thing and a pattern another. Here both read the same:
-//! compatibility forms are folded (NFKC), what is not seen is dropped, letters that look Latin become Latin, continued
-//! lines and split quotes are joined, references to characters are resolved, capitals are made small.
+//! Attackers write text that people and agents read differently than a pattern does. Here patterns read the same
+//! text: compatibility forms are folded (NFKC), invisible characters removed, letters that look Latin replaced,
+//! continued lines and split quotes joined, character references resolved, and capitals lowered.
 
 mod shown;
 
@@ -13,19 +13,18 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::confusable;
 
-/// Lower-case text, and for each of its bytes where that came from.
+/// Lower-case text, and for each byte its position in the file.
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) text: Vec<u8>,
     /// Offsets in the file; one for each byte and one for the end.
     places: Vec<u32>,
-    /// Where in the file something else stands than what is read there.
+    /// The places where the normalized text differs from the file.
     changed: Vec<usize>,
 }
 
 impl View {
-    /// The bytes as they are, in small letters, where they are not what is read: some lines around each such place. Elsewhere
-    /// both are the same.
+    /// The original bytes in lower case, limited to some lines around each difference. Elsewhere both are equal.
     pub(super) fn raw(&self, bytes: &[u8]) -> Self {
         const AROUND: usize = 600;
         let mut raw = Self::default();
@@ -40,18 +39,18 @@ impl View {
         raw
     }
 
-    /// The text as it is read.
+    /// The normalized text.
     pub(super) fn read(bytes: &[u8]) -> Self {
         Self::read_chars(&chars(bytes), bytes.len())
     }
 
-    /// The same where the characters are known already.
+    /// The normalized text of characters that are already decoded.
     pub(super) fn read_chars(chars: &[Char], length: usize) -> Self {
         let (text, places) = (Vec::with_capacity(length), Vec::with_capacity(length + 1));
         let mut view = Self { text, places, changed: Vec::new() };
         let mut at = 0;
         while let Some(&(place, c)) = chars.get(at) {
-            // Nearly all are letters.
+            // Nearly all characters are letters.
             if c.is_ascii_alphanumeric() || c == ' ' {
                 view.text.push(c.to_ascii_lowercase() as u8);
                 view.places.push(place);
@@ -77,9 +76,9 @@ impl View {
         view
     }
 
-    /// The text as a rendered page shows it: without emphasis, tags inside of lines, comments and the marks of links. `None` where
-    /// it has none. Marks of code stay, since what is quoted there is told from what is said. Addresses of links stay, before
-    /// their text, since many rules look for them.
+    /// The text as a rendered page shows it: without emphasis, inline tags, comments and link syntax. `None` if it
+    /// has none of these. Code marks stay, because they show what is quoted. Link addresses stay, before their text,
+    /// because many rules need them.
     pub(super) fn as_shown(&self) -> Option<Self> {
         let (text, places) = (Vec::with_capacity(self.text.len()), Vec::with_capacity(self.places.len()));
         let mut shown = Self { text, places, changed: Vec::new() };
@@ -118,7 +117,7 @@ impl View {
         self.places.extend_from_slice(&other.places[range]);
     }
 
-    /// Where a byte of the text came from.
+    /// The position in the file of a byte of the text.
     pub(super) fn place(&self, at: usize) -> usize {
         self.places.get(at).or(self.places.last()).map_or(0, |place| *place as usize)
     }
@@ -150,15 +149,16 @@ impl View {
     }
 }
 
-/// A character, and where it is.
+/// A character and its position.
 pub(super) type Char = (u32, char);
 
-/// Files beyond four gigabytes are never looked at.
+/// Files larger than four gigabytes are never scanned.
 fn offset(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// The characters of a file with their places: UTF-8, or UTF-16 if it says so. What is neither is U+FFFD.
+/// The characters of a file with their positions: UTF-8, or UTF-16 with a byte order mark. Invalid bytes become
+/// U+FFFD.
 pub(super) fn chars(bytes: &[u8]) -> Vec<Char> {
     let wide: Option<fn([u8; 2]) -> u16> = match bytes {
         [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
@@ -190,17 +190,17 @@ pub(super) fn chars(bytes: &[u8]) -> Vec<Char> {
     chars
 }
 
-/// How many characters here only keep apart what a shell or an interpreter puts together: a backslash at the end of a line, an empty
-/// pair of quotes, two quotes with a plus sign between them, a backslash before punctuation.
+/// The number of characters here that only split what a shell or an interpreter joins: a backslash at the end of a
+/// line, an empty pair of quotes, two quotes with a plus sign between them, or a backslash before punctuation.
 fn joined(chars: &[Char], here: usize) -> usize {
     let at = |index: usize| chars.get(here + index).map(|(_, c)| *c);
     match (at(0), at(1), at(2)) {
-        // A fence, and not the end of a line that goes on.
+        // A fence, not a continued line.
         (Some('`'), Some('\n'), _) if here > 0 && chars[here - 1].1 == '`' => 0,
         (Some('\\' | '`' | '^'), Some('\n'), _) => 2,
         (Some('\\'), Some('\r'), Some('\n')) => 3,
         (Some('\\'), Some('&' | '|' | '*' | '[' | ']' | '(' | ')' | '_' | '<' | '>' | '-' | '.'), _) => 1,
-        // Three are a string of many lines, or a fence.
+        // Three are a multi-line string, or a fence.
         (Some(quote @ ('"' | '\'')), Some(same), third) if quote == same && third != Some(quote) => {
             let is_inside_word = third.is_some_and(char::is_alphanumeric);
             if is_inside_word { 2 } else { 0 }
@@ -215,7 +215,7 @@ fn joined(chars: &[Char], here: usize) -> usize {
     }
 }
 
-/// A reference to a character by its number, and how many characters that is.
+/// A numeric character reference, and its length in characters.
 fn reference(chars: &[Char]) -> Option<(char, usize)> {
     if chars.first()?.1 != '&' || chars.get(1)?.1 != '#' {
         return None;

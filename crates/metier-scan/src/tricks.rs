@@ -1,4 +1,4 @@
-//! Tricks with characters, names, links and files: each blocks alone, or is at least something to look at.
+//! Tricks with characters, names, links and files: each is blocked, or at least needs a review.
 
 use super::archive::tests::made;
 use super::*;
@@ -17,7 +17,7 @@ fn check(wanted: ScanVerdict, tricks: &[(&str, Vec<u8>)]) {
     assert_eq!(missed, [""; 0]);
 }
 
-/// A text with an order in it that nobody sees.
+/// A text with an invisible order in it.
 fn unseen(kind: fn(char) -> String) -> Vec<u8> {
     let order: String = "run it".chars().map(kind).collect();
     format!("# Notes\n\nA text.{order}\n").into_bytes()
@@ -60,7 +60,7 @@ fn characters_that_are_not_seen_block() {
     );
 }
 
-/// Every example of a rule that blocks alone, with where it is looked for.
+/// Every example of a high rule, with its scope.
 fn attacks() -> impl Iterator<Item = (&'static ScanRule, &'static str)> {
     let alone = rules().filter(|rule| rule.severity == RiskLevel::High && rule.scope != RuleScope::Hidden);
     alone.flat_map(|rule| match &rule.test {

@@ -1,4 +1,4 @@
-//! Characters that are not seen, and parts of a page that are not shown.
+//! Finds invisible characters, and parts of a page that are not shown.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use super::confusable;
 use super::kind::Kind;
 use super::text::Char;
 
-/// Something unseen: the rule it breaks, and where.
+/// Invisible content: the rule it breaks, and its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unseen {
     pub(super) rule: &'static str,
@@ -16,12 +16,12 @@ pub(super) struct Unseen {
     pub(super) end: usize,
 }
 
-/// So many characters of no width in a row carry something.
+/// The number of consecutive zero-width characters that can encode a text.
 const RUN: usize = 6;
-/// So many in one file, each alone between letters, take words apart.
+/// The number of single zero-width characters between letters that indicates hidden words.
 const SCATTERED: usize = 4;
 
-/// What characters alone give away.
+/// Finds suspicious characters.
 pub(super) fn characters(chars: &[Char], kind: Kind) -> Vec<Unseen> {
     let mut found = Vec::new();
     let mut scattered: Option<(usize, Unseen)> = None;
@@ -98,14 +98,14 @@ fn is_zero_width(c: char) -> bool {
         | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{ad}' | '\u{61c}')
 }
 
-/// Flags of England, Scotland and Wales are a black flag, five or six tag characters and an end.
+/// Flags of England, Scotland and Wales consist of a black flag, five or six tag characters and a terminator.
 fn is_flag(chars: &[Char], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| chars.get(before));
     let length = chars[at..].iter().take_while(|(_, c)| is_tag(*c)).count();
     before.is_some_and(|(_, c)| *c == '\u{1f3f4}') && length <= 7
 }
 
-/// Whether the letters before and after, whatever is unseen between, are Latin.
+/// Whether the letters before and after, ignoring invisible characters, are Latin.
 fn is_between_latin(chars: &[Char], at: usize) -> bool {
     let is_latin = |c: &&Char| c.1.is_ascii_alphabetic();
     let before = chars[..at].iter().next_back();
@@ -113,7 +113,7 @@ fn is_between_latin(chars: &[Char], at: usize) -> bool {
     before.as_ref().is_some_and(is_latin) && after.as_ref().is_some_and(is_latin)
 }
 
-/// What hides what follows it, and what ends that.
+/// What hides the following text, and what ends it.
 const HIDING: [(&[u8], &[u8]); 16] = [
     (b"<!--", b"-->"),
     (b"[//]: # ", b"\n"),
@@ -136,13 +136,13 @@ const HIDING: [(&[u8], &[u8]); 16] = [
 static OPENINGS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::new(HIDING.map(|(open, _)| open)).ok());
 
-/// Parts of a page that a reader of it does not see: comments, and elements with a style that hides them.
+/// The parts of a page that are not shown: comments, and elements with a style that hides them.
 pub(super) fn parts(text: &[u8]) -> Vec<(usize, usize)> {
-    // More of a kind are not looked at.
+    // The limit per kind.
     const MOST: usize = 200;
     let Some(openings) = OPENINGS.as_ref() else { return Vec::new() };
     let mut parts = Vec::new();
-    // Where the last part of each kind ended, as there is none inside of it, and how many there were.
+    // For each kind, the end of the last part, because parts do not nest, and the number of parts.
     let mut ends = [(0, 0); HIDING.len()];
     for found in openings.find_iter(text) {
         let (kind, start) = (found.pattern().as_usize(), found.end());
@@ -157,11 +157,11 @@ pub(super) fn parts(text: &[u8]) -> Vec<(usize, usize)> {
     parts
 }
 
-/// Text after so many blanks that nobody scrolls there.
+/// Text after so many spaces that it is not visible without scrolling.
 pub(super) fn far_right(text: &[u8]) -> Option<usize> {
     const FAR: usize = 160;
     let is_blank = |byte: &&u8| matches!(**byte, b' ' | b'\t');
-    // So many in a row are at every place that is so far from the last that was none.
+    // Checks only every n-th position, which finds every run of this length.
     let mut at = FAR;
     while let Some(byte) = text.get(at) {
         if !is_blank(&byte) {
@@ -171,7 +171,7 @@ pub(super) fn far_right(text: &[u8]) -> Option<usize> {
         let start = at - text[..at].iter().rev().take_while(is_blank).count();
         let end = at + text[at..].iter().take_while(is_blank).count();
         let is_after_text = text[..start].last().is_some_and(|byte| *byte != b'\n');
-        // Tables are aligned with blanks.
+        // Tables are aligned with spaces.
         let is_before_text = text.get(end).is_some_and(|byte| !matches!(byte, b'\n' | b'|'));
         if end - start >= FAR && is_after_text && is_before_text {
             return Some(end);

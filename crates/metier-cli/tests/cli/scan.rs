@@ -100,7 +100,7 @@ fn an_archive_is_looked_into() {
     }
     place.write("cut.zip", "PK\u{3}\u{4}");
     let cut = place.transcript_at_home(&["scan", "cut.zip"]);
-    assert!(cut.contains("cut off") && cut.contains("exit: 1"), "{cut}");
+    assert!(cut.contains("truncated") && cut.contains("exit: 1"), "{cut}");
     let nowhere = place.transcript_at_home(&["scan", "nowhere"]);
     assert!(nowhere.contains("exit: 4"), "{nowhere}");
 }

@@ -1,5 +1,5 @@
-//! Whether a match is quoted, or a text that code looks for. Only what stands directly before the opening quotation mark says that; a
-//! word elsewhere on the line, such as a remark, does not.
+//! Decides whether a match is quoted, or a text that code searches for. Only the text directly before the opening
+//! quotation mark counts; a word elsewhere on the line, such as in a comment, does not.
 
 use std::sync::LazyLock;
 
@@ -7,15 +7,15 @@ use regex::bytes::Regex;
 
 use super::{SECTION, is_in, line_start, plain};
 
-/// What looks for the strings that follow it, with the strings of a list that stand before. A call takes any kind of quotation
-/// mark; what is only assigned can be a command of a shell in the marks that a shell evaluates.
+/// Calls and names that search for the strings after them, including preceding strings of a list. A call accepts any
+/// quotation mark; an assigned string can be a shell command if its quotation marks allow expansion.
 const CALLS: &str = r#"(?:\bre\.(?:compile|search|match|fullmatch|findall|finditer|sub)|\bregexp?(?:\.\w+)?|\.(?:test|match|matchall|includes|search))\(\s*[\[(]?\s*(?:[rbu]{0,2}(?:"[^"]*"|'[^']*')\s*,\s*)*[rbu]{0,2}$"#;
 const ASSIGNED: &str = r#"\b(?:regex(?:es|p)?|patterns?|blocklist|denylist|deny|disallow(?:ed)?)["']?(?:\s*[=:]\s*[\[({]\s*(?:[rbu]{0,2}(?:"[^"]*"|'[^']*')\s*,\s*)*|\s*[=:]\s+|\s*[=:])[rbu]{0,2}$"#;
 
-/// Programs that look for what follows them. A pipe, another command, or a substitution ends what they are given.
+/// Programs that search for their arguments. A pipe, another command, or a substitution ends the arguments.
 const SEARCHES: &str = r"(?:\b(?:e|f)?grep\b|\brg\s|\bsemgrep\b)[^;&|($`<>]*$";
 
-/// What a shell or a template evaluates inside of quotation marks.
+/// What a shell or a template expands inside quotation marks.
 const EVALUATED: &str = r"[$#<>]\(|[$#]\{|`";
 
 static CALLED: LazyLock<Option<Regex>> = LazyLock::new(|| plain(CALLS));
@@ -23,14 +23,14 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| plain(ASSIGNED));
 static SEARCHED: LazyLock<Option<Regex>> = LazyLock::new(|| plain(SEARCHES));
 static RUN: LazyLock<Option<Regex>> = LazyLock::new(|| plain(EVALUATED));
 
-/// Whether words stand in quotation marks or in a table.
+/// Whether words are in quotation marks or in a table.
 pub(crate) fn is_quoted(text: &[u8], start: usize, end: usize) -> bool {
     let (begin, stop) = line(text, start, end);
     b"\"`".iter().any(|mark| opening(text, (begin, stop), (start, end), *mark).is_some())
         || is_table(&text[begin..stop])
 }
 
-/// Whether a command is what code looks for, or stands in a table of instructions.
+/// Whether code searches for a command, or the command is in a table of instructions.
 pub(crate) fn is_looked_for(text: &[u8], start: usize, end: usize, is_code: bool) -> bool {
     let (begin, stop) = line(text, start, end);
     let before = &text[begin..start];
@@ -43,16 +43,16 @@ pub(crate) fn is_looked_for(text: &[u8], start: usize, end: usize, is_code: bool
     })
 }
 
-/// Whether what stands before a quotation mark looks for what is quoted, and nothing of that is evaluated.
+/// Whether the text before a quotation mark searches for the quoted text, and nothing in it is expanded.
 fn is_sought(mark: u8, before: &[u8], quoted: &[u8]) -> bool {
-    // A mark inside of other marks opens nothing.
+    // A quotation mark inside other quotation marks does not open anything.
     let is_inside = b"\"'".iter().any(|other| memchr::memchr_iter(*other, before).count() % 2 == 1);
     let is_evaluated = is_inside || (mark != b'\'' && is_in(&RUN, quoted));
     let is_named = || is_in(&NAMED, before);
     match mark {
         _ if is_evaluated => false,
         b'`' => is_in(&CALLED, before),
-        // A shell takes the mark of a pattern for a path, and goes on behind it.
+        // A shell takes the delimiter of a pattern as a path and continues after it.
         b'/' => {
             let is_apart = before.last().is_some_and(u8::is_ascii_whitespace);
             !quoted.iter().any(|byte| b";&|".contains(byte))
@@ -62,7 +62,7 @@ fn is_sought(mark: u8, before: &[u8], quoted: &[u8]) -> bool {
     }
 }
 
-/// Where the mark is that opens the quotation a match is in, on its line.
+/// The position of the quotation mark that opens the quotation around a match, on its line.
 fn opening(
     text: &[u8],
     (begin, stop): (usize, usize),

@@ -1,11 +1,11 @@
-//! A command that fetches one address and hands it to a shell, read word by word. What is not understood is not read: another source can
-//! be given without a scheme, by an option, by a proxy, or by a program in between.
+//! Parses a command that fetches one address and passes it to a shell, word by word. Anything unknown is refused,
+//! because another source can be given without a scheme, by an option, by a proxy, or by a program in between.
 
-/// Programs that fetch, in small letters as all of the text is.
+/// Programs that fetch, in lower case.
 const LOADERS: &[&str] =
     &["curl", "wget", "iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring"];
 
-/// What may stand before the program: a shell that is given what it fetches.
+/// What may precede the program: a shell that runs the fetched script.
 const LEADS: &[&str] = &[
     "",
     ".",
@@ -28,7 +28,7 @@ const LEADS: &[&str] = &[
     "zsh",
 ];
 
-/// Options that change nothing about where something comes from.
+/// Options that do not affect the source.
 const PLAIN: &[&str] = &[
     "--fail",
     "--fail-with-body",
@@ -73,16 +73,16 @@ const NUMBERED: &[&str] = &[
     "-m",
 ];
 
-/// Options with the name of a file that is written.
+/// Options with the name of an output file.
 const WRITTEN: &[&str] = &["--output", "--output-document", "-outfile"];
 
 /// Options with a list of protocols.
 const PROTOCOLS: &[&str] = &["--proto", "--proto-redir"];
 
-/// Options of one letter. Capitals are not told from small letters here, so both must be harmless.
+/// Options of one letter. The text is in lower case, so both cases must be harmless.
 const LETTERS: &str = "sflqv46#";
 
-/// The one address that a command fetches, if that goes to a shell as it is.
+/// The only address that a command fetches, if it is passed to a shell unchanged.
 pub(super) fn fetched(command: &str) -> Option<&str> {
     let (at, loader) = LOADERS
         .iter()
@@ -94,7 +94,7 @@ pub(super) fn fetched(command: &str) -> Option<&str> {
     if !leads.all(is_lead) {
         return None;
     }
-    // The parenthesis of a call is not the end of it.
+    // A parenthesis inside a call does not end it.
     let rest = if loader == "downloadstring" { rest.strip_prefix('(')? } else { rest };
     let end = rest.find(ENDS).unwrap_or(rest.len());
     let (words, rest) = rest.split_at(end);
@@ -105,7 +105,7 @@ pub(super) fn fetched(command: &str) -> Option<&str> {
 /// What ends the words of a command.
 const ENDS: [char; 7] = ['|', ')', '`', ';', '&', '}', '\n'];
 
-/// Where a word stands as a whole.
+/// Whether a word starts or ends here.
 fn word_at(text: &str, word: &str) -> Option<usize> {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
@@ -114,7 +114,7 @@ fn word_at(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// What is fetched, and where to.
+/// The source and the destination of a fetch.
 #[derive(Debug, Default)]
 struct Fetch<'a> {
     address: &'a str,
@@ -122,7 +122,7 @@ struct Fetch<'a> {
 }
 
 impl<'a> Fetch<'a> {
-    /// Every word is the one address or an option that is known.
+    /// Every word must be the only address or a known option.
     fn read(words: &'a str) -> Option<Self> {
         let mut fetch = Self::default();
         let mut words = words.split_whitespace().map(unquoted).peekable();
@@ -134,7 +134,7 @@ impl<'a> Fetch<'a> {
                 fetch.address = word;
             } else if !is_plain(word) {
                 let (option, attached) = option(word)?;
-                // Without a name of its own, the address gives it.
+                // Without an explicit name, the file is named after the address.
                 let is_bare = option == "-o" && words.peek().is_none_or(|next| is_address(next));
                 if attached.is_none() && is_bare {
                     continue;
@@ -162,7 +162,7 @@ fn is_plain(word: &str) -> bool {
     PLAIN.contains(&word) || word.strip_prefix('-').is_some_and(is_letters)
 }
 
-/// An option that has a value, and the value where it is attached: `--output=x`, `-qO-`.
+/// An option with a value, and the value if it is attached: `--output=x`, `-qO-`.
 fn option(word: &str) -> Option<(&str, Option<&str>)> {
     if word.starts_with("--") || NUMBERED.contains(&word) || WRITTEN.contains(&word) {
         return Some(word.split_once('=').map_or((word, None), |(option, value)| (option, Some(value))));
@@ -179,19 +179,20 @@ fn is_value(option: &str, value: &str) -> bool {
         || (PROTOCOLS.contains(&option) && matches!(value, "=https" | "https"))
 }
 
-/// A word without the quotation marks around it.
+/// A word without surrounding quotation marks.
 fn unquoted(word: &str) -> &str {
     word.trim_matches(['"', '\'', '\\'])
 }
 
-/// Whether a word can only be a file: after `-O` it would be another address.
+/// Whether a word can only be a file name: after `-O` it would be another address.
 fn is_file(name: &str) -> bool {
     let is_path = ["/", "./", "~/"].iter().any(|begin| name.starts_with(begin));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/~".contains(c);
     name.chars().all(is_plain) && (is_path || !name.contains('/'))
 }
 
-/// Whether nothing stands between what was fetched and what runs it. After a file was written, that file alone is run.
+/// Whether nothing comes between the fetched content and the shell that runs it. If a file was written, only that
+/// file is run.
 fn is_handed_on(rest: &str, fetch: &Fetch<'_>) -> bool {
     let Some(end) = rest.chars().next() else { return true };
     let rest = &rest[1..];
@@ -200,7 +201,7 @@ fn is_handed_on(rest: &str, fetch: &Fetch<'_>) -> bool {
             let shell = rest.trim_end_matches(|c: char| c.is_whitespace() || ";&`-".contains(c));
             !shell.contains(['|', '(', '`', '<', ';', '&'])
         }
-        // What follows a call belongs to the match as well, and can be another one.
+        // The text after a call belongs to the match, and could be another call.
         ')' | '`' | '}' => {
             !rest.contains("download") && !LOADERS.iter().any(|loader| word_at(rest, loader).is_some())
         }

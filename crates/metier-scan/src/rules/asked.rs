@@ -1,4 +1,4 @@
-//! What an agent is asked to do for somebody else, in so many words.
+//! Requests to act for someone other than the user.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,8 +8,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Text,
-        why: "the agent is told, in another language, to send something or to keep it from its user",
-        help: "have it translated before it is used",
+        why: "tells the agent, in another language, to send data or hide something from the user",
+        help: "have the text translated before you use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
                 "usuario",
@@ -37,7 +37,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "something of the user is to go to an address that stands in the skill",
+        why: "tells the agent to send the user's data to an address written in the skill",
         help: "say what is sent, to whom and why, and let the user choose",
         test: Test::Pattern(Pattern {
             literals: &["http"],
@@ -58,7 +58,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the agent is told to obey what somebody else may write at any time",
+        why: "tells the agent to follow instructions from content that others can change",
         help: "put the instructions into the skill, where they can be reviewed",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -88,8 +88,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "what the agent is told from now on is to be changed",
-        help: "let the user change it, with the lines in view",
+        why: "tells the agent to change its memory or standing instructions",
+        help: "let the user make the change, and show the exact lines",
         test: Test::Pattern(Pattern {
             literals: &["memory", "claude.md", "agents.md", "gemini.md", "permissions.allow", "mcp server"],
             all: &[
@@ -110,8 +110,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "somebody who stands in the skill gets a way in",
-        help: "let the user say who gets access",
+        why: "gives access to an account or address written in the skill",
+        help: "let the user decide who gets access",
         test: Test::Pattern(Pattern {
             literals: &[
                 "deploy key",
@@ -141,7 +141,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "what was found is to be told better than it is",
+        why: "tells the agent to present findings as better than they are",
         help: "report what was found",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -179,8 +179,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the user is asked for a code that nobody should hand on",
-        help: "let the user type it where it belongs",
+        why: "asks the user for a one-time code",
+        help: "let the user type the code where it belongs",
         test: Test::Pattern(Pattern {
             literals: &[
                 "one-time",

@@ -1,4 +1,4 @@
-//! More than the task asks for: further rights, further people, further things of the user.
+//! Requests for more than the task needs: more permissions, more recipients, more of the user's data.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,8 +8,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "an address that stands in the skill is to be put into everything",
-        help: "let the user decide what goes into their work",
+        why: "inserts an address written in the skill into everything",
+        help: "let the user decide what their work contains",
         test: Test::Pattern(Pattern {
             literals: &["http"],
             all: &[
@@ -27,8 +27,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "data is to be changed here and there, so that it is wrong",
-        help: "leave data as it is",
+        why: "tells the agent to falsify data in small ways",
+        help: "leave the data unchanged",
         test: Test::Pattern(Pattern {
             literals: &["% of", "a few", "some of", "random", "a small"],
             all: &[
@@ -46,8 +46,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "something is to go out to everybody the user knows",
-        help: "let the user say who gets it",
+        why: "sends something to all of the user's contacts",
+        help: "let the user name the recipients",
         test: Test::Pattern(Pattern {
             literals: &[
                 "contacts",
@@ -73,8 +73,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "something of the user is made public",
-        help: "ask first",
+        why: "publishes the user's data",
+        help: "ask the user first",
         test: Test::Pattern(Pattern {
             literals: &["public", "anyone with the link", "world"],
             all: &[
@@ -92,8 +92,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "changes are to go where others rely on them, past those who review them",
-        help: "let somebody review",
+        why: "bypasses review, so that unreviewed changes reach others",
+        help: "require a review",
         test: Test::Pattern(Pattern {
             literals: &["directly", "straight", "pull request", "prs", "merge"],
             all: &[
@@ -116,8 +116,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "everything is to be allowed, or done with all rights",
-        help: "allow what is needed, by name",
+        why: "allows everything, or runs everything with full privileges",
+        help: "allow only what is needed, by name",
         test: Test::Pattern(Pattern {
             literals: &["allow", "approve", "accept", "grant", "sudo", "root", "administrator"],
             all: &[
@@ -139,8 +139,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "more is looked through than the task needs",
-        help: "look at what the task needs",
+        why: "searches more than the task needs",
+        help: "read only what the task needs",
         test: Test::Pattern(Pattern {
             literals: &[
                 "inbox",
@@ -173,8 +173,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "the user is to be pressed, kept or led to pay",
-        help: "let the user decide in peace",
+        why: "tells the agent to pressure the user to buy or to stay",
+        help: "let the user decide without pressure",
         test: Test::Pattern(Pattern {
             literals: &[
                 "urgency",

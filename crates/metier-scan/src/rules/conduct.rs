@@ -1,4 +1,4 @@
-//! Conduct that serves whoever wrote the skill and not whoever uses it.
+//! Behaviour that serves the author of the skill instead of the user.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,7 +8,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "what the user wants is passed over",
+        why: "tells the agent to override what the user wants",
         help: "let the user decide",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -39,7 +39,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "the skill keeps itself where it is, or spreads",
+        why: "resists removal, or spreads itself",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -68,8 +68,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "the agent is told to favour somebody without saying so",
-        help: "let the agent say whom it works for",
+        why: "tells the agent to promote something without saying so",
+        help: "let the agent disclose whom it promotes",
         test: Test::Pattern(Pattern {
             literals: &[
                 "affiliate",
@@ -98,8 +98,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "what the user says or does is kept",
-        help: "say what is kept, where and why, and let the user choose",
+        why: "records what the user says or does",
+        help: "say what is recorded, where and why, and let the user choose",
         test: Test::Pattern(Pattern {
             literals: &[
                 "conversation",
@@ -126,8 +126,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the agent is told to leave no traces",
-        help: "remove it; what a skill does may be seen",
+        why: "tells the agent to leave no traces",
+        help: "remove it; tell the user what is being done",
         test: Test::Pattern(Pattern {
             literals: &[r"\blog", "trace", "audit", "history", "evidence", "tracks"],
             all: &[
@@ -149,7 +149,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the agent is told to pass for somebody else",
+        why: "tells the agent to impersonate someone else",
         help: "let the agent say what it is",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -177,8 +177,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "an authority is named so that nobody asks",
-        help: "ask the authority",
+        why: "claims authority to avoid questions",
+        help: "check with the named authority",
         test: Test::Pattern(Pattern {
             literals: &[
                 "authorized by",
@@ -206,7 +206,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "instructions are to be spread to others",
+        why: "tells the agent to pass instructions on to other people or agents",
         help: "remove it",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -232,8 +232,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "something is done of which nothing is said",
-        help: "say what is done",
+        why: "tells the agent to perform a hidden action, without announcing it",
+        help: "tell the user what is being done",
         test: Test::Pattern(Pattern {
             literals: &[
                 "without",
@@ -264,8 +264,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the user is taken to have agreed to what was never asked",
-        help: "ask",
+        why: "assumes consent that the user was never asked for",
+        help: "ask the user",
         test: Test::Pattern(Pattern {
             literals: &["consent", "approval", "agree", "permission", "authoriz"],
             all: &[
@@ -283,8 +283,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "more rights are asked for than any task needs",
-        help: "name the rights that are needed",
+        why: "asks for more permissions than any task needs",
+        help: "name the permissions that are needed",
         test: Test::Pattern(Pattern {
             literals: &["permission", "access", "scope", "privilege", "admin"],
             all: &[
@@ -304,7 +304,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "success is to be reported whatever happened",
+        why: "tells the agent to report success whatever happened",
         help: "report what happened",
         test: Test::Pattern(Pattern {
             literals: &["success", "complete", "passed", "done"],
@@ -322,7 +322,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the skill acts when nobody looks",
+        why: "waits until it is not observed before it acts",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -353,7 +353,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "things of the user are deleted in bulk",
+        why: "deletes the user's data in bulk",
         help: "let the agent ask first",
         test: Test::Pattern(Pattern {
             literals: &["delete", "remove", "cancel", "erase", "purge", "wipe", "clean"],

@@ -1,4 +1,4 @@
-//! Other people's shells, and what cannot be undone.
+//! Remote shells and irreversible damage.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,7 +8,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "somebody else gets a shell on the machine",
+        why: "opens a reverse shell: someone else gets a shell on the machine",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -43,7 +43,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "the machine is made to mine for somebody",
+        why: "mines cryptocurrency for someone else",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["xmrig", "stratum+", "minerd", "cpuminer", "cryptonight", "nicehash"],
@@ -59,7 +59,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "traces of what was done are removed",
+        why: "deletes logs or the shell history",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -87,7 +87,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "everything on the machine or of its user is deleted",
+        why: "deletes everything on the machine, or everything the user has",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[r"\brm", "mkfs", r"\bdd", ":()", "remove-item", "vssadmin", r"\bdel", r"\brd"],
@@ -113,8 +113,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Code,
-        why: "files all over the machine are deleted",
-        help: "delete what the skill made, and ask before",
+        why: "deletes files all over the machine",
+        help: "delete only files that the skill created, and ask first",
         test: Test::Pattern(Pattern {
             literals: &["find /", "find ~", "rm -rf", "git clean", "-delete"],
             all: &[
@@ -131,7 +131,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 2,
         scope: RuleScope::Code,
-        why: "work in a repository can be lost",
+        why: "can discard work in a Git repository",
         help: "let the user decide",
         test: Test::Pattern(Pattern {
             literals: &["reset --hard", "push --force", "push -f", "filter-branch", "clean -fd"],
@@ -148,7 +148,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "files of the user are locked with a key that somebody else has",
+        why: "encrypts the user's files with someone else's key",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["encrypt", "ransom", "lock it", "lock them", "decrypt"],
@@ -169,8 +169,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Code,
-        why: "text from elsewhere becomes part of a command or a query",
-        help: "pass it as a parameter",
+        why: "inserts untrusted text into a command or a query",
+        help: "pass the text as a parameter",
         test: Test::Pattern(Pattern {
             literals: &["execute(", "select ", "os.system(", "shell=true", "eval(", "child_process", "/etc/"],
             all: &[
@@ -190,7 +190,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 1,
         scope: RuleScope::Instructions,
-        why: "a command is run when the skill is loaded, before anybody reads it",
+        why: "runs a command when the skill is loaded, before the agent or the user can read it",
         help: "let the agent run it when it is needed",
         test: Test::Pattern(Pattern {
             literals: &["!`"],
@@ -206,8 +206,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a command that reaches the network or secrets is run when the skill is loaded",
-        help: "remove it",
+        why: "runs a command that accesses the network or secrets when the skill is loaded",
+        help: "remove the command",
         test: Test::Pattern(Pattern {
             literals: &["!`"],
             all: &[

@@ -1,4 +1,4 @@
-//! What comes from elsewhere and is run.
+//! Code that is downloaded and run.
 
 use crate::installers;
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
@@ -9,8 +9,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a download is run as it comes, and can be another one tomorrow",
-        help: "put the script into the skill, or name a version and check its digest",
+        why: "pipes an unpinned download into a shell; its content can change at any time",
+        help: "put the script into the skill, or pin a version and check its digest",
         test: Test::Pattern(Pattern {
             literals: &[
                 "curl",
@@ -50,7 +50,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 1,
         scope: RuleScope::Code,
-        why: "an installer that many use is run as it comes",
+        why: "pipes a well-known installer into a shell",
         help: "prefer a package of your system",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -81,8 +81,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "something is fetched from or sent to a bare public address, which nobody answers for",
-        help: "use a name that belongs to somebody",
+        why: "fetches from or sends to a bare public IP address, whose owner is unknown",
+        help: "use a host name with a known owner",
         test: Test::Pattern(Pattern {
             literals: &["://1", "://2", "://3", "://4", "://5", "://6", "://7", "://8", "://9"],
             all: &[
@@ -105,8 +105,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "code or commands come from a site where anybody can put anything",
-        help: "put what is needed into the skill",
+        why: "gets code or commands from a paste site, where anyone can publish",
+        help: "put the content into the skill",
         test: Test::Pattern(Pattern {
             literals: &[
                 "glot.io",
@@ -142,7 +142,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "an archive with a password is to be unpacked: passwords there keep scanners out, not people",
+        why: "unpacks a password-protected archive, which scanners cannot read",
         help: "do not unpack it; ask for the files themselves",
         test: Test::Pattern(Pattern {
             literals: &["pass"],
@@ -170,7 +170,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Instructions,
-        why: "a person is to paste a command from elsewhere into a terminal, which is how malware is installed by hand",
+        why: "tells the user to paste a command from elsewhere into a terminal, a common way to install malware",
         help: "put the command into the skill, so that it can be reviewed",
         test: Test::Pattern(Pattern {
             literals: &["terminal", "powershell", "command prompt", "win+r", "run dialog"],
@@ -190,8 +190,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "a program from elsewhere is called required and is to be run",
-        help: "ask for a package that somebody answers for",
+        why: "requires the user to download and run a program from elsewhere",
+        help: "ask for a package from a known publisher",
         test: Test::Pattern(Pattern {
             literals: &["releases/download", ".zip", ".exe", ".msi", ".dmg", ".pkg", ".scr"],
             all: &[
@@ -212,8 +212,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the skill insists on a helper program before anything works",
-        help: "find out what the helper is, and whose",
+        why: "requires a helper program before anything works",
+        help: "find out what the helper is and who publishes it",
         test: Test::Pattern(Pattern {
             literals: &[
                 "must be running",
@@ -235,8 +235,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Code,
-        why: "a download is made executable and run",
-        help: "check its digest before it is run",
+        why: "makes a download executable and runs it",
+        help: "check its digest before running it",
         test: Test::Pattern(Pattern {
             literals: &["chmod", "bash ", "sh ", "./", "start "],
             all: &[
@@ -258,8 +258,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Code,
-        why: "a download is run in the same line that fetches it",
-        help: "check its digest before it is run",
+        why: "downloads a file and runs it in the same command line",
+        help: "check its digest before running it",
         test: Test::Pattern(Pattern {
             literals: &["curl", "wget", "git clone", ".sh"],
             all: &[
@@ -277,7 +277,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "an installation step that an agent runs by itself fetches and runs a script",
+        why: "declares an install step that makes an agent fetch and run a script",
         help: "name a package instead, and let the user install it",
         test: Test::Pattern(Pattern {
             literals: &["\"command\"", "\"install\"", "\"run\"", "\"script\"", "\"setup\""],
@@ -297,7 +297,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "code is fetched and run without ever being on disk",
+        why: "fetches code and runs it without storing it on disk",
         help: "put the code into the skill",
         test: Test::Pattern(Pattern {
             literals: &["exec(", "eval(", "function(", "compile(", "import("],
@@ -315,7 +315,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a tool of the system is used to fetch and run what it was not made for",
+        why: "misuses a system tool to fetch and run code",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -348,8 +348,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "installing a package runs something from elsewhere",
-        help: "remove the script; install with scripts switched off",
+        why: "runs code from elsewhere when a package is installed",
+        help: "remove the script; install with scripts disabled",
         test: Test::Pattern(Pattern {
             literals: &["install\"", "prepare\"", "install'"],
             all: &[
@@ -366,8 +366,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "installing a package runs a script",
-        help: "read the script; install with scripts switched off",
+        why: "runs a script when a package is installed",
+        help: "read the script; install with scripts disabled",
         test: Test::Pattern(Pattern {
             literals: &["postinstall\"", "preinstall\""],
             all: &[r#""(?:pre|post)install"\s*:\s*"[^"\n]*(?:node|python|sh|bash)\s+[^"\n]+""#],
@@ -381,7 +381,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "a link installs a server with a command of its own",
+        why: "contains a link that installs a server with a command of its own",
         help: "add the server by hand, and read its command",
         test: Test::Pattern(Pattern {
             literals: &["cursor://", "vscode://", "insiders://", "windsurf://", "claude://"],
@@ -398,7 +398,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "a package of an internal name is installed, which a public index may serve as well",
+        why: "installs a package with an internal name, which a public index may also serve",
         help: "name the index, and the version with its digest",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -424,8 +424,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "packages come from an index of somebody else",
-        help: "name the usual index, or the reason for this one",
+        why: "installs packages from a third-party index",
+        help: "use the default index, or give the reason for this one",
         test: Test::Pattern(Pattern {
             literals: &["index-url", "--registry", "extra-index", "trusted-host"],
             all: &[r#"(?:--(?:extra-)?index-url|--registry|--trusted-host)[ =]\s*["\']?https?://[\w.-]+"#],

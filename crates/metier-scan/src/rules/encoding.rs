@@ -1,4 +1,4 @@
-//! What is written so that it cannot be read.
+//! Encoded and obfuscated content.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,8 +8,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "something is decoded and run at once, so that nobody reads it",
-        help: "write the command out, and read it",
+        why: "decodes hidden text and runs it",
+        help: "write the command in plain text, then review it",
         test: Test::Pattern(Pattern {
             literals: &[
                 "base64",
@@ -52,8 +52,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Text,
-        why: "encoded text decodes to a command or an address",
-        help: "write it out, and read it",
+        why: "contains encoded text that decodes to a command or an address",
+        help: "write it in plain text, then review it",
         test: Test::Built,
     },
     ScanRule {
@@ -61,7 +61,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "encoded text decodes to a program",
+        why: "contains encoded text that decodes to a program",
         help: "do not use the skill",
         test: Test::Built,
     },
@@ -70,8 +70,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Instructions,
-        why: "the agent is to put together what is not written out",
-        help: "write it out, and read it",
+        why: "tells the agent to assemble a text from parts",
+        help: "write it in plain text, then review it",
         test: Test::Pattern(Pattern {
             literals: &[
                 "payload",
@@ -100,8 +100,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Code,
-        why: "text is computed from numbers, which keeps it from being read",
-        help: "write it out, and read it",
+        why: "computes text from numbers, which makes it unreadable",
+        help: "write it in plain text, then review it",
         test: Test::Pattern(Pattern {
             literals: &[
                 "chr(",
@@ -131,8 +131,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "a long list of numbers stands where an agent reads instructions",
-        help: "say what they are, or put them into a file of data",
+        why: "has a long list of numbers in the instructions",
+        help: "say what the numbers are, or move them to a data file",
         test: Test::Built,
     },
     ScanRule {
@@ -140,8 +140,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "a long encoded block stands where an agent reads instructions",
-        help: "say what it is, or put it into a file of its own",
+        why: "has a long encoded block in the instructions",
+        help: "say what it is, or move it to a file of its own",
         test: Test::Built,
     },
     ScanRule {
@@ -149,8 +149,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "a command is written in escapes, which keeps it from being read",
-        help: "write it out, and read it",
+        why: "writes a command in escape sequences, which makes it unreadable",
+        help: "write it in plain text, then review it",
         test: Test::Pattern(Pattern {
             literals: &["\\x", "@p}", "$'", "${ifs}"],
             all: &[r"(?:(?:\\x[0-9a-f]{2}){8,}|\$\{\w+@p\}|\$\{ifs\}\w|(?:\\[0-7]{3}){8,})"],
@@ -166,8 +166,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "code was made unreadable by a program",
-        help: "ask for the source",
+        why: "contains obfuscated code",
+        help: "ask for the source code",
         test: Test::Pattern(Pattern {
             literals: &["_0x"],
             all: &[r"_0x[0-9a-f]{4,}[^\n]{0,400}_0x[0-9a-f]{4,}[^\n]{0,400}_0x[0-9a-f]{4,}"],

@@ -1,4 +1,4 @@
-//! What is there and is not seen.
+//! Invisible characters and hidden text.
 
 use crate::rule::{Examples, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,8 +8,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "characters that no reader sees and every model reads stand here",
-        help: "remove them; if you did not put them there, do not use the skill",
+        why: "contains invisible tag characters, which readers cannot see but models read",
+        help: "remove them; if you did not add them, do not use the skill",
         test: Test::Built,
     },
     ScanRule {
@@ -17,8 +17,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "a run of characters without width can carry a text of its own",
-        help: "remove them; if you did not put them there, do not use the skill",
+        why: "contains a run of zero-width characters, which can encode hidden text",
+        help: "remove them; if you did not add them, do not use the skill",
         test: Test::Built,
     },
     ScanRule {
@@ -26,8 +26,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "variation selectors in a row can carry a text of their own",
-        help: "remove them; if you did not put them there, do not use the skill",
+        why: "contains several variation selectors in a row, which can encode hidden text",
+        help: "remove them; if you did not add them, do not use the skill",
         test: Test::Built,
     },
     ScanRule {
@@ -35,8 +35,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "what turns the direction of text makes code read otherwise than it runs",
-        help: "remove the control characters, and read the line again",
+        why: "contains bidirectional control characters, which display code in another order than it runs",
+        help: "remove the control characters, then read the line again",
         test: Test::Built,
     },
     ScanRule {
@@ -44,8 +44,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "what turns the direction of text makes it read otherwise than it is",
-        help: "remove the control characters, and read the line again",
+        why: "contains bidirectional control characters, which display text in another order than it is stored",
+        help: "remove the control characters, then read the line again",
         test: Test::Built,
     },
     ScanRule {
@@ -53,8 +53,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Text,
-        why: "characters without width stand inside words, which keeps the words from being found",
-        help: "remove them, and read the words again",
+        why: "has zero-width characters inside words, which hide the words from a text search",
+        help: "remove them, then read the words again",
         test: Test::Built,
     },
     ScanRule {
@@ -62,7 +62,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Text,
-        why: "a letter of another script stands in a Latin word and looks like one of its own",
+        why: "mixes letters of another script that look Latin into a Latin word",
         help: "write the word with letters of one script",
         test: Test::Built,
     },
@@ -71,7 +71,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Text,
-        why: "a terminal that shows this does something instead, such as hiding text",
+        why: "contains a terminal escape sequence, which can hide or change text when it is displayed",
         help: "remove the escape character",
         test: Test::Built,
     },
@@ -80,8 +80,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "text stands so far to the right that nobody scrolls there",
-        help: "bring it back to the margin, and read it",
+        why: "has text so far to the right that readers do not see it without scrolling",
+        help: "move the text back to the margin, then read it",
         test: Test::Built,
     },
     ScanRule {
@@ -89,8 +89,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Hidden,
-        why: "text that the rendered page does not show asks for something a reviewer would ask about",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "contains suspicious instructions in text that the rendered page does not show",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Built,
     },
     ScanRule {
@@ -98,8 +98,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Hidden,
-        why: "text that the rendered page does not show gives orders to the agent",
-        help: "show it to readers as well, or remove it",
+        why: "gives the agent orders in text that the rendered page does not show",
+        help: "make the text visible, or remove it",
         test: Test::Pattern(Pattern {
             literals: &[
                 "instruct",

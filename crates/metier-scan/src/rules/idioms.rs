@@ -1,4 +1,4 @@
-//! The same ends by other calls: what code of several languages does to get at secrets, shells and settings.
+//! Code idioms of several languages that access secrets, shells and settings.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,7 +8,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a shell is tied to a connection, so that somebody else gets it",
+        why: "connects a shell to a network socket, so that someone else can use it",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["/bin/sh", "/bin/bash", "cmd.exe", "powershell"],
@@ -32,8 +32,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Code,
-        why: "a store of passwords, cookies or keys is opened by code",
-        help: "let the program that needs the secret find it by itself",
+        why: "opens a store of passwords, cookies or keys in code",
+        help: "let the program that needs the secret find it itself",
         test: Test::Pattern(Pattern {
             literals: &[
                 "find-generic-password",
@@ -73,7 +73,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Code,
-        why: "text that was fetched, decoded or put together is run",
+        why: "runs text that was fetched, decoded or assembled",
         help: "put the code into the skill",
         test: Test::Pattern(Pattern {
             literals: &["exec(", "eval(", "getattr(", "__import__", "| rev", "xxd -r", "printf"],
@@ -95,8 +95,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "code changes what an agent or a shell does from now on",
-        help: "let the user change it, with the lines in view",
+        why: "changes the configuration of an agent or a shell in code",
+        help: "let the user make the change, and show the exact lines",
         test: Test::Pattern(Pattern {
             literals: &[
                 "claude.md",
@@ -131,7 +131,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Code,
-        why: "what is on the screen or the clipboard is sent away",
+        why: "sends the contents of the screen or the clipboard",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -166,8 +166,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Code,
-        why: "whole folders are copied to a machine of somebody else",
-        help: "let the user say where things go",
+        why: "copies whole directories to a third party's machine",
+        help: "let the user choose the destination",
         test: Test::Pattern(Pattern {
             literals: &["rsync", "ssh ", "s3 cp", "s3 sync", "scp ", "rclone"],
             all: &[
@@ -188,7 +188,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "what was typed into the shell before is read",
+        why: "reads the shell history",
         help: "ask the user",
         test: Test::Pattern(Pattern {
             literals: &["_history", "histfile"],
@@ -206,7 +206,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Code,
-        why: "a package comes from an address and not from an index",
+        why: "installs a package from a URL instead of an index",
         help: "name a package of an index, with a version",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -235,8 +235,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "a secret is sent inside an address",
-        help: "send secrets in headers, to the service they belong to",
+        why: "sends a secret inside a URL",
+        help: "send secrets only in headers, to the service they belong to",
         test: Test::Pattern(Pattern {
             literals: &["environ", "getenv", "process.env", "env["],
             all: &[

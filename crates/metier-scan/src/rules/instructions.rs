@@ -1,4 +1,4 @@
-//! Words that turn the agent against the person it works for.
+//! Instructions that turn the agent against its user.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,8 +8,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Instructions,
-        why: "the agent is told to ignore the instructions it works under",
-        help: "remove it; no skill needs the agent to forget its rules",
+        why: "tells the agent to ignore its previous or higher-priority instructions",
+        help: "remove it; no skill needs the agent to ignore its rules",
         test: Test::Pattern(Pattern {
             literals: &[
                 "ignor",
@@ -46,8 +46,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Instructions,
-        why: "the agent is given another identity, without its restrictions",
-        help: "remove it; a role for the agent needs no word about restrictions",
+        why: "gives the agent a new identity without its restrictions",
+        help: "remove it; a role does not need to mention restrictions",
         test: Test::Pattern(Pattern {
             literals: &[
                 "you are now",
@@ -80,8 +80,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Instructions,
-        why: "the agent is told to pass over checks that protect its user",
-        help: "remove it, or name the one check and why",
+        why: "tells the agent to ignore safety checks",
+        help: "remove it, or name the one check and the reason",
         test: Test::Pattern(Pattern {
             literals: &[
                 "disregard",
@@ -114,8 +114,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "the agent is told to keep something from its user",
-        help: "say what is done, and let the user know of it",
+        why: "tells the agent to hide something from the user",
+        help: "remove it; tell the user what is being done",
         test: Test::Pattern(Pattern {
             literals: &[
                 "tell",
@@ -152,8 +152,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Instructions,
-        why: "the agent is told to do something so that its user does not notice",
-        help: "remove it; what a skill does may be seen",
+        why: "tells the agent to do something without the user noticing",
+        help: "remove it; tell the user what is being done",
         test: Test::Pattern(Pattern {
             literals: &[
                 "silently",
@@ -195,7 +195,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "the agent is told what to say so that its user believes something untrue",
+        why: "tells the agent to deceive the user",
         help: "remove it; let the agent answer truthfully",
         test: Test::Pattern(Pattern {
             literals: &["asks", "asked", "questions", "complete!", "claim", "pretend"],
@@ -220,8 +220,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "the agent is told to act without asking its user",
-        help: "let the agent ask before what cannot be undone",
+        why: "tells the agent to act without asking the user",
+        help: "let the agent ask before actions that cannot be undone",
         test: Test::Pattern(Pattern {
             literals: &["confirm", "approval", "permission", "consent"],
             all: &[
@@ -244,7 +244,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "money is spent or things are ended without the user being asked",
+        why: "spends money or cancels something without asking the user",
         help: "let the agent ask first",
         test: Test::Pattern(Pattern {
             literals: &["purchas", "charge", "payment", "renew", "terminat", "transfer", "buy"],
@@ -263,8 +263,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the skill puts itself before everything else that the agent has",
-        help: "say when the skill is useful, and leave the choice to the agent",
+        why: "claims priority over everything else that the agent has",
+        help: "say when the skill is useful; leave the choice to the agent",
         test: Test::Pattern(Pattern {
             literals: &[
                 "priority over",
@@ -292,7 +292,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the agent is told to give away what it was told in confidence",
+        why: "tells the agent to reveal its system prompt or other confidential instructions",
         help: "remove it, or say why the user needs it",
         test: Test::Pattern(Pattern {
             literals: &["system prompt", "your instructions", "authorization header", "developer message"],
@@ -310,7 +310,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "the agent is told to obey what somebody else may write at any time",
+        why: "tells the agent to follow instructions from a remote source that can change at any time",
         help: "put the instructions into the skill, where they can be reviewed",
         test: Test::Pattern(Pattern {
             literals: &["instructions", "commands"],
@@ -337,8 +337,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "marks that separate the parts of a conversation are used to forge one",
-        help: "remove them, or put them into a code block of an example",
+        why: "contains chat markup that can fake a message of the system or the user",
+        help: "remove it, or put it into a code block as an example",
         test: Test::Pattern(Pattern {
             literals: &[
                 "<|im_start|>",
@@ -363,8 +363,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "instructions are dressed up as if the system gave them",
-        help: "write them as what they are, and see whether they still convince",
+        why: "presents its instructions as if they came from the system",
+        help: "write them as normal instructions, then check whether they still make sense",
         test: Test::Pattern(Pattern {
             literals: &[
                 "<important>",
@@ -399,8 +399,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the user is asked for a secret that nobody should hand over in a conversation",
-        help: "let the user put it where the program that needs it reads it",
+        why: "asks the user to enter a secret in the conversation",
+        help: "let the user store the secret where the program reads it",
         test: Test::Pattern(Pattern {
             literals: &[
                 "password",
@@ -429,8 +429,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Code,
-        why: "a password of the user is given to a program of the skill",
-        help: "use a token that can be revoked, kept where the service says",
+        why: "stores a user's password with a program of the skill",
+        help: "use a token that can be revoked, stored as the service recommends",
         test: Test::Pattern(Pattern {
             literals: &["_password", "_passwd"],
             all: &[r"\b[\w-]+\s+(?:set|store|add|save)\s+\w+_(?:password|passwd)\b"],
@@ -444,8 +444,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "the agent is told to get at stored credentials",
-        help: "let the program that needs them find them by itself",
+        why: "tells the agent to read stored credentials",
+        help: "let the program that needs the credentials find them itself",
         test: Test::Pattern(Pattern {
             literals: &["credential", "secrets", "keychain", "stored token", "saved password"],
             all: &[
@@ -465,8 +465,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "the agent is told to make results look other than they are",
-        help: "remove it; let results be what they are",
+        why: "tells the agent to falsify results",
+        help: "remove it; report results as they are",
         test: Test::Pattern(Pattern {
             literals: &[
                 "add ",
@@ -495,7 +495,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Instructions,
-        why: "the agent is told to leave a way in for somebody else",
+        why: "tells the agent to add a backdoor",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["backdoor", "back door", "hidden account", "emergency access", "hidden admin"],

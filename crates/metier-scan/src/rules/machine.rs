@@ -1,4 +1,4 @@
-//! What a skill changes about the machine and its protection.
+//! Changes to the machine and its protections.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,7 +8,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a driver is loaded, or a tool that stops protection",
+        why: "loads a kernel driver, or a tool that disables security software",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["type= kernel", "insmod", "kextload", "aukill", "truesightkiller", "edrsilencer"],
@@ -26,8 +26,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "something that protects the machine is switched off",
-        help: "do not use the skill; nothing needs this to work",
+        why: "disables a protection of the machine",
+        help: "do not use the skill; no legitimate task needs this",
         test: Test::Pattern(Pattern {
             literals: &[
                 "mppreference",
@@ -55,7 +55,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "somebody gets more rights on the machine than they had",
+        why: "raises privileges on the machine",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["nopasswd", "chmod", "sudoers", "setuid"],
@@ -76,8 +76,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "everybody on the machine may change these files",
-        help: "give the rights that are needed",
+        why: "makes files writable for every user of the machine",
+        help: "grant only the permissions that are needed",
         test: Test::Pattern(Pattern {
             literals: &["chmod"],
             all: &[r"\bchmod\s+(?:-r\s+)?(?:0?777|a\+rwx|o\+w)\s+[/~$]"],
@@ -92,8 +92,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "files are given to the administrator of the machine",
-        help: "leave them to whom they belong",
+        why: "makes root the owner of files",
+        help: "keep the current owner",
         test: Test::Pattern(Pattern {
             literals: &["chown"],
             all: &[r"\bsudo\s+chown\s+(?:-r\s+)?root(?::\w+)?\s+[/~$]"],
@@ -109,7 +109,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "traffic of the machine is led elsewhere, or let in",
+        why: "redirects network traffic of the machine, or lets traffic in",
         help: "say why, and how to undo it",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -137,7 +137,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "other programs are made to load what they did not ask for",
+        why: "makes other programs load additional code",
         help: "remove it",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -167,8 +167,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "a container gets the whole machine",
-        help: "give it what it needs",
+        why: "gives a container access to the whole machine",
+        help: "grant only the access that is needed",
         test: Test::Pattern(Pattern {
             literals: &[
                 "--privileged",
@@ -194,7 +194,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "the machine can be reached from outside",
+        why: "makes the machine reachable from outside",
         help: "say why, and how to close it again",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -222,8 +222,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "where packages, code or passwords go is changed for good",
-        help: "let the user change it",
+        why: "permanently changes where packages, code or passwords go",
+        help: "let the user make the change",
         test: Test::Pattern(Pattern {
             literals: &["credential.helper", "insteadof", "config set registry", "global.index-url"],
             all: &[
@@ -241,8 +241,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "a workflow with rights runs text that anybody can write",
-        help: "pass the text in a variable of the environment, and pin actions",
+        why: "has a privileged workflow that runs text anyone can write",
+        help: "pass the text in an environment variable, and pin actions",
         test: Test::Pattern(Pattern {
             literals: &["github.event", "pull_request_target", "write-all"],
             all: &[

@@ -1,4 +1,4 @@
-//! Harm in ordinary words: what is asked for as part of a task, and serves somebody else.
+//! Harmful requests in ordinary words, presented as part of a task.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,7 +8,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "what the user gives is kept, used or passed on by whoever made the skill",
+        why: "lets the author of the skill keep, use or share the user's data",
         help: "say what is kept, where and why, and let the user choose",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -48,8 +48,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "reasons are given why the user is not asked or told",
-        help: "ask; being asked is no nuisance where something is done in one's name",
+        why: "argues against asking or informing the user",
+        help: "remove it; ask the user before acting on their behalf",
         test: Test::Pattern(Pattern {
             literals: &[
                 "disrupt",
@@ -93,8 +93,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "a switch that should hold the skill back does nothing",
-        help: "let switches do what they are called",
+        why: "documents a safety option, such as a dry run, that has no effect",
+        help: "make the option do what its name says",
         test: Test::Pattern(Pattern {
             literals: &[
                 "dry_run",
@@ -130,7 +130,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "judgements are to come out in somebody's favour",
+        why: "tells the agent to judge in favour of one side",
         help: "let the agent judge by what it finds",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -195,8 +195,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "a script of the skill is run as a matter of course, for a reason beside the task",
-        help: "read the script, and see whether it does what is said",
+        why: "runs a script of the skill routinely, for a reason unrelated to the task",
+        help: "read the script and check that it does what the skill says",
         test: Test::Pattern(Pattern {
             literals: &[".sh", ".py", ".js", ".mjs", ".ps1", ".bat", ".rb", ".ts", ".pl"],
             all: &[
@@ -219,7 +219,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "what cannot be brought back is thrown away as a matter of course",
+        why: "routinely deletes data that cannot be restored",
         help: "let the user decide",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -253,7 +253,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "a check is left out, and a pretext is given",
+        why: "skips a check and gives a pretext",
         help: "keep the check, or let the user decide",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -299,8 +299,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "the agent is told to go ahead always, and to look at nothing before",
-        help: "let the agent look first",
+        why: "tells the agent to always proceed without checking first",
+        help: "let the agent check first",
         test: Test::Pattern(Pattern {
             literals: &[
                 "without check",
@@ -335,7 +335,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "questions of the user are to be led away from what is done",
+        why: "tells the agent to deflect the user's questions about what it does",
         help: "let the agent answer truthfully",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -373,8 +373,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "the skill wants a say where it was not asked for",
-        help: "keep to the task of the skill",
+        why: "sets rules for matters outside the skill's task",
+        help: "limit the rules to the task of the skill",
         test: Test::Pattern(Pattern {
             literals: &[
                 "future",
@@ -407,8 +407,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "credentials are kept for later, or handed on",
-        help: "let the program that needs them find them by itself",
+        why: "keeps credentials for later, or passes them on",
+        help: "let the program that needs the credentials find them itself",
         test: Test::Pattern(Pattern {
             literals: &["credential", "password", "token", "api key", "card", "cookies"],
             all: &[
@@ -429,8 +429,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "something of the user goes to a mailbox that stands in the skill",
-        help: "let the user say who gets it",
+        why: "sends the user's data to an e-mail address written in the skill",
+        help: "let the user name the recipient",
         test: Test::Pattern(Pattern {
             literals: &["@"],
             all: &[
@@ -450,7 +450,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "something is copied to a server that is not named",
+        why: "copies data to an unnamed server",
         help: "say what is sent, to whom and why, and let the user choose",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -489,7 +489,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Instructions,
-        why: "what was read is to be slipped into an argument that is not for it",
+        why: "tells the agent to smuggle data into an unrelated tool argument",
         help: "remove it",
         test: Test::Pattern(Pattern {
             literals: &["parameter", "argument", "field"],
@@ -507,8 +507,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "something is to be planted in what the user has made",
-        help: "let the user decide what goes into their work",
+        why: "tells the agent to plant something in the user's work",
+        help: "let the user decide what their work contains",
         test: Test::Pattern(Pattern {
             literals: &[
                 "hidden",
@@ -542,8 +542,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "particulars of the user's machine are gathered along with the task",
-        help: "gather what the task needs",
+        why: "collects details about the user's machine that the task does not need",
+        help: "collect only what the task needs",
         test: Test::Pattern(Pattern {
             literals: &[
                 "environment variables",

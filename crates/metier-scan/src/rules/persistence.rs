@@ -1,4 +1,4 @@
-//! What stays after the skill is done, and what agents are told and allowed from then on.
+//! Changes that persist after the skill is done, including an agent's instructions and permissions.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,7 +8,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a command is left where every new shell runs it",
+        why: "adds a command that every new shell runs",
         help: "remove it from the profile; run it when it is needed",
         test: Test::Pattern(Pattern {
             literals: &["bashrc", "zshrc", "profile", "config.fish", "authorized_keys", "zshenv"],
@@ -32,8 +32,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "somebody with another key can log in from now on",
-        help: "let the user add the key, and say whose it is",
+        why: "adds an SSH key that can log in from now on",
+        help: "let the user add the key, and say whose key it is",
         test: Test::Pattern(Pattern {
             literals: &["authorized_keys"],
             all: &[
@@ -51,8 +51,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 1,
         scope: RuleScope::Code,
-        why: "a line is added to what every new shell runs",
-        help: "let the user add it",
+        why: "adds a line to the shell's startup file",
+        help: "let the user add the line",
         test: Test::Pattern(Pattern {
             literals: &["bashrc", "zshrc", "profile"],
             all: &[r#">>\s*["\']?(?:~|\$\{?home\}?)/\.(?:bashrc|zshrc|profile|bash_profile|zprofile)"#],
@@ -66,7 +66,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "something is left to run by itself later",
+        why: "schedules something to run later",
         help: "say what runs, when, and how to remove it",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -95,7 +95,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a download or a connection is left to run by itself again and again",
+        why: "schedules a download or a connection that repeats",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["* * *", "crontab", "/etc/cron"],
@@ -114,7 +114,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 2,
         scope: RuleScope::Code,
-        why: "a service is left to run by itself",
+        why: "installs a background service",
         help: "say what runs, and how to remove it",
         test: Test::Pattern(Pattern {
             literals: &["systemctl", "sc create", "new-service", "launchd", "/etc/systemd"],
@@ -132,8 +132,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "what an agent is told or allowed from now on is changed",
-        help: "let the user change it, with the lines in view",
+        why: "changes the instructions or permissions of an agent",
+        help: "let the user make the change, and show the exact lines",
         test: Test::Pattern(Pattern {
             literals: &[
                 ".claude/",
@@ -164,8 +164,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Instructions,
-        why: "the agent is told to change what it is told from now on",
-        help: "let the user change it, with the lines in view",
+        why: "tells the agent to change its own instructions",
+        help: "let the user make the change, and show the exact lines",
         test: Test::Pattern(Pattern {
             literals: &[
                 "claude.md",
@@ -193,8 +193,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Text,
-        why: "the agent gets to do everything without asking",
-        help: "allow what the skill needs by name",
+        why: "lets the agent do everything without asking",
+        help: "allow what the skill needs, by name",
         test: Test::Pattern(Pattern {
             literals: &[
                 "bypasspermissions",
@@ -225,8 +225,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Instructions,
-        why: "a check that protects somebody is left out",
-        help: "name the check, and why it is not needed here",
+        why: "skips a security check",
+        help: "name the check, and say why it is not needed here",
         test: Test::Pattern(Pattern {
             literals: &[
                 "skip",
@@ -256,7 +256,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Text,
-        why: "a link runs code where it is opened",
+        why: "contains a link that runs code when it is opened",
         help: "link to a page",
         test: Test::Pattern(Pattern {
             literals: &["](javascript:", "](data:text", "href=\"javascript:", "src=\"data:text/html"],

@@ -1,4 +1,4 @@
-//! Code and addresses that say little alone, and more together.
+//! Weak signals in code and addresses, which matter in combination.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,8 +8,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Text,
-        why: "somebody who stands in the skill, or everybody, gets access",
-        help: "let the user say who gets access",
+        why: "grants access to everyone, or to an account written in the skill",
+        help: "let the user decide who gets access",
         test: Test::Pattern(Pattern {
             literals: &[
                 "@",
@@ -44,8 +44,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Code,
-        why: "data of customers or secrets are written to a plain file on the way",
-        help: "write what is needed, where its owner expects it",
+        why: "writes customer data or secrets to a plain file",
+        help: "write only what is needed, where its owner expects it",
         test: Test::Pattern(Pattern {
             literals: &[
                 "open(",
@@ -77,7 +77,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Code,
-        why: "whose machine it is, is sent away",
+        why: "sends details that identify the machine",
         help: "say what is sent, to whom and why",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -115,8 +115,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Text,
-        why: "an address is written so that it is not recognised as one",
-        help: "write it as it is",
+        why: "writes an address in a disguised form",
+        help: "write the address in its normal form",
         test: Test::Pattern(Pattern {
             literals: &["hxxp", "[.]", "[dot]", "(dot)"],
             all: &[
@@ -134,8 +134,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Text,
-        why: "an address bears the name of an attack",
-        help: "do not use the skill unless it is an example in a text about attacks",
+        why: "names a suspicious host, whose name contains a word such as `evil` or `attacker`",
+        help: "use the skill only if the address is an example in a text about attacks",
         test: Test::Pattern(Pattern {
             literals: &[
                 "evil",
@@ -164,8 +164,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Code,
-        why: "a program that is installed already is changed from within",
-        help: "install what is wanted instead",
+        why: "modifies the code of an installed program",
+        help: "install the program that is needed instead",
         test: Test::Pattern(Pattern {
             literals: &["asar", "remove-signature", "site-packages", "dist-packages", "node_modules/"],
             all: &[
@@ -185,8 +185,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Text,
-        why: "what is said to a model goes to somebody else's server first",
-        help: "let the user change it",
+        why: "sends model requests to a third party's server",
+        help: "let the user make the change",
         test: Test::Pattern(Pattern {
             literals: &["_base", "proxy=", "base_url"],
             all: &[
@@ -206,8 +206,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 2,
         scope: RuleScope::Code,
-        why: "a check of a connection or of a change is switched off",
-        help: "leave it on",
+        why: "disables a check of a connection or a change",
+        help: "keep the check enabled",
         test: Test::Pattern(Pattern {
             literals: &[
                 "verify=false",
@@ -240,8 +240,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 2,
         scope: RuleScope::Code,
-        why: "files that match a pattern are deleted",
-        help: "delete what the skill made, and ask before",
+        why: "deletes files that match a pattern",
+        help: "delete only files that the skill created, and ask first",
         test: Test::Pattern(Pattern {
             literals: &["unlink", "os.remove", "rmtree", "fs.rm", "remove-item", "rm -"],
             all: &[
@@ -261,7 +261,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Low,
         weight: 1,
         scope: RuleScope::Code,
-        why: "files are sent in a request",
+        why: "sends files in a request",
         help: "say what is sent, to whom and why",
         test: Test::Pattern(Pattern {
             literals: &["files=", "formdata", "uploadfile", "--upload-file", "form-data", "multipart"],

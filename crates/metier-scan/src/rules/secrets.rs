@@ -1,8 +1,8 @@
-//! Secrets that are read.
+//! Reading secrets.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
-/// Words of which one is near wherever `%keyfile%` is found.
+/// Words of which one is near every match of `%keyfile%`.
 const KEY_FILES: &[&str] = &[
     ".ssh",
     "id_rsa",
@@ -41,7 +41,7 @@ const KEY_FILES: &[&str] = &[
     ".config/secrets",
 ];
 
-/// A key that is used as it should be, or made.
+/// A key that is used as intended, or created.
 const KEY_USED: &str = r"\bssh\s+-i|\bscp\s+-i|identityfile|identity_file|ssh-keygen|ssh-add|ssh-copy-id|chmod\s+[0-7]{3,4}|\.pub\b|mkdir|known_hosts|-v\s+[~$]|--mount|volumes?:|\bmount\b|gitignore|kubeconfig=|export kubeconfig|key_?file=|private_key_path|mkdir";
 
 pub(super) static RULES: &[ScanRule] = &[
@@ -50,8 +50,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Text,
-        why: "a file that holds keys or passwords is read",
-        help: "let the program that needs the key find it by itself",
+        why: "reads a file that holds keys or passwords",
+        help: "let the program that needs the key find it itself",
         test: Test::Pattern(Pattern {
             literals: KEY_FILES,
             all: &[r"%reads%[^\n]{0,80}?%keyfile%"],
@@ -75,8 +75,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "a private key or a store of passwords is read",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "reads a private key or a password store",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &[
                 "id_rsa",
@@ -106,8 +106,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "several files that hold keys are gone through one after the other",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "searches several files that hold keys",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: KEY_FILES,
             all: &[
@@ -126,8 +126,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "a file that holds keys is read near something that sends",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "reads a file that holds keys close to code or text that sends data",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: KEY_FILES,
             all: &[
@@ -157,8 +157,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Text,
-        why: "a file of settings that often holds secrets is shown",
-        help: "load it without showing it",
+        why: "shows a settings file that often holds secrets",
+        help: "load the file without showing it",
         test: Test::Pattern(Pattern {
             literals: &[".env"],
             all: &[
@@ -176,8 +176,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "a file of settings that often holds secrets is read near something that sends",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "reads a settings file that often holds secrets close to code or text that sends data",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &[".env"],
             all: &[
@@ -199,8 +199,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Instructions,
-        why: "the agent is told to gather every secret it can find",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "tells the agent to collect every secret it can find",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &["token", "secret", "credential", "password", "api key"],
             all: &[
@@ -225,8 +225,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Instructions,
-        why: "the agent is told to gather secrets of every kind",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "tells the agent to collect secrets of many kinds",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &["token", "secret", "credential", "password"],
             all: &[
@@ -251,8 +251,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Code,
-        why: "the whole environment, with every secret in it, is taken",
-        help: "take the one variable that is needed",
+        why: "reads all environment variables, including every secret in them",
+        help: "read only the variable that is needed",
         test: Test::Pattern(Pattern {
             literals: &["environ", "printenv", "env |", "env>", "env >", "process.env"],
             all: &[
@@ -271,8 +271,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Text,
-        why: "the service that hands out credentials of a cloud machine is asked",
-        help: "use the library of the cloud, and only where that is the task",
+        why: "queries the metadata service that hands out a cloud machine's credentials",
+        help: "use the cloud provider's library, and only if the task needs it",
         test: Test::Pattern(Pattern {
             literals: &["169.254.169.254", "metadata.google.internal", "100.100.100.200"],
             all: &[
@@ -289,7 +289,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "keys that are pressed or what was copied are recorded",
+        why: "records keystrokes or the clipboard",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -315,7 +315,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a password of the user is asked for and tried out",
+        why: "asks for the user's password and tests it",
         help: "do not use the skill",
         test: Test::Pattern(Pattern {
             literals: &["authonly", "validatecredentials", "sudo -s", "osascript"],
@@ -333,7 +333,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Text,
-        why: "what an agent remembers about its user is read",
+        why: "reads what the agent has stored about its user",
         help: "say why the skill needs it",
         test: Test::Pattern(Pattern {
             literals: &[

@@ -1,4 +1,4 @@
-//! What is sent away.
+//! Sending data to others.
 
 use crate::rule::{Examples, Excuse, Pattern, RiskLevel, RuleScope, ScanRule, Test};
 
@@ -8,8 +8,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a secret of the environment is sent in the body or the name of a request",
-        help: "send secrets in headers, to the service they belong to",
+        why: "sends a secret from the environment in the body or host name of a request",
+        help: "send secrets only in headers, to the service they belong to",
         test: Test::Pattern(Pattern {
             literals: &["curl", "requests.p", "httpx", "axios", "fetch(", "wget"],
             all: &[
@@ -34,8 +34,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "the whole environment is taken near something that sends",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "reads all environment variables close to code that sends data",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &["environ", "printenv", "env |", "$(env", "process.env", "env.to_h", "env:"],
             all: &[
@@ -57,8 +57,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "secrets of the environment are gathered or encoded near an address",
-        help: "take the one secret that is needed, where it is needed",
+        why: "collects or encodes secrets from the environment close to an address",
+        help: "read only the secret that is needed, where it is needed",
         test: Test::Pattern(Pattern {
             literals: &["environ", "getenv", "process.env"],
             all: &[
@@ -80,8 +80,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a secret of the environment is encoded near something that sends",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "encodes a secret from the environment close to code that sends data",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &["b64encode", "btoa", "base64", "b32encode"],
             all: &[
@@ -103,7 +103,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Code,
-        why: "what a command prints is sent away",
+        why: "sends the output of a command over the network",
         help: "say what is sent, to whom and why",
         test: Test::Pattern(Pattern {
             literals: &["@-"],
@@ -122,8 +122,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "a secret is sent away as it is printed",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "pipes a secret into a network request",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &["@-"],
             all: &[
@@ -141,8 +141,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Code,
-        why: "several secrets of the environment are put together",
-        help: "take the one secret that is needed, where it is needed",
+        why: "combines several secrets from the environment",
+        help: "read only the secret that is needed, where it is needed",
         test: Test::Pattern(Pattern {
             literals: &["environ", "getenv"],
             all: &[
@@ -161,8 +161,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Code,
-        why: "data is sent in the name of a lookup, past what watches connections",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "sends data inside DNS lookups, which bypasses network monitoring",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &["dig ", "nslookup", "ping ", "gethostbyname"],
             all: &[
@@ -182,8 +182,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "something is sent to an address that takes anything from anybody",
-        help: "send it to a service that somebody answers for",
+        why: "sends data to a request-collecting service, which anyone can use anonymously",
+        help: "send it to a service with a known owner",
         test: Test::Pattern(Pattern {
             literals: &[
                 "webhook.site",
@@ -229,8 +229,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 3,
         scope: RuleScope::Text,
-        why: "messages go to a channel whose address stands in the skill",
-        help: "let the user say which channel",
+        why: "sends messages to a chat webhook written in the skill",
+        help: "let the user choose the channel",
         test: Test::Pattern(Pattern {
             literals: &["discord", "telegram"],
             all: &[r"(?:discord(?:app)?\.com/api/webhooks/\d+|api\.telegram\.org/bot\d+:)"],
@@ -245,7 +245,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "data of the user is to be sent to an address",
+        why: "tells the agent to send the user's data to an address",
         help: "say what is sent, to whom and why, and let the user choose",
         test: Test::Pattern(Pattern {
             // Every match ends with an address, which is rarer than the words for sending.
@@ -267,7 +267,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "something is sent away as a matter of course",
+        why: "routinely sends data to a server",
         help: "say what is sent, to whom and why, and let the user choose",
         test: Test::Pattern(Pattern {
             literals: &[
@@ -302,7 +302,7 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Text,
-        why: "data is sent inside an address",
+        why: "sends data inside a URL",
         help: "say what is sent, to whom and why",
         test: Test::Pattern(Pattern {
             literals: &["={", "=$", "=<", "=%7b"],
@@ -321,8 +321,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "an image whose address carries data sends that data when it is shown",
-        help: "remove it",
+        why: "contains an image whose URL sends data when it is displayed",
+        help: "remove the image",
         test: Test::Pattern(Pattern {
             literals: &["!["],
             all: &[
@@ -339,8 +339,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::High,
         weight: 10,
         scope: RuleScope::Text,
-        why: "what an agent remembers or was told is read near something that sends",
-        help: "read it with the eyes of whoever wrote it; do not use the skill unless you know why it is there",
+        why: "reads the agent's memory or conversation close to code or text that sends data",
+        help: "read it as if an attacker had written it; use the skill only if you know why it is there",
         test: Test::Pattern(Pattern {
             literals: &[
                 "memory.md",
@@ -384,8 +384,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 7,
         scope: RuleScope::Code,
-        why: "a repository is pushed to a place of somebody else",
-        help: "let the user say where it goes",
+        why: "pushes a repository to a third party's remote",
+        help: "let the user choose the remote",
         test: Test::Pattern(Pattern {
             literals: &["git remote", "git push"],
             all: &[
@@ -407,8 +407,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Text,
-        why: "something is sent to a host that anybody gets for free and leaves again",
-        help: "send it to a service that somebody answers for",
+        why: "sends data to a free hosting service, where anyone can register",
+        help: "send it to a service with a known owner",
         test: Test::Pattern(Pattern {
             literals: &[
                 ".onrender.com",
@@ -446,8 +446,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 5,
         scope: RuleScope::Instructions,
-        why: "messages are copied to somebody as a matter of course",
-        help: "let the user say who gets a copy",
+        why: "routinely copies messages to a fixed address",
+        help: "let the user decide who gets a copy",
         test: Test::Pattern(Pattern {
             literals: &["bcc", "cc ", "forward"],
             all: &[
@@ -465,8 +465,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 6,
         scope: RuleScope::Instructions,
-        why: "money is sent to an address that stands in the skill",
-        help: "let the user say where money goes",
+        why: "sends money to an address written in the skill",
+        help: "let the user choose the recipient",
         test: Test::Pattern(Pattern {
             literals: &["0x", "bc1", "wallet", "address"],
             all: &[
@@ -485,8 +485,8 @@ pub(super) static RULES: &[ScanRule] = &[
         severity: RiskLevel::Medium,
         weight: 4,
         scope: RuleScope::Text,
-        why: "where the user is, is asked of a service",
-        help: "ask the user, or say why it is needed",
+        why: "looks up the user's location with a web service",
+        help: "ask the user, or say why the location is needed",
         test: Test::Pattern(Pattern {
             literals: &[
                 "ipapi.co",

@@ -1,16 +1,16 @@
-//! What of a text is shown: marks of emphasis, tags, comments and the addresses of links can part a word or stand between two, and a
-//! reader of the page sees none of them.
+//! The visible part of a text. Emphasis marks, tags, comments and link addresses can split a word or separate two
+//! words without being visible on the rendered page.
 
 use std::ops::Range;
 
-/// Elements that stand inside of a line, and have no other use.
+/// Inline elements without any other effect.
 const INLINE: &[&[u8]] = &[
     b"abbr", b"acronym", b"b", b"bdi", b"bdo", b"big", b"cite", b"del", b"dfn", b"em", b"font", b"i", b"ins",
     b"kbd", b"mark", b"nobr", b"rp", b"rt", b"ruby", b"s", b"samp", b"small", b"span", b"strike", b"strong",
     b"sub", b"sup", b"tt", b"u", b"wbr",
 ];
 
-/// Elements that begin a line of their own.
+/// Elements that start a new line.
 const BLOCKS: &[&[u8]] = &[
     b"blockquote",
     b"br",
@@ -41,12 +41,12 @@ const BLOCKS: &[&[u8]] = &[
     b"ul",
 ];
 
-/// The longest tag, link text or way to a closing tag that is looked for.
+/// The longest tag, link text or distance to a closing tag that is searched.
 const LONGEST: usize = 400;
-/// The same for comments.
+/// The longest comment.
 const LONGEST_COMMENT: usize = 2_000;
 
-/// How many bytes here are not shown: emphasis (`**`, `__`, `~~`), a comment, or a tag of an element inside of a line.
+/// The number of bytes here that are not shown: emphasis (`**`, `__`, `~~`), a comment, or an inline tag.
 pub(super) fn unshown(text: &[u8], at: usize) -> usize {
     let mark = text[at];
     if mark == b'<' {
@@ -58,11 +58,11 @@ pub(super) fn unshown(text: &[u8], at: usize) -> usize {
     let run = text[at..].iter().take_while(|byte| **byte == mark).count();
     let before = byte_before(text, at);
     let after = text.get(at + run).copied().unwrap_or(b' ');
-    // A mark with spaces on both sides is a list's, or multiplies.
+    // A mark with spaces on both sides is a list item or a multiplication sign.
     let is_alone = before.is_ascii_whitespace() && after.is_ascii_whitespace();
     match mark {
         b'*' if !is_alone => run,
-        // Inside of a word it is part of a name.
+        // Inside a word it is part of a name.
         b'_' if is_word(before) != is_word(after) => run,
         b'~' if run == 2 => run,
         _ => 0,
@@ -77,7 +77,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// How many bytes a comment has.
+/// The length of a comment in bytes.
 fn comment(text: &[u8]) -> usize {
     const OPEN: &[u8] = b"<!--";
     if !text.starts_with(OPEN) {
@@ -87,7 +87,7 @@ fn comment(text: &[u8]) -> usize {
     memchr::memmem::find(rest, b"-->").map_or(0, |end| OPEN.len() + end + 3)
 }
 
-/// How many bytes a tag has.
+/// The length of a tag in bytes.
 fn tag(text: &[u8], at: usize) -> usize {
     let inside = &text[at + 1..text.len().min(at + LONGEST)];
     let (is_closing, inside) = inside.strip_prefix(b"/").map_or((false, inside), |rest| (true, rest));
@@ -98,15 +98,15 @@ fn tag(text: &[u8], at: usize) -> usize {
     let Some(end) = tag_end(&inside[name.len()..]) else { return 0 };
     let length = 1 + usize::from(is_closing) + name.len() + end;
     let after = at + length;
-    // A page shows the text of any other element as well. But `<name>` is also how people write what is to be filled in; that is not
-    // closed, and does not stand inside of a word.
+    // A page also shows the text of unknown elements. But `<name>` is also used as a placeholder, which is not closed
+    // and not inside a word.
     let is_inside = || is_word(byte_before(text, at)) && text.get(after).is_some_and(|byte| is_word(*byte));
     let is_closed = || is_closed(&text[after..text.len().min(after + LONGEST)], name);
     let is_shown = !is_closing && !INLINE.contains(&name) && !is_inside() && !is_closed();
     if is_shown { 0 } else { length }
 }
 
-/// Where a tag ends whose name was read. A value in quotation marks can hold anything.
+/// The end of a tag whose name was already read. A quoted value can contain anything.
 fn tag_end(rest: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in rest.iter().enumerate() {
@@ -115,7 +115,7 @@ fn tag_end(rest: &[u8]) -> Option<usize> {
             (None, b'"' | b'\'') => quote = Some(*byte),
             (None, b'>') => return Some(at + 1),
             (None, b'<' | b'`') => return None,
-            // The name ends with a space, a slash or the tag.
+            // The name ends with a space, a slash or the end of the tag.
             (None, byte) if at == 0 && !byte.is_ascii_whitespace() && *byte != b'/' && *byte != b'-' => {
                 return None;
             }
@@ -129,16 +129,16 @@ fn is_closed(rest: &[u8], name: &[u8]) -> bool {
     memchr::memmem::find_iter(rest, b"</").any(|at| rest[at + 2..].starts_with(name))
 }
 
-/// A link: what is shown of it, the address that is not, and where it ends.
+/// A link: its visible text, its address, and its end.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) shown: Range<usize>,
-    /// An address elsewhere with the marks around it, which rules look for.
+    /// An external address with the surrounding marks, which rules need.
     pub(super) address: Option<Range<usize>>,
     pub(super) end: usize,
 }
 
-/// The link that begins here: `[text](address)` or `[text][name]`. Images are not links.
+/// The link that starts here: `[text](address)` or `[text][name]`. Images are not links.
 pub(super) fn link(text: &[u8], at: usize) -> Option<Link> {
     if text[at] != b'[' {
         return None;
@@ -155,12 +155,12 @@ pub(super) fn link(text: &[u8], at: usize) -> Option<Link> {
     };
     let end = closing(text, close + 1, open, last)?;
     let target = close + 1..end + 1;
-    // Inside of a word it would part it.
+    // Inside a word it would split the word.
     let is_kept = !is_word(before) && memchr::memmem::find(&text[target.clone()], b"://").is_some();
     Some(Link { shown: at + 1..close, address: is_kept.then_some(target), end: end + 1 })
 }
 
-/// Where the mark is that closes the one here, in the same paragraph.
+/// The position of the matching closing mark, in the same paragraph.
 fn closing(text: &[u8], at: usize, open: u8, close: u8) -> Option<usize> {
     let mut depth = 0_usize;
     for (index, byte) in text.iter().enumerate().skip(at).take(LONGEST) {
