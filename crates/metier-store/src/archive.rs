@@ -1,22 +1,20 @@
-//! Archives of skills, read without trust: ZIP (`.zip`, `.skill`), tar and tar.gz.
+//! Reads untrusted archives of skills: ZIP (`.zip`, `.skill`), tar and tar.gz.
 //!
-//! [`unpack`] hands out files and never writes one. What it hands out has a path that is relative, has `/` between its
-//! parts, leads nowhere else on any system and is there once; whether that is a *skill* is for [`ArchiveLayout`] and for
-//! `metier_skill` to say. An archive that lies in any way it can be caught at is refused whole, by an
-//! [`ArchiveError`] with a code of its own; whoever writes must therefore write where nobody looks yet, and throw that away
-//! after an error.
+//! [`unpack`] passes files to a callback and writes nothing itself. Every path is relative, uses `/`, stays inside
+//! the target directory on every system, and is unique. [`ArchiveLayout`] and `metier_skill` then decide which files
+//! are *skills*. An archive with any inconsistency is refused as a whole, with an [`ArchiveError`] that has its own
+//! code. Write to a private directory, and delete it after an error.
 //!
-//! What is kept of a file is its path, its bytes and whether its owner may run it. Times, owners, groups, other
-//! permissions (set-user-id among them), comments and empty directories are dropped: no digest of a skill has them.
+//! Only a file's path, content and executable bit are kept. Times, owners, groups, other permissions (including
+//! set-user-id), comments and empty directories are dropped; no digest of a skill includes them.
 //!
-//! Not a lie, and left out with a word in [`UnpackedArchive::skipped`]: what macOS adds (`__MACOSX/`, `.DS_Store`, `._name`),
-//! because most archives made there have it and nobody put it there; and version-control directories, because they are
-//! no part of a skill and no digest would cover them.
+//! Two kinds of files are skipped and listed in [`UnpackedArchive::skipped`]: files that macOS adds (`__MACOSX/`,
+//! `.DS_Store`, `._name`), which are in most archives made there, and version-control directories, which are not part
+//! of a skill and not included in its digest.
 //!
-//! ZIP structures are read here and not by a crate: those at hand read the list of files and believe it, and hide the
-//! rest (duplicates, overlaps, second headers, bytes that belong to nobody), which would have to be read again to be
-//! checked. Files may be stored or deflated, as nearly all are. For tar it is the same: what extends a header is merged
-//! silently elsewhere.
+//! ZIP structures are parsed here because the available crates trust the list of files and hide everything else
+//! (duplicates, overlaps, second headers, unused bytes), so a check would have to parse the file again. Files may be
+//! stored or deflated, which covers nearly all archives. For tar, other crates merge extended headers silently.
 
 mod bytes;
 pub(crate) mod collisions;
@@ -44,29 +42,29 @@ use metier_skill::{Digest, Manifest, ManifestFile};
 
 use crate::StoreError;
 
-/// Bounds on an archive. All are inclusive.
+/// Limits for an archive. All are inclusive.
 ///
-/// They are for archives with ten thousand skills; what one skill may be is in `metier_skill::Limits`, and is checked
-/// for each skill when it is there.
+/// They allow archives with ten thousand skills. The limits of a single skill are in `metier_skill::Limits`, and are
+/// checked for each skill.
 ///
-/// Memory: apart from the archive itself, `file_bytes` for each thread (for tar, once, and 8 MiB), and a few hundred bytes
-/// for each entry.
+/// Memory use: besides the archive itself, `file_bytes` per thread (for tar, once, plus 8 MiB), and a few hundred
+/// bytes per entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArchiveLimits {
-    /// Bytes of the archive: 1 GiB.
+    /// The largest archive in bytes: 1 GiB.
     pub archive_bytes: u64,
-    /// Files and directories, those included that only names mention: 500,000. That is fifty for each of ten thousand
-    /// skills.
+    /// The most files and directories, including directories that appear only in paths: 500,000. This is fifty for
+    /// each of ten thousand skills.
     pub entries: usize,
-    /// Bytes of all files: 4 GiB.
+    /// The largest total size of all files in bytes: 4 GiB.
     pub total_bytes: u64,
-    /// Bytes of one file: 10 MiB, as a whole skill may have.
+    /// The largest file in bytes: 10 MiB, the limit of a whole skill.
     pub file_bytes: u64,
-    /// How many times larger a file may become, and all of them: 200. Text becomes three to ten times as large, deflate
-    /// can do 1,032. The first MiB may be anything.
+    /// The highest compression ratio of one file and of all: 200. Text reaches three to ten, deflate at most 1,032.
+    /// The first MiB is not limited.
     pub ratio: u64,
-    /// Directories above a file: 32, sixteen in a skill and as many above it.
+    /// The most directories above a file: 32, sixteen in a skill and sixteen above it.
     pub depth: usize,
 }
 
@@ -84,51 +82,51 @@ impl Default for ArchiveLimits {
     }
 }
 
-/// What may be anything before a ratio means something: a short file of one letter is no bomb.
+/// The size below which the ratio does not count: a short file of one repeated letter is not a bomb.
 const RATIO_FREE: u64 = 1 << 20;
 
 impl ArchiveLimits {
-    /// Whether so many bytes are too many to come from so few.
+    /// Whether the compression ratio is too high.
     const fn is_bomb(&self, unpacked: u64, packed: u64) -> bool {
         unpacked > RATIO_FREE && unpacked > packed.saturating_mul(self.ratio)
     }
 }
 
-/// A file of an archive.
+/// A file in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArchiveFile<'a> {
-    /// Its path in the archive: relative, with `/` between the parts, safe to join to a directory.
+    /// Its path in the archive: relative, separated by `/`, and safe to join to a directory.
     pub path: &'a str,
-    /// Whether its owner may run it.
+    /// Whether its owner may execute it.
     pub is_executable: bool,
     /// Its content.
     pub bytes: &'a [u8],
 }
 
-/// What was unpacked.
+/// The result of unpacking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnpackedArchive {
-    /// What kind of archive it was.
+    /// The format of the archive.
     pub format: ArchiveFormat,
-    /// The paths of all files that were handed out, sorted.
+    /// The paths of all unpacked files, sorted.
     pub files: Vec<String>,
-    /// Their bytes in all.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// What was left out, in the order of the archive.
+    /// The skipped entries, in the order of the archive.
     pub skipped: Vec<SkippedEntry>,
 }
 
-/// Gets each file. It is called from several threads at once, for files in any order, and should not start parallel work
-/// with `rayon` itself: a thread that waits for that takes up the next file, and holds two.
+/// The callback for each file. It is called from several threads, for files in any order. It should not start
+/// parallel work with `rayon`: a waiting thread would take the next file and hold two in memory.
 pub type FileWriter<'a> = dyn Fn(ArchiveFile<'_>) -> Result<(), StoreError> + Sync + 'a;
 
-/// Hands out every file of an archive, or says why it is refused; files that were handed out before an error are to be
-/// thrown away. What kind of archive it is is told by its bytes.
+/// Unpacks an archive and passes every file to `write`, or returns the reason why it is refused. After an error,
+/// discard the files that were passed before. The format is detected by the content.
 ///
-/// Of a ZIP archive everything that its headers can tell is checked before the first file is handed out. A tar archive
-/// is a stream: its entries are checked one after the other.
+/// For a ZIP archive, all headers are checked before the first file is passed. A tar archive is a stream, so its
+/// entries are checked one after the other.
 ///
 /// ```
 /// use metier_store::{ArchiveLimits, unpack};
@@ -142,7 +140,7 @@ pub type FileWriter<'a> = dyn Fn(ArchiveFile<'_>) -> Result<(), StoreError> + Sy
 /// # };
 /// let unpacked = unpack(&archive, &ArchiveLimits::default(), &|file| {
 ///     assert_eq!(file.path, "tidy-up/SKILL.md");
-///     Ok(()) // written to a directory that nobody looks at yet
+///     Ok(()) // write it to a private directory
 /// })?;
 /// assert_eq!(unpacked.files, ["tidy-up/SKILL.md"]);
 /// # Ok(())

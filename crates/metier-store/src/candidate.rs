@@ -1,4 +1,5 @@
-//! A skill that might be installed: found in a source, checked, scanned, its signature looked at. Nothing is decided here but whether it may.
+//! A skill that may be installed: found in a source, validated, scanned, and its signature checked. This module does
+//! not decide whether it is installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use crate::source::{FetchedSource, SkillSource};
 use crate::staging::{Basket, Staged};
 use crate::{SignatureError, StoreError};
 
-/// Names that an error lists.
+/// How many names an error lists.
 const NAMES_SHOWN: usize = 8;
 
 /// A skill that may be installed.
@@ -26,21 +27,21 @@ pub(crate) struct Candidate {
     pub(crate) provenance: Provenance,
     pub(crate) staged: Staged,
     pub(crate) report: ScanReport,
-    /// The key that signed it, whether anybody here knows it or not.
+    /// The key that signed it, trusted or not.
     pub(crate) key: Option<String>,
-    /// What a person should know of it.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
 impl Candidate {
-    /// The same, trusted as a person once said.
+    /// Sets the trust tier that the user chose earlier.
     pub(crate) fn trust(&mut self, tier: Tier) {
         (self.locked.tier, self.provenance.tier) = (tier, tier);
         "asked".clone_into(&mut self.provenance.tier_from);
     }
 }
 
-/// The skills of a source that are wanted, each checked. Findings of the scan do not stop anything here.
+/// The requested skills of a source, each validated and scanned. Findings of the scan do not stop anything here.
 pub(crate) fn candidates(
     source: &dyn SkillSource,
     fetched: &FetchedSource,
@@ -50,14 +51,14 @@ pub(crate) fn candidates(
     options: &InstallOptions,
 ) -> Result<Vec<Candidate>, StoreError> {
     let layout = basket.layout().or_else(|error| match error {
-        // There are skills, and none of those that were asked for; or there are none any more.
+        // The source has skills, but none of the requested ones; or it has none any more.
         StoreError::Archive(ArchiveError::NoSkill)
             if !fetched.skills.is_empty() || matches!(wanted, SkillSelection::At(_)) =>
         {
             Ok(ArchiveLayout::default())
         }
         StoreError::Archive(ArchiveError::NoSkill) if !fetched.is_single => {
-            let problem = "without a skill: no folder in it has a `SKILL.md`".to_owned();
+            let problem = "contains no skill: no folder in it has a `SKILL.md`".to_owned();
             Err(StoreError::Source { text: source.name(), problem })
         }
         error => Err(error),
@@ -79,7 +80,7 @@ pub(crate) fn candidates(
     folders.par_iter().map(candidate).collect()
 }
 
-/// The folders that are wanted.
+/// The requested folders.
 fn chosen<'l>(
     source: &dyn SkillSource,
     fetched: &FetchedSource,
@@ -107,7 +108,7 @@ fn chosen<'l>(
     match wanted {
         SkillSelection::All => Ok(named.into_values().collect()),
         SkillSelection::Only => {
-            // What stands beside the only skill of an archive is a sign of something else; signatures may.
+            // Other files next to the only skill of an archive point to another format; signatures are fine.
             let is_stray = |file: &&String| {
                 file.strip_suffix(".sig")
                     .is_none_or(|folder| !layout.skills().iter().any(|skill| skill == folder))
@@ -136,7 +137,7 @@ fn chosen<'l>(
                 found.ok_or_else(|| missing(path))
             })
             .collect(),
-        // Whoever names one twice wants it once.
+        // A name that is given twice counts once.
         SkillSelection::Named(names) => names
             .iter()
             .enumerate()
@@ -173,10 +174,10 @@ fn candidate(
             let key = signer.as_ref().map(|signer| signer.fingerprint.clone());
             (signer, key, Vec::new())
         }
-        // Whoever signed it is a stranger, which is no worse than no signature. Everything else is.
+        // A signature by an unknown key counts like no signature. Every other problem is an error.
         Err(SignatureError::UnknownKey { fingerprint, .. }) => {
             let name = skill.name.as_str();
-            let note = format!("`{name}` is signed by a key that nobody here knows: {fingerprint}");
+            let note = format!("`{name}` is signed by an unknown key, which is ignored: {fingerprint}");
             (None, Some(fingerprint), vec![note])
         }
         Err(source) => {
@@ -185,8 +186,7 @@ fn candidate(
     };
     let report = SubjectFiles::read(&location, &Limits::default())?.scan();
     let (tier, tier_from) = tier(options.tier, signer.as_ref());
-    let is_own =
-        |note: &&String| fetched.folder.is_some() || note.starts_with(&format!("left out {folder}/"));
+    let is_own = |note: &&String| fetched.folder.is_some() || note.starts_with(&format!("skipped {folder}/"));
     notes.extend(fetched.notes.iter().filter(is_own).cloned());
     notes.extend(about_rules.into_iter().map(|message| format!("`{}`: {message}", skill.name)));
     let path = match (&fetched.base, &fetched.folder) {
@@ -234,7 +234,7 @@ fn candidate(
     Ok(Candidate { locked, provenance, staged, report, key, notes })
 }
 
-/// The skill, if it is one by these rules, and what its rules for tools come to.
+/// The skill if it is valid under these rules, with the notes about its tool rules.
 fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<(Skill, Vec<String>), StoreError> {
     let reading = location.validate_with(rules, metier_policy::lint)?;
     let error = reading.diagnostics.iter().find(|found| found.is_error());
@@ -246,12 +246,12 @@ fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<(Skill, Vec
         }
         (_, reason) => Err(StoreError::Invalid {
             name: folder.to_owned(),
-            reason: reason.unwrap_or_else(|| "there is nothing to read".to_owned()),
+            reason: reason.unwrap_or_else(|| "it could not be read".to_owned()),
         }),
     }
 }
 
-/// How far it is trusted: as far as the person says, else as whoever signed it is, else not at all.
+/// The trust tier: the one the user chose, else the signer's, else `third_party`.
 fn tier(asked: Option<Tier>, signer: Option<&Signer>) -> (Tier, &'static str) {
     match (asked, signer) {
         (Some(tier), _) => (tier, "asked"),

@@ -1,4 +1,4 @@
-//! What becomes of a skill: what is new in it, gone from it, and different.
+//! The planned change of an installed skill: which files are added, removed or changed.
 
 use metier_skill::Manifest;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::candidate::Candidate;
 use crate::lock::LockedSkill;
 use crate::provenance::ScanSummary;
 
-/// How many files a difference names.
+/// How many files a difference lists.
 const FILES_SHOWN: usize = 5;
 
 /// What happens to a skill.
@@ -15,33 +15,34 @@ const FILES_SHOWN: usize = 5;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// It was not there.
+    /// The skill is not installed yet.
     Installed,
-    /// It is something else now.
+    /// The content of the skill changes.
     Changed,
-    /// It is what it was.
+    /// The skill stays the same.
     Unchanged,
-    /// It is what it was, and was something else in between that nobody had installed.
+    /// The files of the installed skill were modified; they are restored.
     Repaired,
-    /// It is gone.
+    /// The skill is removed.
     Removed,
 }
 
-/// What becomes of one skill.
+/// A planned change of one skill.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct PlannedChange {
-    /// Its name.
+    /// The skill's name.
     pub name: String,
     /// What happens to it.
     pub kind: ChangeKind,
-    /// What it was.
+    /// The skill before the change; `None` if it is new.
     pub before: Option<LockedSkill>,
-    /// What it is.
+    /// The skill after the change; `None` if it is removed.
     pub after: Option<LockedSkill>,
-    /// What the scan says of it.
+    /// The report of the scan.
     pub scan: Option<ScanSummary>,
-    /// Its files that are new, gone or different: `+`, `-` or `~`, and the path; `x` where a file may be run that could not be before.
+    /// Files that are added (`+`), removed (`-`) or changed (`~`), with their paths, and a note if a file becomes
+    /// executable.
     pub files: Vec<String>,
 }
 
@@ -78,7 +79,7 @@ impl PlannedChange {
         Self { name, kind: ChangeKind::Removed, before, after: None, scan: None, files: Vec::new() }
     }
 
-    /// Whether it is what it was, wherever it comes from now.
+    /// Whether the content stays the same, whatever its source.
     pub(crate) fn is_same_bytes(&self) -> bool {
         let what = |skill: &LockedSkill| (skill.digest, skill.tier, skill.signer.clone());
         self.before
@@ -87,12 +88,12 @@ impl PlannedChange {
             .is_some_and(|(before, after)| what(before) == what(after))
     }
 
-    /// What is different, in a line.
+    /// The differences, on one line.
     pub fn difference(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         if let (Some(before), Some(after)) = (&self.before, &self.after) {
             if before.name != after.name {
-                parts.push(format!("it is called `{}`", after.name));
+                parts.push(format!("its name is `{}`", after.name));
             }
             if before.digest != after.digest {
                 parts.push(format!("its digest is {}, not {}", after.digest, before.digest));
@@ -107,10 +108,10 @@ impl PlannedChange {
     }
 }
 
-/// The files that one has and another has not, or not like that.
+/// The files that differ between two manifests.
 pub(crate) fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
     let mut lines = Vec::new();
-    let runs = |executable: bool| if executable { " (may be run)" } else { "" };
+    let runs = |executable: bool| if executable { " (executable)" } else { "" };
     for file in new.files() {
         let path = file.path.display();
         match old.get(&file.path) {
@@ -121,7 +122,7 @@ pub(crate) fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
             Some(before) if before.executable != file.executable => {
                 lines.push(format!(
                     "~ {path}{}",
-                    if file.executable { " (may be run)" } else { " (may not be run any more)" }
+                    if file.executable { " (executable)" } else { " (no longer executable)" }
                 ));
             }
             Some(_) => {}

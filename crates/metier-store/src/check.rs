@@ -1,4 +1,4 @@
-//! Whether what is installed still is what was installed, and what of the store nobody needs any more.
+//! Verifies installed skills, and removes content of the store that is no longer needed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -19,47 +19,49 @@ use crate::plant::folders;
 use crate::staging::remove;
 use crate::store::Store;
 
-/// What is younger may belong to somebody who has not said so yet.
+/// Younger content may belong to another process that has not recorded it yet.
 const GRACE: Duration = Duration::from_hours(1);
 
-/// Write permission for anybody, and the right to run as somebody else: nothing in a tree has them.
+/// Write permission for anyone, setuid and setgid: no file of a tree has them.
 const TOO_MUCH: u32 = 0o6222;
 
-/// Whether one installed skill is what it was.
+/// The result of verifying one installed skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifiedSkill {
     /// Its name.
     pub name: String,
-    /// The digest that it should have; none where it should not be there at all.
+    /// The expected digest; `None` for something that the lock does not list.
     pub digest: Option<Digest>,
-    /// What is different: `+`, `-` or `~` and a file, or why it cannot be told. Nothing where all is well.
+    /// The differences: `+`, `-` or `~` and a file, or the reason why the skill could not be verified. Empty if the
+    /// skill is unchanged.
     pub differences: Vec<String>,
 }
 
 impl VerifiedSkill {
-    /// Whether all is well.
+    /// Whether the skill is unchanged.
     pub const fn is_fine(&self) -> bool {
         self.differences.is_empty()
     }
 }
 
-/// What was removed, or would be.
+/// What a sweep removed, or would remove.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SweepReport {
-    /// Skills.
+    /// Number of skills.
     pub trees: usize,
-    /// Files.
+    /// Number of files.
     pub objects: usize,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Skills and files that nobody needs, and that are too young to go.
+    /// Skills and files that are not needed, but too young to be removed.
     pub young: usize,
 }
 
 impl Store {
-    /// Digests installed skills again: those of these names, or all, and with them whatever else is where installed skills are found.
+    /// Computes the digests of installed skills again: of the named ones, or of all. With all, it also reports files
+    /// in the directories of installed skills that the lock does not list.
     pub fn verify_installed(&self, names: &[String]) -> Result<Vec<VerifiedSkill>, StoreError> {
         loop {
             let Some((generation, installed)) = self.installed_at()? else {
@@ -71,19 +73,20 @@ impl Store {
             if names.is_empty() {
                 found.extend(strangers(&generation, &installed));
             }
-            // What another process replaced meanwhile is not what was changed.
+            // Another process may have replaced it meanwhile; that is not a modification.
             if found.iter().all(VerifiedSkill::is_fine) || self.generation()?.as_ref() == Some(&generation) {
                 return Ok(found);
             }
         }
     }
 
-    /// Whether a skill that was found in a directory is what was installed there; what is elsewhere was not.
+    /// Whether a skill found in a directory is unchanged since it was installed; `None` for a skill outside the
+    /// store.
     pub fn is_as_installed(&self, directory: &Path, digest: &Digest) -> bool {
         let Ok(root) = fs::canonicalize(self.root()) else { return true };
         let Ok(place) = fs::canonicalize(directory) else { return !directory.starts_with(self.root()) };
         let Ok(below) = place.strip_prefix(root) else { return true };
-        // Trees are called by their digests, and nothing else in the store is a skill.
+        // Trees are named by their digests, and nothing else in the store is a skill.
         let is_tree =
             |tree: &Path| tree.strip_prefix("trees").is_ok_and(|tree| tree == Path::new(&digest.hex()));
         below.parent().is_some_and(is_tree)
@@ -95,19 +98,20 @@ impl Store {
         let link = generation.join("skills").join(skill.tier.as_str()).join(&skill.name);
         let leads = fs::canonicalize(&link).ok();
         if leads.is_none() || leads != fs::canonicalize(&tree).ok() {
-            differences.push(format!("{} does not lead to it", link.display()));
+            differences.push(format!("{} does not point to it", link.display()));
         }
         let everywhere = entries(&generation.join("skills")).into_iter().map(|tier| tier.join(&skill.name));
         let is_other = |path: &PathBuf| *path != link && fs::symlink_metadata(path).is_ok();
         differences.extend(everywhere.filter(is_other).map(|path| not_locked(&path)));
         match skill.manifest() {
             Some(manifest) => differences.extend(tree_differences(&tree, &manifest)),
-            None => differences.push("the lock's files are not those of its digest".to_owned()),
+            None => differences.push("the files listed in the lockfile do not match its digest".to_owned()),
         }
         VerifiedSkill { name: skill.name.clone(), digest: Some(skill.digest), differences }
     }
 
-    /// Removes what is neither installed nor referred to: `kept` are the skills that a journal can still ask for.
+    /// Removes content that is neither installed nor referenced. `kept` lists the skills that a journal may still
+    /// refer to.
     pub fn sweep(
         &self,
         kept: &HashSet<Digest>,
@@ -117,7 +121,7 @@ impl Store {
     ) -> Result<SweepReport, StoreError> {
         let _held = if dry_run { None } else { Some(self.hold(patience)?) };
         let installed = self.installed()?;
-        // Whoever still reads the state before comes to its end.
+        // Processes that still read the previous state can finish.
         let states: Vec<InstalledSkills> = self.states().into_iter().chain([installed]).collect();
         let skills = || states.iter().flat_map(|state| state.lock().skills());
         let trees: HashSet<Digest> = skills().map(|skill| skill.digest).collect();
@@ -126,7 +130,7 @@ impl Store {
             objects.extend(skill.manifest().iter().flat_map(Manifest::files).map(|file| file.digest));
         }
         for digest in kept {
-            // One that is gone already refers to nothing.
+            // A state that is already gone refers to nothing.
             objects.extend(self.manifest(digest).iter().flat_map(Manifest::files).map(|file| file.digest));
         }
         let is_going = |digest: &Digest, path: &Path, used: &HashSet<Digest>| {
@@ -160,7 +164,7 @@ impl Store {
             young: young_trees + young_objects,
         };
         if !dry_run {
-            // Objects first: a tree that goes renews those which are in it, and they would look young.
+            // Objects first: removing a tree updates the times of its objects, which would then look young.
             for (_, path) in gone_objects.iter().filter(|(_, path)| is_old(path, now)) {
                 let _ = fs::remove_file(path);
             }
@@ -171,17 +175,17 @@ impl Store {
         Ok(swept)
     }
 
-    /// The trees that there are. What the store did not make is not its to remove.
+    /// The trees. Only entries that the store made are listed.
     fn kept_trees(&self) -> Vec<(Digest, PathBuf)> {
         let trees = entries(&self.trees()).into_iter();
         trees.filter_map(|path| Some((digest_of(path.file_name()?.to_str()?)?, path))).collect()
     }
 
-    /// The objects that there are, and what was to become one.
+    /// The objects, and temporary files that were to become objects.
     fn kept_objects(&self) -> Vec<(Option<Digest>, PathBuf)> {
         let mut found = Vec::new();
         for above in entries(&self.root().join("objects")) {
-            // A link would lead to what is somebody else's.
+            // A link would lead to files outside the store.
             let is_own = fs::symlink_metadata(&above).is_ok_and(|meta| meta.is_dir());
             let Some(first) = above.file_name().and_then(OsStr::to_str).filter(|_| is_own) else { continue };
             for path in entries(&above) {
@@ -198,7 +202,7 @@ impl Store {
     }
 }
 
-/// What is where installed skills are found, and has the name of none.
+/// Entries in the directories of installed skills that the lock does not list.
 fn strangers(generation: &Path, installed: &InstalledSkills) -> Vec<VerifiedSkill> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in entries(&generation.join("skills")).into_iter().flat_map(|tier| entries(&tier)) {
@@ -211,10 +215,10 @@ fn strangers(generation: &Path, installed: &InstalledSkills) -> Vec<VerifiedSkil
 }
 
 fn not_locked(path: &Path) -> String {
-    format!("+ {}: the lock does not have it; remove it, or it goes with the next change", path.display())
+    format!("+ {}: not in the lockfile; the next change removes it", path.display())
 }
 
-/// What a tree has more, less or other than the skill that it should be.
+/// How the files of a tree differ from the manifest.
 pub(crate) fn tree_differences(tree: &Path, manifest: &Manifest) -> Vec<String> {
     let captured = Folder::open(tree).and_then(|folder| folder.capture(&Limits::default(), |_, _| Ok(())));
     let captured = match captured {
@@ -244,9 +248,9 @@ pub(crate) fn tree_differences(tree: &Path, manifest: &Manifest) -> Vec<String> 
     lines
 }
 
-/// Calls for a directory and for everything below it, links not followed; `visit` says whether to go below.
+/// Visits a directory and everything below it without following links; `visit` decides whether to descend.
 fn each_below(root: &Path, path: &Path, visit: &mut dyn FnMut(&Path, &Metadata) -> bool) {
-    // With nothing joined to it: a file has nothing below.
+    // Without a trailing path component: a file has nothing below it.
     let here = if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) };
     let Ok(meta) = fs::symlink_metadata(&here) else { return };
     if visit(path, &meta) && meta.is_dir() {
@@ -256,7 +260,7 @@ fn each_below(root: &Path, path: &Path, visit: &mut dyn FnMut(&Path, &Metadata) 
     }
 }
 
-/// The bytes that nobody needs once these are gone: of files that have no name elsewhere.
+/// The bytes that are freed when these are removed: only files without another hard link count.
 fn freed(paths: impl Iterator<Item = PathBuf>) -> u64 {
     let mut seen: HashMap<(u64, u64), u64> = HashMap::new();
     let mut bytes = 0;
@@ -275,12 +279,12 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// The digest that a name is, as the store writes it.
+/// The digest that a name encodes, in the form that the store writes.
 fn digest_of(digits: &str) -> Option<Digest> {
     format!("sha256:{digits}").parse::<Digest>().ok().filter(|digest| digest.hex() == digits)
 }
 
-/// Whether something was made long enough ago that whoever made it has said what for.
+/// Whether something is old enough that the process that made it must have recorded it.
 fn is_old(path: &Path, now: SystemTime) -> bool {
     let changed = fs::symlink_metadata(path).ok().map(|meta| {
         let seconds = u64::try_from(meta.ctime()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of the store: installing, updating, verifying and reading skills.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,214 +7,214 @@ use metier_skill::{Coded as _, Digest, SkillError, did_you_mean};
 
 use crate::{ArchiveError, SignatureError, TrustError};
 
-/// Why something cannot be kept or had.
+/// Why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// It was never kept, or is gone.
-    #[error("the store {} does not have {digest}", store.display())]
+    /// An object was never stored, or was removed.
+    #[error("{digest} is not in the store {}", store.display())]
     Missing {
         /// The store.
         store: PathBuf,
-        /// What is missing.
+        /// The missing digest.
         digest: Digest,
     },
-    /// What is kept under a digest is not what has that digest.
-    #[error("{} was changed: it should have the digest {digest}; remove it, or put back what it was", path.display())]
+    /// The content of a stored file does not match its digest.
+    #[error("{} was modified: its digest is not {digest}; remove it or restore its content", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// The expected digest.
         digest: Digest,
     },
-    /// What is kept is no manifest of a skill.
-    #[error("{digest} is kept, and is no skill")]
+    /// The object with this digest is not a skill's manifest.
+    #[error("{digest} is in the store, but is not a skill")]
     NotASkill {
-        /// What was asked for.
+        /// The requested digest.
         digest: Digest,
     },
-    /// An archive that is not to be unpacked.
+    /// An archive that was refused.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The signature of a skill does not count.
+    /// The signature of a skill is invalid.
     #[error("`{name}`: {source}; sign it again with `metier sign`, or remove the signature")]
     SignatureOf {
         /// The skill.
         name: String,
-        /// What is wrong with its signature.
+        /// Why it is invalid.
         source: SignatureError,
     },
-    /// A signature that cannot be made or read.
+    /// A signature cannot be made or read.
     #[error(transparent)]
     Signature(#[from] SignatureError),
-    /// A list of keys that cannot be used.
+    /// The trust file cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// Another process changes what is installed, and takes its time.
-    #[error("another process holds {}; wait until it is done, and try again", path.display())]
+    /// Another process holds the lock of the store for too long.
+    #[error("another process holds the lock {}; wait until it is done and try again", path.display())]
     Locked {
-        /// What it holds.
+        /// The lock file.
         path: PathBuf,
     },
-    /// A lock or what stands beside it cannot be read.
+    /// The lockfile, or a file next to it, cannot be used.
     #[error("{} cannot be used: {reason}", path.display())]
     Lock {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// What is known of the installed skills would be more than is ever read back.
+    /// The files that describe the installed skills would become larger than the limit for reading them.
     #[error(
-        "what is to be installed is too much: `{file}` would have {size} bytes, and {limit} is the most; install fewer skills, or remove some first"
+        "too many skills: `{file}` would have {size} bytes, the limit is {limit}; install fewer skills or remove some first"
     )]
     TooLarge {
         /// The file.
         file: &'static str,
-        /// Its bytes.
+        /// Its size in bytes.
         size: u64,
-        /// The most that it may have.
+        /// The largest allowed size in bytes.
         limit: u64,
     },
-    /// Nothing that skills come from.
-    #[error("`{text}` is {problem}")]
+    /// Not a valid source of skills.
+    #[error("`{text}` {problem}")]
     Source {
-        /// As it was written.
+        /// The source as it was given.
         text: String,
-        /// What is wrong with it, and what to do.
+        /// What is wrong, and what to do.
         problem: String,
     },
-    /// What was asked for is not in the source.
-    #[error("`{source_name}` has no skill `{name}`; it has {}", if has.is_empty() { "none of those that were asked for" } else { has })]
+    /// The source does not have a requested skill.
+    #[error("`{source_name}` has no skill `{name}`; it has {}", if has.is_empty() { "none of the requested skills" } else { has })]
     NoSuchSkill {
-        /// Where it was looked for.
+        /// The source.
         source_name: String,
-        /// What was asked for.
+        /// The requested skill.
         name: String,
-        /// What there is.
+        /// The skills that the source has.
         has: String,
     },
-    /// There are several skills, and nobody said which.
+    /// The source has several skills, and none was chosen.
     #[error(
-        "`{source_name}` has {count} skills: {names}; choose with `--skill NAME`, or take them with `--all`"
+        "`{source_name}` has {count} skills: {names}; choose with `--skill NAME`, or install all with `--all`"
     )]
     Several {
-        /// Where.
+        /// The source.
         source_name: String,
-        /// How many.
+        /// How many skills it has.
         count: usize,
-        /// Some of them.
+        /// Some of their names.
         names: String,
     },
-    /// Two skills of one name are to be installed.
-    #[error("two skills are called `{name}`: one from `{first}`, one from `{second}`; choose one")]
+    /// Two skills to install have the same name.
+    #[error("two skills have the name `{name}`: one in `{first}`, one in `{second}`; choose one of them")]
     Twice {
         /// Their name.
         name: String,
-        /// Where the one is.
+        /// Where the first one is.
         first: String,
-        /// Where the other is.
+        /// Where the second one is.
         second: String,
     },
-    /// A skill breaks the rules that it is held to.
+    /// A skill is invalid under its validation profile.
     #[error(
-        "`{name}` is no valid skill: {reason}; see `metier validate`, or hold it to less with `--profile lenient`"
+        "`{name}` is not a valid skill: {reason}; run `metier validate` for details, or use `--profile lenient`"
     )]
     Invalid {
         /// The skill, or its folder.
         name: String,
-        /// The first of what is wrong.
+        /// The first error.
         reason: String,
     },
-    /// The scan found what nobody should run unseen.
+    /// The scan blocks the skill.
     #[error(
-        "the scan stopped `{name}`: {findings}; look at it with `metier scan`, and say `--accept-risk` if you want it all the same"
+        "the scan blocks `{name}`: {findings}; review it with `metier scan`, or use `--accept-risk` to install it anyway"
     )]
     Risk {
         /// The skill.
         name: String,
-        /// What it found.
+        /// What the scan found.
         findings: String,
     },
-    /// Another skill has the name already.
+    /// A skill with this name is already installed from another source.
     #[error(
-        "`{name}` is installed already, from `{origin}`; `metier update {name}` brings it up to date, `--replace` takes this one instead"
+        "`{name}` is already installed from `{origin}`; run `metier update {name}` to update it, or use `--replace` to install this one instead"
     )]
     Occupied {
         /// The name.
         name: String,
-        /// Where the installed one came from.
+        /// The source of the installed skill.
         origin: String,
     },
-    /// What is to be installed was there before something newer.
-    #[error("`{name}` would go back to {what}; `--allow-rollback` lets it")]
+    /// The skill would be replaced by an older version.
+    #[error("`{name}` would be rolled back to {what}; use `--allow-rollback` to allow it")]
     Rollback {
         /// The skill.
         name: String,
-        /// To what.
+        /// The older version.
         what: String,
     },
-    /// No such skill is installed.
+    /// The skill is not installed.
     #[error("`{name}` is not installed{}", did_you_mean(near, "`metier lock` lists every installed skill"))]
     NotInstalled {
         /// The name.
         name: String,
-        /// Names of installed skills that may have been meant.
+        /// Similar names of installed skills.
         near: Vec<String>,
     },
-    /// What is there is not what is locked.
-    #[error("`{name}` is not what the lock says: {difference}")]
+    /// The skill does not match the lock.
+    #[error("`{name}` does not match the lockfile: {difference}")]
     NotAsLocked {
         /// The skill.
         name: String,
-        /// What is different.
+        /// The difference.
         difference: String,
     },
-    /// What was agreed to is no longer what is there.
-    #[error("`{name}` has changed since it was shown, and nothing was installed; look again")]
+    /// The skill changed after the user agreed to install it.
+    #[error("`{name}` changed after you reviewed it, so nothing was installed; run the command again")]
     NotAsShown {
         /// The skill.
         name: String,
     },
-    /// A tag is another commit now.
+    /// A tag points to another commit than before.
     #[error(
-        "the tag `{tag}` of `{source_name}` was moved: it was {was}, and is {now}; ask its owner why before you trust either; `--allow-moved-tag` lets it be"
+        "the tag `{tag}` of `{source_name}` was moved from {was} to {now}; ask its owner why before you trust it, or use `--allow-moved-tag`"
     )]
     TagMoved {
-        /// Where.
+        /// The repository.
         source_name: String,
         /// The tag.
         tag: String,
-        /// The commit that is locked.
+        /// The locked commit.
         was: String,
-        /// What it is now.
+        /// The current commit.
         now: String,
     },
-    /// git could not do what it should.
+    /// git failed.
     #[error("git cannot {doing}: {reason}")]
     Git {
-        /// What it should do.
+        /// What git was asked to do.
         doing: &'static str,
-        /// What it said.
+        /// Why it failed.
         reason: String,
     },
-    /// The skill itself.
+    /// An error of the skill itself.
     #[error(transparent)]
     Skill(#[from] SkillError),
-    /// The disk.
+    /// An I/O error.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl StoreError {
-    /// The stable code.
+    /// The stable code of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "store-missing",

@@ -1,12 +1,12 @@
-//! What is installed, changed in one step: a directory for each state of it, and one link that says which holds.
+//! The installed skills, changed in one step: one directory per state, and one link to the current one.
 //!
 //! ```text
 //! current ─▶ generations/7/ ─┬ metier.lock, provenance.json
 //!                            └ skills/<tier>/<name> ─▶ trees/<digest>/<name>/   read-only, its files shared by links
 //! ```
 //!
-//! A new state is made beside and complete before the link is renamed over the old one. The state before stays until the next, so that
-//! whoever reads it meanwhile comes to the end.
+//! A new state is written completely before the link is renamed. The previous state stays until the next change, so
+//! that processes that still read it can finish.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -28,13 +28,13 @@ use crate::provenance::{PROVENANCE_FILE, Provenance, Provenances};
 use crate::staging::{Staged, Staging, remove};
 use crate::store::Store;
 
-/// How often one looks whether another process is done.
+/// How often to check whether the other process is done.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How often one reads again what changed while it was read.
+/// How often to read again if the state changed while it was read.
 const READS: usize = 10;
 
-/// Which skills are installed, and what is known of them.
+/// The installed skills, with their lock entries and provenance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstalledSkills {
     lock: Lockfile,
@@ -42,22 +42,22 @@ pub struct InstalledSkills {
 }
 
 impl InstalledSkills {
-    /// What is pinned.
+    /// The lockfile.
     pub const fn lock(&self) -> &Lockfile {
         &self.lock
     }
 
-    /// The skill of a name.
+    /// The installed skill with this name.
     pub fn get(&self, name: &str) -> Option<&LockedSkill> {
         self.lock.get(name)
     }
 
-    /// Where a skill came from.
+    /// The provenance of the skill with this name.
     pub fn provenance(&self, name: &str) -> Option<&Provenance> {
         self.provenances.get(name)
     }
 
-    /// The installed skills of these names; all where there are none.
+    /// The installed skills with these names; all of them if there are no names.
     pub(crate) fn named(&self, names: &[String]) -> Result<Vec<&LockedSkill>, StoreError> {
         if let Some(name) = names.iter().find(|name| self.get(name).is_none()) {
             return Err(self.not_installed(name));
@@ -66,7 +66,7 @@ impl InstalledSkills {
         Ok(all.filter(|skill| names.is_empty() || names.contains(&skill.name)).collect())
     }
 
-    /// Why a skill of this name cannot be found, with what may have been meant.
+    /// The error for a skill that is not installed, with similar names.
     pub(crate) fn not_installed(&self, name: &str) -> StoreError {
         let near = nearest_names(name, self.lock.skills().iter().map(|skill| skill.name.as_str()));
         StoreError::NotInstalled {
@@ -75,7 +75,7 @@ impl InstalledSkills {
         }
     }
 
-    /// The same with these skills, each instead of the one that has its name.
+    /// A copy that also has these skills; each replaces the one with its name.
     pub(crate) fn with(&self, skills: Vec<(LockedSkill, Provenance)>) -> Self {
         let mut next = self.without(|name| skills.iter().any(|(skill, _)| skill.name == name));
         let mut locked = next.lock.skills().to_vec();
@@ -87,7 +87,7 @@ impl InstalledSkills {
         next
     }
 
-    /// The same without the skills of which this is so.
+    /// A copy without the matching skills.
     pub(crate) fn without(&self, is_gone: impl Fn(&str) -> bool) -> Self {
         let kept = self.lock.skills().iter().filter(|skill| !is_gone(&skill.name)).cloned().collect();
         let mut provenances = self.provenances.clone();
@@ -95,7 +95,8 @@ impl InstalledSkills {
         Self { lock: Lockfile::new(kept), provenances }
     }
 
-    /// The files that say so. What could not be read back is not written: nobody could change anything any more.
+    /// Writes the files that describe the state. It fails if they would be too large to be read back, because then no
+    /// later change would be possible.
     fn files(&self) -> Result<[(&'static str, Vec<u8>); 2], StoreError> {
         let provenances = serde_json::to_vec_pretty(&self.provenances);
         let provenances = provenances
@@ -108,22 +109,22 @@ impl InstalledSkills {
     }
 }
 
-/// The right to change what is installed, which one process has at a time.
+/// The exclusive lock for changing the installed skills.
 #[derive(Debug)]
 pub(crate) struct Held(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl Store {
-    /// Where installed skills of a tier are found, by their names.
+    /// The directory with the installed skills of a tier, by name.
     pub fn skills_directory(&self, tier: Tier) -> PathBuf {
         installed_directory(self.root(), tier)
     }
 
-    /// What is installed now.
+    /// The currently installed skills.
     pub fn installed(&self) -> Result<InstalledSkills, StoreError> {
         Ok(self.installed_at()?.map_or_else(InstalledSkills::default, |(_, installed)| installed))
     }
 
-    /// The same with the directory of the state that says so; nothing where nothing ever was installed.
+    /// The same with the directory of the current state; `None` if nothing was ever installed.
     pub(crate) fn installed_at(&self) -> Result<Option<(PathBuf, InstalledSkills)>, StoreError> {
         let current = self.root().join("current");
         let mut last = None;
@@ -131,7 +132,7 @@ impl Store {
             let Some(generation) = self.generation()? else { return Ok(None) };
             match read_generation(&generation) {
                 Ok(installed) => return Ok(Some((generation, installed))),
-                // It may have been replaced twice since.
+                // It may have been replaced twice in the meantime.
                 Err(error) if self.generation()?.as_ref() == Some(&generation) => return Err(error),
                 Err(error) => last = Some(error),
             }
@@ -139,21 +140,23 @@ impl Store {
         Err(last.unwrap_or_else(|| io_error("read", &current)(io::ErrorKind::NotFound.into())))
     }
 
-    /// The directory of the state that holds.
+    /// The directory of the current state.
     pub(crate) fn generation(&self) -> Result<Option<PathBuf>, StoreError> {
         let current = self.root().join("current");
         match fs::read_link(&current) {
             Ok(target) if target.parent() == Some(Path::new("generations")) && number(&target).is_some() => {
                 Ok(Some(self.root().join(target)))
             }
-            // Nobody but the store makes it, and the store makes no others.
-            Ok(_) => Err(io_error("use", &current)(io::Error::other("it leads to no state of this store"))),
+            // Only the store creates this link, and it creates no other targets.
+            Ok(_) => {
+                Err(io_error("use", &current)(io::Error::other("it does not point to a state of this store")))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io_error("read", &current)(error)),
         }
     }
 
-    /// Where the files of an installed skill are.
+    /// The directory of an installed skill's files.
     pub(crate) fn tree(&self, digest: &Digest, name: &str) -> PathBuf {
         self.trees().join(digest.hex()).join(name)
     }
@@ -162,7 +165,7 @@ impl Store {
         self.root().join("trees")
     }
 
-    /// Waits for the right to change what is installed, no longer than this. What others left behind is removed.
+    /// Waits for the exclusive lock, at most this long. Leftovers of other processes are removed.
     pub(crate) fn hold(&self, patience: Duration) -> Result<Held, StoreError> {
         let path = self.root().join("lock");
         let open = || {
@@ -187,7 +190,7 @@ impl Store {
         Ok(Held(file))
     }
 
-    /// Makes this what is installed, in one step. What is staged becomes a tree first.
+    /// Switches to a new state, in one step. Staged skills become trees first.
     pub(crate) fn switch(
         &self,
         _held: &Held,
@@ -202,8 +205,8 @@ impl Store {
             || Self::write_generation(&made, next, &files),
             || staged.par_iter().try_for_each(|(name, skill)| staging.plant(name, skill)),
         );
-        // Everything is on the disk before anything says that it holds. What is among the objects says so by being there, also where
-        // the rest fails.
+        // Everything is synced to disk before the link changes. Objects are visible as soon as they exist, even if a
+        // later step fails.
         let synced = staging.sync();
         written.and(planted).and(synced)?;
         let generations = self.root().join("generations");
@@ -211,7 +214,7 @@ impl Store {
             DirBuilder::new().recursive(true).mode(0o700).create(&generations)?;
             let generation = generations.join(number.to_string());
             fs::rename(&made, &generation)?;
-            // What is closed cannot be moved.
+            // A read-only directory cannot be moved.
             close(&generation)?;
             File::open(&generations)?.sync_all()?;
             let link = staging.scratch_path("current");
@@ -247,34 +250,34 @@ impl Store {
                     .open(directory.join(name))?
                     .write_all(text)?;
             }
-            // Nobody is to put a skill there that the lock does not have.
+            // Prevents adding a skill that the lock does not list.
             let own = tiers.iter().map(|tier| skills.join(tier.as_str()));
             own.chain(tiers.first().map(|_| skills.clone())).try_for_each(|directory| close(&directory))
         };
         step().map_err(io_error("write", directory))
     }
 
-    /// Every state that stays, as far as it can be read.
+    /// All states that exist, as far as they can be read.
     pub(crate) fn states(&self) -> Vec<InstalledSkills> {
         let generations = self.root().join("generations");
         let numbers = self.lasting().unwrap_or_else(|| self.numbers()).into_iter();
         numbers.filter_map(|number| read_generation(&generations.join(number.to_string())).ok()).collect()
     }
 
-    /// The numbers of all states that are there.
+    /// The numbers of all existing states.
     fn numbers(&self) -> Vec<u64> {
         let entries = fs::read_dir(self.root().join("generations")).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// The numbers of the state that holds and the one before; nothing as long as nobody can tell which one holds.
+    /// The numbers of the current and the previous state; `None` if the current one cannot be determined.
     fn lasting(&self) -> Option<Vec<u64>> {
         let current = self.generation().ok()?.as_deref().and_then(number);
         let before = |current: u64| self.numbers().into_iter().filter(|number| *number < current).max();
         Some(current.into_iter().chain(current.and_then(before)).collect())
     }
 
-    /// Removes the states before the last one, and those that never held.
+    /// Removes states before the previous one, and incomplete ones.
     fn forget_generations(&self) {
         let Some(lasting) = self.lasting() else { return };
         for number in self.numbers().into_iter().filter(|number| !lasting.contains(number)) {
@@ -283,7 +286,7 @@ impl Store {
     }
 }
 
-/// The number of a state, by its path.
+/// The number of a state, from its path.
 fn number(generation: &Path) -> Option<u64> {
     generation.file_name()?.to_str()?.parse().ok()
 }
@@ -295,7 +298,7 @@ fn read_generation(directory: &Path) -> Result<InstalledSkills, StoreError> {
         let read = File::open(&path).and_then(|file| file.take(LOCK_MAX + 1).read_to_string(&mut text));
         read.map_err(io_error("read", &path))?;
         if text.len() as u64 > LOCK_MAX {
-            return Err(StoreError::Lock { path, reason: format!("it has more than {LOCK_MAX} bytes") });
+            return Err(StoreError::Lock { path, reason: format!("it is larger than {LOCK_MAX} bytes") });
         }
         Ok((text, path))
     };
@@ -345,6 +348,6 @@ mod tests {
         let file = File::create(place.path().join(LOCK_FILE)).unwrap();
         file.set_len(LOCK_MAX + 1).unwrap();
         let error = read_generation(place.path()).unwrap_err().to_string();
-        assert!(error.contains("it has more than 67108864 bytes"), "{error}");
+        assert!(error.contains("it is larger than 67108864 bytes"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Installing, updating and removing: what would change, and then all of it in one step.
+//! Installs, updates and removes skills: plans every change first, then applies all of them in one step.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use crate::staging::Staging;
 use crate::store::Store;
 use crate::{StoreError, TrustFile};
 
-/// Which skills of a source.
+/// Selects skills of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkillSelection {
-    /// The only one there is.
+    /// The only skill of the source; an error if it has several.
     Only,
-    /// All.
+    /// All skills.
     All,
-    /// Those of these names.
+    /// The skills with these names.
     Named(Vec<String>),
-    /// Those in these folders of the source.
+    /// The skills in these folders of the source.
     At(Vec<String>),
 }
 
@@ -40,41 +40,42 @@ impl SkillSelection {
     }
 }
 
-/// How skills are installed.
+/// Options for installing, updating and removing skills.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own")]
 pub struct InstallOptions {
-    /// What skills are held to. Without it, what is updated or locked is held to what its lock says, and everything else to `standard`.
+    /// The validation profile. Without it, `update` and `install_locked` use the profile in the lock, and everything
+    /// else uses `standard`.
     pub profile: Option<Profile>,
-    /// How far they are trusted, whoever signed them.
+    /// The trust tier, whoever signed the skills.
     pub tier: Option<Tier>,
-    /// Whose signatures count.
+    /// The keys whose signatures are trusted.
     pub trust: TrustFile,
-    /// Whether what the scan would stop is installed all the same.
+    /// Whether to install skills that the scan blocks.
     pub accept_risk: bool,
-    /// Whether one from elsewhere may take the place of an installed skill.
+    /// Whether a skill may replace an installed one from another source.
     pub replace: bool,
-    /// Whether one may go back to what it was before.
+    /// Whether a skill may be replaced by an older version.
     pub allow_rollback: bool,
-    /// Whether a tag may be another commit than before.
+    /// Whether a tag may point to another commit than before.
     pub allow_moved_tag: bool,
-    /// Whether what is to be removed need not be there.
+    /// Whether to ignore names that are not installed when removing.
     pub missing_ok: bool,
-    /// What somebody has seen and agreed to: nothing else is installed. Anything, where nobody was asked.
+    /// The skills that the user saw and agreed to; nothing else is installed. `None` if the user was not asked.
     pub agreed: Option<Vec<LockedSkill>>,
-    /// Whether only to say what would change.
+    /// Whether to only report what would change.
     pub dry_run: bool,
-    /// What time it is.
+    /// The current time.
     pub time: String,
-    /// Who installs.
+    /// The name of the user who installs.
     pub who: Option<String>,
     /// How long to wait for another process.
     pub patience: Duration,
 }
 
 impl InstallOptions {
-    /// The usual, at this time.
+    /// Default options at this time.
     pub fn new(time: impl Into<String>) -> Self {
         Self {
             profile: None,
@@ -94,30 +95,30 @@ impl InstallOptions {
     }
 }
 
-/// What is asked for.
+/// One request to install.
 #[derive(Debug)]
 pub struct InstallRequest {
-    /// Where from.
+    /// The source.
     pub source: Box<dyn SkillSource>,
-    /// Which skills of it.
+    /// Which of its skills.
     pub wanted: SkillSelection,
 }
 
-/// What was or would be done.
+/// The result of an operation.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Installation {
-    /// What becomes of each skill, by name.
+    /// The change of each skill, by name.
     pub changes: Vec<PlannedChange>,
-    /// What a person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Decides whether something that would change may; what it says instead stops everything.
+/// Checks a planned change; an error stops the whole operation.
 type Check<'c> = dyn Fn(&PlannedChange, &InstalledSkills) -> Result<(), StoreError> + 'c;
 
 impl Store {
-    /// Installs skills from sources: all that is asked for, or nothing.
+    /// Installs skills from sources: all requested skills, or none.
     pub fn install(
         &self,
         requests: &[InstallRequest],
@@ -140,7 +141,7 @@ impl Store {
         self.apply(&staging, all, options, &check, fetching)
     }
 
-    /// Installs exactly what a lock says, or nothing.
+    /// Installs exactly the skills in a lock, or none.
     pub fn install_locked(
         &self,
         lock: &Lockfile,
@@ -158,12 +159,12 @@ impl Store {
             let mut found = fetch(&staging, &*source, &wanted, profile, options, fetching)?;
             for (candidate, skill) in found.iter_mut().zip(&skills) {
                 as_locked(candidate, skill)?;
-                // How far it is trusted is not for whoever wrote the lock to say.
+                // The lock cannot raise the trust tier.
                 let tier = candidate.locked.tier;
                 if skill.tier < tier {
                     candidate.notes.push(format!(
-                        "the lock says `{}` of `{}`; it is installed as {tier}",
-                        skill.tier, skill.name
+                        "the lockfile gives `{}` the tier `{}`; it is installed with the tier `{tier}`",
+                        skill.name, skill.tier
                     ));
                 }
             }
@@ -172,7 +173,7 @@ impl Store {
         self.apply(&staging, all, options, &|_, _| Ok(()), fetching)
     }
 
-    /// Brings installed skills up to date with where they came from: all of those named, or of all that are.
+    /// Updates installed skills from their sources: the named ones, or all.
     pub fn update(
         &self,
         names: &[String],
@@ -193,7 +194,7 @@ impl Store {
                 if candidate.locked.name != skill.name {
                     return Err(StoreError::NotAsLocked {
                         name: skill.name.clone(),
-                        difference: format!("where it came from there is `{}` now", candidate.locked.name),
+                        difference: format!("its source now contains `{}` instead", candidate.locked.name),
                     });
                 }
                 let is_asked = |known: &&Provenance| known.tier_from == "asked" && options.tier.is_none();
@@ -212,7 +213,7 @@ impl Store {
                 return Err(installed.not_installed(&name));
             }
             if now != snapshot.get(&name) {
-                let difference = "somebody else changed it meanwhile; try again".to_owned();
+                let difference = "another process changed it in the meantime; try again".to_owned();
                 return Err(StoreError::NotAsLocked { name, difference });
             }
             Ok(())
@@ -220,7 +221,7 @@ impl Store {
         self.apply(&staging, all, options, &check, fetching)
     }
 
-    /// Removes installed skills: all that are named, or none.
+    /// Removes installed skills: all of the named ones, or none.
     pub fn remove(&self, names: &[String], options: &InstallOptions) -> Result<Installation, StoreError> {
         let changes = |installed: &InstalledSkills| -> Result<Vec<PlannedChange>, StoreError> {
             let is_there = |name: &&String| !options.missing_ok || installed.get(name).is_some();
@@ -250,7 +251,7 @@ impl Store {
         if options.dry_run { Staging::elsewhere(self) } else { Staging::new(self) }
     }
 
-    /// Makes candidates what is installed, if every one of them may be.
+    /// Installs the candidates if all of them are allowed.
     fn apply(
         &self,
         staging: &Staging<'_>,
@@ -296,7 +297,7 @@ impl Store {
             notes.extend(kept(&changes, &offered));
             return Ok(Installation { changes, notes });
         }
-        // What may not be is known before anybody is waited for.
+        // Check before waiting for the lock, to fail early.
         plan(&self.installed_at()?)?;
         (fetching.progress)("installing");
         let held = self.hold(options.patience)?;
@@ -307,7 +308,7 @@ impl Store {
             let is_new = |(_, change): &(Candidate, &PlannedChange)| change.kind != ChangeKind::Unchanged;
             for (candidate, change) in candidates.into_iter().zip(&changes).filter(is_new) {
                 staged.push((candidate.locked.name.clone(), candidate.staged));
-                // What is put right is known already, and what was accepted stays accepted.
+                // A repaired skill keeps its lock entry and provenance.
                 if change.kind != ChangeKind::Repaired {
                     skills.push((candidate.locked, candidate.provenance));
                 }
@@ -320,7 +321,8 @@ impl Store {
     }
 }
 
-/// What stays as it was installed although it was offered from elsewhere: a line each.
+/// Notes about skills that keep their installed source although the same content came from another one: one line
+/// each.
 fn kept(changes: &[PlannedChange], offered: &[String]) -> Vec<String> {
     let kept = changes.iter().zip(offered).filter(|(change, _)| change.kind == ChangeKind::Unchanged);
     let line = |(change, offered): (&PlannedChange, &String)| {
@@ -328,18 +330,19 @@ fn kept(changes: &[PlannedChange], offered: &[String]) -> Vec<String> {
         let name = &change.name;
         (origin != *offered).then(|| {
             format!(
-                "`{name}` is installed from {origin}, which stays its source; {offered} has the same content. To follow that \
-                 instead: `metier install --replace {offered}`"
+                "`{name}` is installed from {origin}, which stays its source; {offered} has the same content. To switch to it: \
+                 `metier install --replace {offered}`"
             )
         })
     };
     kept.filter_map(line).collect()
 }
 
-/// A source, what is wanted of it, and the skills that this is about.
+/// A source, the selected skills in it, and their lock entries.
 type Group<'l> = (Box<dyn SkillSource>, SkillSelection, Vec<&'l LockedSkill>);
 
-/// Skills by where they came from and what they are held to, so that each source is fetched once; in the order in which they will be found.
+/// Groups skills by source and profile, so that each source is fetched only once. Keeps the order in which they will
+/// be found.
 fn together<'l>(
     skills: &[&'l LockedSkill],
     working: &Path,
@@ -352,7 +355,7 @@ fn together<'l>(
         (skill.source.clone(), skill.reference.clone(), skill.commit.clone(), profile)
     };
     for skill in skills {
-        // One that is the whole source is fetched by itself.
+        // A skill that is the whole source is fetched alone.
         let found = groups
             .iter_mut()
             .find(|group| skill.path.is_some() && group[0].path.is_some() && key(group[0]) == key(skill));
@@ -365,7 +368,7 @@ fn together<'l>(
         let first = group[0];
         let gone = |error: StoreError| match error {
             StoreError::Source { text, problem } => {
-                let problem = format!("{problem}, and `{}` came from there", first.name);
+                let problem = format!("{problem}; `{}` was installed from it", first.name);
                 StoreError::Source { text, problem }
             }
             error => error,
@@ -389,7 +392,7 @@ fn fetch(
     options: &InstallOptions,
     fetching: &FetchContext<'_>,
 ) -> Result<Vec<Candidate>, StoreError> {
-    // The rules are ready when the files are.
+    // Compile the scan rules while files are fetched.
     rayon::spawn(metier_scan::prepare);
     let basket = staging.basket()?;
     let fetched = source.fetch(wanted, &basket, fetching)?;
@@ -397,7 +400,7 @@ fn fetch(
     basket.write_back(|| candidates(source, &fetched, &basket, wanted, profile, options))
 }
 
-/// What a lock says must be what is there.
+/// Checks that a skill matches the lock.
 fn as_locked(candidate: &Candidate, skill: &LockedSkill) -> Result<(), StoreError> {
     let change = PlannedChange::new(Some(skill), candidate);
     if candidate.locked.digest == skill.digest && candidate.locked.name == skill.name {
@@ -405,14 +408,14 @@ fn as_locked(candidate: &Candidate, skill: &LockedSkill) -> Result<(), StoreErro
         if key.as_ref() == Some(signer) {
             return Ok(());
         }
-        let key = key.as_deref().unwrap_or("nobody");
-        let difference = format!("it is signed by {key}, and was by {signer}");
+        let key = key.as_deref().unwrap_or("no key");
+        let difference = format!("it is signed by {key} instead of {signer}");
         return Err(StoreError::NotAsLocked { name: skill.name.clone(), difference });
     }
     Err(StoreError::NotAsLocked { name: skill.name.clone(), difference: change.difference() })
 }
 
-/// A tag is the commit that it was.
+/// Checks that a tag still points to the same commit.
 fn moved_tag(change: &PlannedChange, before: &LockedSkill) -> Result<(), StoreError> {
     let tag = |skill: &LockedSkill| Some(skill.reference.as_deref()?.strip_prefix("refs/tags/")?.to_owned());
     match (&change.after, tag(before), &before.commit) {
@@ -433,7 +436,7 @@ fn moved_tag(change: &PlannedChange, before: &LockedSkill) -> Result<(), StoreEr
     }
 }
 
-/// No two of them may have one name.
+/// Checks that no two skills have the same name.
 fn unique(candidates: &[Candidate]) -> Result<(), StoreError> {
     let mut seen: HashMap<&str, &Candidate> = HashMap::new();
     for candidate in candidates {
@@ -446,7 +449,7 @@ fn unique(candidates: &[Candidate]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the scan and the past allow it.
+/// Checks the scan's verdict, and that the version does not go back.
 fn may(
     change: &PlannedChange,
     candidate: &Candidate,
@@ -473,7 +476,7 @@ fn may(
     if known.is_some_and(|known| known.history.contains(&candidate.locked.digest)) {
         return Err(StoreError::Rollback {
             name,
-            what: format!("{}, which it was before", candidate.locked.digest),
+            what: format!("an earlier version ({})", candidate.locked.digest),
         });
     }
     match (
@@ -481,13 +484,13 @@ fn may(
         candidate.locked.version.as_deref(),
     ) {
         (Some(before), Some(after)) if is_older(after, before) => {
-            Err(StoreError::Rollback { name, what: format!("version {after}, from {before}") })
+            Err(StoreError::Rollback { name, what: format!("version {after} from {before}") })
         }
         _ => Ok(()),
     }
 }
 
-/// Whether a version is before another; what are no versions say nothing.
+/// Whether a version is older than another; `false` if either is not a valid version.
 fn is_older(version: &str, than: &str) -> bool {
     let read = metier_catalog::read_version;
     read(version).zip(read(than)).is_some_and(|(version, than)| version < than)

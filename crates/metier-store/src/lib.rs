@@ -1,12 +1,12 @@
-//! Where skills are kept and how they travel: every file by its digest, every skill by the digest of its manifest;
-//! archives read without trust and written reproducibly; signatures over digests.
+//! Stores, installs and verifies skills: files by their digest, skills by the digest of their manifest, safe
+//! unpacking of untrusted archives, reproducible packing, and signatures over digests.
 //!
-//! Whoever wants to know later what a skill was when it was used finds it here ([`Store::keep`], [`Store::manifest`]).
-//! What is read is digested again, so that a changed byte is an error and never an answer.
+//! [`Store::keep`] stores the content of a skill and [`Store::manifest`] finds it again later. The digest is checked
+//! on every read, so corrupted content is an error.
 //!
-//! [`unpack`] reads archives, [`ArchiveLayout`] says which skills are in them, [`pack`] writes them. [`sign`] and [`verify`] are
-//! for signatures, with the keys that a [`TrustFile`] knows. `metier-scan` looks at a skill before it is
-//! installed; [`unpack_subjects`] hands it what is in an archive.
+//! [`unpack`] reads archives, [`ArchiveLayout`] lists the skills in them, and [`pack`] writes them. [`sign`] and
+//! [`verify`] handle signatures with the keys of a [`TrustFile`]. `metier-scan` scans a skill before it is installed;
+//! [`unpack_subjects`] unpacks an archive in memory for the scan.
 
 mod archive;
 mod candidate;

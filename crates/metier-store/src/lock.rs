@@ -1,5 +1,5 @@
-//! `metier.lock`: which skills are installed, where they came from, and the bytes that they are. Its text is the same for the same
-//! skills, in an order that keeps differences small.
+//! `metier.lock`: the installed skills, their sources and the digests of their files. The text is deterministic and
+//! sorted, so that diffs stay small.
 
 use std::path::Path;
 
@@ -12,15 +12,15 @@ use crate::source::git::{is_address, is_commit};
 
 pub use metier_catalog::LOCK_FILE;
 
-/// The format that is written.
+/// The version of the format.
 const VERSION: u32 = 1;
 
-/// Bytes of a file that is read, and so the most that are written.
+/// The largest lockfile that is read or written, in bytes.
 pub(crate) const LOCK_MAX: u64 = 64 << 20;
 
-const HEADER: &str = "# Written by metier: every skill that is installed, and the very bytes that it is.\n";
+const HEADER: &str = "# Written by metier: every installed skill, with the digests of its files.\n";
 
-/// Every installed skill, by name.
+/// The lockfile: every installed skill, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lockfile {
@@ -29,27 +29,27 @@ pub struct Lockfile {
     skills: Vec<LockedSkill>,
 }
 
-/// One installed skill.
+/// One installed skill in the lockfile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LockedSkill {
     /// Its name.
     pub name: String,
-    /// What it calls its version.
+    /// Its version, if it declares one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// How far it is trusted.
+    /// Its trust tier.
     pub tier: Tier,
-    /// Where it came from, as `metier install` takes it, without reference and path.
+    /// Its source as `metier install` accepts it, without reference and path.
     pub source: String,
-    /// The branch, tag or commit that was asked for: `refs/heads/main`, `refs/tags/v1`, or a commit's id.
+    /// The requested branch, tag or commit: `refs/heads/main`, `refs/tags/v1`, or a commit id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// What that was.
+    /// The commit that the reference resolved to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Where in the source it was.
+    /// Its path in the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The digest of the whole skill.
@@ -57,18 +57,18 @@ pub struct LockedSkill {
     /// The fingerprint of the key that signed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
-    /// What it is held to.
+    /// Its validation profile.
     #[serde(default, skip_serializing_if = "Profile::is_default")]
     pub profile: Profile,
-    /// The skills that it needs.
+    /// The skills that it requires.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
-    /// Its files: the digits of the digest, `x` or `-`, the path.
+    /// Its files: the hexadecimal digest, `x` (executable) or `-`, and the path.
     pub files: Vec<String>,
 }
 
 impl LockedSkill {
-    /// What it consists of; `None` where the lines say something else than the digest.
+    /// The skill's manifest; `None` if the files do not match the digest.
     pub fn manifest(&self) -> Option<Manifest> {
         let file = |line: &String| {
             let (digits, rest) = line.split_once(' ')?;
@@ -85,7 +85,7 @@ impl LockedSkill {
         (manifest.digest() == self.digest).then_some(manifest)
     }
 
-    /// The lines that say what a manifest does.
+    /// The lines for a manifest.
     pub(crate) fn lines(manifest: &Manifest) -> Vec<String> {
         let line = |file: &ManifestFile| {
             let mode = if file.executable { 'x' } else { '-' };
@@ -94,7 +94,7 @@ impl LockedSkill {
         manifest.files().iter().map(line).collect()
     }
 
-    /// Where it came from, as a person would write it.
+    /// Its source with path and reference, in the form that `metier install` accepts.
     pub fn origin(&self) -> String {
         let mut text = self.source.clone();
         if let Some(path) = self.path.as_ref().filter(|_| self.commit.is_some()) {
@@ -114,7 +114,7 @@ impl Default for Lockfile {
 }
 
 impl Lockfile {
-    /// These skills, of which no two have one name.
+    /// A lockfile with these skills, whose names must be unique.
     pub fn new(mut skills: Vec<LockedSkill>) -> Self {
         skills.sort_by(|a, b| a.name.cmp(&b.name));
         Self { version: VERSION, skills }
@@ -125,7 +125,7 @@ impl Lockfile {
         &self.skills
     }
 
-    /// The same with these skills, each instead of the one that has its name.
+    /// A copy that also has these skills; each replaces the one with its name.
     pub(crate) fn with(&self, skills: Vec<LockedSkill>) -> Self {
         let is_kept = |old: &&LockedSkill| skills.iter().all(|new| new.name != old.name);
         let mut all: Vec<LockedSkill> = self.skills.iter().filter(is_kept).cloned().collect();
@@ -133,8 +133,9 @@ impl Lockfile {
         Self::new(all)
     }
 
-    /// The same for a file in a directory that others get as well: sources below the directory are named from there, as
-    /// [`Store::install_locked`](crate::Store::install_locked) reads them. With it come the skills whose sources only this machine has.
+    /// A copy for a shared directory, such as a project: sources below the directory become relative paths, as
+    /// [`Store::install_locked`](crate::Store::install_locked) expects them. Also returns the skills whose sources
+    /// exist only on this machine.
     pub fn beside(&self, directory: &Path) -> (Self, Vec<&LockedSkill>) {
         let real = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
         let mut here = Vec::new();
@@ -151,7 +152,7 @@ impl Lockfile {
         (Self { version: self.version, skills: skills.collect() }, here)
     }
 
-    /// What skills need and is not here: a line each.
+    /// Required skills that are not installed: one line each.
     pub(crate) fn unmet(&self) -> Vec<String> {
         let is_met = |needed: &Requires| {
             let Some(skill) = self.get(&needed.name) else { return false };
@@ -166,43 +167,43 @@ impl Lockfile {
         unmet.map(|(name, needed)| format!("`{name}` needs `{needed}`, which is not installed")).collect()
     }
 
-    /// The skill of a name.
+    /// The skill with this name.
     pub fn get(&self, name: &str) -> Option<&LockedSkill> {
         self.skills.iter().find(|skill| skill.name == name)
     }
 
-    /// Reads a lock; `path` is for what is said of it.
+    /// Parses a lockfile; `path` is used in error messages.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StoreError> {
         let wrong = |reason: String| StoreError::Lock { path: path.to_owned(), reason };
         let lock: Self =
             toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         if lock.version != VERSION {
-            return Err(wrong(format!("its version is {}, and only {VERSION} is known", lock.version)));
+            return Err(wrong(format!("unsupported version {}; supported: {VERSION}", lock.version)));
         }
         for skill in &lock.skills {
             if SkillName::new(&skill.name).is_err() {
-                return Err(wrong(format!("`{}` is no name of a skill", skill.name)));
+                return Err(wrong(format!("`{}` is not a valid name of a skill", skill.name)));
             }
             let is_asked = |commit: &String| is_commit(commit) && is_address(&skill.source);
             if !skill.commit.as_ref().is_none_or(is_asked) {
                 return Err(wrong(format!(
-                    "`{}` comes from no git repository that could be asked",
+                    "`{}` has a commit, but its source is not a git repository",
                     skill.name
                 )));
             }
             let Some(manifest) = skill.manifest() else {
-                return Err(wrong(format!("the files of `{}` are not those of its digest", skill.name)));
+                return Err(wrong(format!("the files of `{}` do not match its digest", skill.name)));
             };
             let is_plain = |file: &ManifestFile| {
                 crate::archive::name::check(file.path.as_os_str().as_encoded_bytes(), usize::MAX - 1).is_ok()
             };
             if !manifest.files().iter().all(is_plain) {
-                return Err(wrong(format!("`{}` has a file that no skill can have", skill.name)));
+                return Err(wrong(format!("`{}` has a file with an invalid path", skill.name)));
             }
         }
         let mut names = lock.skills.iter().map(|skill| skill.name.as_str());
         if !names.clone().zip(names.by_ref().skip(1)).all(|(a, b)| a < b) {
-            return Err(wrong("its skills are not in the order of their names, each once".to_owned()));
+            return Err(wrong("its skills are not sorted by name, or a name appears twice".to_owned()));
         }
         Ok(lock)
     }

@@ -1,11 +1,11 @@
-//! One skill as an archive: the same bytes for the same skill, whoever packs it, where and when.
+//! Packs one skill into a reproducible archive: the same skill always gives the same bytes.
 //!
-//! Everything that could differ is fixed: the order of files (of their bytes), times (the first that the format can
-//! have), permissions (0644, and 0755 for what its owner may run), owners (none), the system that an archive is from, and
-//! how it is compressed (by `miniz_oxide` at one level; it does the same on every processor). At the root there is one
-//! folder, named by the skill's name, and in it the skill's files; directories have no entries of their own.
+//! Everything that could vary is fixed: the order of files (bytewise), times (the earliest that the format supports),
+//! permissions (0644, or 0755 for executable files), owners (none), the originating system, and the compression
+//! (`miniz_oxide` at one level, which gives the same result on every processor). The archive has one folder at its
+//! root, with the skill's name, and in it the skill's files. Directories have no entries of their own.
 //!
-//! What [`crate::unpack`] would refuse is not packed, and what it would leave out is left out.
+//! Files that [`crate::unpack`] would refuse are an error, and files that it would skip are skipped.
 
 mod tar;
 mod zip;
@@ -19,24 +19,24 @@ use metier_skill::{
 use crate::StoreError;
 use crate::archive::{ArchiveFormat, ArchiveLimits, SkippedEntry, name, skipped_reason};
 
-/// How much work compression is: nearly as small as the most, and a third of the time.
+/// The compression level: nearly as small as the best level, in a third of the time.
 const LEVEL: u8 = 6;
 
-/// A skill as an archive.
+/// A skill packed as an archive.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PackedSkill {
     /// The archive.
     pub bytes: Vec<u8>,
-    /// The skill's name, which its folder has.
+    /// The skill's name, which is also the name of its folder.
     pub name: SkillName,
-    /// The digest of what is in the archive; the directory's own, unless something was left out.
+    /// The digest of the archive's content. It equals the directory's digest unless files were skipped.
     pub digest: Digest,
-    /// What is in the directory and not in the archive, by its path there.
+    /// The files of the directory that are not in the archive.
     pub skipped: Vec<SkippedEntry>,
 }
 
-/// A file on its way into an archive.
+/// A file to be packed.
 struct PackedFile {
     /// With the skill's folder.
     path: String,
@@ -44,10 +44,10 @@ struct PackedFile {
     bytes: Vec<u8>,
 }
 
-/// Packs a skill that keeps the rules.
+/// Packs a valid skill.
 ///
-/// The folder is named by the skill's name; that the directory has another is no matter. Links, special files and
-/// version-control directories are no part of a skill.
+/// The folder in the archive has the skill's name, even if the directory has another one. Links, special files and
+/// version-control directories are not packed.
 ///
 /// ```no_run
 /// use metier_skill::{Folder, Rules};
@@ -78,7 +78,7 @@ pub fn pack(folder: &Folder, rules: &Rules, format: ArchiveFormat) -> Result<Pac
     let digest = Manifest::new(files.iter().map(|(file, _)| file.clone()).collect()).digest();
     let files: Vec<PackedFile> =
         files.into_iter().map(|(file, bytes)| in_folder(&name, &file, bytes)).collect::<Result<_, _>>()?;
-    // What compresses too well would be taken for a bomb, and is packed as it is.
+    // An archive with a very high compression ratio would be refused as a bomb, so it is stored uncompressed.
     let (mut bytes, mut checked) = written(&files, format, LEVEL, folder)?;
     if matches!(checked, Err(StoreError::Archive(ref error)) if error.code() == "archive-ratio") {
         (bytes, checked) = written(&files, format, 0, folder)?;
@@ -87,7 +87,7 @@ pub fn pack(folder: &Folder, rules: &Rules, format: ArchiveFormat) -> Result<Pac
     Ok(PackedSkill { bytes, name, digest, skipped })
 }
 
-/// The archive, and whether it can be unpacked: what nobody else could is found by whoever packs it.
+/// The archive, and the result of unpacking it as a check.
 fn written(
     files: &[PackedFile],
     format: ArchiveFormat,
@@ -107,10 +107,10 @@ fn written(
     Ok((bytes, checked.map(drop)))
 }
 
-/// The name of the skill, which is valid in a folder of that name.
+/// The skill's name, for which a folder with that name is valid.
 fn name_of(folder: &Folder, skill_md: &[u8], rules: &Rules) -> Result<SkillName, StoreError> {
     let invalid = |diagnostics| SkillError::Validation { path: folder.path().to_owned(), diagnostics };
-    // The first reading is for the name; where that breaks the rule, the nearest one that does not.
+    // The first pass reads the name. An invalid name is replaced by the nearest valid one.
     let first = read(skill_md, Origin::directory(""), rules);
     let Some(skill) = first.skill else { return Err(invalid(first.diagnostics).into()) };
     let name = if validate_skill_name(&skill.name).is_ok() { &skill.name } else { skill.id.as_str() };
@@ -118,13 +118,13 @@ fn name_of(folder: &Folder, skill_md: &[u8], rules: &Rules) -> Result<SkillName,
     Ok(skill.id)
 }
 
-/// Why a file is not packed.
+/// Why a file is not packed; `None` if it is.
 fn reason(file: &ManifestFile) -> Option<SkippedEntry> {
     let path = file.path.to_str()?;
     Some(SkippedEntry { path: path.to_owned(), reason: skipped_reason(path, false)? })
 }
 
-/// A file with its path in the archive, if it may have that.
+/// A file with its path in the archive; an error if the path is not allowed there.
 fn in_folder(name: &SkillName, file: &ManifestFile, bytes: Vec<u8>) -> Result<PackedFile, StoreError> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = [name.as_str().as_bytes(), b"/", file.path.as_os_str().as_bytes()].concat();

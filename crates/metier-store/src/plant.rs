@@ -1,4 +1,5 @@
-//! The files of a skill put where they stay: in a tree that nobody writes to, shared with whatever else has them, and there in one step.
+//! Moves the files of a staged skill to their final place: a read-only tree that shares files with other trees, in
+//! one step.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, Permissions};
@@ -15,10 +16,10 @@ use crate::staging::{Staged, Staging, in_folder, remove};
 use crate::store::Store;
 
 impl Staging<'_> {
-    /// Makes what is staged a tree. Only who holds the store may, and makes everything durable afterwards.
+    /// Turns a staged skill into a tree. The caller must hold the store's lock, and sync to disk afterwards.
     pub(crate) fn plant(&self, name: &str, skill: &Staged) -> Result<(), StoreError> {
         let (store, digest) = (self.store(), skill.manifest.digest());
-        // Skills that are the same but for the name of their folder are beside each other.
+        // Skills that differ only in the name of their folder share a tree directory.
         let place = store.trees().join(digest.hex());
         let tree = place.join(name);
         store.clone().batched().keep_as(&digest, &skill.manifest.to_bytes())?;
@@ -32,18 +33,18 @@ impl Staging<'_> {
         let step = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&place)?;
             fs::rename(&skill.directory, &made)?;
-            // A directory that is closed cannot be moved into another one; where it is it can be renamed.
+            // A read-only directory cannot be moved into another directory, but it can be renamed in place.
             folders(&skill.manifest).iter().try_for_each(|folder| close(&made.join(folder)))?;
             exchange(&made, &tree)
         };
         let planted = step().map_err(io_error("write", &tree));
-        // What was there before, if anything was.
+        // The previous tree, if there was one.
         remove(&made);
         planted
     }
 
-    /// Makes a staged file and the object with its digest one, so that two versions have once what is the same. Where that cannot be,
-    /// there are two of it.
+    /// Links a staged file and the object with its digest, so that versions share equal files. If linking is not
+    /// possible, the file is stored twice.
     fn share(&self, path: &Path, file: &ManifestFile) {
         let object = self.store().installed_object(&file.digest, file.executable);
         let Err(error) = in_folder(&object, || fs::hard_link(path, &object)) else { return };
@@ -51,12 +52,12 @@ impl Staging<'_> {
         if error.kind() != io::ErrorKind::AlreadyExists || is_one() == Some(true) {
             return;
         }
-        // Each takes the other's place in one step: somebody else may do the same at this moment.
+        // Both are replaced in one step each, because another process may do the same at the same time.
         let link = self.unused();
         let _ = if Store::is_shareable(&object, file) {
             fs::hard_link(&object, &link).and_then(|()| fs::rename(&link, path))
         } else {
-            // Somebody changed it; whoever still has it will find out. It is no use to anybody else.
+            // Another process changed it. Whoever still uses it will notice; nothing else refers to it.
             fs::hard_link(path, &link).and_then(|()| fs::rename(&link, &object))
         };
     }
@@ -66,19 +67,19 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Keeps anybody from adding to a directory.
+/// Makes a directory read-only.
 pub(crate) fn close(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, Permissions::from_mode(0o555))
 }
 
-/// The directories that a skill consists of, its own included.
+/// The directories of a skill, including its own.
 pub(crate) fn folders(manifest: &Manifest) -> HashSet<&Path> {
     let above = manifest.files().iter().flat_map(|file| file.path.ancestors().skip(1));
     above.chain([Path::new("")]).collect()
 }
 
-/// Puts a tree in its place, and what is there where the tree was: in one step, so that an installed skill that is put right is never
-/// gone.
+/// Puts a tree in place and moves the previous one aside, in one step, so that an installed skill never disappears
+/// while it is repaired.
 fn exchange(made: &Path, tree: &Path) -> io::Result<()> {
     if fs::symlink_metadata(tree).is_err() {
         return fs::rename(made, tree);
@@ -90,7 +91,7 @@ fn exchange(made: &Path, tree: &Path) -> io::Result<()> {
             return Ok(());
         }
     }
-    // Not every file system can.
+    // Not every file system supports this.
     exchange_in_steps(made, tree)
 }
 
@@ -117,7 +118,7 @@ mod tests {
 
     const TEXT: &[u8] = b"---\nname: a\n---\n";
 
-    /// A skill in a basket of its own, so that it shares nothing with others yet.
+    /// A skill in its own basket, so that it shares no files yet.
     fn staged(staging: &Staging<'_>) -> Staged {
         let basket = staging.basket().unwrap();
         basket.add(ArchiveFile { path: "a/SKILL.md", is_executable: false, bytes: TEXT }).unwrap();
@@ -204,7 +205,7 @@ mod tests {
         open_up(place.path());
     }
 
-    /// What is closed would outlive the test.
+    /// A read-only directory would outlive the test.
     fn open_up(directory: &Path) {
         let opened = std::process::Command::new("chmod").args(["-R", "u+w"]).arg(directory).status();
         assert!(opened.unwrap().success());

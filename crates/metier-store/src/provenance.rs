@@ -1,79 +1,79 @@
-//! What is known of each installed skill beyond what it is: who installed it when and from where, who signed it, what a scan found.
+//! What is recorded about each installed skill besides its content: source, time, user, signature and scan result.
 
 use std::collections::BTreeMap;
 
 use metier_skill::{Digest, Tier};
 use serde::{Deserialize, Serialize};
 
-/// What the file is called, beside the lock.
+/// The name of the file, next to the lock.
 pub(crate) const PROVENANCE_FILE: &str = "provenance.json";
 
-/// How many digests that a skill had before are remembered.
+/// How many earlier digests of a skill are remembered.
 const HISTORY_MAX: usize = 1_000;
 
-/// Where one installed skill came from.
+/// The provenance of one installed skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Provenance {
-    /// What was asked for.
+    /// The requested source.
     pub source: String,
-    /// What that was resolved to: a commit, or the digest of an archive.
+    /// What it resolved to: a commit, or the digest of an archive.
     pub resolved: Option<String>,
-    /// Where in the source it was.
+    /// Its path in the source.
     pub path: Option<String>,
     /// The digest of the whole skill.
     pub digest: Digest,
     /// When it was installed.
     pub time: String,
-    /// By whom.
+    /// Who installed it.
     pub who: Option<String>,
-    /// How far it is trusted.
+    /// Its trust tier.
     pub tier: Tier,
-    /// Why so far: `default`, `asked` or `signature`.
+    /// The origin of the trust tier: `default`, `asked` or `signature`.
     pub tier_from: String,
-    /// Its signature, and whose it is.
+    /// Its valid signature, if any.
     pub signature: Option<ValidSignature>,
-    /// What the scan found.
+    /// The scan's result.
     pub scan: ScanSummary,
-    /// The digests that it had before, the last one last. What is among them is not news.
+    /// Earlier digests of the skill, oldest first. Installing one of them again counts as a rollback.
     #[serde(default)]
     pub history: Vec<Digest>,
 }
 
-/// A signature that counted.
+/// A valid signature by a trusted key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ValidSignature {
-    /// The name that the trust file has for the key.
+    /// The name of the key in the trust file.
     pub name: String,
-    /// The key.
+    /// The fingerprint of the key.
     pub fingerprint: String,
-    /// The signature itself.
+    /// The text of the signature.
     pub text: String,
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ScanSummary {
     /// `clean`, `look` or `block`.
     pub verdict: String,
-    /// The rules that found something.
+    /// The rules with findings.
     pub rules: Vec<String>,
-    /// Whether somebody accepted what would have stopped it.
+    /// Whether the user accepted findings that would have blocked the skill.
     pub is_accepted: bool,
 }
 
-/// That of every installed skill, by name.
+/// The provenance of every installed skill, by name.
 pub(crate) type Provenances = BTreeMap<String, Provenance>;
 
 impl Provenance {
-    /// The same for a skill that takes the place of another.
+    /// The new provenance of a skill that replaces another.
     pub(crate) fn following(mut self, before: Option<&Self>) -> Self {
         if let Some(before) = before {
             self.history.clone_from(&before.history);
             if let Some(at) = self.history.iter().position(|digest| *digest == self.digest) {
-                // Somebody let it go back; what came after that is news again.
+                // After an accepted rollback, later digests are no longer part of the history.
                 self.history.truncate(at);
             } else if before.digest != self.digest {
                 self.history.push(before.digest);

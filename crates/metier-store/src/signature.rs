@@ -1,14 +1,15 @@
-//! Signatures over the digest of a skill, in the format of SSH: `ssh-keygen -Y` makes and checks them as well.
+//! Signatures over the digest of a skill, in the SSH signature format; compatible with `ssh-keygen -Y`.
 //!
-//! What is signed is the digest as text and a line feed, `sha256:…` and 64 digits, in the namespace [`NAMESPACE`]. By hand:
+//! The signed message is the digest as text (`sha256:` and 64 hexadecimal digits) followed by a line feed, in the
+//! namespace [`NAMESPACE`]. With `ssh-keygen`:
 //!
 //! ```console
 //! $ printf 'sha256:…\n' >digest
 //! $ ssh-keygen -Y sign -n metier-skill -f ~/.ssh/id_ed25519 digest
 //! ```
 //!
-//! Keys are ed25519, which every SSH of the last ten years has. The key in a signature counts for nothing until a
-//! [`TrustFile`] has it.
+//! Only ed25519 keys are supported. The public key inside a signature has no effect unless a [`TrustFile`] contains
+//! it.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
@@ -23,81 +24,79 @@ use crate::StoreError;
 use crate::error::io_error;
 use crate::trust::{TrustFile, fingerprint};
 
-/// What signatures are for, so that none that was made for something else counts.
+/// The namespace of the signatures. Signatures with another namespace are refused.
 pub const NAMESPACE: &str = "metier-skill";
 
-/// Bytes of a signature, and of a key; ed25519 needs a few hundred.
+/// The largest signature or key file in bytes; ed25519 needs a few hundred.
 const TEXT_MAX: usize = 16 << 10;
 
-/// Whose signature it is.
+/// Who made a valid signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Signer {
-    /// The name that the trust file has for the key.
+    /// The name of the key in the trust file.
     pub name: String,
-    /// How far skills with this signature are trusted.
+    /// The trust tier for skills with this signature.
     pub tier: Tier,
-    /// The key as `ssh-keygen -l` shows it: `SHA256:…`.
+    /// The fingerprint of the key, in the form of `ssh-keygen -l`: `SHA256:…`.
     pub fingerprint: String,
 }
 
-/// Why a signature does not count, or cannot be made.
+/// Why a signature is not valid, or cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignatureError {
-    /// Something else.
+    /// The file is not an SSH signature.
     #[error(
-        "this is no SSH signature: it should begin with `-----BEGIN SSH SIGNATURE-----`, as `ssh-keygen -Y sign` writes it"
+        "not an SSH signature: the file must start with `-----BEGIN SSH SIGNATURE-----`, as written by `ssh-keygen -Y sign`"
     )]
     NotASignature,
-    /// For something else than skills.
+    /// The signature has another namespace.
     #[error("the signature is for `{namespace}`, not for `{NAMESPACE}`; sign with `-n {NAMESPACE}`")]
     Namespace {
-        /// What it is for.
+        /// Its namespace.
         namespace: String,
     },
-    /// The message was hashed in a way that is not known.
+    /// The hash algorithm of the signature is not supported.
     #[error("the signature's hash algorithm is not supported; use sha512 or sha256")]
     HashAlgorithm,
-    /// The key is of another kind.
-    #[error("the key is {algorithm}; only ssh-ed25519 is supported")]
+    /// The type of the key is not supported.
+    #[error("unsupported key type {algorithm}; supported: ssh-ed25519")]
     KeyAlgorithm {
-        /// Its kind.
+        /// The type of the key.
         algorithm: String,
     },
-    /// Nobody knows the key.
-    #[error(
-        "the signature is by the key {fingerprint}, which the trust file does not have; add it if you trust it"
-    )]
+    /// The trust file does not contain the key.
+    #[error("the signature is by the unknown key {fingerprint}; add it to the trust file if you trust it")]
     UnknownKey {
-        /// The key.
+        /// The fingerprint of the key.
         fingerprint: String,
     },
-    /// It is a signature over something else, or was made without the key.
+    /// The signature does not match the digest.
     #[error(
-        "the signature by `{name}` is not over {digest}; the skill was changed after it was signed, or the signature"
+        "the signature by `{name}` does not match {digest}; the skill or the signature was changed after signing"
     )]
     Changed {
-        /// Whose it would be.
+        /// The name of the key in the trust file.
         name: String,
-        /// What it should be over.
+        /// The digest that was expected.
         digest: Digest,
     },
-    /// Something else.
+    /// The file is not a private key.
     #[error(
-        "this is no private key in OpenSSH's format: it should begin with `-----BEGIN OPENSSH PRIVATE KEY-----`"
+        "not a private key in OpenSSH format: the file must start with `-----BEGIN OPENSSH PRIVATE KEY-----`"
     )]
     NotAKey,
-    /// The key needs a passphrase.
+    /// The private key is encrypted and no passphrase was given.
     #[error("the private key is encrypted; give its passphrase with `--passphrase-file`")]
     Encrypted,
-    /// The passphrase is another.
-    #[error("the private key cannot be decrypted; the passphrase is wrong")]
+    /// The passphrase is wrong.
+    #[error("cannot decrypt the private key: wrong passphrase")]
     Passphrase,
 }
 
 impl SignatureError {
-    /// The stable code.
+    /// The stable code of the error.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NotASignature => "signature-unreadable",
@@ -113,13 +112,12 @@ impl SignatureError {
     }
 }
 
-/// What is signed.
+/// The signed message.
 fn message(digest: &Digest) -> String {
     format!("{digest}\n")
 }
 
-/// Signs a digest with a private key in OpenSSH's format, which may have a passphrase. One key and one digest have one
-/// signature.
+/// Signs a digest with a private key in OpenSSH format, which may have a passphrase. The signature is deterministic.
 pub fn sign(private_key: &str, passphrase: Option<&[u8]>, digest: &Digest) -> Result<String, SignatureError> {
     if private_key.len() > TEXT_MAX {
         return Err(SignatureError::NotAKey);
@@ -136,7 +134,7 @@ pub fn sign(private_key: &str, passphrase: Option<&[u8]>, digest: &Digest) -> Re
     signature.to_pem(LineEnding::LF).map_err(unsupported)
 }
 
-/// Whose signature over the digest this is.
+/// Verifies a signature over a digest, and returns the signer.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -160,22 +158,22 @@ pub fn verify(signature: &str, digest: &Digest, trust: &TrustFile) -> Result<Sig
     }
     let fingerprint = fingerprint(key);
     let Some(trusted) = trust.find(key) else { return Err(SignatureError::UnknownKey { fingerprint }) };
-    // By the key of the trust file, never by the one that came with the signature.
+    // Verify with the key of the trust file, never with the one inside the signature.
     match trusted.key.verify(NAMESPACE, message(digest).as_bytes(), &signature) {
         Ok(()) => Ok(Signer { name: trusted.name.clone(), tier: trusted.tier, fingerprint }),
         Err(_) => Err(SignatureError::Changed { name: trusted.name.clone(), digest: *digest }),
     }
 }
 
-/// The text of a signature in a file, if there is one. What is there and cannot be one is an error: whoever damages a signature must not be
-/// better off than whoever forges one.
+/// The text of a signature file, `None` if there is no file. A file that cannot be a signature is an error, so that
+/// damaging a signature is not the same as removing it.
 pub(crate) fn read_signature(path: &Path) -> Result<Option<String>, StoreError> {
     let open = || {
-        // A pipe would be waited for.
+        // Opening a FIFO would block.
         let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         let mut bytes = Vec::new();
         file.take(TEXT_MAX as u64 + 1).read_to_end(&mut bytes)?;
@@ -198,11 +196,11 @@ fn parse(text: &str) -> Result<SshSig, SignatureError> {
         return Err(SignatureError::NotASignature);
     }
     let signature = SshSig::from_pem(text).map_err(|error| match error {
-        // Of all that has a name in a signature, the hash algorithm comes after the key's.
+        // In the encoding of a signature, the hash algorithm comes after the key's algorithm.
         ssh_key::Error::Encoding(ssh_encoding::Error::Label(_)) => SignatureError::HashAlgorithm,
         error => other_kind(&error).unwrap_or(SignatureError::NotASignature),
     })?;
-    // The reader takes versions before the first, and lengths that are too long: one signature has one text.
+    // The parser accepts version 0 and overlong lengths; requiring the canonical text gives each signature one form.
     let again = signature.to_pem(LineEnding::LF).map_err(|_| SignatureError::NotASignature)?;
     let is_same = again.split_ascii_whitespace().eq(text.split_ascii_whitespace());
     if is_same && signature.version() == SshSig::VERSION {
@@ -212,10 +210,10 @@ fn parse(text: &str) -> Result<SshSig, SignatureError> {
     }
 }
 
-/// Whether reading failed because the key is none that is known here.
+/// Whether reading failed because the type of the key is not supported.
 fn other_kind(error: &ssh_key::Error) -> Option<SignatureError> {
     let algorithm = match error {
-        ssh_key::Error::AlgorithmUnknown => "of another kind".to_owned(),
+        ssh_key::Error::AlgorithmUnknown => "(unknown)".to_owned(),
         ssh_key::Error::AlgorithmUnsupported { algorithm } => algorithm.to_string(),
         _ => return None,
     };

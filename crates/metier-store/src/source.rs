@@ -1,7 +1,7 @@
-//! Where skills come from: directories, archives and git repositories, behind one trait. Registries and sites have their place here.
+//! Sources of skills: directories, archives and git repositories, behind one trait. Registries can be added here.
 //!
-//! A source puts files into a [`Basket`]; which skills they are, whether these are any good and what becomes of them is decided
-//! for all sources alike, elsewhere.
+//! A source puts files into a [`Basket`]. Finding, validating and installing the skills in it is the same for all
+//! sources, and is done elsewhere.
 
 mod archive;
 mod directory;
@@ -20,13 +20,13 @@ use crate::archive::ArchiveLimits;
 use crate::install::SkillSelection;
 use crate::staging::Basket;
 
-/// Something that skills come from.
+/// A source of skills.
 pub trait SkillSource: fmt::Debug + Send + Sync {
-    /// What it is called in a lock, so that it can be found again.
+    /// The name of the source in a lockfile; [`parse_source`] accepts it.
     fn name(&self) -> String;
 
-    /// Puts every file of its skills into the basket, by paths that begin with the skill's folder. Those that are not wanted may be left
-    /// out, and nothing that is wrong with them matters then.
+    /// Puts all files of the source's skills into the basket. Paths start with the skill's folder. Unrequested skills
+    /// may be left out, and problems with them are then ignored.
     fn fetch(
         &self,
         wanted: &SkillSelection,
@@ -35,27 +35,27 @@ pub trait SkillSource: fmt::Debug + Send + Sync {
     ) -> Result<FetchedSource, StoreError>;
 }
 
-/// What sources work with.
+/// The context for fetching a source.
 #[non_exhaustive]
 pub struct FetchContext<'a> {
-    /// The program `git`.
+    /// The `git` program.
     pub git: PathBuf,
-    /// How much is taken.
+    /// Limits for what is fetched.
     pub limits: ArchiveLimits,
-    /// How long git may take.
+    /// The time limit for git.
     pub patience: Duration,
-    /// Told what is being done, where that may take a while.
+    /// Called with the current step, for progress messages.
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
 
 impl<'a> FetchContext<'a> {
-    /// The usual limits, and nobody to tell.
+    /// Default limits, without progress messages.
     pub fn new(git: impl Into<PathBuf>) -> Self {
         let (limits, patience) = (ArchiveLimits::default(), Duration::from_mins(10));
         Self { git: git.into(), limits, patience, progress: &|_| {} }
     }
 
-    /// The same with somebody who is told.
+    /// The same with a callback for progress messages.
     #[must_use]
     pub fn telling(mut self, progress: &'a (dyn Fn(&str) + Sync)) -> Self {
         self.progress = progress;
@@ -69,34 +69,35 @@ impl fmt::Debug for FetchContext<'_> {
     }
 }
 
-/// What a source was when it was fetched.
+/// The result of fetching a source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FetchedSource {
-    /// The branch, tag or commit that was asked for.
+    /// The requested branch, tag or commit.
     pub reference: Option<String>,
-    /// The commit that this was.
+    /// The commit that the reference resolved to.
     pub commit: Option<String>,
-    /// What it was otherwise: the digest of an archive.
+    /// The digest of the source if it is an archive.
     pub resolved: Option<String>,
-    /// Where in the source the basket's paths begin.
+    /// The path in the source at which the basket's paths start.
     pub base: Option<String>,
-    /// What the basket has more of than the source: the folder that a skill was put into which has none.
+    /// The folder that was added because a skill has no folder of its own in the source.
     pub folder: Option<String>,
-    /// The folders of all skills that it has, also of those that were not wanted; those in the basket, where it does not say.
+    /// The folders of all skills in the source, including unrequested ones. Empty if the basket contains all of them.
     pub skills: Vec<String>,
-    /// A signature that came beside it, for the only skill in it.
+    /// A signature next to the source, for its only skill.
     pub signature: Option<String>,
-    /// Whether there may be only one skill, and nothing beside it.
+    /// Whether the source must contain exactly one skill and nothing else.
     pub is_single: bool,
-    /// What a person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Where `owner/repository` is, unless settings say otherwise.
+/// The default host for `owner/repository`.
 pub const GIT_HOST: &str = "https://github.com";
 
-/// The source that a person or a lock names. What is on the disk goes first; relative paths begin at `working`.
+/// Parses a source as given by a user or a lockfile. Existing files and directories come first; relative paths start
+/// at `working`.
 ///
 /// ```
 /// use metier_store::{GIT_HOST, parse_source};
@@ -108,9 +109,9 @@ pub const GIT_HOST: &str = "https://github.com";
 pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dyn SkillSource>, StoreError> {
     let wrong = |problem: &str| StoreError::Source { text: text.to_owned(), problem: problem.to_owned() };
     if text.is_empty() || text.chars().any(char::is_control) {
-        return Err(wrong("no source: name a directory, an archive or a git repository"));
+        return Err(wrong("is not a source; use a directory, an archive or a git repository"));
     }
-    // Without the `.` in it, so that one place has one name.
+    // Remove `.` parts, so that one directory has one name.
     let path: PathBuf = working.join(text).components().collect();
     let path = match path.file_name() {
         Some(name) if metier_skill::SKILL_FILES.iter().any(|known| name == *known) && path.is_file() => {
@@ -129,26 +130,26 @@ pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dy
         [".zip", ".skill", ".tar", ".tar.gz", ".tgz"].iter().any(|ending| text.ends_with(ending));
     if text.starts_with("oci://") {
         return Err(wrong(
-            "in a registry, and registries are not supported yet; pull it, and install the archive",
+            "is in a registry, which is not supported yet; download it and install the archive",
         ));
     }
     if is_archive && text.contains("://") {
         return Err(wrong(
-            "an archive at an address, which is not supported yet; download it, and install the file",
+            "is a remote archive, which is not supported yet; download it and install the file",
         ));
     }
     if is_path && text.contains('#') {
         return Err(wrong(
-            "not there; a repository on this disk, at a reference, is `file:///PATH#REFERENCE`",
+            "does not exist; for a reference of a local repository, use `file:///PATH#REFERENCE`",
         ));
     }
     if is_path || is_archive {
-        return Err(wrong("not there"));
+        return Err(wrong("does not exist"));
     }
     GitSource::parse(text, git_host).map(|source| Box::new(source) as Box<dyn SkillSource>)
 }
 
-/// The folder that a skill is in which has none of its own: named like this, as far as a folder can be.
+/// The name of the folder for a skill that has none of its own.
 fn folder_name(text: &str) -> String {
     let last = text.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or(text);
     last.strip_suffix(".git").unwrap_or(last).to_owned()

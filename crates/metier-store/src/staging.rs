@@ -1,7 +1,7 @@
-//! Where skills are put together before anybody sees them: written, digested, and thrown away unless they are wanted.
+//! Staging of skills before they are installed: files are written, digested, and deleted unless they are needed.
 //!
-//! A staging directory belongs to the process that holds its mark locked. What a killed process left has a mark that anybody can lock,
-//! and is removed by whoever comes next.
+//! A staging directory belongs to the process that holds the lock on its mark file. The mark of a killed process is
+//! unlocked, so the next process removes its directory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -24,7 +24,7 @@ use crate::error::io_error;
 use crate::signature::read_signature;
 use crate::store::{Store, open_plain};
 
-/// What directories and marks of dry runs begin with.
+/// The prefix of directories and marks of dry runs.
 const DRY_RUN: &str = "metier-dry-run-";
 
 /// A private directory in a store.
@@ -32,12 +32,12 @@ const DRY_RUN: &str = "metier-dry-run-";
 pub(crate) struct Staging<'s> {
     store: &'s Store,
     directory: PathBuf,
-    /// What says that the directory is somebody's, as long as it is locked.
+    /// The mark file; the directory is in use while it is locked.
     mark: PathBuf,
     _locked: File,
-    /// The store's file system, opened before anything was written: what could not be written since is told to whoever asks by it.
+    /// The store's file system, opened before the first write, so that a later sync on it reports every write error.
     disk: File,
-    /// How many names were given out.
+    /// How many unique names were used.
     links: AtomicU64,
 }
 
@@ -49,18 +49,18 @@ pub struct Basket<'s> {
     files: Mutex<Files>,
 }
 
-/// What is in a basket.
+/// The content of a basket.
 #[derive(Debug, Default)]
 struct Files {
     by_path: BTreeMap<Arc<str>, Content>,
-    /// One file of those that are the same.
+    /// One file among equal ones.
     first: HashMap<Content, Arc<str>>,
 }
 
-/// Whether a file may be run, and its bytes.
+/// Whether a file is executable, and its size.
 type Content = (bool, Digest);
 
-/// A skill that is staged: its folder has its name, and every file is in the manifest.
+/// A staged skill: its folder has the skill's name, and every file is in the manifest.
 #[derive(Debug)]
 pub(crate) struct Staged {
     pub(crate) directory: PathBuf,
@@ -75,8 +75,8 @@ impl<'s> Staging<'s> {
         Self::marked(store, &above, ".tmp")
     }
 
-    /// The same for those who only want to know what would be. It is among the temporary files: asking must not make a store where there is
-    /// none, nor change one, and one that cannot be written to can be asked about.
+    /// Staging for a dry run. It is in the temporary directory, so that a dry run neither creates nor changes a
+    /// store, and also works with a read-only one.
     pub(crate) fn elsewhere(store: &'s Store) -> Result<Self, StoreError> {
         sweep_dry_runs();
         Self::marked(store, &temporary(), DRY_RUN)
@@ -93,7 +93,7 @@ impl<'s> Staging<'s> {
         make().map_err(io_error("write to", above))
     }
 
-    /// Removes what processes left that are no more.
+    /// Removes the directories of processes that have ended.
     pub(crate) fn sweep(store: &Store) {
         sweep_dry_runs();
         let above = store.root().join("staging");
@@ -112,14 +112,14 @@ impl<'s> Staging<'s> {
         }
     }
 
-    /// Room for the files of one more source.
+    /// A basket for the files of another source.
     pub(crate) fn basket(&'s self) -> Result<Basket<'s>, StoreError> {
         let made = private("from-").tempdir_in(&self.directory);
         let directory = made.map_err(io_error("write to", &self.directory))?.keep();
         Ok(Basket { staging: self, directory, files: Mutex::default() })
     }
 
-    /// Waits until everything that was written is on the disk: one call, and not one for each of thousands of files.
+    /// Syncs all written files to disk, with one call for the whole file system.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         #[cfg(target_os = "linux")]
         let synced = rustix::fs::syncfs(&self.disk).map_err(io::Error::from);
@@ -128,27 +128,28 @@ impl<'s> Staging<'s> {
         synced.map_err(io_error("write to", self.store.root()))
     }
 
-    /// A path that nothing has yet, by this name.
+    /// An unused path with this name.
     pub(crate) fn scratch_path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// Whose it is.
+    /// The owner of the directory.
     pub(crate) const fn store(&self) -> &Store {
         self.store
     }
 
-    /// A path that nothing has yet, another one each time.
+    /// A new unused path for each call.
     pub(crate) fn unused(&self) -> PathBuf {
         self.directory.join(format!("link-{}", self.links.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// What a tree is called while it is made, beside its place: whoever sweeps knows by it whose it was. No skill has such a name.
+    /// The name of a tree while it is being made, next to its final place. It identifies the owner for later cleanup,
+    /// and is not a valid name of a skill.
     pub(crate) fn name_beside(&self, name: &str) -> OsString {
         [self.directory.file_name().unwrap_or_default(), OsStr::new(name)].join(OsStr::new("-"))
     }
 
-    /// A directory for whatever else is needed.
+    /// A new directory for other temporary files.
     pub(crate) fn scratch(&self) -> Result<PathBuf, StoreError> {
         let made = private("work-").tempdir_in(&self.directory);
         Ok(made.map_err(io_error("write to", &self.directory))?.keep())
@@ -166,7 +167,7 @@ fn temporary() -> PathBuf {
     tempfile::env::temp_dir()
 }
 
-/// Directories whose marks nobody holds, with their marks, which stay locked as long as these are held.
+/// Unlocked directories and their marks. The marks stay locked until this value is dropped.
 fn left(above: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<(PathBuf, File)> {
     let entries = fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.path());
     let marks =
@@ -178,7 +179,7 @@ fn left(above: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<(PathBuf, File)> 
     marks.filter_map(locked).collect()
 }
 
-/// Removes what dry runs left that are no more. Others write to that directory as well: what is not one's own stays.
+/// Removes leftovers of dry runs. The temporary directory is shared, so files of other users are ignored.
 fn sweep_dry_runs() {
     let is_ours = |path: &Path| {
         let own = rustix::process::geteuid().as_raw();
@@ -191,7 +192,7 @@ fn sweep_dry_runs() {
     }
 }
 
-/// Removes the trees that were being made.
+/// Removes unfinished trees.
 fn sweep_trees(store: &Store, left: &[(PathBuf, Option<File>)]) {
     let names: Vec<&[u8]> =
         left.iter().filter_map(|(path, _)| Some(path.file_name()?.as_encoded_bytes())).collect();
@@ -208,19 +209,20 @@ fn sweep_trees(store: &Store, left: &[(PathBuf, Option<File>)]) {
     }
 }
 
-/// Directories that are nobody else's, whatever the umask.
+/// Creates a directory that only its owner can access, whatever the umask.
 fn private(prefix: &str) -> tempfile::Builder<'_, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
     builder
 }
 
-/// A mark that is locked. It comes before what it is for: a directory whose mark is not locked is nobody's.
+/// Creates a locked mark. It is created before its directory, because a directory without a locked mark counts as
+/// abandoned.
 fn mark(above: &Path, prefix: &str) -> io::Result<(File, PathBuf)> {
     loop {
         let mark = tempfile::Builder::new().prefix(prefix).suffix(".mark").tempfile_in(above)?;
         mark.as_file().lock()?;
-        // Whoever sweeps may have met it in the moment before it was locked, and removed it.
+        // Another process may have removed it before it was locked.
         if mark.as_file().metadata()?.nlink() > 0 {
             return mark.keep().map_err(|error| error.error);
         }
@@ -228,7 +230,7 @@ fn mark(above: &Path, prefix: &str) -> io::Result<(File, PathBuf)> {
 }
 
 impl Basket<'_> {
-    /// Adds a file, whose path has been checked.
+    /// Adds a file, whose path must be checked already.
     pub fn add(&self, file: ArchiveFile<'_>) -> Result<(), StoreError> {
         let content = (file.is_executable, Digest::of(file.bytes));
         let path = self.directory.join(file.path);
@@ -237,7 +239,7 @@ impl Basket<'_> {
             let same = self.directory.join(&*same);
             in_folder(&path, || fs::hard_link(&same, &path)).is_ok()
         });
-        // One that too many have already is there twice.
+        // A file with too many hard links is stored again.
         if !is_linked {
             write(&path, file).map_err(io_error("write", &path))?;
         }
@@ -251,7 +253,7 @@ impl Basket<'_> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Which skills are in it. No two of its files may be one on any system.
+    /// The skills in the basket. It is an error if two files are the same one on any system.
     pub(crate) fn layout(&self) -> Result<ArchiveLayout, StoreError> {
         let files = self.files();
         let mut names = Names::default();
@@ -261,14 +263,15 @@ impl Basket<'_> {
         Ok(ArchiveLayout::of(files.by_path.keys().map(|path| &**path))?)
     }
 
-    /// Has the disk write what is in it while somebody else works, where that is much. Whether it is all there is asked when it matters.
+    /// Starts writing to disk in the background if there is much to write. The final sync reports whether everything
+    /// was written.
     pub(crate) fn write_back<T>(&self, work: impl FnOnce() -> T) -> T {
         const MUCH: usize = 256;
         if self.files().by_path.len() < MUCH {
             return work();
         }
         thread::scope(|scope| {
-            // Where there is no thread to be had it is written later.
+            // Without a thread it is written later.
             let _ = thread::Builder::new().spawn_scoped(scope, || {
                 #[cfg(target_os = "linux")]
                 let _ = File::open(&self.directory).map(rustix::fs::syncfs);
@@ -277,12 +280,12 @@ impl Basket<'_> {
         })
     }
 
-    /// A directory for whatever a source needs.
+    /// A directory for temporary files of a source.
     pub(crate) fn scratch(&self) -> Result<PathBuf, StoreError> {
         self.staging.scratch()
     }
 
-    /// The signature beside a skill's folder.
+    /// The signature next to a skill's folder.
     pub(crate) fn signature(&self, folder: &str) -> Result<Option<String>, StoreError> {
         let path = format!("{folder}.sig");
         let known = self.files().by_path.contains_key(path.as_str());
@@ -304,14 +307,14 @@ impl Basket<'_> {
     }
 }
 
-/// Writes a file that nobody writes to afterwards.
+/// Writes a read-only file.
 fn write(path: &Path, file: ArchiveFile<'_>) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(if file.is_executable { 0o555 } else { 0o444 });
     in_folder(path, || options.open(path))?.write_all(file.bytes)
 }
 
-/// Does what needs the folder of a file, which is made where it is missing.
+/// Runs an operation that needs the file's directory, creating the directory if it is missing.
 pub(crate) fn in_folder<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io::Result<T> {
     match make() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -322,7 +325,8 @@ pub(crate) fn in_folder<T>(path: &Path, make: impl Fn() -> io::Result<T>) -> io:
     }
 }
 
-/// Removes a directory with all that is in it. What cannot be removed now is removed by the next process that sweeps.
+/// Removes a directory with its content. Files that cannot be removed now are removed by the next process that cleans
+/// up.
 pub(crate) fn remove(directory: &Path) {
     let _ = remove_all(directory);
 }

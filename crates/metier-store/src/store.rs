@@ -12,13 +12,13 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use crate::error::{StoreError, io_error};
 
-/// The largest object that is read back: more than the largest file of a skill.
+/// The largest object that is read, which is more than the largest file of a skill.
 const MOST: u64 = 1 << 30;
 
-/// Where objects are kept.
+/// A content-addressed store for skills and their files.
 ///
-/// Any number of processes can keep things in one store at once: an object is written beside and renamed, and two that
-/// have one digest are one.
+/// Any number of processes can use one store at the same time: an object is written to a temporary file and renamed,
+/// and equal objects are stored once.
 ///
 /// ```
 /// # fn main() -> Result<(), metier_store::StoreError> {
@@ -33,47 +33,47 @@ const MOST: u64 = 1 << 30;
 pub struct Store {
     root: PathBuf,
     is_durable: bool,
-    /// Skills that were found to be here whole, by this process.
+    /// Skills that this process has already found complete.
     whole: Arc<Mutex<HashSet<Digest>>>,
 }
 
-/// More than this many are not remembered.
+/// At most this many are remembered.
 const MOST_REMEMBERED: usize = 100_000;
 
 impl Store {
-    /// The store in a directory, which need not be there before something is kept.
+    /// A store in a directory, which is created when something is stored.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), is_durable: true, whole: Arc::default() }
     }
 
-    /// The same, but what is kept may be lost if the machine stops within the next moments, and is faster to keep.
+    /// Faster, but the most recent objects may be lost if the machine stops.
     #[must_use]
     pub fn batched(self) -> Self {
         Self { is_durable: false, ..self }
     }
 
-    /// Its directory.
+    /// The directory of the store.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Keeps bytes under their digest.
+    /// Stores bytes under their digest.
     pub fn keep(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of(bytes);
         self.keep_as(&digest, bytes)?;
         Ok(digest)
     }
 
-    /// The same where the digest of these bytes is known already.
+    /// Stores bytes whose digest is already known.
     pub fn keep_as(&self, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path(digest);
-        // What a machine that stopped left of it can have the right length and zeros in it: it is written again.
+        // After a crash, the file can have the right length but contain zeros; then it is written again.
         let is_same = |meta: &fs::Metadata| {
             meta.is_file() && meta.len() == bytes.len() as u64 && has_bytes(&path, bytes)
         };
         if let Some(known) = fs::symlink_metadata(&path).ok().filter(is_same) {
-            // Whoever sweeps leaves what somebody wanted just now. It stays as old as it was where that cannot be said; and what
-            // installed skills have as well stays anyway, and must not look changed.
+            // Renew the time, so that a sweep keeps it. If that fails, the old time stays. Objects that installed
+            // skills share are kept anyway, and must not look modified.
             if known.nlink() == 1 {
                 let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
                 let times = Timestamps { last_access: now, last_modification: now };
@@ -96,17 +96,17 @@ impl Store {
         write().map_err(io_error("write to", directory))
     }
 
-    /// Whether there is something under a digest; whether it is what it should be shows when it is read.
+    /// Whether an object with this digest exists. Its content is checked when it is read.
     pub fn has(&self, digest: &Digest) -> bool {
         fs::symlink_metadata(self.path(digest)).is_ok_and(|meta| meta.is_file())
     }
 
-    /// Whether this process knows a skill to be here whole; it need not look again.
+    /// Whether this process already found the skill complete.
     pub fn is_whole(&self, tree_digest: &Digest) -> bool {
         self.whole.lock().unwrap_or_else(PoisonError::into_inner).contains(tree_digest)
     }
 
-    /// Remembers that a skill is here whole: every file, and then its manifest.
+    /// Remembers that all files of a skill, and then its manifest, are stored.
     pub fn set_whole(&self, tree_digest: Digest) {
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         if whole.len() < MOST_REMEMBERED {
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// What was kept under a digest, and still is that.
+    /// Reads an object, and checks its digest.
     pub fn read(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
         let path = self.path(digest);
         let open = || {
@@ -136,21 +136,21 @@ impl Store {
         }
     }
 
-    /// The skill with a tree digest, if all of it was kept: what it consists of.
+    /// The manifest of the skill with this digest, if the skill was stored.
     pub fn manifest(&self, tree_digest: &Digest) -> Result<Manifest, StoreError> {
         let bytes = self.read(tree_digest)?;
         Manifest::parse(&bytes).ok_or(StoreError::NotASkill { digest: *tree_digest })
     }
 
-    /// Where a file of installed skills is that they share. One that may be run is another than one with the same bytes that may not:
-    /// two names of one file have the same permissions.
+    /// The path of a file that installed skills share. Executable and other files are separate, because hard links
+    /// share their permissions.
     pub(crate) fn installed_object(&self, digest: &Digest, is_executable: bool) -> PathBuf {
         let path = self.path(digest);
         if is_executable { path.with_extension("x") } else { path }
     }
 
-    /// Whether a file of installed skills is as it was when it was shared: exactly these bytes, to be run or not as it should, and nobody
-    /// can write to it. Two names of one file have its permissions in common, and what somebody did to the one was done to the other.
+    /// Whether a shared file is unchanged: same content, same executable bit, not writable. Hard links share
+    /// permissions and content, so a change to one affects all.
     pub(crate) fn is_shareable(path: &Path, file: &ManifestFile) -> bool {
         let digest = || {
             let opened = open_plain(path)?;
@@ -165,7 +165,7 @@ impl Store {
         digest().is_ok_and(|found| found == Some(file.digest))
     }
 
-    /// Where an object is.
+    /// The path of an object.
     pub fn path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
         let (first, rest) = hex.split_at(2);
@@ -183,7 +183,7 @@ fn has_bytes(path: &Path, bytes: &[u8]) -> bool {
     read().is_ok_and(|found| found == bytes)
 }
 
-/// Opens a file of ours, which is no link and no pipe; what somebody put there is not followed or waited for.
+/// Opens a file of the store. Links are not followed, and FIFOs do not block.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
@@ -213,7 +213,7 @@ mod tests {
         let path = store.path(&store.keep(b"one").unwrap());
         let changed = || fs::metadata(&path).map(|meta| (meta.ctime(), meta.ctime_nsec())).unwrap();
         let before = changed();
-        // A clock that ticks slowly gets there as well.
+        // Also with a clock of low resolution.
         while changed() == before {
             store.keep(b"one").unwrap();
         }
@@ -228,7 +228,7 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"onE").unwrap();
         assert_eq!(store.read(&digest).unwrap_err().code(), "store-changed");
-        // Zeros have the right length, and are what a machine leaves that lost its power.
+        // After a power failure, a file can have the right length but contain zeros.
         for torn in [&b""[..], b"\0\0\0"] {
             fs::write(&path, torn).unwrap();
             store.keep(b"one").unwrap();

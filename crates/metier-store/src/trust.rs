@@ -1,4 +1,4 @@
-//! Which keys are trusted, as whom and how far: a TOML file.
+//! The trust file: which public keys are trusted, under which name and for which tier (TOML).
 //!
 //! ```toml
 //! [[keys]]
@@ -11,13 +11,13 @@ use metier_skill::{Tier, is_invisible};
 use serde::Deserialize;
 use ssh_key::{HashAlg, PublicKey, public::KeyData};
 
-/// Bytes of a file, and keys in it. An organisation that has more has a certificate authority.
+/// The most bytes of a trust file, and the most keys in it.
 const BYTES_MAX: usize = 1 << 20;
 const KEYS_MAX: usize = 1_000;
-/// Bytes of a key's name.
+/// The longest name of a key, in bytes.
 const NAME_MAX: usize = 128;
 
-/// The keys that are trusted.
+/// The trusted keys.
 ///
 /// ```
 /// use metier_store::TrustFile;
@@ -43,60 +43,60 @@ pub(crate) struct TrustedKey {
     pub(crate) key: PublicKey,
 }
 
-/// Why a trust file cannot be used. No key of it counts then.
+/// Why a trust file cannot be used. None of its keys are trusted then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
-    /// It is no TOML, or has other fields.
-    #[error("the trust file cannot be read: {message}")]
+    /// The file is not valid TOML, or has unknown fields.
+    #[error("the trust file is invalid: {message}")]
     Syntax {
-        /// What the reader says, with the place.
+        /// The error with its position.
         message: String,
     },
-    /// There is too much of it.
+    /// The file is too large.
     #[error("the trust file has more than {limit} {what}")]
     TooLarge {
-        /// Of what.
+        /// The unit of the limit.
         what: &'static str,
         /// The limit.
         limit: usize,
     },
-    /// A key has no name, or one that cannot be shown.
+    /// A key has no name, or an invalid one.
     #[error(
-        "key {number} of the trust file has no name, or one that is too long or has invisible characters"
+        "key {number} of the trust file has no name, or one that is too long or contains invisible characters"
     )]
     Name {
-        /// Which key, counted from 1.
+        /// The number of the key, from 1.
         number: usize,
     },
-    /// Something that is no public key.
+    /// A value that is not a public key.
     #[error(
-        "the key of `{name}` in the trust file is no `ssh-ed25519 AAAA…` line; use the text of the `.pub` file"
+        "the key of `{name}` in the trust file is not an `ssh-ed25519 AAAA…` line; use the text of the `.pub` file"
     )]
     Key {
-        /// Whose.
+        /// The name of the key.
         name: String,
     },
-    /// Nobody can be trusted as metier itself.
+    /// The tier `builtin` cannot be given to a key.
     #[error("`{name}` in the trust file has the tier `{tier}`; use org, user or third_party")]
     Tier {
-        /// Whose.
+        /// The name of the key.
         name: String,
         /// The tier.
         tier: Tier,
     },
-    /// One key has two names.
-    #[error("`{first}` and `{second}` have the same key in the trust file; keep one")]
+    /// The same key has two names.
+    #[error("`{first}` and `{second}` have the same key in the trust file; remove one of them")]
     Duplicate {
-        /// Whose it is first.
+        /// The first name.
         first: String,
-        /// And then.
+        /// The second name.
         second: String,
     },
 }
 
 impl TrustError {
-    /// The stable code.
+    /// The stable code of the error.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Syntax { .. } => "trust-syntax",
@@ -125,7 +125,7 @@ struct Entry {
 }
 
 impl TrustFile {
-    /// Reads the text of a trust file.
+    /// Parses the text of a trust file.
     pub fn parse(text: &str) -> Result<Self, TrustError> {
         if text.len() > BYTES_MAX {
             return Err(TrustError::TooLarge { what: "bytes", limit: BYTES_MAX });
@@ -146,7 +146,7 @@ impl TrustFile {
         Ok(trust)
     }
 
-    /// The keys of both. One that is in both is trusted as this file says, and not the other.
+    /// Combines two trust files. If both have a key, the entry of `self` counts.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for key in other.keys {
@@ -184,7 +184,7 @@ impl Entry {
     }
 }
 
-/// A key as people compare it: `SHA256:` and 43 characters, as `ssh-keygen -l` shows it.
+/// A key's fingerprint: `SHA256:` and 43 characters, as `ssh-keygen -l` shows it.
 pub(crate) fn fingerprint(key: &KeyData) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }

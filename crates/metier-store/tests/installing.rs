@@ -360,6 +360,6 @@ fn git_has_so_much_time_and_so_much_room() {
     let mut fetching = FetchContext::new("git");
     fetching.limits.archive_bytes = 1 << 20;
     let told = install(&format!("file://{}", repository.display()), &fetching);
-    assert!(told.contains("there is more than 1048576 bytes of it"), "{told}");
+    assert!(told.contains("the repository is larger than 1048576 bytes"), "{told}");
     assert_eq!(store.installed().unwrap().lock().skills().len(), 0);
 }

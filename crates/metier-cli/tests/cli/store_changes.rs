@@ -21,8 +21,8 @@ const DEEDS: [(&str, &str); 10] = [
     ("byte", "~ references/guide.md"),
     ("added", "+ references/more.md"),
     ("removed", "- references/guide.md"),
-    ("run bit", "~ references/guide.md (may be run)"),
-    ("no run bit", "~ scripts/run.sh (may not be run any more)"),
+    ("run bit", "~ references/guide.md (executable)"),
+    ("no run bit", "~ scripts/run.sh (no longer executable)"),
     ("link", "+ references/link.md"),
     ("writable", "~ references/guide.md (its permissions)"),
     ("open", "~ references (its permissions)"),
@@ -97,7 +97,7 @@ fn what_nobody_installed_is_found() {
             said.contains("evil was not installed") && said.contains("1 skill as installed, 1 not"),
             "{said}"
         );
-        assert!(said.contains(&format!("skills/{tier}/evil: the lock does not have it")), "{said}");
+        assert!(said.contains(&format!("skills/{tier}/evil: not in the lockfile")), "{said}");
         // It is in no state after this one.
         place.done(&["install", "ocr"]);
         place.done(&["verify"]);
@@ -110,7 +110,7 @@ fn what_nobody_installed_is_found() {
     for args in [&["verify"][..], &["verify", "pdf"]] {
         let said = place.ends(1, args);
         assert!(said.contains("pdf is not what was installed"), "{said}");
-        assert!(said.contains("skills/user/pdf: the lock does not have it"), "{said}");
+        assert!(said.contains("skills/user/pdf: not in the lockfile"), "{said}");
     }
     assert!(place.done(&["install", "pdf"]).contains("1 skill repaired"));
     place.done(&["verify"]);
@@ -184,7 +184,7 @@ fn an_upstream_that_changed_is_not_what_is_locked() {
         let before = place.locked("pdf");
         let said = place.ends(1, &["install", "--locked"]);
         for file in [
-            "`pdf` is not what the lock says",
+            "`pdf` does not match the lockfile",
             "~ references/guide.md",
             "+ scripts/new.sh",
             "- scripts/run.sh",
@@ -212,7 +212,9 @@ fn a_lock_is_the_same_on_another_machine_and_raises_nobody() {
         place.write("metier.lock", lock.replace("tier = \"user\"", &format!("tier = \"{tier}\"")));
         let said = place.done(&["install", "--locked"]);
         assert!(
-            said.contains(&format!("the lock says `{tier}` of `pdf`; it is installed as third_party")),
+            said.contains(&format!(
+                "the lockfile gives `pdf` the tier `{tier}`; it is installed with the tier `third_party`"
+            )),
             "{said}"
         );
         assert_eq!(place.locked("pdf")["tier"], "third_party");
@@ -227,19 +229,25 @@ fn a_lock_that_was_tampered_with_is_refused() {
     let lock = place.done(&["lock"]);
     let commit = "0".repeat(40);
     let bad = [
-        (lock.replace("version = 1\n", "version = 2\n"), "its version is 2"),
-        (lock.replace("name = \"pdf\"", "name = \"../pdf\""), "is no name of a skill"),
-        (lock.replace(" - SKILL.md", " x SKILL.md"), "not those of its digest"),
-        (lock.replace("tier = ", &format!("commit = \"{commit}\"\ntier = ")), "no git repository"),
-        (lock.replace("source = \"", "commit = \"--x\"\nsource = \"file://"), "no git repository"),
+        (lock.replace("version = 1\n", "version = 2\n"), "unsupported version 2"),
+        (lock.replace("name = \"pdf\"", "name = \"../pdf\""), "is not a valid name of a skill"),
+        (lock.replace(" - SKILL.md", " x SKILL.md"), "do not match its digest"),
+        (
+            lock.replace("tier = ", &format!("commit = \"{commit}\"\ntier = ")),
+            "its source is not a git repository",
+        ),
+        (
+            lock.replace("source = \"", "commit = \"--x\"\nsource = \"file://"),
+            "its source is not a git repository",
+        ),
         (
             lock.replace(
                 "source = \"",
                 &format!("commit = \"{commit}\"\nsource = \"ext::sh -c touch% ran\"#"),
             ),
-            "no git repository",
+            "its source is not a git repository",
         ),
-        (lock.clone() + &lock[lock.find("[[skill]]").unwrap()..], "each once"),
+        (lock.clone() + &lock[lock.find("[[skill]]").unwrap()..], "a name appears twice"),
         ("version = 1\nwhat = 2\n".to_owned(), "unknown field"),
     ];
     for (text, why) in bad {
@@ -340,7 +348,7 @@ fn what_is_gone_upstream_is_named() {
     assert!(told.contains("has no skill `pdf`; it has `ocr`"), "{told}");
     fs::remove_dir_all(place.path().join("all/ocr")).unwrap();
     let told = place.ends(2, &["install", "all"]);
-    assert!(told.contains("is without a skill: no folder in it has a `SKILL.md`"), "{told}");
+    assert!(told.contains("contains no skill: no folder in it has a `SKILL.md`"), "{told}");
     place.done(&["verify"]);
 }
 

@@ -1,16 +1,16 @@
-//! Numbers from bytes, little end first.
+//! Little-endian numbers from bytes.
 
-/// What is left to read of some bytes.
+/// The remaining bytes to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The fields from a place on, if it is in there.
+    /// The fields from an offset on; `None` if it is out of range.
     pub(super) fn at(bytes: &'a [u8], at: u64) -> Option<Self> {
         bytes.get(usize::try_from(at).ok()?..).map(Self)
     }
 
-    /// The next so many bytes.
+    /// The next `count` bytes.
     pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

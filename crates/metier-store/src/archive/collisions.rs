@@ -1,4 +1,5 @@
-//! Names that would be one file on some system: the same, the same but for case, or composed in another way.
+//! Finds names that are the same file on some system: duplicates, names that differ only in case, and different
+//! Unicode normalizations.
 
 use std::collections::HashMap;
 
@@ -6,31 +7,31 @@ use unicode_normalization::{UnicodeNormalization as _, is_nfc};
 
 use super::error::NameProblem;
 
-/// Every file and directory so far, each under the directory above it.
+/// All files and directories so far, each with its parent directory.
 ///
-/// Directories that only names of files mention are here as well, so this is also what is counted: an archive cannot
-/// make more of them than it may have entries.
+/// Directories that appear only in paths are included and counted, so an archive cannot create more of them than the
+/// entry limit allows.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// By the number of the directory and the folded name in it.
+    /// Keyed by the number of the directory and the folded name in it.
     numbers: HashMap<(usize, Box<str>), usize>,
     nodes: Vec<Node>,
 }
 
 #[derive(Debug)]
 struct Node {
-    /// The name in its directory, as it is.
+    /// The name in its directory, as stored.
     name: Box<str>,
     is_folder: bool,
     /// Whether it has an entry of its own.
     is_listed: bool,
 }
 
-/// The number of the directory above all.
+/// The number of the root directory.
 const ROOT: usize = usize::MAX;
 
 impl Names {
-    /// How many files and directories there are.
+    /// The number of files and directories.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -80,7 +81,7 @@ impl Names {
     }
 }
 
-/// What two names have in common that are one file somewhere: composed, then without case.
+/// The key that names share if they are one file on some system: normalized, then without case.
 fn folded(part: &str) -> Box<str> {
     if part.is_ascii() {
         return part.to_ascii_lowercase().into();
@@ -89,7 +90,7 @@ fn folded(part: &str) -> Box<str> {
     caseless(&composed).nfc().collect::<String>().into()
 }
 
-/// Upper case first, so that letters with two small forms, and `ß`, come together.
+/// Uppercase first, so that letters with two lowercase forms, and `ß`, become equal.
 fn caseless(part: &str) -> String {
     part.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }

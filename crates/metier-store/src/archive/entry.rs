@@ -1,5 +1,4 @@
-//! What every entry must pass, whatever the format: its name, its place among the others, its size, and whether it is
-//! wanted at all.
+//! Checks for every entry of any format: its name, conflicts with other names, its size, and whether it is skipped.
 
 use metier_skill::VCS_DIRECTORIES;
 
@@ -7,46 +6,46 @@ use super::collisions::Names;
 use super::error::{ArchiveError, EntryProblem};
 use super::{ArchiveFormat, ArchiveLimits, UnpackedArchive, name};
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChangeKind {
     File,
     Folder,
 }
 
-/// An entry that was left out.
+/// An entry that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedEntry {
     /// Its path in the archive.
     pub path: String,
-    /// Why.
+    /// Why it was skipped.
     pub reason: SkippedReason,
 }
 
-/// Why an entry was left out.
+/// Why an entry was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkippedReason {
-    /// What macOS adds to archives and directories.
+    /// A file that macOS adds to archives and directories.
     MacOs,
-    /// In a version-control directory.
+    /// A file in a version-control directory.
     VersionControl,
 }
 
-/// Why a file or directory would be left out; `None` for what is part of a skill.
+/// Why a file or directory is skipped; `None` if it is part of a skill.
 pub(crate) fn skipped_reason(path: &str, is_folder: bool) -> Option<SkippedReason> {
     let last = path.rsplit('/').next().unwrap_or(path);
     if path.split('/').next() == Some("__MACOSX") || last == ".DS_Store" || last.starts_with("._") {
         return Some(SkippedReason::MacOs);
     }
-    // Only directories: a file of that name is like any other. On some systems `.GIT` is `.git`.
+    // Only directories: a regular file with such a name is kept. On some systems `.GIT` is `.git`.
     let mut folders = path.split('/').rev().skip(usize::from(!is_folder));
     let is_known = |part: &str| VCS_DIRECTORIES.iter().any(|known| part.eq_ignore_ascii_case(known));
     folders.any(is_known).then_some(SkippedReason::VersionControl)
 }
 
-/// Takes entries in one after the other, and counts.
+/// Checks entries one after the other, and counts them.
 #[derive(Debug)]
 pub(super) struct Intake<'a> {
     limits: &'a ArchiveLimits,
@@ -61,7 +60,7 @@ impl<'a> Intake<'a> {
         Self { limits, names: Names::default(), total: 0, unpacked }
     }
 
-    /// The path of an entry, and whether it is to be handed out. A directory's name comes without `/` at its end.
+    /// The path of an entry, and whether it is passed to the writer. The path of a directory has no trailing `/`.
     pub(super) fn admit<'n>(
         &mut self,
         raw: &'n [u8],
@@ -95,7 +94,7 @@ impl<'a> Intake<'a> {
         Ok((path, skipped.is_none() && !is_folder))
     }
 
-    /// The bytes of all files so far.
+    /// The size of all files so far, in bytes.
     pub(super) const fn total(&self) -> u64 {
         self.total
     }

@@ -1,199 +1,201 @@
-//! Every way in which an archive can lie, each with a code of its own.
+//! Errors for refused archives: one code for each problem.
 
-/// Why an archive is not unpacked. What was handed out before must be thrown away.
+/// Why an archive was refused. Files that were already passed to the writer must be discarded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// An entry has a name that must not become a path.
+    /// The name of an entry cannot become a path.
     #[error("`{entry}` in the archive {problem}")]
     Name {
-        /// The name, with what cannot be shown escaped.
+        /// The name, with unprintable characters escaped.
         entry: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: NameProblem,
     },
-    /// An entry is something else than a plain file or a directory, or not what its headers say.
+    /// An entry is not a regular file or directory, or its headers are wrong.
     #[error("`{entry}` in the archive {problem}")]
     Entry {
-        /// Its name, with what cannot be shown escaped.
+        /// Its name, with unprintable characters escaped.
         entry: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: EntryProblem,
     },
-    /// It is neither ZIP nor tar.
+    /// The file is neither ZIP nor tar.
     #[error(
-        "this is no archive: it looks like {looks_like}; ZIP (`.zip`, `.skill`), tar and tar.gz can be read"
+        "not an archive: the file looks like {looks_like}; supported: ZIP (`.zip`, `.skill`), tar and tar.gz"
     )]
     UnknownFormat {
-        /// What the first bytes are known for.
+        /// What the first bytes look like.
         looks_like: &'static str,
     },
-    /// There is not one file in it.
-    #[error("the archive has no files")]
+    /// The archive contains no files.
+    #[error("the archive contains no files")]
     Empty,
-    /// It ends too early.
-    #[error("the archive is cut off: {what}; get it again")]
+    /// The archive ends too early.
+    #[error("the archive is truncated: {what}; download it again")]
     Truncated {
         /// What is missing.
         what: &'static str,
     },
-    /// A header is not one.
+    /// A header is invalid.
     #[error("the archive is damaged at byte {at}: {what}")]
     Malformed {
         /// What was expected or found.
         what: &'static str,
-        /// Where in the archive; in a tar.gz, where in what it unpacks to.
+        /// The offset in the archive; in a tar.gz, the offset in the decompressed data.
         at: u64,
     },
     /// The archive itself is too large.
-    #[error("the archive has more than {limit} bytes")]
+    #[error("the archive is larger than {limit} bytes")]
     TooLarge {
         /// The limit.
         limit: u64,
     },
-    /// More files and directories than allowed, directories that only names mention included.
-    #[error("the archive has more than {limit} files and directories")]
+    /// Too many files and directories, including directories that appear only in paths.
+    #[error("the archive contains more than {limit} files and directories")]
     TooManyEntries {
         /// The limit.
         limit: usize,
     },
-    /// All its files together are too large.
-    #[error("the archive's files have more than {limit} bytes in all")]
+    /// The files together are too large.
+    #[error("the files in the archive are larger than {limit} bytes in total")]
     UnpacksTooLarge {
         /// The limit.
         limit: u64,
     },
-    /// All of it unpacks to far more than it has, as only bombs do.
+    /// The whole archive has a compression ratio that is typical of bombs.
     #[error("the archive unpacks to more than {limit} times its size")]
     Ratio {
         /// The limit.
         limit: u64,
     },
-    /// Something else begins the file, so that it can pass for something else.
+    /// The file starts with other data, so that programs can take it for something else.
     #[error(
-        "the ZIP archive does not begin at the first byte of the file; other programs may see another file in it"
+        "the ZIP archive does not start at the first byte of the file; other programs may read different content"
     )]
     LeadingData,
-    /// Something follows the end.
-    #[error("there is something after the end of the archive, from byte {at} on")]
+    /// Data follows the end of the archive.
+    #[error("unexpected data after the end of the archive, at byte {at}")]
     TrailingData {
-        /// Where it begins; in a tar.gz, after its gzip stream or in what that unpacks to.
+        /// Where the data starts; in a tar.gz, after the gzip stream or in the decompressed data.
         at: u64,
     },
-    /// More than one record says where the list of files is.
-    #[error("the ZIP archive has two ends; programs would disagree on what is in it")]
+    /// There are several end records, which point to different lists of files.
+    #[error("the ZIP archive has two end records; programs may read different content")]
     TwoEnds,
-    /// It is one part of several.
-    #[error("the ZIP archive is split over several files; put it together first")]
+    /// The archive is one part of a split archive.
+    #[error("the ZIP archive is split into several files; join them first")]
     MultiDisk,
-    /// The two ends of a large archive disagree.
+    /// The two end records of a ZIP64 archive contradict each other.
     #[error("the ZIP archive's 64-bit end record {what}")]
     Zip64 {
-        /// What is wrong with it.
+        /// What is wrong with the record.
         what: &'static str,
     },
-    /// The list of files has another length than the end says.
-    #[error("the ZIP archive says that it has {said} entries, and lists {listed}")]
+    /// The list of files has another length than the end record says.
+    #[error("the ZIP archive lists {listed} entries, but its end record says {said}")]
     EntryCount {
-        /// What its end says.
+        /// The number in the end record.
         said: u64,
-        /// What was found before the list ended, or one more than was said.
+        /// The number of entries found before the list ended, or one more than the end record says.
         listed: u64,
     },
-    /// More than one gzip stream, of which some programs see only the first.
-    #[error("the gzip file has several members; programs would disagree on what is in it")]
+    /// Several gzip streams, of which some programs read only the first.
+    #[error("the gzip file has several members; programs may read different content")]
     GzipMembers,
-    /// What was unpacked is not what was packed.
-    #[error("the gzip file is damaged: its checksum or its length is wrong; get it again")]
+    /// The checksum of the gzip stream is wrong.
+    #[error("the gzip file is damaged: its checksum or length is wrong; download it again")]
     GzipChecksum,
-    /// No folder has a `SKILL.md`.
-    #[error("there is no skill in the archive: no folder has a `SKILL.md`")]
+    /// No folder contains a `SKILL.md`.
+    #[error("the archive contains no skill: no folder has a `SKILL.md`")]
     NoSkill,
-    /// The folder is missing, and with it the skill's name.
-    #[error("`{file}` is at the root of the archive; pack the skill's folder, not what is in it")]
+    /// The skill is at the root of the archive, so its folder and its name are missing.
+    #[error("`{file}` is at the root of the archive; pack the skill's folder itself, not only its content")]
     SkillAtRoot {
         /// The file.
         file: String,
     },
-    /// One skill was expected.
+    /// Exactly one skill was expected.
     #[error("the archive has {count} skills where one was expected: `{first}`, `{second}`{}; choose one", if *count > 2 { ", …" } else { "" })]
     SeveralSkills {
         /// How many there are.
         count: usize,
-        /// Where the first is.
+        /// The folder of the first one.
         first: String,
-        /// Where the second is.
+        /// The folder of the second one.
         second: String,
     },
-    /// Something lies beside the skills' folders.
-    #[error("`{file}` in the archive is in no skill's folder")]
+    /// A file outside of the skills' folders.
+    #[error("`{file}` in the archive is outside of the skills' folders")]
     OutsideSkill {
         /// The first such file.
         file: String,
     },
 }
 
-/// What is wrong with an entry's name.
+/// What is wrong with the name of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameProblem {
     /// `..`
-    #[error("leads out of its folder with `..`")]
+    #[error("leaves the archive's folder with `..`")]
     Parent,
     /// `/x`, `C:\x`, `\\server`
     #[error("is an absolute path")]
     Absolute,
-    /// A backslash, which is a separator to some systems and a letter to others.
+    /// A backslash, which is a separator on some systems and a normal character on others.
     #[error("has a backslash in its name; pack it again with `/` between folders")]
     Backslash,
-    /// Nothing, `a//b` or `a/./b`.
+    /// An empty part, `a//b` or `a/./b`.
     #[error("has an empty part or `.` in its name")]
     Component,
     /// A control character or a zero byte.
     #[error("has a control character in its name")]
     Control,
-    /// A character that nobody sees, or that turns the others round.
+    /// An invisible character, or one that changes the text direction.
     #[error("has an invisible character in its name")]
     Invisible,
     /// Not UTF-8.
     #[error("has a name that is not UTF-8; pack it again with names in UTF-8")]
     NotUtf8,
-    /// Longer than file systems take.
-    #[error("has a name that is too long: at most {part} bytes a part and {all} in all")]
+    /// Longer than file systems allow.
+    #[error("has a name that is too long: at most {part} bytes per part and {all} in total")]
     TooLong {
-        /// The most bytes of a part.
+        /// The most bytes of one part.
         part: usize,
-        /// The most bytes of the whole.
+        /// The most bytes of the whole name.
         all: usize,
     },
-    /// Not a name on Windows.
-    #[error("has a name that Windows cannot have: {why}; rename it")]
+    /// Not allowed on Windows.
+    #[error("has a name that Windows does not allow: {why}; rename it")]
     Windows {
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// Too many folders above it.
-    #[error("is more than {limit} folders deep")]
+    /// Too deeply nested.
+    #[error("is nested more than {limit} folders deep")]
     TooDeep {
         /// The limit.
         limit: usize,
     },
-    /// The same name again.
-    #[error("is there twice")]
+    /// A duplicate name.
+    #[error("appears twice")]
     Duplicate,
-    /// The same name but for case.
-    #[error("differs from `{other}` only in case, and is the same file on some systems; rename one")]
+    /// A name that differs only in case.
+    #[error("differs from `{other}` only in case and is the same file on some systems; rename one of them")]
     CaseCollision {
-        /// The other's last part.
+        /// The last part of the other name.
         other: String,
     },
-    /// The same name but for how its characters are composed.
-    #[error("looks the same as `{other}` and differs in how its characters are composed; rename one")]
+    /// A name that differs only in its Unicode normalization.
+    #[error(
+        "looks the same as `{other}` but is encoded differently (Unicode normalization); rename one of them"
+    )]
     UnicodeCollision {
-        /// The other's last part.
+        /// The last part of the other name.
         other: String,
     },
-    /// A file that has files in it.
+    /// A file that is also used as a folder.
     #[error("is both a file and a folder")]
     FileAndFolder,
 }
@@ -203,95 +205,93 @@ pub enum NameProblem {
 #[non_exhaustive]
 pub enum EntryProblem {
     /// A symbolic link.
-    #[error("is a symbolic link; pack the file that it leads to")]
+    #[error("is a symbolic link; pack the file it points to")]
     SymbolicLink,
     /// A hard link.
     #[error("is a hard link; pack it again without links (`tar --hard-dereference`)")]
     HardLink,
     /// A device, FIFO or socket.
-    #[error("is a {kind}, which no skill needs")]
+    #[error("is a {kind}, which skills must not contain")]
     Special {
-        /// Which.
+        /// The kind of file.
         kind: &'static str,
     },
-    /// A type of entry that nobody knows, or that belongs to another kind of archive.
-    #[error("has the unknown type {0:?}", char::from(*.kind))]
+    /// An entry type that is unknown, or that belongs to another archive format.
+    #[error("has the unknown entry type {0:?}", char::from(*.kind))]
     UnknownType {
         /// The type.
         kind: u8,
     },
-    /// The name says file and the permissions folder, or the other way.
-    #[error("is a folder by its name and a file by its type, or the other way round")]
+    /// The name says file and the permissions say folder, or the reverse.
+    #[error("is a folder by its name but a file by its type, or the reverse")]
     TypeDiffers,
-    /// A folder has no content.
+    /// A folder with content.
     #[error("is a folder with content")]
     FolderWithData,
-    /// A password is needed.
+    /// The entry is encrypted.
     #[error("is encrypted; pack it again without a password")]
     Encrypted,
-    /// Neither stored nor deflated.
-    #[error(
-        "is compressed in a way that is not supported (method {method}); pack it again with plain ZIP compression"
-    )]
+    /// A compression method other than stored and deflate.
+    #[error("uses an unsupported compression method ({method}); pack it again with standard ZIP compression")]
     Method {
-        /// The method's number.
+        /// The number of the method.
         method: u16,
     },
-    /// Two headers have two names for it.
-    #[error("has another name in its second header; programs would disagree on what it is called")]
+    /// Two headers give the entry different names.
+    #[error("has another name in its second header; programs may use different names")]
     NameDiffers,
-    /// Two headers disagree, or its content has another length.
-    #[error("has another size than its headers say, or they disagree")]
+    /// The size in a header is wrong, or two headers disagree on it.
+    #[error("has a size that does not match its headers")]
     SizeDiffers,
-    /// Two headers disagree in something else.
+    /// Two headers disagree on something else.
     #[error("has two headers that disagree on {what}")]
     HeaderDiffers {
-        /// On what.
+        /// What they disagree on.
         what: &'static str,
     },
-    /// Another content than was packed.
-    #[error("is damaged: its checksum is wrong; get the archive again")]
+    /// The checksum is wrong.
+    #[error("is damaged: its checksum is wrong; download the archive again")]
     Checksum,
-    /// What should be compressed is not.
-    #[error("is damaged: it cannot be decompressed; get the archive again")]
+    /// The compressed data is invalid.
+    #[error("is damaged: it cannot be decompressed; download the archive again")]
     Corrupt,
-    /// Its bytes are those of another entry, too.
-    #[error("shares bytes with another entry, as only bombs do")]
+    /// The entry shares bytes with another entry.
+    #[error("shares bytes with another entry, which is typical of archive bombs")]
     Overlap,
-    /// Bytes before the next entry belong to nobody.
-    #[error("is followed by bytes that belong to no entry")]
+    /// Unused bytes between this entry and the next.
+    #[error("is followed by bytes that do not belong to any entry")]
     Gap,
-    /// One file is too large.
-    #[error("has more than {limit} bytes")]
+    /// The file is too large.
+    #[error("is larger than {limit} bytes")]
     TooLarge {
         /// The limit.
         limit: u64,
     },
-    /// It unpacks to far more than it has.
-    #[error("unpacks to more than {limit} times its size, as only bombs do")]
+    /// A compression ratio that is typical of bombs.
+    #[error("unpacks to more than {limit} times its size, which is typical of archive bombs")]
     Ratio {
         /// The limit.
         limit: u64,
     },
-    /// 64-bit sizes that are not where they must be.
+    /// ZIP64 sizes that contradict the header.
     #[error("has 64-bit sizes that contradict its header")]
     Zip64,
-    /// The header of a tar entry does not have its own sum.
-    #[error("has a header whose checksum is wrong; get the archive again")]
+    /// The checksum of a tar header is wrong.
+    #[error("has a header with a wrong checksum; download the archive again")]
     HeaderChecksum,
-    /// A file with holes.
+    /// A sparse file.
     #[error("is a sparse file; pack it again without `--sparse`")]
     Sparse,
-    /// A tar header that only extends the next one, and is wrong or contradicts it.
+    /// An extended tar header that is invalid or contradicts the header it extends.
     #[error("has an extended header that {what}")]
     Extension {
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
 }
 
 impl ArchiveError {
-    /// The stable code.
+    /// The stable code of the error.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Name { problem, .. } => problem.code(),
@@ -319,12 +319,12 @@ impl ArchiveError {
         }
     }
 
-    /// A name that is refused.
+    /// An error about the name of an entry.
     pub(crate) fn name(name: &[u8], problem: NameProblem) -> Self {
         Self::Name { entry: shown(name), problem }
     }
 
-    /// An entry that is refused.
+    /// An error about an entry.
     pub(crate) fn entry(name: &[u8], problem: EntryProblem) -> Self {
         Self::Entry { entry: shown(name), problem }
     }
@@ -379,12 +379,12 @@ impl EntryProblem {
     }
 }
 
-/// The most characters of a name in a message.
+/// The longest name in a message, in characters.
 const SHOWN: usize = 200;
 
-/// A foreign name as it may stand in a message: in one line, not too long, nothing hidden.
+/// An untrusted name for use in messages: on one line, shortened, with unprintable characters escaped.
 pub(super) fn shown(name: &[u8]) -> String {
-    // More bytes than those characters can have are not looked at.
+    // Bytes beyond the longest possible name are not converted.
     let name = String::from_utf8_lossy(name.get(..8 * SHOWN).unwrap_or(name));
     let mut text = String::new();
     for (count, c) in name.chars().enumerate() {

@@ -1,21 +1,21 @@
-//! What kind of archive some bytes are, told by the bytes alone: names lie.
+//! Detects the format of an archive by its content; file names are ignored.
 
 use super::error::ArchiveError;
 use super::{tar, zip};
 
-/// A kind of archive.
+/// The format of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArchiveFormat {
-    /// ZIP, which `.skill` is as well.
+    /// ZIP, also used by `.skill` files.
     Zip,
-    /// tar, not compressed.
+    /// tar, uncompressed.
     Tar,
     /// tar, compressed with gzip.
     TarGz,
 }
 
-/// What kind of archive this is, or what else it looks like.
+/// The format of an archive, or an error that says what the file looks like.
 pub(super) fn detect(bytes: &[u8]) -> Result<ArchiveFormat, ArchiveError> {
     match bytes {
         [b'P', b'K', 7, 8, ..] => Err(ArchiveError::MultiDisk),
@@ -27,7 +27,7 @@ pub(super) fn detect(bytes: &[u8]) -> Result<ArchiveFormat, ArchiveError> {
     }
 }
 
-/// First bytes, and what begins with them.
+/// Known first bytes, and the format they belong to.
 const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"BZh", "a bzip2 file"),
     (b"\xfd7zXZ\0", "an xz file"),
@@ -55,10 +55,10 @@ pub(super) fn looks_like(bytes: &[u8]) -> &'static str {
         return what;
     }
     let start = String::from_utf8_lossy(bytes.get(..256).unwrap_or(bytes)).to_lowercase();
-    // What a server sends instead of a file: a page to log in, or that says that there is none.
+    // Servers may return an HTML page instead of the file, such as a login or error page.
     if start.trim_start().starts_with("<!doctype html") || start.trim_start().starts_with("<html") {
         return "a web page";
     }
     let is_text = start.chars().all(|c| !c.is_control() || c.is_whitespace());
-    if is_text && !start.contains('\u{fffd}') { "text" } else { "no file that is known" }
+    if is_text && !start.contains('\u{fffd}') { "text" } else { "an unknown format" }
 }

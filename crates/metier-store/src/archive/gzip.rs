@@ -1,4 +1,4 @@
-//! gzip: one stream, and nothing after it.
+//! gzip: exactly one stream, with nothing after it.
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
@@ -7,11 +7,11 @@ use super::ArchiveLimits;
 use super::bytes::Fields;
 use super::error::ArchiveError;
 
-/// A gzip file, decompressed piece by piece, never more than the limits allow.
+/// A gzip file, decompressed in pieces within the limits.
 pub(super) struct Gunzip<'a> {
-    /// What is not decompressed yet.
+    /// The data that is not decompressed yet.
     input: &'a [u8],
-    /// How much there was of it.
+    /// The size of the compressed data.
     length: u64,
     state: Box<InflateState>,
     checksum: crc32fast::Hasher,
@@ -35,7 +35,7 @@ impl<'a> Gunzip<'a> {
         })
     }
 
-    /// Fills the buffer, as far as there is something; says how far.
+    /// Fills the buffer as far as possible, and returns how much was written.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
         let mut filled = 0;
         while !self.is_done
@@ -53,7 +53,7 @@ impl<'a> Gunzip<'a> {
                 Ok(MZStatus::StreamEnd) => self.finish()?,
                 Ok(_) if step.bytes_written > 0 || step.bytes_consumed > 0 => {}
                 Ok(_) | Err(MZError::Buf) => {
-                    return Err(ArchiveError::Truncated { what: "the gzip stream has no end" });
+                    return Err(ArchiveError::Truncated { what: "the gzip stream does not end" });
                 }
                 Err(_) => {
                     let what = "the gzip stream cannot be decompressed";
@@ -64,14 +64,14 @@ impl<'a> Gunzip<'a> {
         Ok(filled)
     }
 
-    /// After the stream: its checksum, its length, and the end of the file.
+    /// Checks what follows the stream: checksum, length and the end of the file.
     fn finish(&mut self) -> Result<(), ArchiveError> {
         self.is_done = true;
         let mut fields = Fields(self.input);
         let trailer = fields.u32().zip(fields.u32());
         let (checksum, length) =
             trailer.ok_or(ArchiveError::Truncated { what: "the gzip checksum is missing" })?;
-        // Only the lower half of the length is there.
+        // Only the lower 32 bits of the length are stored.
         if checksum != self.checksum.clone().finalize() || u64::from(length) != self.unpacked & 0xffff_ffff {
             return Err(ArchiveError::GzipChecksum);
         }
@@ -95,9 +95,9 @@ const HAS_NAME: u8 = 1 << 3;
 const HAS_COMMENT: u8 = 1 << 4;
 const RESERVED: u8 = 0b1110_0000;
 
-/// Passes over the header: none of what it can say is wanted.
+/// Skips the header; its fields are not used.
 fn header(fields: &mut Fields<'_>) -> Result<(), ArchiveError> {
-    let short = || ArchiveError::Truncated { what: "the gzip header is not whole" };
+    let short = || ArchiveError::Truncated { what: "the gzip header is incomplete" };
     let start = fields.take(10).ok_or_else(short)?;
     let (method, flags) = match start {
         [_, _, method, flags, ..] => (*method, *flags),

@@ -1,4 +1,4 @@
-//! Which skills are in an archive, told by its paths: a folder with a `SKILL.md` directly inside is one.
+//! Finds the skills in an archive by its paths: a folder with a `SKILL.md` directly inside is a skill.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use metier_skill::SKILL_FILES;
 
 use super::error::ArchiveError;
 
-/// Where the skills of an archive are.
+/// Which skills an archive contains, and where they are.
 ///
-/// Skills can be anywhere: at the top (`x/SKILL.md`), or below other folders (`repo-main/skills/x/SKILL.md`). A
-/// `SKILL.md` inside of a skill is one of its files.
+/// Skills can be at the top (`x/SKILL.md`) or in other folders (`repo-main/skills/x/SKILL.md`). A `SKILL.md` inside a
+/// skill is one of its files.
 ///
 /// ```
 /// use metier_store::ArchiveLayout;
@@ -26,8 +26,8 @@ pub struct ArchiveLayout {
 }
 
 impl ArchiveLayout {
-    /// The skills among these paths, which were checked ([`crate::UnpackedArchive::files`]). There is at least one, and none is the archive
-    /// itself: the name of a skill's folder is the skill's.
+    /// Finds the skills among these paths, which must be checked already ([`crate::UnpackedArchive::files`]). It is
+    /// an error if there is none, or if the archive's root is a skill: a skill's folder must have its name.
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Result<Self, ArchiveError> {
         let paths: BTreeSet<&str> = paths.into_iter().collect();
         let mut folders = BTreeSet::new();
@@ -58,12 +58,12 @@ impl ArchiveLayout {
         &self.skills
     }
 
-    /// The files that are in no skill's folder, sorted.
+    /// The files outside of the skills' folders, sorted.
     pub fn outside(&self) -> &[String] {
         &self.outside
     }
 
-    /// The folder of the only skill, where there must be one and nothing else.
+    /// The folder of the only skill; an error if there are several, or other files.
     pub fn only(&self) -> Result<&str, ArchiveError> {
         match self.skills.as_slice() {
             [only] => self.nothing_outside().map(|()| only.as_str()),
@@ -76,7 +76,7 @@ impl ArchiveLayout {
         }
     }
 
-    /// An error if there is a file in no skill's folder.
+    /// An error if a file is outside of the skills' folders.
     pub fn nothing_outside(&self) -> Result<(), ArchiveError> {
         match self.outside.first() {
             Some(file) => Err(ArchiveError::OutsideSkill { file: file.clone() }),
@@ -85,7 +85,7 @@ impl ArchiveLayout {
     }
 }
 
-/// The folders above a path, the nearest first.
+/// The folders above a path, nearest first.
 fn above(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(path.rsplit_once('/'), |(folder, _)| folder.rsplit_once('/'))
         .map(|(folder, _)| folder)

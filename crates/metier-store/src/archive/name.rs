@@ -1,15 +1,15 @@
-//! Which names become paths: relative, with `/` between the parts, the same file on every system.
+//! Checks which names can become paths: relative, separated by `/`, and naming the same file on every system.
 
 use metier_skill::VCS_DIRECTORIES;
 
 use super::error::{ArchiveError, NameProblem};
 
-/// The most bytes of one part of a name: what file systems take.
+/// The most bytes of one part of a name, the limit of file systems.
 const PART_MAX: usize = 255;
-/// The most bytes of a whole name: what the strictest system takes for a path.
+/// The most bytes of a whole name, the limit of the strictest system.
 const NAME_MAX: usize = 1_024;
 
-/// The name as a path, if it may be one. A directory's comes without a `/` at its end.
+/// The name as a path, if it is allowed. A directory's path has no trailing `/`.
 pub(crate) fn check(name: &[u8], depth: usize) -> Result<&str, ArchiveError> {
     problem_of(name, depth).map_err(|problem| ArchiveError::name(name, problem))
 }
@@ -52,18 +52,18 @@ fn problem_of(name: &[u8], depth: usize) -> Result<&str, NameProblem> {
     Ok(name)
 }
 
-/// Names of devices, whatever stands after the first dot; with numbers, the raised ones too.
+/// Device names, which are reserved with any extension; the numbered ones also with superscript digits.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 
-/// Whether Windows can have the part of a name.
+/// Whether Windows allows a part of a name.
 fn windows(part: &str) -> Result<(), NameProblem> {
     let refuse = |why| Err(NameProblem::Windows { why });
     if part.contains(['<', '>', ':', '"', '|', '?', '*']) {
-        return refuse("one of `<>:\"|?*` is in it");
+        return refuse("it contains one of `<>:\"|?*`");
     }
     if part.ends_with(['.', ' ']) {
-        return refuse("it ends with a dot or a blank");
+        return refuse("it ends with a dot or a space");
     }
     let stem = part.split('.').next().unwrap_or(part).trim_end().to_lowercase();
     let is_number = |rest: &str| matches!(rest, "¹" | "²" | "³") || matches!(rest.as_bytes(), [b'0'..=b'9']);
@@ -71,11 +71,11 @@ fn windows(part: &str) -> Result<(), NameProblem> {
     if DEVICES.contains(&stem.as_str()) || is_numbered {
         return refuse("it is the name of a device");
     }
-    // Where `.git` has a short name as well, this is it, and the directory would be another than it seems.
+    // The short name of a directory such as `.git`, which would be that directory on Windows.
     let is_short =
         |known: &&str| part.strip_suffix("~1").is_some_and(|stem| stem.eq_ignore_ascii_case(&known[1..]));
     if VCS_DIRECTORIES.iter().any(is_short) {
-        return refuse("it is the short name of a directory of version control");
+        return refuse("it is the short name of a version-control directory");
     }
     Ok(())
 }

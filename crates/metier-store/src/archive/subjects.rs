@@ -1,4 +1,4 @@
-//! The skills in an archive, in memory, for a scan.
+//! Unpacks the skills of an archive into memory, for a scan.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,10 @@ use metier_scan::SubjectFiles;
 use super::{ArchiveFile, ArchiveLayout, ArchiveLimits, unpack};
 use crate::StoreError;
 
-/// Bytes that an archive may unpack to: they are all in memory.
+/// The most bytes that an archive may unpack to in memory.
 const PACKED_MAX: u64 = 512 << 20;
 
-/// The skills in an archive, each with its folder there. What is not in a skill's folder is not looked at.
+/// The skills in an archive, in memory, each with its folder. Files outside of the skills' folders are ignored.
 pub fn unpack_subjects(archive: &[u8]) -> Result<Vec<(String, SubjectFiles)>, StoreError> {
     let files: Mutex<BTreeMap<String, (Vec<u8>, bool)>> = Mutex::default();
     let take = |file: ArchiveFile<'_>| {

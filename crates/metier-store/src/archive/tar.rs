@@ -1,9 +1,9 @@
-//! tar: one header after the other, each with its file, read as a stream.
+//! tar, read as a stream: one header after the other, each followed by its file.
 //!
-//! Headers that extend the next one (pax, GNU) are read for a long name and for nothing else. A size that they give must
-//! be the header's own: no file that may be this large needs another, and programs disagree on which one counts.
+//! From extended headers (pax, GNU) only a long name is used. A size in an extended header must equal the header's
+//! own: no allowed file is so large that it needs another one, and programs disagree on which size counts.
 //!
-//! A leading `./`, which `tar -C folder .` writes before every name, is taken off: it is not `.` somewhere in a path.
+//! A leading `./`, which `tar -C folder .` writes before every name, is removed; `.` elsewhere in a path is refused.
 
 mod header;
 mod pax;
@@ -20,11 +20,11 @@ use header::{BLOCK, Header, Type};
 
 pub(super) use header::is_tar;
 
-/// The bytes of a tar archive, one after the other.
+/// The data of a tar archive, read in order.
 #[derive(Debug)]
 pub(super) struct Stream<'a> {
     source: SkillSource<'a>,
-    /// How many were read.
+    /// The number of bytes read so far.
     at: u64,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Fills the buffer as far as there is something, and says how far.
+    /// Fills the buffer as far as possible, and returns how much was written.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
         let count = match &mut self.source {
             SkillSource::Gzip(gunzip) => gunzip.fill(buffer)?,
@@ -72,13 +72,13 @@ impl<'a> Stream<'a> {
         match self.fill(&mut block)? {
             0 => Ok(None),
             BLOCK => Ok(Some(block)),
-            _ => Err(ArchiveError::Truncated { what: "the last header is not whole" }),
+            _ => Err(ArchiveError::Truncated { what: "the last header is incomplete" }),
         }
     }
 
-    /// The content of an entry, and what fills up its last block.
+    /// The content of an entry, without the padding of its last block.
     fn content(&mut self, size: u64) -> Result<Vec<u8>, ArchiveError> {
-        let short = ArchiveError::Truncated { what: "the last file is not whole" };
+        let short = ArchiveError::Truncated { what: "the last file is incomplete" };
         let size = usize::try_from(size).map_err(|_| short.clone())?;
         let mut bytes = vec![0; size.next_multiple_of(BLOCK)];
         if self.fill(&mut bytes)? < bytes.len() {
@@ -89,9 +89,9 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Zeros that may follow the end: what the largest blocks that anybody uses leave.
+/// The most zero bytes that may follow the end: the largest common block size.
 const PADDING_MAX: u64 = 1 << 20;
-/// The most bytes of a header that only extends another.
+/// The most bytes of an extended header.
 const EXTENSION_MAX: u64 = 64 << 10;
 
 pub(super) fn unpack(
@@ -111,7 +111,7 @@ pub(super) fn unpack(
         }
         let header = read_header(stream, &block)?;
         if let Type::Extension(kind) = header.kind {
-            // They are no entries, and could go on for ever.
+            // These are not entries, so the entry limit does not stop them.
             extensions += 1;
             if extensions > limits.entries {
                 return Err(ArchiveError::TooManyEntries { limit: limits.entries }.into());
@@ -130,20 +130,20 @@ pub(super) fn unpack(
     Err(ArchiveError::Truncated { what: "the end of the tar archive is missing" }.into())
 }
 
-/// The header in a block. What is none at the very start is another kind of file.
+/// Parses the header in a block. An invalid header at the start means another file format.
 fn read_header<'b>(stream: &Stream<'_>, block: &'b [u8; BLOCK]) -> Result<Header<'b>, ArchiveError> {
     let is_first = stream.at == BLOCK as u64;
     if is_first && !is_tar(block) {
         let looks_like = match format::looks_like(block) {
-            "text" => "text that is compressed with gzip",
-            _ => "a file other than tar that is compressed with gzip",
+            "text" => "gzip-compressed text",
+            _ => "a gzip-compressed file other than tar",
         };
         return Err(ArchiveError::UnknownFormat { looks_like });
     }
     Header::read(block)
 }
 
-/// Takes in one file or directory.
+/// Adds one file or directory.
 fn entry(
     stream: &mut Stream<'_>,
     intake: &mut Intake<'_>,
@@ -170,14 +170,14 @@ fn entry(
     Ok(())
 }
 
-/// After the first block of zeros: another, and then nothing but a few more.
+/// Checks what follows the first block of zeros: another one, and then only a few more.
 fn end(stream: &mut Stream<'_>, extended: &pax::Extended) -> Result<(), ArchiveError> {
     if !extended.is_empty() {
-        return Err(ArchiveError::Truncated { what: "an extended header is followed by nothing" });
+        return Err(ArchiveError::Truncated { what: "nothing follows an extended header" });
     }
     let at = stream.at;
     match stream.block()? {
-        None => return Err(ArchiveError::Truncated { what: "the end of the tar archive is not whole" }),
+        None => return Err(ArchiveError::Truncated { what: "the end of the tar archive is incomplete" }),
         Some(block) if block != [0; BLOCK] => return Err(ArchiveError::TrailingData { at }),
         Some(_) => {}
     }
@@ -196,7 +196,7 @@ fn end(stream: &mut Stream<'_>, extended: &pax::Extended) -> Result<(), ArchiveE
     }
 }
 
-/// Files that are handed out together, so that whoever digests and writes them can do so in parallel.
+/// A batch of files that are passed to the writer together, so that it can work in parallel.
 struct Batch<'a> {
     write: &'a FileWriter<'a>,
     files: Vec<(String, bool, Vec<u8>)>,
@@ -204,7 +204,7 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Bytes after which a batch is handed out, whatever the last file adds to them.
+    /// The size at which a batch is passed on.
     const BYTES: usize = 8 << 20;
     const FILES: usize = 1_024;
 

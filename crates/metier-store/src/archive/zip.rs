@@ -1,8 +1,8 @@
-//! ZIP: its list of files, its own headers of each file, and what lies between, all of which must agree.
+//! ZIP: the list of files, the local headers and the data between them must all agree.
 //!
-//! An archive is accepted if every byte of it belongs to something: the entries from the first byte on, one after the
-//! other, then the list of them, then the end. That leaves no room for a second archive, for entries that share bytes, or
-//! for anything that another program would read in another way.
+//! An archive is accepted only if every byte has a purpose: first the entries without gaps, then the list of files,
+//! then the end record. This leaves no room for a second archive, for entries that share bytes, or for content that
+//! other programs would read differently.
 
 mod end;
 mod list;
@@ -23,12 +23,12 @@ use list::Listed;
 
 pub(super) use end::has_end;
 
-/// An entry whose headers agree, with its bytes.
+/// An entry whose headers agree, with its data.
 #[derive(Debug)]
 struct Entry<'a> {
     listed: Listed<'a>,
     path: &'a str,
-    /// Whether it is handed out; directories are not, and are looked into all the same.
+    /// Whether it is passed to the writer; directories are only checked.
     is_wanted: bool,
     packed: &'a [u8],
 }
@@ -51,7 +51,7 @@ pub(super) fn unpack(
     Ok(intake.finish())
 }
 
-/// Every entry that has to be looked into, after all that can be checked without doing so.
+/// All entries whose data has to be checked, after all checks of the headers.
 fn entries<'a>(
     archive: &'a [u8],
     limits: &ArchiveLimits,
@@ -71,7 +71,7 @@ fn entries<'a>(
     if limits.is_bomb(intake.total(), archive.len() as u64) {
         return Err(ArchiveError::Ratio { limit: limits.ratio });
     }
-    // In the order of their bytes, each ends where the next begins.
+    // In the order of their offsets, each entry ends where the next one starts.
     admitted.sort_by_key(|(listed, ..)| listed.offset);
     if admitted.first().is_some_and(|(first, ..)| first.offset != 0) {
         return Err(ArchiveError::LeadingData);
@@ -86,12 +86,12 @@ fn entries<'a>(
         Ok(Entry { listed, path, is_wanted, packed })
     });
     let mut entries = located.collect::<Result<Vec<_>, ArchiveError>>()?;
-    // What is left out is not unpacked at all.
+    // Skipped files are not decompressed.
     entries.retain(|entry| entry.is_wanted || entry.listed.kind == ChangeKind::Folder);
     Ok(entries)
 }
 
-/// What one thread needs to decompress, used again for the next entry.
+/// The buffers of one thread for decompression, reused for the next entry.
 #[derive(Default)]
 struct Room {
     state: DecompressorOxide,
@@ -99,7 +99,7 @@ struct Room {
 }
 
 impl Room {
-    /// The content of an entry, of exactly the size and with the checksum that its headers say.
+    /// The content of an entry, checked against the size and the checksum in its headers.
     fn content<'b>(&'b mut self, entry: &Entry<'b>) -> Result<&'b [u8], ArchiveError> {
         let listed = &entry.listed;
         let content = if listed.is_deflated { self.inflate(entry)? } else { entry.packed };
@@ -112,7 +112,7 @@ impl Room {
 
     fn inflate(&mut self, entry: &Entry<'_>) -> Result<&[u8], ArchiveError> {
         let error = |problem| Err(entry.listed.error(problem));
-        // One byte more than there should be, so that there is no more is seen.
+        // One extra byte, to notice data beyond the expected size.
         let size = usize::try_from(entry.listed.size).unwrap_or(usize::MAX - 1);
         if self.buffer.len() <= size {
             self.buffer.resize(size + 1, 0);
@@ -131,7 +131,8 @@ impl Room {
     }
 }
 
-/// The parts of an extra field: a number, and bytes. What is too short to be one is padding, which some programs need.
+/// The parts of an extra field: an id and its data. Remaining bytes that are too few for a part are padding, which
+/// some programs write.
 fn extras(bytes: &[u8]) -> impl Iterator<Item = Option<(u16, &[u8])>> {
     let mut fields = Fields(bytes);
     std::iter::from_fn(move || {
@@ -146,14 +147,14 @@ fn extras(bytes: &[u8]) -> impl Iterator<Item = Option<(u16, &[u8])>> {
     })
 }
 
-/// The extra field with 64-bit sizes.
+/// The extra field with ZIP64 sizes.
 const EXTRA_ZIP64: u16 = 0x0001;
-/// The extra field with the name in UTF-8, which some programs prefer to the name.
+/// The extra field with the name in UTF-8, which some programs use instead of the name.
 const EXTRA_NAME: u16 = 0x7075;
-/// What stands in a 32-bit field whose value is in the extra field.
+/// The value of a 32-bit field whose real value is in the ZIP64 extra field.
 const IN_EXTRA: u32 = u32::MAX;
 
-/// The one extra field with 64-bit sizes, `None` if there is none. A broken field, or a second one, is an error.
+/// The only extra field with ZIP64 sizes; `None` if there is none. An invalid or second one is an error.
 fn zip64_of(extra: &[u8]) -> Result<Option<Fields<'_>>, EntryProblem> {
     let mut found = None;
     for part in extras(extra) {

@@ -1,4 +1,4 @@
-//! Writes tar in the way of POSIX, and gzip around it.
+//! Writes tar in the POSIX format, and gzip.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use miniz_oxide::deflate::compress_to_vec;
 use super::PackedFile;
 
 const BLOCK: usize = 512;
-/// Bytes of the field for a name, and of the one for its beginning.
+/// The sizes of the name field and the prefix field.
 const NAME: usize = 100;
 const PREFIX: usize = 155;
 
@@ -30,7 +30,7 @@ pub(super) fn write(files: &[PackedFile]) -> Option<Vec<u8>> {
     Some(archive)
 }
 
-/// A path as the two fields of a header can have it.
+/// The path split into the two fields of a header.
 fn split(path: &str) -> Option<(&str, &str)> {
     if path.len() <= NAME {
         return Some(("", path));
@@ -42,7 +42,8 @@ fn split(path: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// A path that is too long for a header, as pax has it: with the length of all of it before it, the digits included.
+/// A pax record for a path that is too long for a header. The record starts with its own length, including the digits
+/// of that length.
 fn record(path: &str) -> Vec<u8> {
     let rest = " path=\n".len() + path.len();
     let mut length = rest;
@@ -69,7 +70,7 @@ fn entry(archive: &mut Vec<u8>, kind: u8, name: (&str, &str), mode: u32, bytes: 
     field(&mut header, b"0000000", 8);
     field(&mut header, size.as_bytes(), 12);
     field(&mut header, b"00000000000", 12);
-    // Blanks while the sum is made, then the sum.
+    // The checksum is computed with spaces in its place.
     let sum_at = header.len();
     field(&mut header, b"        ", 8);
     field(&mut header, &[kind], 1);
@@ -88,12 +89,12 @@ fn entry(archive: &mut Vec<u8>, kind: u8, name: (&str, &str), mode: u32, bytes: 
     Some(())
 }
 
-/// gzip around an archive: no name, no time, no system.
+/// Compresses an archive with gzip: without name, time and system.
 pub(super) fn compress(archive: &[u8], level: u8) -> Vec<u8> {
     let mut gzip = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     gzip.extend_from_slice(&compress_to_vec(archive, level));
     gzip.extend_from_slice(&crc32fast::hash(archive).to_le_bytes());
-    // The lower half of the length, as the format has it.
+    // The format stores the lower 32 bits of the length.
     let [a, b, c, d, ..] = (archive.len() as u64).to_le_bytes();
     gzip.extend_from_slice(&[a, b, c, d]);
     gzip

@@ -1,15 +1,15 @@
-//! Writes ZIP: stored or deflated, whichever is shorter, with headers that say everything at once.
+//! Writes ZIP: each file stored or deflated, whichever is shorter, with complete headers.
 
 use miniz_oxide::deflate::compress_to_vec;
 
 use super::PackedFile;
 
-/// 2.0, the first version that can deflate; made on Unix, so that the run bit counts.
+/// Version 2.0, the first one with deflate; made on Unix, so that the executable bit counts.
 const VERSION: u16 = 20;
 const MADE_BY: u16 = 3 << 8 | VERSION;
 /// Bit 11: the name is UTF-8.
 const UTF8: u16 = 1 << 11;
-/// The first of January 1980, the earliest day that there is in ZIP.
+/// 1 January 1980, the earliest date in ZIP.
 const DATE: u16 = 1 << 5 | 1;
 
 /// The archive; `None` if it is too large for the format.
@@ -30,7 +30,7 @@ pub(super) fn write(files: &[PackedFile], level: u8) -> Option<Vec<u8>> {
         list.extend_from_slice(b"PK\x01\x02");
         list.extend_from_slice(&MADE_BY.to_le_bytes());
         list.extend_from_slice(&header);
-        // Comment, disk and inner attributes: none.
+        // No comment, disk number and internal attributes.
         list.extend_from_slice(&[0; 6]);
         let mode: u32 = if file.is_executable { 0o100_755 } else { 0o100_644 };
         list.extend_from_slice(&(mode << 16).to_le_bytes());
@@ -49,7 +49,7 @@ pub(super) fn write(files: &[PackedFile], level: u8) -> Option<Vec<u8>> {
     Some(archive)
 }
 
-/// What both headers of a file have in common: from the version to the lengths of name and extra field.
+/// The fields that both headers of a file share: from the version to the lengths of name and extra field.
 fn header(file: &PackedFile, method: u16, packed: usize) -> Option<Vec<u8>> {
     let flags = if file.path.is_ascii() { 0 } else { UTF8 };
     let mut header = Vec::with_capacity(26);

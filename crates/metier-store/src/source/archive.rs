@@ -1,4 +1,4 @@
-//! Skills in an archive on the disk.
+//! Skills in a local archive.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,14 +14,14 @@ use crate::install::SkillSelection;
 use crate::signature::read_signature;
 use crate::staging::Basket;
 
-/// An archive.
+/// A local archive as a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveSource {
     path: PathBuf,
 }
 
 impl ArchiveSource {
-    /// The archive at a path.
+    /// A source for the archive at this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -47,7 +47,8 @@ impl SkillSource for ArchiveSource {
         let unpacked = unpack(&bytes, limits, &|file| basket.add(file))?;
         let version_control = |skipped: &&SkippedEntry| skipped.reason == SkippedReason::VersionControl;
         let notes = unpacked.skipped.iter().filter(version_control);
-        let notes = notes.map(|skipped| format!("left out {}: it belongs to version control", skipped.path));
+        let notes =
+            notes.map(|skipped| format!("skipped {}: it is in a version-control directory", skipped.path));
         Ok(FetchedSource {
             resolved: Some(Digest::of(&bytes).to_string()),
             signature: beside(&self.path)?,
@@ -69,7 +70,7 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
     read().map_err(io_error("read", path))
 }
 
-/// The signature beside a file or a directory: the same name with `.sig` after it.
+/// The path of the signature for a file or a directory: its name followed by `.sig`.
 pub(super) fn beside(path: &Path) -> Result<Option<String>, StoreError> {
     let Some(name) = path.file_name() else { return Ok(None) };
     let mut name = name.to_owned();

@@ -1,4 +1,4 @@
-//! Skills in a directory on the disk: the directory itself, or those below it.
+//! Skills in a local directory: the directory itself, or its subdirectories.
 
 use std::fs;
 use std::io;
@@ -14,17 +14,17 @@ use crate::error::io_error;
 use crate::install::SkillSelection;
 use crate::staging::Basket;
 
-/// How deep below a directory skills are looked for.
+/// The depth to which skills are searched.
 const DEPTH: usize = 6;
 
-/// A directory.
+/// A local directory as a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectorySource {
     path: PathBuf,
 }
 
 impl DirectorySource {
-    /// The directory at a path.
+    /// A source for the directory at this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -71,7 +71,7 @@ impl SkillSource for DirectorySource {
     }
 }
 
-/// The folders below a directory that are skills.
+/// The skill folders below a directory.
 fn find(root: &Path, below: &str, depth: usize, skills: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
@@ -89,7 +89,7 @@ fn find(root: &Path, below: &str, depth: usize, skills: &mut Vec<String>) -> io:
     Ok(())
 }
 
-/// How much was taken.
+/// How much was added so far.
 struct Room {
     limits: ArchiveLimits,
     entries: usize,
@@ -97,7 +97,7 @@ struct Room {
 }
 
 impl Room {
-    /// Whether there is room for one more file.
+    /// Whether the limits allow one more file.
     fn take(&mut self, bytes: u64) -> Result<(), ArchiveError> {
         (self.entries, self.bytes) = (self.entries + 1, self.bytes.saturating_add(bytes));
         if self.entries > self.limits.entries {
@@ -128,7 +128,7 @@ fn add(
             .and_then(|path| basket.add(ArchiveFile { path, is_executable: file.executable, bytes }));
         added.map_err(|error| {
             failed = Some(error);
-            io::Error::other("it cannot be taken")
+            io::Error::other("it cannot be added")
         })
     });
     let captured = match failed {
@@ -139,10 +139,10 @@ fn add(
         let why = match skipped.reason {
             SkipReason::VersionControl => continue,
             SkipReason::Link | SkipReason::LinkOutside => "it is a link",
-            SkipReason::Special => "it is no regular file",
+            SkipReason::Special => "it is not a regular file",
             _ => "it cannot be read",
         };
-        notes.push(format!("left out {folder}/{}: {why}", skipped.path.display()));
+        notes.push(format!("skipped {folder}/{}: {why}", skipped.path.display()));
     }
     Ok(())
 }

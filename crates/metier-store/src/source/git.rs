@@ -1,6 +1,7 @@
-//! Skills in a git repository: what is in the tree of one commit, read without ever checking it out.
+//! Skills in a git repository: the tree of one commit, read without a checkout.
 //!
-//! `git` fetches and hands out objects by their ids. No hook, filter, attribute or submodule of the repository has a say in that.
+//! `git` only fetches objects and prints them by id. Hooks, filters, attributes and submodules of the repository have
+//! no effect.
 
 mod program;
 
@@ -15,22 +16,22 @@ use crate::install::SkillSelection;
 use crate::staging::Basket;
 use crate::{LockedSkill, StoreError};
 
-/// A git repository, at a reference.
+/// A git repository at a reference, as a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitSource {
     url: String,
     reference: Option<String>,
     directory: Option<String>,
-    /// The commit that it must be, with what the reference was then.
+    /// The commit to use, and to which the reference must have pointed.
     commit: Option<String>,
-    /// The commit that a tag must still be.
+    /// The commit that a tag must still point to.
     was: Option<String>,
-    /// Whether a tag may be another commit all the same.
+    /// Whether a tag may point to another commit.
     lets_move: bool,
 }
 
 impl GitSource {
-    /// `owner/repository` or any URL, with `//directory` and `#reference` after it.
+    /// Parses `owner/repository` or a URL, with optional `//directory` and `#reference`.
     pub(super) fn parse(text: &str, host: &str) -> Result<Self, StoreError> {
         let wrong = |problem: &str| StoreError::Source { text: text.to_owned(), problem: problem.to_owned() };
         let (rest, reference) = match text.split_once('#') {
@@ -52,7 +53,7 @@ impl GitSource {
         };
         if !is_address(&url) {
             return Err(wrong(&format!(
-                "neither on the disk nor `owner/repository` nor an address of a git repository{}",
+                "is not an existing path, `owner/repository` or the URL of a git repository{}",
                 nearly(place)
             )));
         }
@@ -60,7 +61,7 @@ impl GitSource {
         if account.is_some_and(|(account, _)| account.contains(':')) {
             return Err(StoreError::Source {
                 text: url.split('@').next_back().unwrap_or_default().to_owned(),
-                problem: "an address with a password, which would stay in the lock; leave it to git's credential helper".to_owned(),
+                problem: "contains a password, which would be stored in the lockfile; use git's credential helper instead".to_owned(),
             });
         }
         let is_fine = |reference: &str| {
@@ -70,7 +71,7 @@ impl GitSource {
                 && !reference.contains([' ', '~', '^', ':', '?', '*', '[', '\\'])
         };
         if reference.is_some_and(|reference| !is_fine(reference)) {
-            return Err(wrong("followed by something that is no branch, tag or commit"));
+            return Err(wrong("has an invalid branch, tag or commit after `#`"));
         }
         let directory =
             directory.map(|directory| directory.trim_matches('/')).filter(|directory| !directory.is_empty());
@@ -87,50 +88,50 @@ impl GitSource {
         })
     }
 
-    /// Where a skill came from, as it is now.
+    /// The current source of an installed skill, for updates.
     pub(crate) fn following(skill: &LockedSkill) -> Self {
         Self { commit: None, was: skill.commit.clone(), ..Self::locked(skill) }
     }
 
-    /// The same, where somebody knows that tags are moved.
+    /// The same, allowing tags to move or not.
     pub(crate) fn letting_tags_move(self, lets_move: bool) -> Self {
         Self { lets_move, ..self }
     }
 
-    /// The very commit that a skill was locked at.
+    /// The exact commit that a skill was locked at.
     pub(crate) fn locked(skill: &LockedSkill) -> Self {
         let (url, reference, commit) = (skill.source.clone(), skill.reference.clone(), skill.commit.clone());
         Self { url, reference, directory: None, commit, was: None, lets_move: false }
     }
 }
 
-/// What somebody may have meant.
+/// A suggestion for a mistyped source.
 fn nearly(place: &str) -> String {
     let parts: Vec<&str> = place.split('/').collect();
     match parts[..] {
-        [host, _, _] if host.contains('.') => format!("; is it `https://{place}`?"),
+        [host, _, _] if host.contains('.') => format!("; did you mean `https://{place}`?"),
         [owner, name, ..] if parts.len() > 2 => {
-            format!("; a directory comes after two strokes: `{owner}/{name}//{}`", parts[2..].join("/"))
+            format!("; write a directory after two slashes: `{owner}/{name}//{}`", parts[2..].join("/"))
         }
         [_, name] if name.contains('@') => {
-            format!("; a reference comes after `#`: `{}`", place.replace('@', "#"))
+            format!("; write a reference after `#`: `{}`", place.replace('@', "#"))
         }
         _ => String::new(),
     }
 }
 
-/// Whether git is to be asked for something there: by a protocol that is known, and nothing that could be an option.
+/// Whether this is an address for git: with a known protocol, and not parsed as an option.
 pub(crate) fn is_address(url: &str) -> bool {
     let known = ["https://", "http://", "ssh://", "git://", "file://"];
     let is_url = known.iter().any(|known| url.starts_with(known));
-    // `user@host:path`, as ssh has it.
+    // `user@host:path`, the short form for ssh.
     let is_ssh = url.split_once(':').is_some_and(|(who, path)| {
         who.contains('@') && !who.contains(['/', ' ']) && !who.contains("@-") && !path.starts_with(':')
     });
     (is_url || is_ssh) && !url.starts_with('-')
 }
 
-/// Whether this is the id of a commit.
+/// Whether this is a commit id.
 pub(crate) fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -154,7 +155,7 @@ impl SkillSource for GitSource {
         let git = Git::begin(fetching, basket.scratch()?)?;
         let (reference, commit) = self.resolve(&git)?;
         (fetching.progress)("reading");
-        // Of everything else in the repository nobody asks how large it is or what it is called.
+        // Only the requested paths are listed; the limits and name checks apply to nothing else.
         let mut paths = match wanted {
             SkillSelection::At(paths) => paths.clone(),
             _ => self.directory.iter().cloned().collect(),
@@ -165,7 +166,7 @@ impl SkillSource for GitSource {
         git.hand_out(&sorted.blobs, &fetching.limits, basket)?;
         let below = self.directory.as_ref().map(|directory| format!("{directory}/")).unwrap_or_default();
         let note =
-            |left: &LeftOut| Some(format!("left out {}: {}", left.path.strip_prefix(&below)?, left.why));
+            |left: &LeftOut| Some(format!("skipped {}: {}", left.path.strip_prefix(&below)?, left.why));
         Ok(FetchedSource {
             reference,
             commit: Some(commit),
@@ -179,12 +180,14 @@ impl SkillSource for GitSource {
 }
 
 impl GitSource {
-    /// The commit that is meant, fetched, and how it is called: with all of its name, since a tag and a branch may have the same.
+    /// Resolves the reference to a commit and fetches it. Returns the full name of the reference, because a tag and a
+    /// branch may have the same short name.
     fn resolve(&self, git: &Git<'_>) -> Result<(Option<String>, String), StoreError> {
         let wanted = self.reference.as_deref();
-        // What looks like a commit is one: a branch or tag of that name is there to mislead.
+        // Text that looks like a commit id is one; a branch or tag with such a name would be misleading.
         let id = wanted.filter(|text| is_commit(text)).map(str::to_ascii_lowercase);
-        let listed = git.run("look at the repository", &["ls-remote", "--symref", "--", &self.url])?;
+        let listed =
+            git.run("list the references of the repository", &["ls-remote", "--symref", "--", &self.url])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let found = match wanted {
             _ if id.is_some() => None,
@@ -210,7 +213,7 @@ impl GitSource {
             (None, None, None) => {
                 let name = wanted.unwrap_or("HEAD");
                 let is_short = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-                let hint = if is_short { "; a commit needs all its 40 digits" } else { "" };
+                let hint = if is_short { "; a commit id needs all 40 digits" } else { "" };
                 let reason = format!("{} has no branch or tag `{name}`{hint}", self.url);
                 return Err(StoreError::Git { doing: "find the reference", reason });
             }
@@ -220,7 +223,8 @@ impl GitSource {
         Ok((reference, commit))
     }
 
-    /// The files of the skills that are wanted, in folders: a repository or directory that is a skill itself gets one of its name.
+    /// The files of the requested skills, in folders. A repository or directory that is itself a skill gets a folder
+    /// with its name.
     fn in_folders(&self, blobs: Vec<Blob>, wanted: &SkillSelection) -> Result<Sorted, StoreError> {
         let base = self.directory.as_deref().unwrap_or_default();
         let folders = blobs.iter().map(|blob| blob.path.rsplit_once('/').unwrap_or(("", &blob.path)));
@@ -265,25 +269,25 @@ impl GitSource {
     }
 }
 
-/// What is to be handed out.
+/// The files to read.
 struct Sorted {
     blobs: Vec<Blob>,
-    /// The folders of all skills, wanted or not.
+    /// The folders of all skills, requested or not.
     skills: Vec<String>,
-    /// The folder that a skill was put into which has none.
+    /// The folder that was added for a skill without a folder of its own.
     folder: Option<String>,
 }
 
-/// The branch that a repository is at, and its commit.
+/// The default branch of a repository, and its commit.
 fn head(listed: &str) -> Option<(String, String)> {
     let full = listed.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
-    // It may be at no branch.
+    // HEAD may be detached.
     let detached =
         || Some(("HEAD".to_owned(), listed.lines().find_map(|line| line.strip_suffix("\tHEAD"))?.to_owned()));
     full.map_or_else(detached, |full| find(listed, full))
 }
 
-/// The reference of a name, and the commit that it is. A tag goes before a branch, as git has it.
+/// The full name of a reference and its commit. A tag takes precedence over a branch, as in git.
 fn find(listed: &str, wanted: &str) -> Option<(String, String)> {
     let of = |full: &str| {
         listed
@@ -293,7 +297,7 @@ fn find(listed: &str, wanted: &str) -> Option<(String, String)> {
     };
     let names = [wanted.to_owned(), format!("refs/tags/{wanted}"), format!("refs/heads/{wanted}")];
     names.into_iter().filter(|full| full.starts_with("refs/")).find_map(|full| {
-        // What an annotated tag is of has a line of its own.
+        // An annotated tag has a separate line for the commit it points to.
         let commit = of(&format!("{full}^{{}}")).or_else(|| of(&full))?;
         Some((full, commit))
     })

@@ -1,21 +1,21 @@
-//! One header of a tar archive: 512 bytes, in the ways that v7, POSIX and GNU write them.
+//! One header of a tar archive: 512 bytes, in the v7, POSIX and GNU formats.
 
 use crate::archive::entry::ChangeKind;
 use crate::archive::error::{ArchiveError, EntryProblem};
 
-/// Bytes of a header, and what files are filled up to.
+/// The size of a header, and the block size that files are padded to.
 pub(super) const BLOCK: usize = 512;
 
-/// What follows a header.
+/// The kind of entry that a header describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
-    /// Something that belongs to the next header.
+    /// Data that belongs to the next header.
     Extension(Extension),
-    /// A file, a directory, or what is refused, by its letter.
+    /// A file, a directory, or a refused type, by its type byte.
     Entry(u8),
 }
 
-/// What extends the next header, or all of them.
+/// Extends the next header, or all following ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extension {
     PaxNext,
@@ -34,14 +34,14 @@ pub(super) struct Header<'a> {
     block: &'a [u8; BLOCK],
 }
 
-/// Whether this is how a tar archive begins: with a header, or with its end.
+/// Whether a tar archive starts with this block: a header, or the end of an empty archive.
 pub(in crate::archive) fn is_tar(bytes: &[u8]) -> bool {
     let Some(block) = bytes.first_chunk::<BLOCK>() else { return false };
     let is_named = block.get(257..262) == Some(b"ustar");
     is_named || *block == [0; BLOCK] || has_checksum(block)
 }
 
-/// Whether the header has the sum that it says: of its bytes, with blanks where the sum itself is.
+/// Whether the checksum of the header is correct. It is computed with spaces in the place of the checksum.
 fn has_checksum(block: &[u8; BLOCK]) -> bool {
     let (before, after) = (block.get(..148), block.get(156..));
     let bytes = before.into_iter().chain(after).flatten();
@@ -49,7 +49,7 @@ fn has_checksum(block: &[u8; BLOCK]) -> bool {
     number(block.get(148..156).unwrap_or_default()) == Some(sum)
 }
 
-/// A number: octal digits with blanks before and blanks or zero bytes after them, or base 256 with a mark.
+/// A number: octal digits surrounded by spaces or zero bytes, or base 256 with a marker bit.
 fn number(field: &[u8]) -> Option<u64> {
     if let [0x80, digits @ ..] = field {
         return digits.iter().try_fold(0_u64, |sum, byte| sum.checked_mul(256)?.checked_add((*byte).into()));
@@ -87,15 +87,15 @@ impl<'a> Header<'a> {
         Ok(Self { name: name.into(), kind, size, is_executable: mode & 0o100 != 0, block })
     }
 
-    /// What the entry is, by its type and its name.
+    /// The kind of the entry, by its type and its name.
     pub(super) fn entry_kind(&self, name: &[u8]) -> Result<ChangeKind, EntryProblem> {
         let is_folder_name = name.ends_with(b"/");
         let Type::Entry(letter) = self.kind else {
-            return Err(EntryProblem::Extension { what: "is no entry" });
+            return Err(EntryProblem::Extension { what: "does not describe an entry" });
         };
         match letter {
             b'5' => Ok(ChangeKind::Folder),
-            // Before there was a type for directories, a name told them.
+            // Early formats have no type for directories and use a trailing slash.
             0 if is_folder_name && self.block.get(257..262) != Some(b"ustar") => Ok(ChangeKind::Folder),
             b'0' | 0 if is_folder_name => Err(EntryProblem::TypeDiffers),
             b'0' | 0 => Ok(ChangeKind::File),
@@ -113,14 +113,14 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The name in the header itself; POSIX has the beginning of a long one in a field of its own.
+/// The name in the header itself; POSIX stores the start of a long name in a separate field.
 fn name(block: &[u8; BLOCK]) -> Vec<u8> {
     let field = |from: usize, to: usize| {
         let bytes = block.get(from..to).unwrap_or_default();
         bytes.split(|byte| *byte == 0).next().unwrap_or_default()
     };
     let name = field(0, 100);
-    // GNU has a blank instead of the zero byte, and something else in that field.
+    // GNU has a space instead of the zero byte, and uses that field for something else.
     let prefix = if block.get(257..263) == Some(b"ustar\0") { field(345, 500) } else { b"" };
     if prefix.is_empty() { name.to_owned() } else { [prefix, b"/", name].concat() }
 }

@@ -1,14 +1,14 @@
-//! What extends a tar header: records of pax, long names of GNU.
+//! Extensions of tar headers: pax records and GNU long names.
 
 use super::header::Extension;
 use crate::archive::error::EntryProblem;
 
-/// What was said about the next entry.
+/// The extensions for the next entry.
 #[derive(Debug, Default)]
 pub(super) struct Extended {
     name: Option<Box<[u8]>>,
     size: Option<u64>,
-    /// Whether there was anything at all.
+    /// Whether there was any extension.
     is_there: bool,
 }
 
@@ -29,17 +29,17 @@ impl Extended {
         !self.is_there
     }
 
-    /// Takes in one extension.
+    /// Reads one extension.
     pub(super) fn read(&mut self, kind: Extension, bytes: &[u8]) -> Result<(), EntryProblem> {
         match kind {
             Extension::PaxNext => {
                 self.is_there = true;
                 records(bytes, |key, value| self.record(key, value))
             }
-            // `git archive` has the commit there. Nothing that all entries share is of use.
+            // `git archive` stores the commit id here. Global records are ignored.
             Extension::PaxAll => records(bytes, |key, _| match key {
                 b"path" | b"linkpath" | b"size" | b"hdrcharset" => {
-                    Err(wrong("gives all entries one name or size"))
+                    Err(wrong("sets one name or size for all entries"))
                 }
                 _ if key.starts_with(b"GNU.sparse.") => Err(EntryProblem::Sparse),
                 _ => Ok(()),
@@ -59,7 +59,7 @@ impl Extended {
             b"size" => {
                 let size = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
                 if size.is_none() || self.size.is_some() {
-                    return Err(wrong("has no size, or two"));
+                    return Err(wrong("has an invalid or duplicate size"));
                 }
                 self.size = size;
                 Ok(())
@@ -68,7 +68,7 @@ impl Extended {
                 Err(wrong("says that names are not UTF-8"))
             }
             _ if key.starts_with(b"GNU.sparse.") => Err(EntryProblem::Sparse),
-            // Times, owners, attributes, links, whose entry is refused anyway.
+            // Times, owners, attributes and link targets are ignored; links are refused anyway.
             _ => Ok(()),
         }
     }
@@ -76,12 +76,12 @@ impl Extended {
     fn set_name(&mut self, name: &[u8]) -> Result<(), EntryProblem> {
         match self.name.replace(name.into()) {
             None => Ok(()),
-            Some(_) => Err(wrong("gives one entry two names")),
+            Some(_) => Err(wrong("sets two names for one entry")),
         }
     }
 }
 
-/// Every record: its length in decimal digits, a blank, a key, `=`, a value, a line feed.
+/// All records: the length in decimal digits, a space, a key, `=`, a value, a line feed.
 fn records(
     mut bytes: &[u8],
     mut take: impl FnMut(&[u8], &[u8]) -> Result<(), EntryProblem>,

@@ -1,11 +1,11 @@
-//! The end of a ZIP archive, which says where the list of files is.
+//! The end record of a ZIP archive, which locates the list of files.
 
 use memchr::memmem;
 
 use crate::archive::bytes::Fields;
 use crate::archive::error::ArchiveError;
 
-/// Where the list of files is, and how long it should be.
+/// Where the list of files is, and its expected length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) entries: u64,
@@ -21,7 +21,7 @@ const LOCATOR_SIZE: usize = 20;
 const END_64: &[u8] = b"PK\x06\x06";
 const END_64_SIZE: usize = 56;
 
-/// Every place where an end could be, and whether it would be just the end of the file.
+/// Every possible end record, and whether it ends exactly at the end of the file.
 fn candidates(archive: &[u8]) -> impl Iterator<Item = (usize, u64)> {
     let start = archive.len().saturating_sub(END_SIZE + COMMENT_MAX);
     let tail = archive.get(start..).unwrap_or_default();
@@ -31,18 +31,19 @@ fn candidates(archive: &[u8]) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// Whether a file that begins as something else ends as a ZIP archive.
+/// Whether a file that starts as another format ends as a ZIP archive.
 pub(in crate::archive) fn has_end(archive: &[u8]) -> bool {
     candidates(archive).any(|(_, end)| end == archive.len() as u64)
 }
 
-/// Finds the end, of which there must be one.
+/// Finds the only end record.
 pub(super) fn find(archive: &[u8]) -> Result<End, ArchiveError> {
     let length = archive.len() as u64;
     let mut found = None;
     let mut last = None;
     for (at, end) in candidates(archive) {
-        // One in the comment of another, or two that both end the file. One inside of a file is neither.
+        // An end record in the comment of another one, or two that both end the file. One inside of a file's data is
+        // neither.
         if found.is_some() {
             return Err(ArchiveError::TwoEnds);
         }
@@ -58,7 +59,7 @@ pub(super) fn find(archive: &[u8]) -> Result<End, ArchiveError> {
     }
 }
 
-/// What the two kinds of end say, as numbers of one size.
+/// The fields of both kinds of end record, as 64-bit numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Record {
     disk: u64,
@@ -70,10 +71,10 @@ struct Record {
 }
 
 fn read(archive: &[u8], at: usize) -> Result<End, ArchiveError> {
-    let short = ArchiveError::Truncated { what: "its end is missing" };
+    let short = ArchiveError::Truncated { what: "its end record is missing" };
     let record = record_32(archive.get(at..).unwrap_or_default()).ok_or(short)?;
     let before = archive.get(..at).unwrap_or_default();
-    // Some programs follow the 64-bit end whenever there is one, others only if they must. It has to be the same.
+    // Some programs use the ZIP64 end record whenever it exists, others only if necessary, so both must agree.
     let locator = at.checked_sub(LOCATOR_SIZE).and_then(|at| archive.get(at..));
     let has_locator = locator.is_some_and(|bytes| bytes.starts_with(LOCATOR));
     let (record, list_end) = if has_locator {
@@ -90,9 +91,13 @@ fn read(archive: &[u8], at: usize) -> Result<End, ArchiveError> {
     }
     match record.list_offset.checked_add(record.list_size) {
         Some(end) if end == list_end => {}
-        // The list ends before where it should: what was put in front of the archive moved it.
+        // The list ends too early: data before the archive moved it.
         Some(end) if end < list_end => return Err(ArchiveError::LeadingData),
-        _ => return Err(ArchiveError::Truncated { what: "the list of its files is not where it should be" }),
+        _ => {
+            return Err(ArchiveError::Truncated {
+                what: "the list of its files is not at the expected offset",
+            });
+        }
     }
     Ok(End { entries: record.entries, list_offset: record.list_offset, list_size: record.list_size })
 }
@@ -118,7 +123,7 @@ impl Record {
     }
 }
 
-/// The 64-bit end that stands just before the place that says where it is, and where it begins.
+/// The ZIP64 end record, which must directly precede its locator, and its offset.
 fn record_64(before: &[u8]) -> Result<(Record, u64), ArchiveError> {
     let wrong = |what| ArchiveError::Zip64 { what };
     let locator_at = before.len().saturating_sub(LOCATOR_SIZE);
@@ -132,7 +137,7 @@ fn record_64(before: &[u8]) -> Result<(Record, u64), ArchiveError> {
         return Err(ArchiveError::MultiDisk);
     }
     if offset != at as u64 {
-        return Err(wrong("is not where it should be"));
+        return Err(wrong("is not at the expected offset"));
     }
     let read = || {
         let mut fields = Fields(before.get(at..)?.strip_prefix(END_64)?);
@@ -146,13 +151,13 @@ fn record_64(before: &[u8]) -> Result<(Record, u64), ArchiveError> {
             list_size: fields.u64()?,
             list_offset: fields.u64()?,
         };
-        // Its size is counted from behind itself.
+        // The size field does not count the bytes up to and including itself.
         (size == END_64_SIZE as u64 - 12).then_some(record)
     };
-    read().map(|record| (record, at as u64)).ok_or(wrong("is damaged, or has more than it should"))
+    read().map(|record| (record, at as u64)).ok_or(wrong("is damaged or has unexpected data"))
 }
 
-/// What the short end says must be what the long one says, where it can say it.
+/// Checks that the short end record agrees with the ZIP64 one, as far as its fields can.
 fn agree(short: Record, long: Record) -> Result<(), ArchiveError> {
     let is_same = |short: u64, long: u64, in_64: u64| short == long || short == in_64;
     let same = is_same(short.disk, long.disk, IN_64_SHORT)
@@ -161,5 +166,5 @@ fn agree(short: Record, long: Record) -> Result<(), ArchiveError> {
         && is_same(short.entries, long.entries, IN_64_SHORT)
         && is_same(short.list_size, long.list_size, IN_64_LONG)
         && is_same(short.list_offset, long.list_offset, IN_64_LONG);
-    if same { Ok(()) } else { Err(ArchiveError::Zip64 { what: "contradicts the other one" }) }
+    if same { Ok(()) } else { Err(ArchiveError::Zip64 { what: "contradicts the other end record" }) }
 }

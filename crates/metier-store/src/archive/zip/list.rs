@@ -7,10 +7,10 @@ use crate::archive::bytes::Fields;
 use crate::archive::entry::ChangeKind;
 use crate::archive::error::{ArchiveError, EntryProblem};
 
-/// An entry as the list has it, as far as that can be checked alone.
+/// An entry in the list, after the checks that need no other data.
 #[derive(Debug)]
 pub(super) struct Listed<'a> {
-    /// As it stands there, a `/` at the end of a directory's included.
+    /// The name as stored, including a directory's trailing `/`.
     pub(super) name: &'a [u8],
     pub(super) kind: ChangeKind,
     pub(super) is_executable: bool,
@@ -18,11 +18,11 @@ pub(super) struct Listed<'a> {
     pub(super) flags: u16,
     pub(super) method: u16,
     pub(super) checksum: u32,
-    /// Bytes in the archive.
+    /// The compressed size in bytes.
     pub(super) packed: u64,
-    /// Bytes of the file.
+    /// The uncompressed size in bytes.
     pub(super) size: u64,
-    /// Where its own header is.
+    /// The offset of its local header.
     pub(super) offset: u64,
 }
 
@@ -33,14 +33,14 @@ impl Listed<'_> {
 }
 
 const HEADER: &[u8] = b"PK\x01\x02";
-/// Bytes of an entry in the list that has no name and nothing else.
+/// The size of an entry in the list without its variable parts.
 const HEADER_SIZE: u64 = 46;
 
-/// Bit 0: encrypted. Bit 6: strongly. Bit 13: so that the list is, too.
+/// Bit 0: encrypted. Bit 6: strong encryption. Bit 13: the list is encrypted, too.
 pub(super) const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const METHOD_STORED: u16 = 0;
 const METHOD_DEFLATED: u16 = 8;
-/// What is encrypted with AES has this in place of its method.
+/// The compression method of entries that are encrypted with AES.
 const METHOD_AES: u16 = 99;
 
 /// Reads the whole list.
@@ -49,7 +49,7 @@ pub(super) fn read<'a>(
     end: &End,
     limits: &ArchiveLimits,
 ) -> Result<Vec<Listed<'a>>, ArchiveError> {
-    // Before there is room made for so many.
+    // Check the limit before allocating.
     if end.entries > limits.entries as u64 {
         return Err(ArchiveError::TooManyEntries { limit: limits.entries });
     }
@@ -66,14 +66,14 @@ pub(super) fn read<'a>(
             return Err(ArchiveError::EntryCount { said, listed: count });
         }
         let at = end.list_offset + end.list_size - fields.0.len() as u64;
-        let what = "the list of files has something else in it";
+        let what = "the list of files has an invalid entry";
         let raw = Raw::read(&mut fields).ok_or(ArchiveError::Malformed { what, at })?;
         listed.push(raw.check()?);
     }
     if fields.0.is_empty() { Ok(listed) } else { Err(ArchiveError::EntryCount { said, listed: said + 1 }) }
 }
 
-/// The fields of an entry, as they are.
+/// The raw fields of an entry.
 struct Raw<'a> {
     system: u8,
     flags: u16,
@@ -126,7 +126,7 @@ impl<'a> Raw<'a> {
         }
         name_in_extra(self.name, self.extra).map_err(problem)?;
         let kind = self.kind().map_err(problem)?;
-        // Only these two systems mean it; others have something else there, or nothing.
+        // Only these two systems store Unix permissions here.
         let is_unix = matches!(self.system, 3 | 19);
         Ok(Listed {
             name: self.name,
@@ -142,7 +142,7 @@ impl<'a> Raw<'a> {
         })
     }
 
-    /// Size, size in the archive, offset. They are in an extra field where the short ones say so, and nowhere else.
+    /// The sizes and the offset. They are in the ZIP64 extra field if the short fields say so, and nowhere else.
     fn sizes(&self) -> Result<(u64, u64, u64), EntryProblem> {
         let mut extra = zip64_of(self.extra)?;
         let mut long = |short: u32| match (short, extra.as_mut()) {
@@ -157,13 +157,13 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Permissions and the type of file, where the archive was made on Unix.
+    /// Permissions and file type, if the archive was made on Unix.
     fn mode(&self) -> u16 {
         u16::try_from(self.attributes >> 16).unwrap_or_default()
     }
 
-    /// What it is by its type and by its name, which must agree. The type counts whatever system the archive says it
-    /// was made on: there are programs that look no further.
+    /// The kind of the entry by its type and its name, which must agree. The type counts whatever the system field
+    /// says, because some programs ignore that field.
     fn kind(&self) -> Result<ChangeKind, EntryProblem> {
         let by_name = if self.name.ends_with(b"/") { ChangeKind::Folder } else { ChangeKind::File };
         match (self.mode() & 0o170_000, by_name) {
@@ -182,10 +182,10 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// A name in the extra field must be the name.
+/// Checks that the name in the extra field equals the name.
 pub(super) fn name_in_extra(name: &[u8], extra: &[u8]) -> Result<(), EntryProblem> {
     for (id, bytes) in extras(extra).flatten() {
-        // A version and a checksum come before it.
+        // A version and a checksum precede it.
         if id == EXTRA_NAME && bytes.get(5..) != Some(name) {
             return Err(EntryProblem::NameDiffers);
         }

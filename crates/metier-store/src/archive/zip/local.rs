@@ -1,4 +1,4 @@
-//! The header that stands before each file of a ZIP archive, and what may stand after it.
+//! The local header before each file of a ZIP archive, and the data descriptor after it.
 
 use super::list::{ENCRYPTED, Listed, name_in_extra};
 use super::{IN_EXTRA, zip64_of};
@@ -10,7 +10,8 @@ const DESCRIPTOR: &[u8] = b"PK\x07\x08";
 /// Bit 3: checksum and sizes follow the file.
 const HAS_DESCRIPTOR: u16 = 1 << 3;
 
-/// The bytes of an entry, if its own header says what the list says and all ends where the next entry begins.
+/// The data of an entry. It is an error if its header and the list disagree, or if the data does not end where the
+/// next entry starts.
 pub(super) fn check<'a>(archive: &'a [u8], listed: &Listed<'_>, end: u64) -> Result<&'a [u8], ArchiveError> {
     let local = Fields::at(archive, listed.offset).and_then(|mut fields| Local::read(&mut fields));
     let local = local.ok_or_else(|| missing(listed))?;
@@ -31,9 +32,9 @@ pub(super) fn check<'a>(archive: &'a [u8], listed: &Listed<'_>, end: u64) -> Res
     Ok(packed)
 }
 
-/// There is no header where the list of files says.
+/// The error for a missing local header.
 pub(super) const fn missing(listed: &Listed<'_>) -> ArchiveError {
-    let what = "there is no file where the list of files says";
+    let what = "no local file header at the offset given in the list of files";
     ArchiveError::Malformed { what, at: listed.offset }
 }
 
@@ -63,7 +64,7 @@ impl<'a> Local<'a> {
         Some(Self { flags, method, checksum, packed, size, name, extra })
     }
 
-    /// Where the file begins, counted from this header, if this says the same as the list.
+    /// The offset of the file's data from this header; an error if the header and the list disagree.
     fn compare(&self, listed: &Listed<'_>) -> Result<u64, EntryProblem> {
         if self.name != listed.name {
             return Err(EntryProblem::NameDiffers);
@@ -73,12 +74,12 @@ impl<'a> Local<'a> {
             return Err(EntryProblem::Encrypted);
         }
         if self.flags & HAS_DESCRIPTOR != listed.flags & HAS_DESCRIPTOR {
-            return Err(EntryProblem::HeaderDiffers { what: "where its sizes are" });
+            return Err(EntryProblem::HeaderDiffers { what: "the location of its sizes" });
         }
         if self.method != listed.method {
-            return Err(EntryProblem::HeaderDiffers { what: "how it is compressed" });
+            return Err(EntryProblem::HeaderDiffers { what: "its compression method" });
         }
-        // What follows the file may be left open before it.
+        // Fields that the data descriptor repeats may be zero in the header.
         let is_open = self.flags & HAS_DESCRIPTOR != 0;
         let is_same = |own: u64, listed: u64| own == listed || is_open && own == 0;
         let mut extra = zip64_of(self.extra)?;
@@ -100,9 +101,9 @@ impl<'a> Local<'a> {
     }
 }
 
-/// What stands between a file and the next entry: checksum and sizes if that was said, and else nothing.
+/// Checks the bytes between the data and the next entry: a data descriptor if the header announces one, else nothing.
 ///
-/// They come with or without a mark of their own, and with sizes of 32 or 64 bits; how long it is tells which.
+/// A data descriptor may have a signature, and sizes of 32 or 64 bits; its length tells which.
 fn after_file(listed: &Listed<'_>, after: &[u8]) -> Result<(), EntryProblem> {
     if listed.flags & HAS_DESCRIPTOR == 0 {
         return if after.is_empty() { Ok(()) } else { Err(EntryProblem::Gap) };

@@ -1,4 +1,4 @@
-//! The program `git`, in a repository of its own: what it is asked, how long it may take, and how much room.
+//! Runs `git` in a temporary repository, with limits on time and space.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,10 +18,10 @@ use crate::archive::{
 use crate::source::FetchContext;
 use crate::staging::Basket;
 
-/// Bytes that git may print: the names of all that is in a repository, or of every branch and tag.
+/// The most bytes that git may print, such as a list of files or references.
 const OUTPUT_MAX: u64 = 128 << 20;
 
-/// How often one looks how long it takes and how much room.
+/// How often time and space are checked.
 const LOOKS: Duration = Duration::from_millis(500);
 
 /// A file in the tree of a commit.
@@ -32,13 +32,13 @@ pub(super) struct Blob {
     is_executable: bool,
 }
 
-/// Something in the tree of a commit that is no file of a skill.
+/// An entry in the tree of a commit that is not a file of a skill.
 pub(super) struct LeftOut {
     pub(super) path: String,
     pub(super) why: &'static str,
 }
 
-/// The program, in a repository of its own.
+/// `git`, with a repository of its own.
 pub(super) struct Git<'a> {
     fetching: &'a FetchContext<'a>,
     directory: PathBuf,
@@ -46,25 +46,25 @@ pub(super) struct Git<'a> {
 }
 
 impl<'a> Git<'a> {
-    /// Begins a repository in a directory.
+    /// Creates a repository in a directory.
     pub(super) fn begin(fetching: &'a FetchContext<'a>, directory: PathBuf) -> Result<Self, StoreError> {
         #[expect(clippy::disallowed_methods, reason = "how long something takes cannot be told otherwise")]
         let began = Instant::now();
         let git = Self { fetching, directory, began };
-        git.run("begin", &["init", "--quiet", "--bare", "--template=", "."])?;
+        git.run("create a temporary repository", &["init", "--quiet", "--bare", "--template=", "."])?;
         Ok(git)
     }
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.fetching.git);
-        // Nothing of the repository runs, and nobody is asked anything.
+        // Nothing from the repository runs, and git never prompts.
         for setting in [
             "core.hooksPath=/dev/null",
             "protocol.ext.allow=never",
             "protocol.file.allow=always",
             "fetch.recurseSubmodules=false",
             "transfer.fsckObjects=true",
-            // A server that says next to nothing for a minute is not waited for.
+            // Stop if the server sends almost nothing for a minute.
             "http.lowSpeedLimit=1000",
             "http.lowSpeedTime=60",
             "gc.auto=0",
@@ -74,7 +74,7 @@ impl<'a> Git<'a> {
         }
         command.args(args).current_dir(&self.directory).env("GIT_DIR", &self.directory);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ASKPASS", "true").env("LC_ALL", "C");
-        // What ssh would ask at the terminal it asks a program that says nothing.
+        // ssh asks a program that answers nothing, instead of the terminal.
         command.env("SSH_ASKPASS", "true").env("SSH_ASKPASS_REQUIRE", "force");
         for name in
             ["GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"]
@@ -85,7 +85,7 @@ impl<'a> Git<'a> {
         command
     }
 
-    /// Runs it, and gives what it printed, of which there must not be more than so much.
+    /// Runs git, and returns its output up to a limit.
     pub(super) fn run(&self, doing: &'static str, args: &[&str]) -> Result<Vec<u8>, StoreError> {
         let failed = |reason: String| StoreError::Git { doing, reason };
         let broken = |error: std::io::Error| failed(format!("{}: {error}", self.fetching.git.display()));
@@ -96,14 +96,14 @@ impl<'a> Git<'a> {
         let errors = thread::spawn(move || {
             let mut said = Vec::new();
             let _ = errors.by_ref().take(OUTPUT_MAX).read_to_end(&mut said);
-            // What nobody wants to read must still be taken, or it waits for ever.
+            // Unused output must still be read, or the process blocks.
             let _ = std::io::copy(&mut errors, &mut std::io::sink());
             said
         });
         let mut printed = Vec::new();
         output.take(OUTPUT_MAX + 1).read_to_end(&mut printed).map_err(broken)?;
         if printed.len() as u64 > OUTPUT_MAX {
-            return Err(failed(format!("there is more than {OUTPUT_MAX} bytes to be told")));
+            return Err(failed(format!("the output is larger than {OUTPUT_MAX} bytes")));
         }
         let status = running.end().map_err(|ended| match ended {
             Ended::Stopped(reason) => failed(reason),
@@ -122,24 +122,24 @@ impl<'a> Git<'a> {
         Err(failed(lines.first().map_or_else(|| status.to_string(), |line| (*line).to_owned())))
     }
 
-    /// Fetches one commit. A server that does not hand out commits by their ids is asked for the reference, or for everything.
+    /// Fetches one commit. If the server does not serve commits by id, fetches the reference, or everything.
     pub(super) fn fetch(&self, url: &str, commit: &str, full: Option<&str>) -> Result<(), StoreError> {
         let doing = "fetch the repository";
         let shallow =
             |what: &str| self.run(doing, &["fetch", "--quiet", "--depth=1", "--no-tags", "--", url, what]);
         if let (Err(_), Some(full)) = (shallow(commit), full) {
-            // What is wrong with either shows when there is no other way left.
+            // If these fail, the last attempt reports the error.
             let _ = shallow(full);
         }
         if !self.has(commit) {
-            // All of the history, also where a part of it is here.
+            // The whole history, even if part of it is already here.
             let is_shallow = self.directory.join("shallow").exists();
             let mut args = vec!["fetch", "--quiet"];
             args.extend(is_shallow.then_some("--unshallow"));
             args.extend(["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]);
             self.run(doing, &args)?;
         }
-        // Whoever watches looks now and then, and what is on this disk is fetched in a moment.
+        // The limits are only checked at intervals, and a fetch from a local disk is fast.
         let room = self.fetching.limits.archive_bytes;
         if size_of(&self.directory) > room {
             return Err(StoreError::Git { doing, reason: too_large(room) });
@@ -147,14 +147,14 @@ impl<'a> Git<'a> {
         if self.has(commit) {
             return Ok(());
         }
-        Err(StoreError::Git { doing, reason: format!("{url} does not have the commit {commit} any more") })
+        Err(StoreError::Git { doing, reason: format!("{url} no longer has the commit {commit}") })
     }
 
     fn has(&self, commit: &str) -> bool {
-        self.run("look", &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_ok()
+        self.run("find the commit", &["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_ok()
     }
 
-    /// The files in the tree of a commit at these paths, or all; and what is left out of them.
+    /// The files at these paths in the tree of a commit, or all files; also the skipped entries.
     pub(super) fn tree(
         &self,
         commit: &str,
@@ -176,17 +176,17 @@ impl<'a> Git<'a> {
             let (Some(mode), Some(id), Some(size)) = (mode, id, size) else { return Err(garbled("list")) };
             let shown = String::from_utf8_lossy(path).into_owned();
             if !matches!(mode, "100644" | "100755") {
-                others.push(LeftOut { path: shown, why: "it is a link or another repository" });
+                others.push(LeftOut { path: shown, why: "it is a link or a submodule" });
                 continue;
             }
-            // Names are checked where they matter: in skills.
+            // Names are checked later, for skills only.
             let Ok(path) = std::str::from_utf8(path) else {
-                others.push(LeftOut { path: shown, why: "its name is no text" });
+                others.push(LeftOut { path: shown, why: "its name is not UTF-8" });
                 continue;
             };
-            // A server may hand out what git itself would never put into a tree.
+            // A server may send entries that git itself would never put into a tree.
             if skipped_reason(path, false) == Some(SkippedReason::VersionControl) {
-                others.push(LeftOut { path: shown, why: "it belongs to version control" });
+                others.push(LeftOut { path: shown, why: "it is in a version-control directory" });
                 continue;
             }
             let (path, size) = (path.to_owned(), size.parse().map_err(|_| garbled("list"))?);
@@ -195,7 +195,7 @@ impl<'a> Git<'a> {
         Ok((blobs, others))
     }
 
-    /// Hands out the files, all from one process.
+    /// Reads the files with one process and passes them to the basket.
     pub(super) fn hand_out(
         &self,
         blobs: &[Blob],
@@ -230,12 +230,12 @@ impl<'a> Git<'a> {
 }
 
 impl Blob {
-    /// The same at another path.
+    /// The same file at another path.
     pub(super) fn at(self, path: String) -> Self {
         Self { path, ..self }
     }
 
-    /// Puts it into the basket, as it comes next.
+    /// Reads the next file from git and puts it into the basket.
     fn take(&self, output: &mut BufReader<ChildStdout>, basket: &Basket<'_>) -> Result<(), StoreError> {
         let failed =
             |error: std::io::Error| StoreError::Git { doing: "read the files", reason: error.to_string() };
@@ -251,10 +251,10 @@ impl Blob {
     }
 }
 
-/// A process that ends with this, and that somebody watches meanwhile.
+/// A process that is stopped when a limit is reached.
 struct Running {
     child: Child,
-    /// Goes when nobody needs to watch any more.
+    /// Dropped when the process no longer needs to be watched.
     until: Option<mpsc::Sender<()>>,
     watcher: Option<JoinHandle<()>>,
     /// Why it was stopped.
@@ -292,9 +292,9 @@ impl Running {
         Self { child, until: Some(until), watcher: Some(watcher), stopped }
     }
 
-    /// Waits until it has ended, by itself or not.
+    /// Waits until the process ends, on its own or stopped.
     fn end(mut self) -> Result<std::process::ExitStatus, Ended> {
-        // It stays known by its number until nobody can want to stop it any more.
+        // The process id stays reserved until the watcher is done.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let _ = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(&self.child)), options));
         self.unwatch();
@@ -316,7 +316,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.unwatch();
-        // It may have ended by itself.
+        // It may have ended on its own.
         if matches!(self.child.try_wait(), Ok(None)) {
             kill(Pid::from_child(&self.child));
         }
@@ -324,7 +324,7 @@ impl Drop for Running {
     }
 }
 
-/// Ends a process and those that it started, as far as the system says which these are: they would go on for as long as a server likes.
+/// Kills a process and its known children, which could otherwise continue as long as a server keeps sending.
 fn kill(pid: Pid) {
     let number = pid.as_raw_nonzero();
     let children = fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap_or_default();
@@ -333,7 +333,7 @@ fn kill(pid: Pid) {
     children.filter_map(Pid::from_raw).for_each(kill);
 }
 
-/// How many bytes there are below a directory, as far as one can see.
+/// The number of bytes below a directory, as far as it can be read.
 fn size_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let size = |entry: fs::DirEntry| match entry.metadata() {
@@ -345,7 +345,7 @@ fn size_of(directory: &Path) -> u64 {
 }
 
 fn too_large(room: u64) -> String {
-    format!("there is more than {room} bytes of it")
+    format!("the repository is larger than {room} bytes")
 }
 
 fn split_tab(line: &[u8]) -> Option<(&[u8], &[u8])> {
