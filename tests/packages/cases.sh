@@ -265,9 +265,34 @@ for result in run["results"]:
   says '"failed": "verify"'
 }
 
-# The Debian package, in a system that is thrown away: what this one has, with a layer above it that shows every change.
+# The Debian package, in a system that is discarded afterwards: METIER_CHROOT or this one, below a layer that shows every change.
 case_debian() {
   unshare --mount bash -euo pipefail "$TOP/tests/packages/debian.sh" "${METIER_CHROOT:-/}" "$PACKAGES"/metier_"$VERSION"-*_"$(dpkg --print-architecture)".deb
+}
+
+# The Homebrew formula: what it installs from the archive of this platform, and an archive with another digest.
+case_homebrew() {
+  local cpu file
+  case $(uname -m) in x86_64) cpu=intel ;; *) cpu=arm ;; esac
+  install() { clean ruby "$TOP/tests/packages/formula.rb" "$PACKAGES/metier.rb" "$1" "$HERE/$2" linux $cpu; }
+  exits 0 install "$PACKAGES" prefix
+  for file in bin/metier share/man/man1/metier.1 share/man/man1/metier-tour.1 etc/bash_completion.d/metier \
+    share/fish/vendor_completions.d/metier.fish share/zsh/site-functions/_metier; do
+    [ -f "prefix/$file" ] || fail "the formula does not install $file"
+  done
+  mkdir tampered
+  for file in "$PACKAGES"/*.tar.gz; do { cat "$file"; echo; } >"tampered/${file##*/}"; done
+  exits 1 install tampered other
+  says 'but the formula says'
+  [ ! -e other ] || fail "a tampered archive was installed"
+}
+
+# The image of dist/container/Containerfile, on a Debian system as its base.
+case_container() {
+  repository broken broken
+  exits 0 clean TOP="$TOP" bash -euo pipefail "$TOP/tests/packages/container.sh" "$METIER_CHROOT" "$PACKAGES"
+  says 'metier doctor'
+  says 'name-mismatch'
 }
 
 # Nothing in the packages names a directory of the machine that built them. The program of the tests does, and is found.
