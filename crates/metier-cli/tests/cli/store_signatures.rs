@@ -137,7 +137,10 @@ fn a_lock_says_whose_signature_and_not_how_far_it_is_trusted() {
     let trusted = place.read("me/.config/metier/trusted-keys.toml");
     place.write("me/.config/metier/trusted-keys.toml", "");
     let told = place.done(&["install", "--locked"]);
-    assert!(told.contains("an unknown key") && told.contains("installed as third_party"), "{told}");
+    assert!(
+        told.contains("an unknown key") && told.contains("installed with the tier `third_party`"),
+        "{told}"
+    );
     place.write("me/.config/metier/trusted-keys.toml", trusted);
     sign(&place, "stranger", "metier-skill", "pdf");
     let told = place.ends(1, &["install", "--locked"]);
